@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"shopfront/pkg/csvfile"
 	"shopfront/pkg/voucher"
 )
 
@@ -117,57 +118,35 @@ func textFlag(value *string) *parsedFlag {
 	}}
 }
 
-// choiceFlag is one of the choices.
-func choiceFlag(value *string, choices ...string) *parsedFlag {
-	return &parsedFlag{kind: strings.Join(choices, "|"), written: *value, parse: func(text string) error {
-		*value = text
-		if !slices.Contains(choices, text) {
+// addChoice adds a flag that takes one of the choices, which shells complete. The value at the start is the default.
+func addChoice[S ~string](command *cobra.Command, value *S, name, usage string, choices ...S) {
+	command.Flags().Var(&parsedFlag{kind: strings.Join(represent(choices, toString), "|"), written: string(*value), parse: func(text string) error {
+		if *value = S(text); !slices.Contains(choices, *value) {
 			return errors.New("must be " + alternatives(choices))
 		}
 		return nil
-	}}
+	}}, name, usage)
+	fixed := cobra.FixedCompletions(represent(choices, toString), cobra.ShellCompDirectiveNoFileComp)
+	_ = command.RegisterFlagCompletionFunc(name, fixed) // it fails only if the command does not have the flag
 }
 
-// numberFlag is a whole number above zero.
-func numberFlag(value *int) *parsedFlag {
-	return &parsedFlag{kind: "N", parse: func(text string) (err error) {
-		if *value, err = strconv.Atoi(text); err != nil || *value < 1 {
-			return errors.New("must be a whole number above 0")
-		}
-		return nil
-	}}
-}
-
-// wholeFlag is a whole number, which voucher.CodeFormat checks further.
-func wholeFlag(value *int) *parsedFlag {
-	return &parsedFlag{kind: "N", written: strconv.Itoa(*value), parse: func(text string) (err error) {
-		if *value, err = strconv.Atoi(text); err != nil {
-			return errors.New("must be a whole number")
-		}
-		return nil
+// numberFlag is a whole number that is not below least. A value at the start is the default.
+func numberFlag(value *int, least int) *parsedFlag {
+	written := ""
+	if *value != 0 {
+		written = strconv.Itoa(*value)
+	}
+	return &parsedFlag{kind: "N", written: written, parse: func(text string) (err error) {
+		*value, err = csvfile.ParseWhole(text, least)
+		return err
 	}}
 }
 
 // limitFlag is a whole number above zero, or none.
 func limitFlag(value **voucher.Limit) *parsedFlag {
-	return &parsedFlag{kind: "N|none", parse: func(text string) error {
-		if text == none {
-			*value = new(voucher.NoLimit)
-			return nil
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 {
-			return errors.New("must be a whole number above 0, or none")
-		}
-		*value = new(voucher.Limit(n))
-		return nil
-	}}
-}
-
-// fixedFlag is a flag for a field that no edit can change.
-func fixedFlag() *parsedFlag {
-	return &parsedFlag{kind: "TEXT", parse: func(string) error {
-		return errors.New("a voucher's code, reward and counters never change: create another code instead")
+	return &parsedFlag{kind: "N|none", parse: func(text string) (err error) {
+		*value, err = csvfile.ParseLimit(text)
+		return err
 	}}
 }
 
@@ -187,9 +166,6 @@ func portFlag(value *int) *parsedFlag {
 func timeFlag(value *time.Time) *parsedFlag {
 	return &parsedFlag{kind: "TIME", parse: func(text string) (err error) {
 		*value, err = voucher.ParseTime(text)
-		if errors.Is(err, voucher.ErrNoTime) {
-			return errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC")
-		}
 		return err
 	}}
 }
@@ -198,20 +174,11 @@ func timeFlag(value *time.Time) *parsedFlag {
 func timeOrNoneFlag(value **time.Time) *parsedFlag {
 	return &parsedFlag{kind: "TIME|none", parse: func(text string) error {
 		*value = new(time.Time)
-		if text == none {
+		if text == csvfile.None {
 			return nil
 		}
 		return timeFlag(*value).Set(text)
 	}}
-}
-
-const none = "none"
-
-func formatLimit(limit voucher.Limit) string {
-	if limit == voucher.NoLimit {
-		return none
-	}
-	return strconv.Itoa(int(limit))
 }
 
 // checkPeriod requires until, if given, to be after since.
@@ -237,9 +204,3 @@ func alternatives[S ~string](all []S) string {
 }
 
 func toString[S ~string](s S) string { return string(s) }
-
-// complete lets shells complete the values of a flag.
-func complete[S ~string](command *cobra.Command, flag string, values []S) {
-	fixed := cobra.FixedCompletions(represent(values, toString), cobra.ShellCompDirectiveNoFileComp)
-	_ = command.RegisterFlagCompletionFunc(flag, fixed) // it fails only if the command does not have the flag
-}

@@ -47,10 +47,6 @@ type checkoutOrderJSON struct {
 	placedJSON
 }
 
-func checkoutHead() []string {
-	return []string{"CREATED", "STATUS", "VARIANT", "AMOUNT", "CODE", "DISCOUNT", "TOTAL", "NICK", "ID"}
-}
-
 func (c checkoutJSON) cells() []string {
 	return []string{
 		c.CreatedAt, c.Status, c.Product + "/" + c.Variant, strconv.FormatInt(c.Amount, 10), c.Code, c.Discount.Display, c.Total.Display, c.Nick, c.ID,
@@ -106,8 +102,7 @@ func newCheckoutCommand(s *session) *cobra.Command {
 type checkoutFilter struct {
 	*session
 
-	product, status string
-	since, until    time.Time
+	filter checkout.Filter
 }
 
 func checkoutStatuses() []checkout.Status {
@@ -116,32 +111,24 @@ func checkoutStatuses() []checkout.Status {
 
 func (f *checkoutFilter) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.Var(textFlag(&f.product), "product", "only checkouts of the product `ID`")
-	flags.Var(textFlag(&f.status), "status", "only checkouts with the `STATUS` "+alternatives(checkoutStatuses()))
-	complete(command, "status", checkoutStatuses())
-	flags.Var(timeFlag(&f.since), "since", "only checkouts made at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&f.until), "until", "only checkouts made before this time; a date means midnight UTC")
+	flags.Var(&parsedFlag{kind: "ID", parse: func(text string) (err error) {
+		f.filter.Product, err = catalog.ParseID[catalog.ProductID](text)
+		return err
+	}}, "product", "only checkouts of the product `ID`")
+	addChoice(command, &f.filter.Status, "status", "only checkouts with the `STATUS` "+alternatives(checkoutStatuses()), checkoutStatuses()...)
+	flags.Var(timeFlag(&f.filter.From), "since", "only checkouts made at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&f.filter.Until), "until", "only checkouts made before this time; a date means midnight UTC")
 }
 
 func (f *checkoutFilter) open(ctx context.Context, customer string, at time.Time) (iter.Seq2[checkout.Checkout, error], error) {
-	if err := checkPeriod(f.since, f.until); err != nil {
+	if err := checkPeriod(f.filter.From, f.filter.Until); err != nil {
 		return nil, err
-	}
-	filter := checkout.Filter{Status: checkout.Status(f.status), From: f.since, Until: f.until}
-	if filter.Status != "" && !slices.Contains(checkoutStatuses(), filter.Status) {
-		return nil, misused("--status must be %s", alternatives(checkoutStatuses()))
-	}
-	if f.product != "" {
-		var err error
-		if filter.Product, err = catalog.ParseID[catalog.ProductID](f.product); err != nil {
-			return nil, misused("--product %s", err)
-		}
 	}
 	shop, err := f.shop(ctx, customer)
 	if err != nil {
 		return nil, err
 	}
-	return shop.Checkouts(ctx, filter, at), nil
+	return shop.Checkouts(ctx, f.filter, at), nil
 }
 
 func newCheckoutListCommand(s *session) *cobra.Command {
@@ -166,7 +153,8 @@ is released was replaced by a newer one, and can no longer be ordered.`,
 				return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
 			})
 			rows := represent(checkouts, func(c checkout.Checkout) checkoutJSON { return representCheckout(c, at) })
-			return list(&s.output, "checkouts", checkoutHead(), rows)
+			head := []string{"CREATED", "STATUS", "VARIANT", "AMOUNT", "CODE", "DISCOUNT", "TOTAL", "NICK", "ID"}
+			return list(&s.output, "checkouts", head, rows)
 		}),
 	}
 	filter.add(command)
@@ -174,24 +162,23 @@ is released was replaced by a newer one, and can no longer be ordered.`,
 }
 
 func newCheckoutExportCommand(s *session) *cobra.Command {
-	filter := checkoutFilter{session: s}
-	command := newExportCommand(s, "checkout", filter.open, func(file io.Writer, at time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
+	command := newExportCommand(s, "checkout", &checkoutFilter{session: s}, func(file io.Writer, at time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
 		rows := csvfile.NewCheckoutWriter(file)
 		return rows.Writer, func(c checkout.Checkout) error { return rows.Write(c, at) }
 	})
 	command.Long = "Write checkouts to a CSV file, in no order. docs/operations.md describes the columns."
 	command.Example = "  shopctl --local checkout export emberforge --status expired --output left-behind.csv"
-	filter.add(command)
 	return command
 }
 
-// parseID parses the argument ID of a checkout or an order.
-func parseID(text string) (checkout.ID, error) {
-	id, err := checkout.ParseID(text)
+// shopAndID reads the arguments CUSTOMER and ID of a checkout or an order.
+func (s *session) shopAndID(ctx context.Context, args []string) (*operator.Shop, checkout.ID, error) {
+	id, err := checkout.ParseID(args[1])
 	if err != nil {
-		return "", misused("ID: %s", err)
+		return nil, "", misused("ID: %s", err)
 	}
-	return id, nil
+	shop, err := s.shop(ctx, args[0])
+	return shop, id, err
 }
 
 // withDashedID lets commands accept the ID of a checkout, an order, a redemption or an event that begins with a dash. It moves the ID, which
@@ -228,11 +215,7 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 		Use: "show CUSTOMER ID", Short: "Show a checkout", Args: exactly("CUSTOMER", "ID"),
 		Example: "  shopctl --local checkout show emberforge ID",
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			id, err := parseID(args[1])
-			if err != nil {
-				return err
-			}
-			shop, err := s.shop(ctx, args[0])
+			shop, id, err := s.shopAndID(ctx, args)
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/client"
+	"shopfront/pkg/csvfile"
 	"shopfront/pkg/operator"
 )
 
@@ -249,12 +250,9 @@ seconds later, or at once with --local.
 // afterFlag takes the sequence of an event, or 0.
 func afterFlag(value **client.EventCursor) *parsedFlag {
 	return &parsedFlag{kind: "N", parse: func(text string) error {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 {
-			return errors.New("must be a whole number, 0 or above")
-		}
-		*value = &client.EventCursor{After: n}
-		return nil
+		sequence, err := csvfile.ParseWhole(text, 0)
+		*value = &client.EventCursor{After: int64(sequence)}
+		return err
 	}}
 }
 
@@ -268,22 +266,13 @@ func about(e client.Event) string {
 	switch {
 	case e.Redemption != nil:
 		r := e.Redemption
-		return columns(r.Code, formatClientReward(r.Reward), r.Nick, r.ID)
+		return joinCells([]string{r.Code, formatClientReward(r.Reward), r.Nick, r.ID}, "  ")
 	case e.Order != nil:
 		o := e.Order
-		return columns(formatAmount(o.Amount, o.Product, o.Variant), o.Total.Display, o.Nick, o.ID)
+		return joinCells([]string{formatAmount(o.Amount, o.Product, o.Variant), o.Total.Display, o.Nick, o.ID}, "  ")
 	default:
 		return printable(string(e.Data))
 	}
-}
-
-func columns(cells ...string) string {
-	for i, cell := range cells {
-		if cells[i] = printable(cell); cell == "" {
-			cells[i] = "-"
-		}
-	}
-	return strings.Join(cells, "  ")
 }
 
 func formatClientReward(r client.Reward) string {

@@ -119,9 +119,9 @@ that time or later.
 			})
 		}),
 	}
-	command.Flags().Var(numberFlag(&from), "from", "the sequence `N` of the first event")
+	command.Flags().Var(numberFlag(&from, 1), "from", "the sequence `N` of the first event")
 	command.Flags().Var(sinceFlag(s.now, &since), "since", "only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
-	command.Flags().Var(numberFlag(&to), "to", "the sequence `N` of the last event (default: the newest)")
+	command.Flags().Var(numberFlag(&to, 1), "to", "the sequence `N` of the last event (default: the newest)")
 	flags.add(command)
 	return command
 }
@@ -353,31 +353,12 @@ func readState(path string) (*client.EventCursor, error) {
 
 // writeState stores a cursor completely or not at all, even if the machine crashes.
 func writeState(path string, cursor client.EventCursor) error {
-	text, err := json.Marshal(cursor)
+	file, err := newWholeFile(path)
 	if err == nil {
-		err = replaceFile(path, append(text, '\n'))
+		err = file.end(writeJSON(file, cursor))
 	}
 	if err != nil {
 		return failed(kindFailed, "state file: %s", err)
 	}
 	return nil
-}
-
-// replaceFile writes a file beside the old one, waits until the disk has it, and then gives it the old one's name.
-func replaceFile(path string, text []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		err = errors.Join(err, os.Remove(file.Name()))
-	}
-	return err
 }

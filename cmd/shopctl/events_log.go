@@ -84,9 +84,8 @@ tables. Events are in the order in which they were recorded, so a later line can
 	flags := command.Flags()
 	flags.Var(afterFlag(&after), "after", "begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
 	flags.Var(sinceFlag(s.now, &since), "since", "only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
-	flags.Var(eventTypeFlag(&kind), "type", "only events of this type: "+alternatives(event.Types()))
-	flags.Var(numberFlag(&limit), "limit", "print at most `N` events")
-	complete(command, "type", event.Types())
+	addChoice(command, &kind, "type", "only events of this `TYPE`: "+alternatives(event.Types()), event.Types()...)
+	flags.Var(numberFlag(&limit, 1), "limit", "print at most `N` events")
 	return command
 }
 
@@ -101,17 +100,6 @@ func sinceFlag(now func() time.Time, value *time.Time) *parsedFlag {
 			return errors.New("must be a duration such as 24h, a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24")
 		}
 		return nil
-	}}
-}
-
-func eventTypeFlag(value *event.Type) *parsedFlag {
-	return &parsedFlag{kind: "TYPE", parse: func(text string) error {
-		for _, kind := range event.Types() {
-			if *value = kind; text == string(kind) {
-				return nil
-			}
-		}
-		return errors.New("must be " + alternatives(event.Types()))
 	}}
 }
 
@@ -231,12 +219,9 @@ is, and why. Shopfront retries them every 15 minutes; shopctl events retry does 
 10,000 changes, the command lists only the first.`,
 		Example: "  shopctl --local events parked\n  shopctl --local events parked emberforge --json",
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			var customer catalog.CustomerID
-			var err error
-			if len(args) > 0 {
-				if customer, err = parseCustomer(args[0]); err != nil {
-					return err
-				}
+			customer, err := optionalCustomer(args)
+			if err != nil {
+				return err
 			}
 			deployment, events, err := s.events(ctx)
 			if err != nil {

@@ -273,7 +273,7 @@ func TestTail_FaultsAreReported(t *testing.T) {
 		"refused key":         {unknownKey, []string{"--local"}, exitRefused, "refuses the key: give a live key of emberforge"},
 		"expired":             {"", []string{"--local", "--after", "3"}, exitRefused, "the oldest event that is kept is 5"},
 		"beyond the newest":   {"", []string{"--local", "--after", "10"}, exitRefused, "the feed has no event with that number yet"},
-		"negative":            {"", []string{"--local", "--after", "-1"}, exitUsage, "must be a whole number, 0 or above"},
+		"negative":            {"", []string{"--local", "--after", "-1"}, exitUsage, "must be a whole number of at least 0"},
 		"no events there":     {unknownKey, []string{"--url", foreign.URL}, exitFailed, "has no feed of events: check the URL"},
 		"no such customer":    {"", []string{"--local", "sakura-goods"}, exitRefused, "customer sakura-goods does not exist"},
 		"malformed customer":  {"", []string{"--local", "../emberforge"}, exitUsage, "CUSTOMER"},

@@ -15,11 +15,17 @@ import (
 	"shopfront/pkg/csvfile"
 )
 
-// newExportCommand makes the command that writes a list as CSV. what names one item, such as voucher. open checks the filters and opens the
-// list as of a time. rows begins a file, and returns a function that writes one item to it.
+// filter has the flags that pick the items of a list.
+type filter[T any] interface {
+	add(command *cobra.Command)
+	// open checks the flags and opens the list of a customer as of a time.
+	open(ctx context.Context, customer string, at time.Time) (iter.Seq2[T, error], error)
+}
+
+// newExportCommand makes the command that writes a list as CSV. what names one item, such as voucher. rows begins a file, and returns a
+// function that writes one item to it.
 func newExportCommand[T any](
-	s *session, what string, open func(ctx context.Context, customer string, at time.Time) (iter.Seq2[T, error], error),
-	rows func(file io.Writer, at time.Time) (csvfile.Writer, func(T) error),
+	s *session, what string, picked filter[T], rows func(file io.Writer, at time.Time) (csvfile.Writer, func(T) error),
 ) *cobra.Command {
 	var path string
 	command := &cobra.Command{
@@ -32,7 +38,7 @@ func newExportCommand[T any](
 		},
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			at := s.now()
-			items, err := open(ctx, args[0], at)
+			items, err := picked.open(ctx, args[0], at)
 			if err != nil {
 				return err
 			}
@@ -57,6 +63,7 @@ func newExportCommand[T any](
 		}),
 	}
 	command.Flags().Var(textFlag(&path), "output", "write to `FILE`, which is created or replaced when the export is complete")
+	picked.add(command)
 	return command
 }
 

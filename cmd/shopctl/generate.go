@@ -50,18 +50,16 @@ refuses and says how many vouchers exist; run it with that --count to print them
   shopctl --local voucher generate emberforge --count 500 --reward 20% --prefix XMAS --qr posters --qr-format svg
   shopctl --local voucher generate emberforge --count 500 --reward 20% --format csv --link 'https://shop.example/redeem?code={code}' > mail.csv`,
 	}
-	command.PreRunE = func(*cobra.Command, []string) error { return codes.check(command.Flags(), s.json) }
-	command.RunE = s.command(func(ctx context.Context, args []string) error {
+	command.PreRunE = func(*cobra.Command, []string) error {
 		switch {
 		case count == 0:
-			return misused("--count is missing: say how many codes to generate")
+			return errors.New("--count is missing: say how many codes to generate")
 		case resume != "" && command.Flags().Changed("batch"):
-			return misused("give --batch to start a batch, or --resume to complete one, not both")
+			return errors.New("give --batch to start a batch, or --resume to complete one, not both")
 		}
-		shop, err := s.shop(ctx, args[0])
-		if err != nil {
-			return err
-		}
+		return codes.check(command.Flags(), s.json)
+	}
+	command.RunE = s.shopCommand(func(ctx context.Context, shop *operator.Shop, _ []string) error {
 		if resume != "" {
 			flags.batch = resume
 		}
@@ -90,7 +88,7 @@ refuses and says how many vouchers exist; run it with that --count to print them
 	})
 	flags.add(command.Flags())
 	codes.add(command)
-	command.Flags().Var(numberFlag(&count), "count", "how many vouchers the batch gets in all (required)")
+	command.Flags().Var(numberFlag(&count, 1), "count", "how many vouchers the batch gets in all (required)")
 	command.Flags().Var(textFlag(&resume), "resume", "complete the batch `BATCH`, which was started with the same flags")
 	return command
 }
@@ -106,14 +104,12 @@ type codeFlags struct {
 func (f *codeFlags) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(textFlag(&f.format.Prefix), "prefix", "begin each code with `TEXT`: letters, digits, and dashes between them")
-	flags.Var(wholeFlag(&f.format.Length), "length", "make codes of `N` random characters, 16 to 48")
-	flags.Var(wholeFlag(&f.format.Group), "group", "put a dash after every `N` characters; 0 means no dashes")
-	flags.Var(choiceFlag(&f.rows, "text", "csv"), "format", "what to print")
+	flags.Var(numberFlag(&f.format.Length, 0), "length", "make codes of `N` random characters, 16 to 48")
+	flags.Var(numberFlag(&f.format.Group, 0), "group", "put a dash after every `N` characters; 0 means no dashes")
+	addChoice(command, &f.rows, "format", "what to print", "text", "csv")
 	flags.Var(linkFlag(&f.link), "link", "a `URL` with {code} in it, for --format csv and --qr")
 	flags.Var(textFlag(&f.qr.path), "qr", "write QR codes to the folder `DIR`")
-	flags.Var(choiceFlag(&f.qr.format, "png", "svg"), "qr-format", "the format of the QR codes")
-	complete(command, "format", []string{"text", "csv"})
-	complete(command, "qr-format", []string{"png", "svg"})
+	addChoice(command, &f.qr.format, "qr-format", "the format of the QR codes", "png", "svg")
 }
 
 func (f *codeFlags) check(flags *pflag.FlagSet, json bool) error {

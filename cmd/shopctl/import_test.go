@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"shopfront/pkg/csvfile"
 )
 
@@ -373,6 +375,15 @@ func TestExport_ToAFile_IsForItsOwnerOnly(t *testing.T) {
 	}
 }
 
+// lostList is a list of codes that fails after the first.
+type lostList struct{ err error }
+
+func (lostList) add(*cobra.Command) {}
+
+func (l lostList) open(context.Context, string, time.Time) (iter.Seq2[string, error], error) {
+	return func(yield func(string, error) bool) { _ = yield("GIFT-1", nil) && yield("", l.err) }, nil
+}
+
 func TestExport_FailsInTheMiddle_PrintsAPartButWritesNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "codes.csv")
@@ -383,9 +394,7 @@ func TestExport_FailsInTheMiddle_PrintsAPartButWritesNoFile(t *testing.T) {
 	for want, args := range map[string][]string{"code\r\nGIFT-1\r\n": {"emberforge"}, "": {"emberforge", "--output", path}} {
 		var stdout strings.Builder
 		s := &session{program: program{output: output{stdout: &stdout, stderr: io.Discard}, now: time.Now}}
-		command := newExportCommand(s, "voucher", func(context.Context, string, time.Time) (iter.Seq2[string, error], error) {
-			return func(yield func(string, error) bool) { _ = yield("GIFT-1", nil) && yield("", lost) }, nil
-		}, func(file io.Writer, _ time.Time) (csvfile.Writer, func(string) error) {
+		command := newExportCommand(s, "voucher", lostList{lost}, func(file io.Writer, _ time.Time) (csvfile.Writer, func(string) error) {
 			rows := csvfile.NewWriter(file, "code")
 			return rows, func(code string) error { return rows.Row(code) }
 		})

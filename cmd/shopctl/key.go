@@ -101,11 +101,7 @@ func newKeyListCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "list CUSTOMER", Short: "List keys, oldest first, without their secrets", Args: exactly("CUSTOMER"),
 		Example: "  shopctl --local key list emberforge",
-		RunE: s.command(func(ctx context.Context, args []string) error {
-			shop, err := s.shop(ctx, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: s.shopCommand(func(ctx context.Context, shop *operator.Shop, _ []string) error {
 			records, err := shop.Keys(ctx)
 			if err != nil {
 				return err

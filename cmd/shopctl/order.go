@@ -41,10 +41,6 @@ type paymentJSON struct {
 	Reference string `json:"reference"`
 }
 
-func orderHead() []string {
-	return []string{"ORDERED", "STATUS", "VARIANT", "AMOUNT", "CODE", "TOTAL", "PAYMENT", "NICK", "ID"}
-}
-
 func (o orderJSON) cells() []string {
 	return []string{
 		o.OrderedAt, o.Status, o.Product + "/" + o.Variant, strconv.FormatInt(o.Amount, 10), o.Code, o.Total.Display, o.Payment.String(), o.Nick, o.ID,
@@ -93,36 +89,31 @@ func newOrderCommand(s *session) *cobra.Command {
 type orderFilter struct {
 	*session
 
-	status, nick string
-	since, until time.Time
+	filter checkout.OrderFilter
+	nick   string
 }
 
 func (f *orderFilter) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.Var(textFlag(&f.status), "status", "only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()))
-	complete(command, "status", checkout.OrderStatuses())
+	addChoice(command, &f.filter.Status, "status", "only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()), checkout.OrderStatuses()...)
 	flags.Var(textFlag(&f.nick), "nick", "only orders whose checkout had the nick `NICK`")
-	flags.Var(timeFlag(&f.since), "since", "only orders placed at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&f.until), "until", "only orders placed before this time; a date means midnight UTC")
+	flags.Var(timeFlag(&f.filter.From), "since", "only orders placed at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&f.filter.Until), "until", "only orders placed before this time; a date means midnight UTC")
 }
 
 func (f *orderFilter) open(ctx context.Context, customer string, _ time.Time) (iter.Seq2[checkout.Checkout, error], error) {
-	if err := checkPeriod(f.since, f.until); err != nil {
+	err := checkPeriod(f.filter.From, f.filter.Until)
+	if err != nil {
 		return nil, err
 	}
-	filter := checkout.OrderFilter{Status: checkout.OrderStatus(f.status), From: f.since, Until: f.until}
-	if filter.Status != "" && !slices.Contains(checkout.OrderStatuses(), filter.Status) {
-		return nil, misused("--status must be %s", alternatives(checkout.OrderStatuses()))
-	}
-	var err error
-	if filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
+	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
 	}
 	shop, err := f.shop(ctx, customer)
 	if err != nil {
 		return nil, err
 	}
-	return shop.Orders(ctx, filter), nil
+	return shop.Orders(ctx, f.filter), nil
 }
 
 func newOrderListCommand(s *session) *cobra.Command {
@@ -144,7 +135,8 @@ was placed or changed.`,
 				return err
 			}
 			slices.Reverse(orders) // the oldest first
-			return list(&s.output, "orders", orderHead(), represent(orders, representOrder))
+			head := []string{"ORDERED", "STATUS", "VARIANT", "AMOUNT", "CODE", "TOTAL", "PAYMENT", "NICK", "ID"}
+			return list(&s.output, "orders", head, represent(orders, representOrder))
 		}),
 	}
 	filter.add(command)
@@ -152,15 +144,13 @@ was placed or changed.`,
 }
 
 func newOrderExportCommand(s *session) *cobra.Command {
-	filter := orderFilter{session: s}
-	command := newExportCommand(s, "order", filter.open, func(file io.Writer, _ time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
+	command := newExportCommand(s, "order", &orderFilter{session: s}, func(file io.Writer, _ time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
 		rows := csvfile.NewOrderWriter(file)
 		return rows.Writer, rows.Write
 	})
 	command.Long = `Write orders to a CSV file, newest first. An order may be missing, or have its former status, for about a second after
 it was placed or changed. docs/operations.md describes the columns.`
 	command.Example = "  shopctl --local order export emberforge --since 2026-11-01 --until 2026-12-01 --output november.csv"
-	filter.add(command)
 	return command
 }
 
@@ -262,11 +252,7 @@ func (s *session) orderCommand(
 	done string, do func(ctx context.Context, shop *operator.Shop, id checkout.ID) (c checkout.Checkout, replayed bool, err error),
 ) func(*cobra.Command, []string) error {
 	return s.command(func(ctx context.Context, args []string) error {
-		id, err := parseID(args[1])
-		if err != nil {
-			return err
-		}
-		shop, err := s.shop(ctx, args[0])
+		shop, id, err := s.shopAndID(ctx, args)
 		if err != nil {
 			return err
 		}

@@ -65,22 +65,20 @@ func stream[T any, R row](o *output, what string, head []string, items iter.Seq2
 		if err != nil {
 			return cmp.Or(table.flush(), err)
 		}
-		if o.json {
-			if err := writeJSON(o.stdout, one(item)); err != nil {
-				return err
-			}
-			count++
-			continue
+		switch {
+		case o.json:
+			err = writeJSON(o.stdout, one(item))
+		case count == 0:
+			table.row(head...)
+		case count%rowsPerTable == 0:
+			err = table.flush()
 		}
-		if count%rowsPerTable == 0 {
-			if err := table.flush(); err != nil {
-				return err
-			}
-			if count == 0 {
-				table.row(head...)
-			}
+		if err != nil {
+			return err
 		}
-		table.row(one(item).cells()...)
+		if !o.json {
+			table.row(one(item).cells()...)
+		}
 		count++
 	}
 	if count == 0 {
@@ -153,19 +151,15 @@ type table struct{ w *tabwriter.Writer }
 func newTable(w io.Writer) table { return table{tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)} }
 
 func (t table) row(cells ...string) {
-	for i, cell := range cells {
-		if i > 0 {
-			_, _ = fmt.Fprint(t.w, "\t") // flush returns the error
-		}
-		if cell == "" {
-			cell = "-"
-		}
-		_, _ = fmt.Fprint(t.w, printable(cell))
-	}
-	_, _ = fmt.Fprintln(t.w)
+	_, _ = fmt.Fprintln(t.w, joinCells(cells, "\t")) // flush returns the error
 }
 
 func (t table) flush() error { return t.w.Flush() }
+
+// joinCells makes each cell printable. An empty cell becomes a dash.
+func joinCells(cells []string, separator string) string {
+	return strings.Join(represent(cells, func(cell string) string { return cmp.Or(printable(cell), "-") }), separator)
+}
 
 // printable quotes a string with control sequences or invisible characters, because nicks and data come from shoppers.
 func printable(text string) string {

@@ -43,17 +43,18 @@ type shopPauseJSON struct {
 	pauseJSON
 }
 
-// batchesFlag adds a flag that names several batches.
-func batchesFlag(command *cobra.Command, batches *[]string, usage string) {
-	command.Flags().StringArrayVar(batches, "batch", nil, usage)
-}
-
-// shopWithBatches opens the shop of a command that takes batches, or returns an error if the name of a batch is empty.
-func (s *session) shopWithBatches(ctx context.Context, customer string, batches []string) (*operator.Shop, error) {
-	if slices.ContainsFunc(batches, func(batch string) bool { return strings.TrimSpace(batch) == "" }) {
-		return nil, misused("--batch must not be empty")
-	}
-	return s.shop(ctx, customer)
+// batchCommand is shopCommand for a command with the flag --batch, which can be repeated.
+func (s *session) batchCommand(batches *[]string, do func(ctx context.Context, shop *operator.Shop) error) func(*cobra.Command, []string) error {
+	return s.command(func(ctx context.Context, args []string) error {
+		if slices.ContainsFunc(*batches, func(batch string) bool { return strings.TrimSpace(batch) == "" }) {
+			return misused("--batch must not be empty")
+		}
+		shop, err := s.shop(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return do(ctx, shop)
+	})
 }
 
 func newVoucherPauseCommand(s *session) *cobra.Command {
@@ -67,11 +68,7 @@ retry with the key of an earlier redemption still gets that redemption.
 Vouchers that join a paused batch later are paused, too. The command warns of a batch that has no vouchers. For
 this it may have to read all of the customer's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
 		Example: "  shopctl --local voucher pause emberforge\n  shopctl --local voucher pause emberforge --batch summer --batch advent",
-		RunE: s.command(func(ctx context.Context, args []string) error {
-			shop, err := s.shopWithBatches(ctx, args[0], batches)
-			if err != nil {
-				return err
-			}
+		RunE: s.batchCommand(&batches, func(ctx context.Context, shop *operator.Shop) error {
 			paused, err := shop.Pause(ctx, batches...)
 			if err != nil {
 				return err
@@ -86,7 +83,7 @@ this it may have to read all of the customer's vouchers, after it has written th
 			return err
 		}),
 	}
-	batchesFlag(command, &batches, "only the batch `NAME`; give the flag again for more batches")
+	command.Flags().StringArrayVar(&batches, "batch", nil, "only the batch `NAME`; give the flag again for more batches")
 	return command
 }
 
@@ -97,11 +94,7 @@ func newVoucherResumeCommand(s *session) *cobra.Command {
 		Long: `Lift the pause of all codes, or of batches, within 15 seconds. Without --batch, batches that were paused by name
 stay paused, and the command prints how to resume them.`,
 		Example: "  shopctl --local voucher resume emberforge\n  shopctl --local voucher resume emberforge --batch summer",
-		RunE: s.command(func(ctx context.Context, args []string) error {
-			shop, err := s.shopWithBatches(ctx, args[0], batches)
-			if err != nil {
-				return err
-			}
+		RunE: s.batchCommand(&batches, func(ctx context.Context, shop *operator.Shop) error {
 			before, after, err := shop.Resume(ctx, batches...)
 			if err != nil {
 				return err
@@ -123,7 +116,7 @@ stay paused, and the command prints how to resume them.`,
 			return nil
 		}),
 	}
-	batchesFlag(command, &batches, "only the batch `NAME`, which was paused by name; give the flag again for more batches")
+	command.Flags().StringArrayVar(&batches, "batch", nil, "only the batch `NAME`, which was paused by name; give the flag again for more batches")
 	return command
 }
 

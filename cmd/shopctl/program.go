@@ -70,6 +70,17 @@ func (s *session) command(do func(ctx context.Context, args []string) error) fun
 	}
 }
 
+// shopCommand wraps the work of a command in the shop of the customer that its first argument names.
+func (s *session) shopCommand(do func(ctx context.Context, shop *operator.Shop, args []string) error) func(*cobra.Command, []string) error {
+	return s.command(func(ctx context.Context, args []string) error {
+		shop, err := s.shop(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return do(ctx, shop, args)
+	})
+}
+
 // deployment finds the target. SHOPFRONT_STACK is only a default: either flag overrides it.
 func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) {
 	switch stack := s.stackName(); {
@@ -137,6 +148,14 @@ func parseCustomer(text string) (catalog.CustomerID, error) {
 		return "", misused("CUSTOMER %s", err)
 	}
 	return id, nil
+}
+
+// optionalCustomer parses the only argument of a command, or returns "" without one.
+func optionalCustomer(args []string) (catalog.CustomerID, error) {
+	if len(args) == 0 {
+		return "", nil
+	}
+	return parseCustomer(args[0])
 }
 
 func (s *session) describeNoCustomer(err error, id catalog.CustomerID) error {

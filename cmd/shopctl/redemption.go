@@ -84,30 +84,29 @@ func newRedemptionCommand(s *session) *cobra.Command {
 type redemptionFilter struct {
 	*session
 
-	code, nick, batch string
-	since, until      time.Time
+	filter     operator.RedemptionFilter
+	code, nick string
 }
 
 func (f *redemptionFilter) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(textFlag(&f.code), "code", "only redemptions of the voucher `CODE`")
 	flags.Var(textFlag(&f.nick), "nick", "only redemptions by the shopper `NICK`")
-	flags.Var(textFlag(&f.batch), "batch", "only redemptions of vouchers in the batch `NAME`")
-	flags.Var(timeFlag(&f.since), "since", "only redemptions at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&f.until), "until", "only redemptions before this time; a date means midnight UTC")
+	flags.Var(textFlag(&f.filter.Batch), "batch", "only redemptions of vouchers in the batch `NAME`")
+	flags.Var(timeFlag(&f.filter.From), "since", "only redemptions at or after this time; a date means midnight UTC")
+	flags.Var(timeFlag(&f.filter.Until), "until", "only redemptions before this time; a date means midnight UTC")
 }
 
 func (f *redemptionFilter) open(ctx context.Context, customer string, _ time.Time) (iter.Seq2[operator.Redemption, error], error) {
-	if err := checkPeriod(f.since, f.until); err != nil {
+	err := checkPeriod(f.filter.From, f.filter.Until)
+	if err != nil {
 		return nil, err
 	}
-	filter := operator.RedemptionFilter{Batch: f.batch, From: f.since, Until: f.until}
-	var err error
-	if filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
+	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
 	}
 	if f.code != "" {
-		if filter.Code, err = voucher.ParseCode(f.code); err != nil {
+		if f.filter.Code, err = voucher.ParseCode(f.code); err != nil {
 			return nil, describeNotFound(err, "--code %q: a code cannot have such characters", f.code)
 		}
 	}
@@ -116,14 +115,14 @@ func (f *redemptionFilter) open(ctx context.Context, customer string, _ time.Tim
 		return nil, err
 	}
 	list := shop.Redemptions
-	if filter.Nick != (voucher.Nick{}) && f.code == "" {
+	if f.filter.Nick != (voucher.Nick{}) && f.code == "" {
 		list = shop.RedemptionsOfNick
 		if err := f.warnUnlessIndexed(ctx, shop); err != nil {
 			return nil, err
 		}
 	}
 	return func(yield func(operator.Redemption, error) bool) {
-		for redemption, err := range list(ctx, filter) {
+		for redemption, err := range list(ctx, f.filter) {
 			if !yield(redemption, f.describeNoVoucher(err, shop, f.code)) {
 				return
 			}
@@ -153,15 +152,13 @@ appear after some seconds, and lists the oldest first.`,
 }
 
 func newRedemptionExportCommand(s *session) *cobra.Command {
-	filter := redemptionFilter{session: s}
-	command := newExportCommand(s, "redemption", filter.open, func(file io.Writer, _ time.Time) (csvfile.Writer, func(operator.Redemption) error) {
+	command := newExportCommand(s, "redemption", &redemptionFilter{session: s}, func(file io.Writer, _ time.Time) (csvfile.Writer, func(operator.Redemption) error) {
 		rows := csvfile.NewRedemptionWriter(file)
 		return rows.Writer, func(r operator.Redemption) error { return rows.Write(r.Redemption, r.Batch) }
 	})
 	command.Long = `Write redemptions to a CSV file, in the order of shopctl redemption list, including those that were undone.
 docs/operations.md describes the columns.`
 	command.Example = "  shopctl --local redemption export emberforge --since 2026-11-01 --until 2026-12-01 --output november.csv"
-	filter.add(command)
 	return command
 }
 

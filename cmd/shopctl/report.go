@@ -61,7 +61,6 @@ func (r reportRowJSON) cells() []string {
 
 func newReportCommand(s *session) *cobra.Command {
 	query := operator.ReportQuery{MaxGroups: maxReportGroups}
-	var by string
 	var asCSV bool
 	command := &cobra.Command{
 		Use: "report CUSTOMER", Short: "Count codes and their uses, by day, batch, reward or nick", Args: exactly("CUSTOMER"),
@@ -78,9 +77,6 @@ The command reads all of the customer's vouchers and redemptions. A report has a
 		Example: `  shopctl --local report emberforge --by batch
   shopctl --local report emberforge --from 2026-11-01 --to 2026-12-01 --by day --csv > november.csv`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			if query.By = operator.ReportGrouping(by); by != "" && !slices.Contains(operator.ReportGroupings(), query.By) {
-				return misused("--by must be %s, not %q", alternatives(operator.ReportGroupings()), by)
-			}
 			if !query.To.IsZero() && !query.From.Before(query.To) {
 				return misused("--to must be after --from")
 			}
@@ -108,8 +104,7 @@ The command reads all of the customer's vouchers and redemptions. A report has a
 	flags.Var(textFlag(&query.Batch), "batch", "only vouchers of the batch `NAME`")
 	flags.Var(sinceFlag(s.now, &query.From), "from", "count what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	flags.Var(timeFlag(&query.To), "to", "count what happened before this time; a date means midnight UTC")
-	flags.Var(textFlag(&by), "by", "count for each `GROUP`: "+alternatives(operator.ReportGroupings()))
-	complete(command, "by", operator.ReportGroupings())
+	addChoice(command, &query.By, "by", "count for each `GROUP`: "+alternatives(operator.ReportGroupings()), operator.ReportGroupings()...)
 	flags.BoolVar(&asCSV, "csv", false, "print CSV")
 	return command
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 )
 
@@ -102,17 +100,13 @@ func onlyHolds(group *cobra.Command) {
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND...]", Short: "Show help, or the flags of a command", DisableFlagsInUseLine: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			command, rest, err := root.Find(args)
-			if err != nil || len(rest) == 0 {
-				return err
-			}
-			return fmt.Errorf("unknown command %q%s", rest[0], suggest(command, rest[0]))
-		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			command, _, err := root.Find(args)
+			command, rest, err := root.Find(args)
 			if err != nil {
 				return err
+			}
+			if len(rest) > 0 {
+				return subcommand(command, rest)
 			}
 			return command.Help()
 		},

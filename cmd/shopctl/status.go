@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/pkg/access"
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/operator"
 )
 
@@ -71,12 +70,9 @@ customers: who may redeem and check out, how many refused codes one source may c
 what is paused.`,
 		Example: "  shopctl --local status\n  shopctl --local status emberforge",
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			var customer catalog.CustomerID
-			var err error
-			if len(args) > 0 {
-				if customer, err = parseCustomer(args[0]); err != nil {
-					return err
-				}
+			customer, err := optionalCustomer(args)
+			if err != nil {
+				return err
 			}
 			deployment, err := s.deployment(ctx)
 			if err != nil {

@@ -69,11 +69,7 @@ The command prints the first %d findings, each with its item; docs/operations.md
 With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsistent),
 		Example: `  shopctl --local verify emberforge
   shopctl --local verify emberforge --json`,
-		RunE: s.command(func(ctx context.Context, args []string) error {
-			shop, err := s.shop(ctx, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: s.shopCommand(func(ctx context.Context, shop *operator.Shop, _ []string) error {
 			bar := s.newProgress("items read", unknownCount)
 			report, err := shop.Verify(ctx, operator.Verification{Now: s.now, Read: bar.steps, Settle: s.settle})
 			bar.end()

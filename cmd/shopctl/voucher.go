@@ -89,7 +89,7 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // unlike an edit, reject empty texts
 	flags.Lookup("max-uses").Usage += " (default 1)"
 	flags.Lookup("max-uses-per-nick").Usage += " (default none for --max-uses 1, else 1)"
-	flags.Var(numberFlag(&f.counters), "counters", "how many counters share a limit above 1, 1 to 64 (default 1 per 64 uses)")
+	flags.Var(numberFlag(&f.counters, 1), "counters", "how many counters share a limit above 1, 1 to 64 (default 1 per 64 uses)")
 }
 
 // terms reads the flags for a shop. It warns about a reward that is off sale, and about a pause that covers the voucher.
@@ -135,11 +135,7 @@ and 0, or I, L and 1. If the code exists already, the command refuses; it never 
   shopctl --local voucher create emberforge AUTUMN-20 --reward 20% --max-uses 100 --valid-until 2027-12-01
   shopctl --local voucher create emberforge NEWCOMERS --reward coins/1200 --reward '2*crate-key/single'
   shopctl --local voucher create sakura-goods ARIGATO --reward 500 --max-uses none`,
-		RunE: s.command(func(ctx context.Context, args []string) error {
-			shop, err := s.shop(ctx, args[0])
-			if err != nil {
-				return err
-			}
+		RunE: s.shopCommand(func(ctx context.Context, shop *operator.Shop, args []string) error {
 			terms, err := s.terms(ctx, shop, &flags)
 			if err != nil {
 				return err
@@ -222,7 +218,10 @@ limit below the uses taken means that the code is used up. Remove a field with -
 	})
 	flags.add(command.Flags())
 	for _, name := range []string{"reward", "counters"} {
-		command.Flags().Var(fixedFlag(), name, "")
+		fixed := func(string) error {
+			return errors.New("a voucher's code, reward and counters never change: create another code instead")
+		}
+		command.Flags().Var(&parsedFlag{kind: "TEXT", parse: fixed}, name, "")
 		_ = command.Flags().MarkHidden(name) // fails only for a flag that the command does not have
 	}
 	return command
@@ -317,31 +316,27 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 type voucherFilter struct {
 	*session
 
-	batch, nick, status string
+	filter operator.VoucherFilter
+	nick   string
 }
 
 func (f *voucherFilter) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.Var(textFlag(&f.batch), "batch", "only vouchers of the batch `NAME`")
+	flags.Var(textFlag(&f.filter.Batch), "batch", "only vouchers of the batch `NAME`")
 	flags.Var(textFlag(&f.nick), "nick", "only vouchers for the shopper `NICK`")
-	flags.Var(textFlag(&f.status), "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()))
-	complete(command, "status", voucher.Statuses())
+	addChoice(command, &f.filter.Status, "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()), voucher.Statuses()...)
 }
 
 func (f *voucherFilter) open(ctx context.Context, customer string, at time.Time) (iter.Seq2[voucher.Standing, error], error) {
-	filter := operator.VoucherFilter{Batch: f.batch}
 	var err error
-	if filter.Status, err = parseStatus(f.status); err != nil {
-		return nil, err
-	}
-	if filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
+	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
 	}
 	shop, err := f.shop(ctx, customer)
 	if err != nil {
 		return nil, err
 	}
-	return shop.Vouchers(ctx, filter, at), nil
+	return shop.Vouchers(ctx, f.filter, at), nil
 }
 
 func newVoucherListCommand(s *session) *cobra.Command {
@@ -366,8 +361,7 @@ func newVoucherListCommand(s *session) *cobra.Command {
 }
 
 func newVoucherExportCommand(s *session) *cobra.Command {
-	filter := voucherFilter{session: s}
-	command := newExportCommand(s, "voucher", filter.open, func(file io.Writer, at time.Time) (csvfile.Writer, func(voucher.Standing) error) {
+	command := newExportCommand(s, "voucher", &voucherFilter{session: s}, func(file io.Writer, at time.Time) (csvfile.Writer, func(voucher.Standing) error) {
 		rows := csvfile.NewVoucherWriter(file)
 		return rows.Writer, func(v voucher.Standing) error { return rows.Write(v, at) }
 	})
@@ -378,18 +372,7 @@ docs/operations.md describes the columns. If the command fails, stdout may have 
 stays as it was. The command reads all of the customer's vouchers and redemptions.`
 	command.Example = `  shopctl --local voucher export emberforge --output emberforge.csv
   shopctl --local voucher export emberforge --batch summer --status used_up`
-	filter.add(command)
 	return command
-}
-
-func parseStatus(text string) (voucher.Status, error) {
-	if text == "" {
-		return "", nil
-	}
-	if status := voucher.Status(text); slices.Contains(voucher.Statuses(), status) {
-		return status, nil
-	}
-	return "", misused("--status must be %s, not %q", alternatives(voucher.Statuses()), text)
 }
 
 // shopAndCode reads the arguments CUSTOMER and CODE.

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/csvfile"
 	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
@@ -64,7 +65,7 @@ type standingJSON struct {
 }
 
 func (v standingJSON) cells() []string {
-	left := none
+	left := csvfile.None
 	if v.UsesLeft != nil {
 		left = strconv.Itoa(*v.UsesLeft)
 	}
@@ -190,8 +191,8 @@ func voucherFields(v voucher.Voucher) []field {
 	fields := []field{
 		{"code", v.Written},
 		{"reward", formatReward(v.Reward)},
-		{"max uses", formatLimit(v.MaxUses)},
-		{"max uses per nick", formatLimit(v.MaxUsesPerNick)},
+		{"max uses", csvfile.FormatLimit(v.MaxUses)},
+		{"max uses per nick", csvfile.FormatLimit(v.MaxUsesPerNick)},
 		{"valid from", formatTime(v.ValidFrom)},
 		{"valid until", formatTime(v.ValidUntil)},
 		{"disabled", strconv.FormatBool(v.Disabled)},

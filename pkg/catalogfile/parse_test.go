@@ -219,8 +219,8 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 		{"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"), `shop.yaml:14: price: must be from 0 to below the price, 4.99 EUR`},
 		{"sale with a malformed price", in("variant", "sale: {price: 3.999}"), `shop.yaml:12: price: "3.999": malformed amount of money of EUR: write it like 4.99`},
 		{"sale that ends before it begins", in("variant", "sale:", "  price: 3.99", "  from: 2026-12-01", "  until: 2026-11-27"), `shop.yaml:15: until: must be after from`},
-		{"sale at no time", in("variant", "sale: {price: 3.99, from: soon}"), `shop.yaml:12: from: "soon" is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC`},
-		{"sale in the wrong century", in("variant", "sale: {price: 3.99, from: 1926-11-27}"), `shop.yaml:12: from: must be in the years 2000 to 9999`},
+		{"sale at no time", in("variant", "sale: {price: 3.99, from: soon}"), `shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC`},
+		{"sale in the wrong century", in("variant", "sale: {price: 3.99, from: 1926-11-27}"), `shop.yaml:12: from: "1926-11-27": must be in the years 2000 to 9999`},
 		{"sale of a variant without a valid price", strings.Replace(in("variant", "sale: {price: 3.99}"), "4.99", "4,99", 1), `shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`},
 		{"sale in a shop without a valid currency", strings.Replace(in("variant", "sale: {price: 3.99}"), "EUR", "EURO", 1), `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`},
 

@@ -235,11 +235,8 @@ func (d *document) time(written *text, at jsontext.Pointer) time.Time {
 		return time.Time{}
 	}
 	moment, err := voucher.ParseTime(string(*written))
-	if errors.Is(err, voucher.ErrNoTime) {
-		err = fmt.Errorf("%.40q is not a time: write it like 2027-01-31T18:00:00Z (RFC 3339), or 2027-01-31, which begins at midnight UTC", *written)
-	}
 	if err != nil {
-		d.failAt(at, "%v", err)
+		d.failAt(at, "%.40q: %v", *written, err)
 	}
 	return moment
 }

@@ -16,10 +16,10 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-const (
-	byteOrderMark = "\ufeff"
-	none          = "none" // no limit
-)
+const byteOrderMark = "\ufeff"
+
+// None is written for voucher.NoLimit.
+const None = "none"
 
 // voucherHeader returns the columns of an export. Existing columns are never renamed or removed, because files have them.
 func voucherHeader() []string {
@@ -29,7 +29,7 @@ func voucherHeader() []string {
 	}
 }
 
-// WholeRow is the field of a mistake that is in no single cell.
+// WholeRow is the Field of a mistake that concerns the whole row.
 const WholeRow = "row"
 
 // Row is one row of a file of vouchers. Its terms and its past are not checked against the rules of vouchers.
@@ -82,7 +82,7 @@ func separatedOnlyBy(header []byte, separator string) bool {
 
 // nameColumns finds the columns of a header.
 func (r *VoucherReader) nameColumns(header []string) error {
-	known := append(voucherHeader(), "link") // which voucher generate writes
+	known := append(voucherHeader(), "link") // voucher generate writes link
 	unknown := false
 	var errs []error
 	for _, written := range header {
@@ -177,13 +177,13 @@ func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 	case "reward":
 		terms.Reward, err = voucher.ParseReward(cell, r.currency)
 	case "max-uses":
-		terms.MaxUses, err = parseLimit(cell)
+		terms.MaxUses, err = ParseLimit(cell)
 	case "max-uses-per-nick":
-		terms.MaxUsesPerNick, err = parseLimit(cell)
+		terms.MaxUsesPerNick, err = ParseLimit(cell)
 	case "valid-from":
-		terms.ValidFrom, err = parseTime(cell)
+		terms.ValidFrom, err = voucher.ParseTime(cell)
 	case "valid-until":
-		terms.ValidUntil, err = parseTime(cell)
+		terms.ValidUntil, err = voucher.ParseTime(cell)
 	case "disabled":
 		if terms.Disabled, err = strconv.ParseBool(cell); err != nil {
 			err = errors.New("must be true or false")
@@ -195,15 +195,15 @@ func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 	case "note":
 		terms.Note = cell
 	case "counters":
-		terms.Counters, err = parseWhole(cell, 1)
+		terms.Counters, err = ParseWhole(cell, 1)
 	case "created_at":
-		past.Created, err = parseTime(cell)
+		past.Created, err = voucher.ParseTime(cell)
 	case "redeemed_at":
-		past.RedeemedAt, err = parseTime(cell)
+		past.RedeemedAt, err = voucher.ParseTime(cell)
 	case "redeemed_by":
 		past.RedeemedBy = cell
 	case "uses":
-		past.Uses, err = parseWhole(cell, 0)
+		past.Uses, err = ParseWhole(cell, 0)
 	case "reward_currency":
 		if cell != string(r.currency) {
 			err = fmt.Errorf("is %.40q, but the customer's currency is %s", cell, r.currency)
@@ -212,31 +212,25 @@ func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 	return err
 }
 
-func parseLimit(cell string) (*voucher.Limit, error) {
-	if cell == none {
+// ParseLimit reads a whole number above 0, or None.
+func ParseLimit(text string) (*voucher.Limit, error) {
+	if text == None {
 		return new(voucher.NoLimit), nil
 	}
-	n, err := parseWhole(cell, 1)
+	n, err := ParseWhole(text, 1)
 	if err != nil {
-		err = errors.New("must be a whole number above 0, or none")
+		return nil, errors.New("must be a whole number above 0, or none")
 	}
-	return new(voucher.Limit(n)), err
+	return new(voucher.Limit(n)), nil
 }
 
-func parseWhole(cell string, least int) (int, error) {
-	n, err := strconv.Atoi(cell)
+// ParseWhole reads a whole number that is not below least.
+func ParseWhole(text string, least int) (int, error) {
+	n, err := strconv.Atoi(text)
 	if err != nil || n < least {
 		return 0, fmt.Errorf("must be a whole number of at least %d", least)
 	}
 	return n, nil
-}
-
-func parseTime(cell string) (time.Time, error) {
-	at, err := voucher.ParseTime(cell)
-	if errors.Is(err, voucher.ErrNoTime) {
-		err = errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC")
-	}
-	return at, err
 }
 
 // VoucherWriter writes a file of vouchers.
@@ -253,7 +247,7 @@ func (w VoucherWriter) Write(v voucher.Standing, at time.Time) error {
 	if v.Redeemed != nil {
 		redemption = *v.Redeemed
 	}
-	counters, held, left := "", "", none
+	counters, held, left := "", "", None
 	if v.MaxUses != voucher.NoLimit { // otherwise holds are not counted
 		held, left = strconv.Itoa(v.UsesHeld), strconv.Itoa(v.UsesLeft)
 	}
@@ -262,16 +256,17 @@ func (w VoucherWriter) Write(v voucher.Standing, at time.Time) error {
 	}
 	minor, currency := amountOff(v.Reward)
 	return w.Row(
-		v.Written, v.Reward.String(), formatLimit(v.MaxUses), formatLimit(v.MaxUsesPerNick), formatTime(v.ValidFrom), formatTime(v.ValidUntil),
+		v.Written, v.Reward.String(), FormatLimit(v.MaxUses), FormatLimit(v.MaxUsesPerNick), formatTime(v.ValidFrom), formatTime(v.ValidUntil),
 		strconv.FormatBool(v.Disabled), v.Nick.Written, v.Batch, v.Note, counters,
 		formatTime(v.Created), string(v.Status(at)), strconv.Itoa(v.Used-v.UsesHeld), held, left,
 		formatTime(redemption.At), redemption.Nick, redemption.ID, minor, currency,
 	)
 }
 
-func formatLimit(limit voucher.Limit) string {
+// FormatLimit is the inverse of ParseLimit.
+func FormatLimit(limit voucher.Limit) string {
 	if limit == voucher.NoLimit {
-		return none
+		return None
 	}
 	return strconv.Itoa(int(limit))
 }
