@@ -112,8 +112,10 @@ func checkoutStatuses() []checkout.Status {
 func (f *checkoutFilter) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(&parsedFlag{kind: "ID", parse: func(text string) (err error) {
-		f.filter.Product, err = catalog.ParseID[catalog.ProductID](text)
-		return err
+		if f.filter.Product, err = catalog.ParseID[catalog.ProductID](text); err != nil {
+			return catalog.ErrMalformedID // the flag itself names the text
+		}
+		return nil
 	}}, "product", "only checkouts of the product `ID`")
 	addChoice(command, &f.filter.Status, "status", "only checkouts with the `STATUS` "+alternatives(checkoutStatuses()), checkoutStatuses()...)
 	flags.Var(timeFlag(&f.filter.From), "since", "only checkouts made at or after this time; a date means midnight UTC")
