@@ -365,7 +365,8 @@ type receiver struct {
 	requests int
 	taken    []int64 // sequences that were answered with 204
 	// answer responds to a request instead of 204, if it returns true.
-	answer func(request int, w http.ResponseWriter) bool
+	answer       func(request int, w http.ResponseWriter) bool
+	disconnected <-chan struct{} // closed when the sender of the last request has hung up
 }
 
 func (s *shopfront) newReceiver(t *testing.T) *receiver {
@@ -390,6 +391,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		r.t.Errorf("%s %s: %v: %s", request.Method, request.URL, err, body)
 	}
 	r.requests++
+	r.disconnected = request.Context().Done()
 	if r.answer(r.requests, w) {
 		return
 	}
@@ -566,7 +568,7 @@ func TestForward_Interrupted_GoesOnWhereItStopped(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r.answers(func(w http.ResponseWriter) {
 			cancel()
-			<-ctx.Done()
+			<-r.disconnected // otherwise forward could still see the response
 			answer(w)
 		})
 		if got := s.shopctl(ctx, forward...); got.exit != exitOK {
