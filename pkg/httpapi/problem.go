@@ -46,37 +46,56 @@ const (
 	problemUnavailable          problemType = "unavailable"
 )
 
-type description struct {
-	status int
-	title  string
-}
-
-func (t problemType) describe() description {
-	return map[problemType]description{
-		problemMalformedRequest:     {http.StatusBadRequest, "Malformed request"},
-		problemUnauthorized:         {http.StatusUnauthorized, "Unauthorized"},
-		problemVoucherNotFound:      {http.StatusNotFound, "Voucher not found"},
-		problemNotFound:             {http.StatusNotFound, "Not found"},
-		problemMethodNotAllowed:     {http.StatusMethodNotAllowed, "Method not allowed"},
-		problemContentTooLarge:      {http.StatusRequestEntityTooLarge, "Content too large"},
-		problemUnsupportedMediaType: {http.StatusUnsupportedMediaType, "Unsupported media type"},
-		problemInvalid:              {http.StatusUnprocessableEntity, "Invalid request"},
-		problemKeyInUse:             {http.StatusUnprocessableEntity, "Idempotency-Key in use"},
-		problemTooManyRefusals:      {http.StatusTooManyRequests, "Too many refused codes"},
-		problemCheckoutExpired:      {http.StatusConflict, "Checkout expired"},
-		problemPaymentMismatch:      {http.StatusConflict, "Ordered with another payment"},
-		problemOrderCancelled:       {http.StatusConflict, "Order cancelled"},
-		problemCodeRefused:          {http.StatusConflict, "Code refused"},
-		problemTooManyHolds:         {http.StatusTooManyRequests, "Too many holds"},
-		problemCheckoutReplaced:     {http.StatusConflict, "Checkout replaced"},
-		problemRedemptionNotFound:   {http.StatusNotFound, "Redemption not found"},
-		problemRedemptionUndone:     {http.StatusConflict, "Redemption undone"},
-		problemRedemptionOfOrder:    {http.StatusConflict, "Redemption of an order"},
-		problemCursorExpired:        {http.StatusGone, "Cursor expired"},
-		problemGone:                 {http.StatusGone, "Gone"},
-		problemUnavailable:          {http.StatusServiceUnavailable, "Temporarily unavailable"},
-		problemInternal:             {http.StatusInternalServerError, "Internal error"},
-	}[t]
+func (t problemType) describe() (status int, title string) {
+	switch t {
+	case problemMalformedRequest:
+		return http.StatusBadRequest, "Malformed request"
+	case problemUnauthorized:
+		return http.StatusUnauthorized, "Unauthorized"
+	case problemVoucherNotFound:
+		return http.StatusNotFound, "Voucher not found"
+	case problemNotFound:
+		return http.StatusNotFound, "Not found"
+	case problemMethodNotAllowed:
+		return http.StatusMethodNotAllowed, "Method not allowed"
+	case problemContentTooLarge:
+		return http.StatusRequestEntityTooLarge, "Content too large"
+	case problemUnsupportedMediaType:
+		return http.StatusUnsupportedMediaType, "Unsupported media type"
+	case problemInvalid:
+		return http.StatusUnprocessableEntity, "Invalid request"
+	case problemKeyInUse:
+		return http.StatusUnprocessableEntity, "Idempotency-Key in use"
+	case problemTooManyRefusals:
+		return http.StatusTooManyRequests, "Too many refused codes"
+	case problemCheckoutExpired:
+		return http.StatusConflict, "Checkout expired"
+	case problemPaymentMismatch:
+		return http.StatusConflict, "Ordered with another payment"
+	case problemOrderCancelled:
+		return http.StatusConflict, "Order cancelled"
+	case problemCodeRefused:
+		return http.StatusConflict, "Code refused"
+	case problemTooManyHolds:
+		return http.StatusTooManyRequests, "Too many holds"
+	case problemCheckoutReplaced:
+		return http.StatusConflict, "Checkout replaced"
+	case problemRedemptionNotFound:
+		return http.StatusNotFound, "Redemption not found"
+	case problemRedemptionUndone:
+		return http.StatusConflict, "Redemption undone"
+	case problemRedemptionOfOrder:
+		return http.StatusConflict, "Redemption of an order"
+	case problemCursorExpired:
+		return http.StatusGone, "Cursor expired"
+	case problemGone:
+		return http.StatusGone, "Gone"
+	case problemUnavailable:
+		return http.StatusServiceUnavailable, "Temporarily unavailable"
+	case problemInternal:
+		return http.StatusInternalServerError, "Internal error"
+	}
+	return http.StatusInternalServerError, string(t)
 }
 
 // new returns a problem of this type without a detail. Its title is enough.
@@ -124,8 +143,8 @@ func (p *problemError) after(wait time.Duration) *problemError {
 func (p *problemError) Error() string { return string(p.problemType) + ": " + p.detail }
 
 func (p *problemError) answer() (answer, error) {
-	known := p.describe()
-	a, err := jsonAnswer(known.status, struct {
+	status, title := p.describe()
+	a, err := jsonAnswer(status, struct {
 		Type      string  `json:"type"`
 		Title     string  `json:"title"`
 		Status    int     `json:"status"`
@@ -136,7 +155,7 @@ func (p *problemError) answer() (answer, error) {
 
 		*expiredJSON
 	}{
-		"urn:problem:shopfront:" + string(p.problemType), known.title, known.status, p.detail, p.parameter, p.pointer, string(p.reason), p.expired,
+		"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer, string(p.reason), p.expired,
 	})
 	if err != nil {
 		return answer{}, err
