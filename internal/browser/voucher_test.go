@@ -45,6 +45,20 @@ func (s shop) redemptions(t *testing.T, code string) []operator.Redemption {
 	return found
 }
 
+// checkedInTwo creates a voucher and checks its code in two tabs. The other tab has also redeemed it.
+func (s shop) checkedInTwo(t *testing.T, code string) (b, other *tab) {
+	t.Helper()
+	s.create(t, code, nil)
+	b, other = newTab(t, view{}), newTab(t, view{})
+	for _, each := range []*tab{b, other} {
+		each.open(s.page(t))
+		each.check(code)
+	}
+	other.redeemNow()
+	s.wantRedeemed(other, code)
+	return b, other
+}
+
 // wantRedeemed checks that the page shows the reward and stores nothing, that the code is redeemed once, and that all requests to redeem had
 // the same key.
 func (s shop) wantRedeemed(b *tab, code string) {
