@@ -8,7 +8,7 @@ CFN_LINT_VERSION      := 1.58.0
 CHECKOV_VERSION       := 3.3.30
 SCHEMATHESIS_VERSION  := 4.32.5
 AXE_VERSION           := 4.14.1
-# The last Lighthouse for the Node.js of Debian 12 and 13.
+# The last version of Lighthouse that runs on the Node.js of Debian 12 and 13.
 LIGHTHOUSE_VERSION    := 12.8.2
 
 # The environment to build for and to deploy to: dev, staging or prod.
@@ -41,7 +41,7 @@ endif
 # What the deployed stack reports as its version: the commit, with the latest tag if there is one.
 VERSION ?= $(or $(shell git describe --tags --always --dirty 2>/dev/null),unknown)
 
-# Python's AWS library reads AWS_DEFAULT_REGION only; everything else reads AWS_REGION first.
+# Python's AWS library reads only AWS_DEFAULT_REGION. All other tools read AWS_REGION first.
 ifneq ($(AWS_REGION),)
 export AWS_DEFAULT_REGION := $(AWS_REGION)
 endif
@@ -58,14 +58,15 @@ lighthouse    := $(tools)/lighthouse-$(LIGHTHOUSE_VERSION)/node_modules/lighthou
 cyclonedx     := $(tools)/cyclonedx-gomod-$(shell cksum infra/sbom/go.sum | cut -d ' ' -f 1)/cyclonedx-gomod
 rehearsal     := $(tools)/rehearsal-$(shell cksum infra/rehearsal/requirements.txt | cut -d ' ' -f 1)/bin/python
 
-# $(call install_venv,PACKAGES) installs PACKAGES into the target's virtual environment, and deletes it on failure.
+# $(call install_venv,PACKAGES) installs PACKAGES into the target's virtual environment, and deletes the environment on failure.
 define install_venv
 @.ci/prerequisites deploy
 @rm -rf $(dir $(@D)) && python3 -m venv $(dir $(@D))
 @$(@D)/pip install --quiet --disable-pip-version-check $(1) || { rm -rf $(dir $(@D)); exit 1; }
 endef
 
-# $(call install_npm,FOLDER,PACKAGE) installs a package for Node.js into FOLDER, without running scripts of packages, and deletes it on failure.
+# $(call install_npm,FOLDER,PACKAGE) installs a package for Node.js into FOLDER, without running scripts of packages, and deletes FOLDER on
+# failure.
 define install_npm
 @.ci/prerequisites browser
 @rm -rf $(1) && mkdir -p $(1)
@@ -124,7 +125,7 @@ bench: ## Compare the functions with reference functions, and print the results 
 	go tool benchstat -col '/function@(reference shopfront)' -
 
 .PHONY: bench-bulk
-bench-bulk: ## Compare the commands for many vouchers with a bare loop (ARGS= are flags of `measure bulk`); fails if one misses its target
+bench-bulk: ## Compare the commands for many vouchers with a bare loop of writes (ARGS= are flags of `measure bulk`); fails if a command misses its target
 	@go run -buildvcs=false ./cmd/measure bulk $(ARGS)
 
 .PHONY: oracle
@@ -136,11 +137,12 @@ cost: ## Compute what requests and shops cost at AWS, from measurements and publ
 	@go run -buildvcs=false ./cmd/measure cost $(ARGS)
 
 # make torture derives its faults and requests from SEED, and runs rounds of them for at least DURATION. With 5 minutes or more, it
-# injects each fault 1,000 times, kills each task 100 times, and checks 100,000 requests for leaks. Below that, fewer in proportion.
+# injects each fault 1,000 times, kills each task 100 times, and checks 100,000 requests for leaks. With less time, it does
+# proportionally less.
 SEED     ?= $(shell date +%s)
 DURATION ?= 5m
 
-# Each part adds to the table and prints the command that repeats it. If one part fails, the others still run.
+# Each part adds its results to the table, and prints the command that repeats the part. If one part fails, the others still run.
 .PHONY: torture
 torture: ## Redeem under faults, kills and load, check every response, and print a table (SEED=, DURATION=; takes half an hour)
 	@seed='$(SEED)'; \
@@ -157,7 +159,7 @@ torture: ## Redeem under faults, kills and load, check every response, and print
 	try $$run ./internal/torture/budget -seed $$seed -all -requests $$((part * 1000 / 3)) -table "$$table"; \
 	try $$run ./internal/torture/mutation -all; \
 	echo; tee $(OUTPUT) <"$$table"; echo; \
-	test $$status = 0 || echo "A part failed: see above. To repeat it all: make torture SEED=$$seed DURATION=$(DURATION)"; \
+	test $$status = 0 || echo "A part failed: see above. To repeat all parts: make torture SEED=$$seed DURATION=$(DURATION)"; \
 	exit $$status
 
 .PHONY: explore
@@ -204,7 +206,7 @@ build: an-environment $(sam) ## Build the functions for ENV, with the SAM CLI (A
 	@$(sam) build --build-dir $(build_dir) --parameter-overrides Architecture=$(sam_arch)
 	@$(deployment) built $(build_dir) $(sam_arch) $(VERSION)
 
-# The other tree is a new Git repository elsewhere, with a stray file and no commits.
+# The other tree is a new Git repository in another folder, with a stray file and no commits.
 .PHONY: reproducible
 reproducible: build ## Build the functions again, from another tree, and compare every byte
 	@other=$$(mktemp -d) && trap 'rm -rf "$$other"' EXIT && \
@@ -214,7 +216,7 @@ reproducible: build ## Build the functions again, from another tree, and compare
 	diff -r .aws-sam/build "$$other/.aws-sam/build" && \
 	echo "The same bytes from another tree: $$(cat .aws-sam/build/*/bootstrap | sha256sum | cut -c1-16), for $(sam_arch)"
 
-# The main module is not published, so cyclonedx-gomod needs a version for it, and warns that it cannot download it.
+# The main module is not published, so cyclonedx-gomod needs a version for it, and warns that it cannot download the module.
 .PHONY: sbom
 sbom: build bin/shopctl $(cyclonedx) ## Write a bill of materials of each program to .aws-sam/sbom; fails if a licence is incompatible with Apache-2.0
 	@mkdir -p .aws-sam/sbom
@@ -246,13 +248,13 @@ unlock: an-environment $(sam) ## Allow the next deployment of ENV to take a tabl
 an-environment:
 	@test -f $(parameters) || { echo "ENV is dev, staging or prod, not \"$(ENV)\"" >&2; exit 2; }
 
-# The function runs in a container, in which this machine is host.docker.internal. The local run lets containers reach DynamoDB Local.
+# The function runs in a container, which reaches this machine as host.docker.internal. The local run lets containers reach DynamoDB Local.
 .PHONY: $(addprefix invoke-,$(functions))
 $(addprefix invoke-,$(functions)): invoke-%: docker tables build
 	@$(sam) local invoke $(call logical_id,$*) --template $(build_dir)/template.yaml --event functions/$*/event.json --env-vars .shopfront/env-vars.json \
 		--parameter-overrides Architecture=$(sam_arch) --add-host host.docker.internal:host-gateway $(ARGS)
 
-# The SAM CLI has its own gateway. So skip the tests of what the local run's gateway responds itself, and of requests that are not HTTP.
+# The SAM CLI has its own gateway. So skip the tests of responses that the local run's gateway makes itself, and of malformed HTTP.
 .PHONY: start-api
 start-api: docker build ## Run the end-to-end tests on the functions behind `sam local start-api`, in Docker (ARGS= are its flags)
 	@go test -buildvcs=false -count=1 -timeout 30m ./internal/endtoend -sam $(sam) -sam-args '$(ARGS)' \
@@ -270,8 +272,9 @@ tables:
 clean: ## Remove build results, but not the data of the local run
 	@rm -rf .aws-sam bin
 
-# The SAM CLI calls build-LOGICALID for each function of the template, and expects the program in ARTIFACTS_DIR. It does not pass the
-# architecture; ARCH is inherited from `make build`. A test compares the flags with those of internal/local/gobuild.
+# The SAM CLI calls build-LOGICALID for each function of the template, and expects the program in ARTIFACTS_DIR. The SAM CLI does not
+# pass the architecture: ARCH is inherited from `make build`. A test compares the flags of `go build` with those of
+# internal/local/gobuild.
 build-%:
 	@test -n "$(ARTIFACTS_DIR)" || { echo "build-% is for the SAM CLI: use \`make build\`" >&2; exit 2; }
 	CGO_ENABLED=0 GOOS=linux GOARCH=$(go_arch) go build -tags lambda.norpc -trimpath -buildvcs=false -ldflags "-s -w" \

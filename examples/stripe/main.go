@@ -77,7 +77,7 @@ func newTill(getenv func(string) string, log *slog.Logger) (*till, error) {
 	}
 	backends := stripe.NewBackendsWithConfig(&stripe.BackendConfig{
 		URL:             new(cmp.Or(getenv("STRIPE_API"), stripe.APIURL)),
-		LeveledLogger:   &stripe.LeveledLogger{Level: stripe.LevelNull}, // it would log what shoppers sent; till logs the errors
+		LeveledLogger:   &stripe.LeveledLogger{Level: stripe.LevelNull}, // the library would log what shoppers sent; till logs the errors
 		EnableTelemetry: new(false),
 	})
 	return &till{

@@ -24,13 +24,13 @@ const (
 	// metadataKey names the checkout in a Stripe session. Only the owner of the Stripe account can write metadata, while a shopper
 	// can choose the client_reference_id of a payment link.
 	metadataKey = "shopfront_checkout"
-	// sessionMargin is how long a Stripe session outlives its checkout. Stripe accepts no session that ends within 30 minutes, and
-	// an open checkout may be about to expire. Shopfront keeps the price for 7 more days, so a late payment does no harm, unless somebody
-	// else has taken the use of its code: then it is to be refunded.
+	// sessionMargin is how long a Stripe session outlives its checkout. Stripe rejects a session that ends within 30 minutes, and an
+	// open checkout may be about to expire. Shopfront keeps the price for 7 more days, so a late payment does no harm. But if somebody
+	// else has taken the use of the code meanwhile, the payment must be refunded.
 	sessionMargin = 31 * time.Minute
-	// otherUnits lists the currencies that Stripe does not count in the minor units of ISO 4217, as Shopfront does. Stripe counts two
-	// digits of ISK and UGX where ISO has none, and none of MGA where ISO has two. Of currencies with three digits, Stripe only
-	// accepts amounts that end in 0. All others agree, even those without digits: 500 is 5.00 EUR or 500 JPY for both. See
+	// otherUnits lists the currencies that Stripe and Shopfront count in different units. Shopfront counts in the minor units of ISO
+	// 4217. Stripe uses two decimals for ISK and UGX where ISO has none, and none for MGA where ISO has two. For currencies with three
+	// decimals, Stripe only accepts amounts that end in 0. All other currencies agree: for both, 500 means 5.00 EUR or 500 JPY. See
 	// https://docs.stripe.com/currencies
 	otherUnits = "ISK UGX MGA BHD IQD JOD KWD LYD OMR TND"
 
@@ -38,7 +38,7 @@ const (
 		`<input type="hidden" name="attempt" value="%s"><label>Discount code <input name="code"></label> <button>Buy 500 coins</button></form>`
 )
 
-// till sells: it checks out at Shopfront, takes the payment with Stripe, places the order and delivers.
+// till sells products: it checks out at Shopfront, takes the payment with Stripe, places the order and delivers.
 type till struct {
 	shop          *client.Client
 	stripe        *stripe.Client
@@ -46,7 +46,8 @@ type till struct {
 	ownURL        string // where shoppers reach this server
 	// deliver delivers an order once for each order ID. It is called again if the server crashed before the order was fulfilled.
 	deliver func(context.Context, client.PlacedOrder) error
-	// nick returns the name of the shopper who sent a request; empty: nobody is signed in. A nick that a form sends is only a claim.
+	// nick returns the name of the signed-in shopper who sent a request, or "" if nobody is signed in. It must not take the name from a
+	// form, in which a shopper can claim any name.
 	nick func(*http.Request) string
 	log  *slog.Logger
 }
@@ -58,7 +59,7 @@ func (t *till) handler() http.Handler {
 		_, _ = fmt.Fprintf(w, page, client.NewKey())
 	})
 	mux.HandleFunc("GET /thanks", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "Thank you. We deliver as soon as the payment has arrived.\n") // only /webhook knows whether it has
+		_, _ = io.WriteString(w, "Thank you. We deliver as soon as the payment has arrived.\n") // only /webhook learns whether it has
 	})
 	mux.HandleFunc("POST /buy", t.buy)
 	mux.HandleFunc("POST /webhook", t.webhook)
@@ -67,8 +68,8 @@ func (t *till) handler() http.Handler {
 }
 
 // buy checks out a variant and sends the shopper to Stripe. The form's attempt is a random value that the page made: a shopper who
-// clicks twice gets the same checkout and the same Stripe session, and pays once. After a lost response, the same attempt finds the use
-// of the code that it holds.
+// clicks twice gets the same checkout and the same Stripe session, and pays once. A retry after a lost response also gets the same
+// checkout, with the use of the code that this checkout holds.
 func (t *till) buy(w http.ResponseWriter, r *http.Request) {
 	order := client.Order{
 		Product: r.FormValue("product"), Variant: r.FormValue("variant"), Data: r.FormValue("data"),
@@ -106,7 +107,7 @@ func (t *till) buy(w http.ResponseWriter, r *http.Request) {
 }
 
 // openSession returns the address of the Stripe session in which the shopper pays the checkout. Every parameter follows from the
-// checkout, because Stripe rejects other parameters with the same idempotency key.
+// checkout, because Stripe rejects a retry with the same idempotency key and other parameters.
 func (t *till) openSession(ctx context.Context, checkout client.Checkout) (string, error) {
 	if slices.Contains(strings.Fields(otherUnits), checkout.Total.Currency) {
 		return "", fmt.Errorf("%s: Stripe and Shopfront count this currency in different units", checkout.Total.Currency)
@@ -131,7 +132,7 @@ func (t *till) openSession(ctx context.Context, checkout client.Checkout) (strin
 	params.AddMetadata(metadataKey, checkout.ID)
 	params.SetIdempotencyKey("shopfront-" + checkout.ID)
 	session, err := t.stripe.V1CheckoutSessions.Create(ctx, params)
-	if failure, is := errors.AsType[*stripe.Error](err); is { // its text can repeat the request
+	if failure, is := errors.AsType[*stripe.Error](err); is { // its message can contain parts of the request
 		return "", fmt.Errorf("open a Stripe session: %s %s, status %d, request %s",
 			failure.Type, failure.Code, failure.HTTPStatusCode, failure.RequestID)
 	}
@@ -172,9 +173,9 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 	// The amount needs no check: openSession set it to the checkout's total, and a shopper cannot change a session.
 	payment := client.Payment{Provider: "stripe", Reference: session.PaymentIntent.ID}
 	err = t.settle(r.Context(), checkout, payment)
-	// Shopfront itself logs no checkout ID, because whoever knows one may read the checkout. This log may have it: its readers are
-	// the shop's operators, who see every checkout anyway, and settle a payment by hand with `shopctl order place`.
-	// README.md says on which of these lines to alert somebody.
+	// Shopfront itself logs no checkout ID, because anybody who knows the ID can read the checkout. This log may contain it: its
+	// readers are the shop's operators, who see every checkout anyway, and settle a payment by hand with `shopctl order place`.
+	// README.md lists the log lines that must alert somebody.
 	log := t.log.With("checkout", checkout, "payment", payment.Reference)
 	switch {
 	case errors.Is(err, client.ErrOrderCancelled): // whoever cancelled the order decided about the refund
@@ -191,11 +192,11 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// settle places and delivers an order. Repeat it after any error that is not final: every step is applied once.
+// settle places and delivers an order. After an error that is not final, call settle again: every step is applied only once.
 func (t *till) settle(ctx context.Context, checkout string, payment client.Payment) error {
 	order, err := t.shop.PlaceOrder(ctx, checkout, payment)
 	if err != nil || order.Status != client.OrderPlaced {
-		return err // or the order is delivered already
+		return err // nil if the order was already delivered
 	}
 	if err := t.deliver(ctx, order); err != nil {
 		return fmt.Errorf("deliver: %w", err)
@@ -207,10 +208,10 @@ func (t *till) settle(ctx context.Context, checkout string, payment client.Payme
 	return err
 }
 
-// isFinal reports whether a payment buys nothing, now or later.
+// isFinal reports whether an error of settle means that the payment can never become an order.
 func isFinal(err error) bool {
 	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
-		return false // the order may exist
+		return false // the order may have been placed
 	}
 	final := []error{client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch, client.ErrNotFound}
 	return slices.ContainsFunc(final, func(refusal error) bool { return errors.Is(err, refusal) })

@@ -32,12 +32,12 @@ const (
 // shopfront stands in for Shopfront. It sells everything for one price.
 type shopfront struct {
 	price    client.Money
-	refuses  *client.ProblemError // every order
-	loses    string               // the end of a path whose next response gets lost
+	refuses  *client.ProblemError // the response to every order; nil: orders are placed
+	loses    string               // the next response for a path with this end gets lost; empty: none
 	mu       sync.Mutex
 	byKey    map[string]client.Checkout
 	orders   map[string]client.PlacedOrder
-	unlocked bool // a request had no key of the shop's server
+	unlocked bool // whether a request came without the key of the shop's server
 }
 
 func (s *shopfront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -152,13 +152,13 @@ type stripeAPI struct {
 	mu       sync.Mutex
 	fails    bool
 	keys     []string
-	sessions []url.Values // the parameters
+	sessions []url.Values // the parameters of each session
 }
 
 func (s *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = r.ParseForm() // a form that cannot be read is empty
+	_ = r.ParseForm() // after an error the form is empty
 	key := r.Header.Get("Idempotency-Key")
 	i := slices.Index(s.keys, key)
 	switch {
@@ -175,8 +175,8 @@ func (s *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]string{"id": fmt.Sprintf("cs_test_%d", i), "url": fmt.Sprintf("https://checkout.stripe.com/c/pay/cs_test_%d", i)})
 }
 
-// street is a till with the stand-ins for Shopfront and Stripe.
-type street struct {
+// fixture is a till that uses stand-ins for Shopfront and Stripe.
+type fixture struct {
 	*till
 
 	shopfront *shopfront
@@ -194,9 +194,9 @@ func environment(shopURL, stripeURL string) func(string) string {
 	}
 }
 
-func open(t *testing.T) *street {
+func open(t *testing.T) *fixture {
 	t.Helper()
-	s := &street{
+	s := &fixture{
 		shopfront: &shopfront{
 			price: client.Money{Minor: 499, Currency: "EUR", Display: "4.99 EUR"},
 			byKey: map[string]client.Checkout{}, orders: map[string]client.PlacedOrder{},
@@ -210,7 +210,7 @@ func open(t *testing.T) *street {
 	if s.till, err = newTill(environment(shop.URL+"/shop/emberforge", api.URL), slog.New(slog.NewTextHandler(&s.log, nil))); err != nil {
 		t.Fatal(err)
 	}
-	// One attempt at Shopfront, so that Stripe has to send the event again.
+	// The client makes only one attempt, so that Stripe has to send the event again.
 	if s.shop, err = client.New(shop.URL, "emberforge", client.WithServerKey(shopKey), client.WithAttempts(1)); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func open(t *testing.T) *street {
 		if s.shopfront.unlocked {
 			t.Error("Shopfront got a request without the key of the shop's server")
 		}
-		for _, secret := range []string{shopKey, stripeKey, webhookSecret} { // a checkout's ID is no secret: the operator needs it
+		for _, secret := range []string{shopKey, stripeKey, webhookSecret} { // the checkout's ID may be logged: the operator needs it
 			if strings.Contains(s.log.String(), secret) {
 				t.Errorf("the log contains %s:\n%s", secret, &s.log)
 			}
@@ -231,7 +231,7 @@ func open(t *testing.T) *street {
 	return s
 }
 
-func (s *street) post(t *testing.T, target, body string, header http.Header) *httptest.ResponseRecorder {
+func (s *fixture) post(t *testing.T, target, body string, header http.Header) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, target, strings.NewReader(body))
 	r.Header = header
@@ -240,8 +240,9 @@ func (s *street) post(t *testing.T, target, body string, header http.Header) *ht
 	return w
 }
 
-// buy returns the address to which the server sends the shopper, and the checkout's ID. More fields of the form may follow the attempt.
-func (s *street) buy(t *testing.T, attempt string) (next, checkout string) {
+// buy sends the form with an attempt, which more fields may follow. It returns the address to which the server sends the shopper, and the
+// checkout's ID.
+func (s *fixture) buy(t *testing.T, attempt string) (next, checkout string) {
 	t.Helper()
 	key, _, _ := strings.Cut(attempt, "&")
 	form := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}
@@ -252,7 +253,7 @@ func (s *street) buy(t *testing.T, attempt string) (next, checkout string) {
 	return response.Header().Get("Location"), s.shopfront.byKey[key].ID
 }
 
-// event is an event of a session that pays the checkout.
+// event returns Stripe's event about a session that pays a checkout.
 func event(kind, paymentStatus, checkout string) string {
 	return fmt.Sprintf(`{"id":"evt_1","object":"event","api_version":%q,"type":%q,"data":{"object":{"id":"cs_test_0",`+
 		`"object":"checkout.session","client_reference_id":%q,"metadata":{"shopfront_checkout":%[3]q},"payment_status":%q,`+
@@ -265,14 +266,14 @@ func sign(body, secret string, at time.Time) string {
 	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: secret, Timestamp: at}).Header
 }
 
-// report sends an event as Stripe does, and returns the status.
-func (s *street) report(t *testing.T, body string) int {
+// report sends an event as Stripe does, and returns the status of the response.
+func (s *fixture) report(t *testing.T, body string) int {
 	t.Helper()
 	return s.post(t, "/webhook", body, http.Header{"Stripe-Signature": {sign(body, webhookSecret, time.Now())}}).Code
 }
 
 // wantSold fails the test unless the checkout was ordered with the payment, delivered once, and fulfilled.
-func (s *street) wantSold(t *testing.T, checkout string, payment client.Payment) {
+func (s *fixture) wantSold(t *testing.T, checkout string, payment client.Payment) {
 	t.Helper()
 	order := s.shopfront.orders[checkout]
 	if len(s.shopfront.orders) != 1 || order.Status != client.OrderFulfilled || order.Payment != payment {
@@ -283,15 +284,15 @@ func (s *street) wantSold(t *testing.T, checkout string, payment client.Payment)
 	}
 }
 
-func (s *street) wantNothingSold(t *testing.T) {
+func (s *fixture) wantNothingSold(t *testing.T) {
 	t.Helper()
 	if len(s.shopfront.orders) > 0 || len(s.delivered) > 0 {
 		t.Errorf("orders are %+v and delivered %q, want none", s.shopfront.orders, s.delivered)
 	}
 }
 
-// wantLine fails the test unless the log has one line, with what an operator needs to settle the payment by hand.
-func (s *street) wantLine(t *testing.T, begin, checkout, reason string) {
+// wantLine fails the test unless the log has one line, which contains what an operator needs to settle the payment by hand.
+func (s *fixture) wantLine(t *testing.T, begin, checkout, reason string) {
 	t.Helper()
 	log := s.log.String()
 	for _, want := range []string{begin, "checkout=" + checkout, "payment=" + paymentID, reason} {
@@ -331,7 +332,7 @@ func TestBuy_WithACode_OpensASessionWithTheDiscountedTotal(t *testing.T) {
 	s.nick = func(*http.Request) string { return "Alder" }
 	_, checkout := s.buy(t, "Alder-1&code=+SUMMER-20+")
 	if c := s.shopfront.byKey["Alder-1"]; c.Code != "SUMMER-20" || c.Nick != "Alder" {
-		t.Errorf("checkout %+v", c)
+		t.Errorf("the checkout is %+v, want one with code SUMMER-20 for Alder", c)
 	}
 	if got := s.stripeAPI.sessions[0].Get("line_items[0][price_data][unit_amount]"); got != "400" {
 		t.Errorf("Stripe got %s, want 400", got)
@@ -348,11 +349,11 @@ func TestBuy_ClickedTwice_OpensOneSession(t *testing.T) {
 	again, _ := s.buy(t, "Alder-1")
 	other, _ := s.buy(t, "Alder-2")
 	if first != again || first == other || len(s.stripeAPI.sessions) != 2 {
-		t.Errorf("sent to %s, then %s, and with another attempt to %s", first, again, other)
+		t.Errorf("the shopper is sent to %s, then %s, and with another attempt to %s", first, again, other)
 	}
 }
 
-func TestBuy_StripeGetsAmountsInItsOwnUnits(t *testing.T) {
+func TestBuy_CurrencyThatStripeCountsDifferently_IsNotSold(t *testing.T) {
 	for currency, isSold := range map[string]bool{
 		"EUR": true, "HUF": true, "JPY": true, "XOF": true, "ISK": false, "UGX": false, "MGA": false, "KWD": false, "TND": false,
 	} {
@@ -373,7 +374,7 @@ func TestBuy_StripeGetsAmountsInItsOwnUnits(t *testing.T) {
 	}
 }
 
-func TestBuy_NothingToPay_IsOrderedAtOnce(t *testing.T) {
+func TestBuy_TotalOfZero_IsOrderedAtOnce(t *testing.T) {
 	s := open(t)
 	s.shopfront.price = client.Money{Minor: 0, Currency: "EUR", Display: "0.00 EUR"}
 	if next, checkout := s.buy(t, "Alder-1"); next != "https://coins.example/thanks" {
@@ -391,12 +392,12 @@ func TestBuy_Refusals(t *testing.T) {
 		target string
 		want   int
 	}{
-		"an unknown product":        {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
-		"a malformed product":       {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
-		"a malformed attempt":       {"/buy?product=coins&variant=500&attempt=Alder,1", http.StatusUnprocessableEntity},
-		"a code that is refused":    {"/buy?product=coins&variant=500&attempt=Alder-2&code=WINTER-10", http.StatusConflict},
-		"a form of a paid checkout": {"/buy?product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
-		"Stripe fails":              {"/buy?product=coins&variant=500&attempt=Alder-2", http.StatusServiceUnavailable},
+		"an unknown product":          {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
+		"a malformed product":         {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
+		"a malformed attempt":         {"/buy?product=coins&variant=500&attempt=Alder,1", http.StatusUnprocessableEntity},
+		"a code that is refused":      {"/buy?product=coins&variant=500&attempt=Alder-2&code=WINTER-10", http.StatusConflict},
+		"the form of a paid checkout": {"/buy?product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
+		"Stripe fails":                {"/buy?product=coins&variant=500&attempt=Alder-2", http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -421,7 +422,7 @@ func TestWebhook_SameEventTwice_DeliversOnce(t *testing.T) {
 	s.wantSold(t, checkout, stripePayment())
 }
 
-func TestWebhook_LostResponseOfShopfront_IsAskedForAgain(t *testing.T) {
+func TestWebhook_LostResponseOfShopfront_IsRetried(t *testing.T) {
 	for name, lost := range map[string]string{"placing": "/orders", "fulfilling": "/fulfil"} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -437,7 +438,7 @@ func TestWebhook_LostResponseOfShopfront_IsAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestWebhook_FailedDelivery_IsRepeated(t *testing.T) {
+func TestWebhook_FailedDelivery_IsRetried(t *testing.T) {
 	s := open(t)
 	_, checkout := s.buy(t, "Alder-1")
 	deliver := s.deliver
@@ -595,7 +596,7 @@ func TestWebhook_OrderCancelledDuringDelivery_LogsWhatToTakeBack(t *testing.T) {
 	s.wantLine(t, "level=ERROR msg=\"take back what was delivered\"", checkout, "")
 }
 
-func TestNewTill_Configuration(t *testing.T) {
+func TestNewTill_WrongConfiguration_NamesTheVariables(t *testing.T) {
 	whole := environment("https://shop.example/shop/emberforge", "")
 	for without, want := range map[string]string{
 		"SHOP_URL":              "set the environment variables SHOP_URL",

@@ -1,5 +1,5 @@
-// Command api-docs is the Lambda function that serves the interface's OpenAPI document, the page to read and try it, and its
-// changelog as a page and a feed.
+// Command api-docs is the Lambda function that serves the OpenAPI document of the interface, a page to read it and to try requests, and
+// the interface's changelog as a page and a feed.
 package main
 
 import (

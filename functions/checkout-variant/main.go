@@ -1,4 +1,4 @@
-// Command checkout-variant is the Lambda function of the older GET /shop/{customer}/checkout/{product}/variant/{variant}.
+// Command checkout-variant is the Lambda function of the deprecated GET /shop/{customer}/checkout/{product}/variant/{variant}.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command record-events is the Lambda function that records changes of the tables as events. The streams of the tables invoke it, and
-// every 15 minutes a schedule.
+// Command record-events is the Lambda function that records changes of the tables as events. The streams of the tables invoke it, and a
+// schedule invokes it every 15 minutes.
 package main
 
 import (

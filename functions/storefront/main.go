@@ -1,4 +1,4 @@
-// Command storefront is the Lambda function of GET /shop/{customer}, the shop as a page, and of the files that the page loads.
+// Command storefront is the Lambda function of GET /shop/{customer}, which shows the shop as a page, and of the files that the page loads.
 package main
 
 import (
