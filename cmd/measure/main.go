@@ -6,8 +6,8 @@
 //	measure bulk   [--count N] [--rounds N] [--json]
 //
 // bench compares the functions with reference functions, oracle compares the times of refused requests, cost computes what requests cost
-// at AWS, and bulk compares the commands that work on many vouchers with a bare loop. Progress goes to stderr. A missed target is an error
-// only for bulk, because a busy machine slows the commands and the bare loop alike.
+// at AWS, and bulk compares the commands that work on many vouchers with a bare loop of writes. Progress goes to stderr. A missed target is
+// an error only for bulk, because a busy machine slows the commands and the bare loop alike.
 package main
 
 import (
@@ -122,7 +122,7 @@ func write(out io.Writer, measured report, asJSON bool) error {
 // machine describes the machine and the date of a measurement.
 func machine(now time.Time) string {
 	processor := runtime.GOARCH
-	info, _ := os.ReadFile("/proc/cpuinfo") // only Linux has it
+	info, _ := os.ReadFile("/proc/cpuinfo") // exists only on Linux
 	if _, model, found := strings.Cut(string(info), "model name"); found {
 		model, _, _ = strings.Cut(model, "\n")
 		processor = strings.Trim(model, "\t :")

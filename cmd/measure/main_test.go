@@ -26,7 +26,7 @@ func TestRun_WrongArguments_AreRefused(t *testing.T) {
 		"bulk --count=0":      "1 or more",
 	} {
 		if err := run(t.Context(), strings.Fields(arguments), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %q", arguments, err, want)
+			t.Errorf("measure %s: error %v, want %q", arguments, err, want)
 		}
 	}
 }

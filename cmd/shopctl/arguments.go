@@ -81,8 +81,8 @@ func (f *countedFlag) Set(text string) error {
 	return f.Value.Set(text)
 }
 
-// countFlags lets refuseRepeated see how often each flag of a command and of its subcommands is given. A flag that takes a list
-// may be repeated, so it is not counted.
+// countFlags counts how often each flag of a command and of its subcommands is given, for refuseRepeated. A flag that takes a list may be
+// repeated, so it is not counted.
 func countFlags(command *cobra.Command) {
 	count := func(flag *pflag.Flag) {
 		if _, isList := flag.Value.(pflag.SliceValue); !isList {
@@ -96,7 +96,7 @@ func countFlags(command *cobra.Command) {
 	}
 }
 
-// refuseRepeated rejects a flag that is given twice, because the last value would win silently. Set cannot do that: shell completion
+// refuseRepeated rejects a flag that is given twice, because the last value would win silently. Set cannot reject it: shell completion
 // parses the flags twice.
 func refuseRepeated(command *cobra.Command, _ []string) (err error) {
 	command.Flags().Visit(func(flag *pflag.Flag) {
@@ -107,7 +107,7 @@ func refuseRepeated(command *cobra.Command, _ []string) (err error) {
 	return err
 }
 
-// textFlag is a string that must not be empty: an unset variable in a script must not select everything.
+// textFlag is a flag for a string that must not be empty: an unset variable in a script must not select everything.
 func textFlag(value *string) *parsedFlag {
 	return &parsedFlag{kind: "TEXT", parse: func(text string) error {
 		*value = text
@@ -118,7 +118,7 @@ func textFlag(value *string) *parsedFlag {
 	}}
 }
 
-// addChoice adds a flag that takes one of the choices, which shells complete. The value at the start is the default.
+// addChoice adds a flag that takes one of the choices, which shells complete. The initial value is the default.
 func addChoice[S ~string](command *cobra.Command, value *S, name, usage string, choices ...S) {
 	command.Flags().Var(&parsedFlag{kind: strings.Join(represent(choices, toString), "|"), written: string(*value), parse: func(text string) error {
 		if *value = S(text); !slices.Contains(choices, *value) {
@@ -130,7 +130,7 @@ func addChoice[S ~string](command *cobra.Command, value *S, name, usage string, 
 	_ = command.RegisterFlagCompletionFunc(name, fixed) // it fails only if the command does not have the flag
 }
 
-// numberFlag is a whole number that is not below least. A value at the start is the default.
+// numberFlag is a flag for a whole number that is not below least. The initial value is the default, unless it is 0.
 func numberFlag(value *int, least int) *parsedFlag {
 	written := ""
 	if *value != 0 {
@@ -142,7 +142,7 @@ func numberFlag(value *int, least int) *parsedFlag {
 	}}
 }
 
-// limitFlag is a whole number above zero, or none.
+// limitFlag is a flag for a whole number above zero, or "none".
 func limitFlag(value **voucher.Limit) *parsedFlag {
 	return &parsedFlag{kind: "N|none", parse: func(text string) (err error) {
 		*value, err = csvfile.ParseLimit(text)
@@ -150,7 +150,7 @@ func limitFlag(value **voucher.Limit) *parsedFlag {
 	}}
 }
 
-// portFlag is a TCP port, or 0.
+// portFlag is a flag for a TCP port, or 0.
 func portFlag(value *int) *parsedFlag {
 	return &parsedFlag{kind: "PORT", written: strconv.Itoa(*value), parse: func(text string) error {
 		port, err := strconv.ParseUint(text, 10, 16)
@@ -162,7 +162,7 @@ func portFlag(value *int) *parsedFlag {
 	}}
 }
 
-// timeFlag is a time in RFC 3339, or a date, which means midnight UTC.
+// timeFlag is a flag for a time in RFC 3339, or a date, which means midnight UTC.
 func timeFlag(value *time.Time) *parsedFlag {
 	return &parsedFlag{kind: "TIME", parse: func(text string) (err error) {
 		*value, err = voucher.ParseTime(text)
@@ -170,7 +170,7 @@ func timeFlag(value *time.Time) *parsedFlag {
 	}}
 }
 
-// timeOrNoneFlag is a time, or none for the zero time.
+// timeOrNoneFlag is a flag for a time, or "none" for the zero time.
 func timeOrNoneFlag(value **time.Time) *parsedFlag {
 	return &parsedFlag{kind: "TIME|none", parse: func(text string) error {
 		*value = new(time.Time)

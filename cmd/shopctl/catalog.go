@@ -26,7 +26,7 @@ func newCatalogCommand(s *session) *cobra.Command {
 type applyJSON struct {
 	DryRun   bool             `json:"dryRun"` // nothing was changed
 	Changes  []catalog.Change `json:"changes"`
-	Vouchers []voucherJSON    `json:"vouchers"` // created
+	Vouchers []voucherJSON    `json:"vouchers"` // the created ones; with dryRun those that would be created
 	// OtherTerms are vouchers that exist with terms other than the file's. They stay as they are.
 	OtherTerms []otherTermsJSON `json:"otherTerms"`
 }
@@ -34,7 +34,7 @@ type applyJSON struct {
 type otherTermsJSON struct {
 	Customer string   `json:"customer"`
 	Code     string   `json:"code"`   // as written at creation
-	Fields   []string `json:"fields"` // that differ
+	Fields   []string `json:"fields"` // the fields that differ
 }
 
 func newCatalogApplyCommand(s *session) *cobra.Command {
@@ -132,7 +132,7 @@ func (s *session) apply(ctx context.Context, plan operator.CataloguePlan) error 
 	return plan.Apply(ctx, bar.step)
 }
 
-// unlikelyPrices is the error for prices that are probably slips, or nil.
+// unlikelyPrices returns an error that lists the prices that are probably slips, or nil.
 func unlikelyPrices(plan operator.CataloguePlan) error {
 	var prices []string
 	for _, shop := range plan.Shops {
@@ -149,7 +149,7 @@ func unlikelyPrices(plan operator.CataloguePlan) error {
 		strings.Join(prices, "\n"))
 }
 
-// differingVouchers is the error for vouchers that stay as they are although the files differ, or nil.
+// differingVouchers returns an error if the store has vouchers with other terms than the files. These vouchers stay as they are.
 func (s *session) differingVouchers(plan operator.CataloguePlan) error {
 	differing := 0
 	for _, shop := range plan.Shops {
@@ -277,7 +277,7 @@ type shopJSON struct {
 	Products []productJSON `json:"products"`
 }
 
-// policiesJSON holds the policies, with the catalogue file's values.
+// policiesJSON holds the policies of a shop, with the values that catalogue files use.
 type policiesJSON struct {
 	Access   accessJSON    `json:"access"`
 	Refusals *refusalsJSON `json:"refusals"` // null: off

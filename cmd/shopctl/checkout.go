@@ -37,7 +37,7 @@ type checkoutJSON struct {
 	Total     *moneyJSON `json:"total"`
 	CreatedAt string     `json:"createdAt"`
 	ExpiresAt string     `json:"expiresAt"`
-	// Order is not in the HTTP interface; nil: the checkout was not ordered.
+	// Order is missing in the HTTP interface. It is nil if the checkout was not ordered.
 	Order *checkoutOrderJSON `json:"order,omitempty"`
 }
 
@@ -113,7 +113,7 @@ func (f *checkoutFilter) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(&parsedFlag{kind: "ID", parse: func(text string) (err error) {
 		if f.filter.Product, err = catalog.ParseID[catalog.ProductID](text); err != nil {
-			return catalog.ErrMalformedID // the flag itself names the text
+			return catalog.ErrMalformedID // the error of the flag quotes the text
 		}
 		return nil
 	}}, "product", "only checkouts of the product `ID`")
@@ -137,8 +137,8 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 	filter := checkoutFilter{session: s}
 	command := &cobra.Command{
 		Use: "list CUSTOMER", Short: "List checkouts, oldest first", Args: exactly("CUSTOMER"),
-		Long: `List checkouts, oldest first. A checkout is deleted 8 days after it expires, unless it was ordered. A checkout that
-is released was replaced by a newer one, and can no longer be ordered.`,
+		Long: `List checkouts, oldest first. A checkout is deleted 8 days after it expires, unless it was ordered. A released
+checkout was replaced by a newer one, and can no longer be ordered.`,
 		Example: `  shopctl --local checkout list emberforge --status open
   shopctl --local checkout list sakura-goods --since 2026-11-20T18:00:00Z --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -168,7 +168,7 @@ func newCheckoutExportCommand(s *session) *cobra.Command {
 		rows := csvfile.NewCheckoutWriter(file)
 		return rows.Writer, func(c checkout.Checkout) error { return rows.Write(c, at) }
 	})
-	command.Long = "Write checkouts to a CSV file, in no order. docs/operations.md describes the columns."
+	command.Long = "Write checkouts to a CSV file, in no particular order. docs/operations.md describes the columns."
 	command.Example = "  shopctl --local checkout export emberforge --status expired --output left-behind.csv"
 	return command
 }
@@ -183,8 +183,8 @@ func (s *session) shopAndID(ctx context.Context, args []string) (*operator.Shop,
 	return shop, id, err
 }
 
-// withDashedID lets commands accept the ID of a checkout, an order, a redemption or an event that begins with a dash. It moves the ID, which
-// is the last argument, behind --, where an argument cannot be a flag.
+// withDashedID lets commands accept an ID of a checkout, an order, a redemption or an event that begins with a dash. It moves the ID, which
+// is the last argument, to the end of the command line, after a --. There the ID is not parsed as a flag.
 func withDashedID(root *cobra.Command, args []string) []string {
 	command, _, err := root.Find(args)
 	if err != nil || slices.Contains(args, "--") {
@@ -199,7 +199,7 @@ func withDashedID(root *cobra.Command, args []string) []string {
 		_, notOther := voucher.ParseRedemptionID(text)
 		return notCheckout == nil || notOther == nil
 	}
-	isValue := func(at int) bool { // of the flag before it
+	isValue := func(at int) bool { // whether the argument is the value of the flag before it
 		name, isFlag := strings.CutPrefix(args[max(at-1, 0)], "--")
 		flag := command.Flag(name)
 		return isFlag && flag != nil && flag.NoOptDefVal == ""

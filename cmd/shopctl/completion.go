@@ -12,10 +12,10 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// completionTimeout is how long a shell waits at most. A target that is out of reach completes nothing.
+// completionTimeout is how long a shell waits for names from the target. If the target does not respond by then, nothing is completed.
 const completionTimeout = 2 * time.Second
 
-// namesOf finds the names that a word may become. args are the arguments before it.
+// namesOf returns the names that could complete the typed word. args are the arguments before that word.
 type namesOf func(ctx context.Context, args []string, typed string) []cobra.Completion
 
 // completeNames lets shells complete the customers, batches, products and rewards in the arguments and flags of a command and its subcommands.
@@ -92,7 +92,7 @@ func (s *session) products(ctx context.Context, args []string) []catalog.Product
 	if err != nil {
 		return nil
 	}
-	id, _ := parseCustomer(args[0])          // no customer has an empty ID
+	id, _ := parseCustomer(args[0])          // if it fails, the ID is empty, and no customer has that ID
 	shop, _ := deployment.Catalogue(ctx, id) // a shell cannot show errors
 	return shop.Products
 }

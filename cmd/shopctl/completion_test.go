@@ -12,7 +12,7 @@ import (
 func (s *shopfront) completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := s.shopctl(t.Context(), append([]string{"__complete"}, args...)...)
-	offered, hasDirective := strings.CutSuffix(got.stdout, ":4\n") // no files
+	offered, hasDirective := strings.CutSuffix(got.stdout, ":4\n") // :4 tells the shell not to complete file names
 	if !hasDirective || got.exit != exitOK || got.stderr != "Completion ended with directive: ShellCompDirectiveNoFileComp\n" {
 		t.Errorf("%q: %v", args, got)
 	}
@@ -88,7 +88,7 @@ func TestCompletion_WithoutTheTarget_OffersNothing(t *testing.T) {
 			}
 			for _, line := range target.lines {
 				if got := s.completions(t, append(target.flags, line...)...); !slices.Equal(got, []string{""}) {
-					t.Errorf("%q: %q", line, got)
+					t.Errorf("%q offers %q, want nothing", line, got)
 				}
 			}
 		})
@@ -101,12 +101,12 @@ func TestCompletion_TableDoesNotRespond_OffersNothing(t *testing.T) {
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.through(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // until then the server does not notice that the client leaves
+		_, _ = io.Copy(io.Discard, r.Body) // only after this does the server notice that the client disconnects
 		<-r.Context().Done()
 	}))
-	for _, line := range completedNames()[:2] { // each takes the longest that a shell waits
+	for _, line := range completedNames()[:2] { // only two, because each takes the whole completionTimeout
 		if got := s.completions(t, append([]string{"--local"}, line...)...); !slices.Equal(got, []string{""}) {
-			t.Errorf("%q: %q", line, got)
+			t.Errorf("%q offers %q, want nothing", line, got)
 		}
 	}
 }

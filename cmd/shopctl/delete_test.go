@@ -27,7 +27,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// manyUses are the flags of each kind of code with many uses.
+// manyUses returns the flags of each kind of code with many uses.
 func manyUses() map[string][]string {
 	return map[string][]string{
 		"limited":           {"--max-uses", "5", "--max-uses-per-nick", "none"},
@@ -53,7 +53,8 @@ func (s *shopfront) countItems(t *testing.T) int32 {
 	return items.Count
 }
 
-// heldWrite is a proxy that holds back the first write of an item that belongs to a voucher with many uses, until goOn is closed.
+// heldWrite is a proxy to DynamoDB Local. It holds back the first write to an item of a voucher with many uses, until goOn is closed. It
+// closes held when it has the write.
 type heldWrite struct {
 	store      http.Handler
 	held, goOn chan struct{}
@@ -73,7 +74,7 @@ func (h *heldWrite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.store.ServeHTTP(w, r)
 }
 
-// summer is a request of Alder for SUMMER-20.
+// summer returns a request of the shopper Alder to redeem SUMMER-20.
 func (s *shopfront) summer(t *testing.T) voucher.Request {
 	t.Helper()
 	code, err := voucher.ParseCode("SUMMER-20")
@@ -115,7 +116,7 @@ func TestDelete_RedemptionInFlight_IsKept(t *testing.T) {
 			}
 			got := s.shopctl(t.Context(), "--local", "voucher", "delete", "emberforge", "SUMMER-20")
 			if got.exit != exitRefused || waited != operator.Draining {
-				t.Errorf("waited %v: %v", waited, got)
+				t.Errorf("waited %v, want %v: %v", waited, operator.Draining, got)
 			}
 			standing := objectOf(t, s.must(t, "voucher", "show", "emberforge", "SUMMER-20", "--json"))
 			if standing["status"] != "redeemable" || standing["used"] != 1. {
@@ -177,7 +178,7 @@ func TestDelete_RacesWithRedeem_OneWins(t *testing.T) {
 		}
 	}
 	if left := s.countItems(t); int(left) != kept {
-		t.Errorf("%d items are left of %d redeemed codes", left, kept)
+		t.Errorf("%d items are left, want one for each of the %d redeemed codes", left, kept)
 	}
 	s.must(t, "verify", "emberforge")
 }
@@ -248,7 +249,7 @@ func TestDelete_LostResponse_IsASuccess(t *testing.T) {
 	}
 }
 
-// terminal makes a terminal in which somebody has typed a text.
+// terminal opens a terminal in which somebody has typed a text.
 func terminal(t *testing.T, typed string) *os.File {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -300,7 +301,7 @@ func TestDeleteBatch_OnATerminal_AsksForTheNameOfTheBatch(t *testing.T) {
 	}
 }
 
-// interrupting is a stderr that interrupts the command when a text is written.
+// interrupting is a stderr that interrupts the command when the given text is written to it.
 type interrupting struct {
 	text      string
 	interrupt context.CancelFunc

@@ -51,7 +51,7 @@ type feed struct {
 	customer  catalog.CustomerID
 	baseURL   string
 	isOwnKey  bool   // the command created its key
-	stateFile string // of forward
+	stateFile string // in which forward stores its progress
 }
 
 // feedFlags say how to reach a feed.
@@ -110,7 +110,7 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 	return do(feed{Client: shop, customer: id, baseURL: baseURL, isOwnKey: isOwnKey})
 }
 
-// reportOutage says that the shop is out of reach, or, without a cause, that it is back.
+// reportOutage reports why the shop is out of reach or, if cause is nil, that the shop is back.
 func (s *session) reportOutage(baseURL string, cause error) {
 	if cause == nil {
 		s.note(baseURL + " is back")
@@ -119,7 +119,7 @@ func (s *session) reportOutage(baseURL string, cause error) {
 	s.warn(fmt.Sprintf("waiting for %s: %s", baseURL, cause))
 }
 
-// untilInterrupted drops the error of Ctrl-C, which is the normal end of a command that runs until Ctrl-C.
+// untilInterrupted turns the error of Ctrl-C into nil, because Ctrl-C is the normal end of the command.
 func untilInterrupted(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return nil
@@ -173,8 +173,8 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// start returns the cursor to begin at: the given one, or else that of the newest event. If the feed is out of reach, start returns an
-// error, because the command line may be wrong. Later requests wait for the feed instead.
+// start returns the cursor to begin at: the given cursor or, if it is nil, the cursor of the newest event. If the feed is out of reach,
+// start returns an error, because the command line may be wrong. Later requests wait for the feed instead.
 func (f feed) start(ctx context.Context, given *client.EventCursor) (client.EventCursor, error) {
 	if given == nil {
 		newest, err := f.NewestEvent(ctx)
@@ -217,9 +217,9 @@ func newEventsTailCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "tail CUSTOMER", Short: "Print events as they happen, until Ctrl-C", Args: exactly("CUSTOMER"),
 		Long: `Print events as they happen: one line each, or with --json each event as in the feed. Without --after the command
-begins with the next event. If the shop is out of reach, the start fails at once; later the command waits, and misses
+begins with the next event. If the shop is out of reach at the start, the command fails; later it waits, and misses
 nothing. Ctrl-C ends it with exit code 0. An event takes a second or two to reach the feed. It is printed up to 15
-seconds later, or at once with --local.
+seconds after that; with --local it is printed at once.
 ` + feedHelp,
 		Example: `  shopctl --local events tail emberforge
   shopctl --local events tail emberforge --after 0 --json`,
@@ -256,7 +256,7 @@ func afterFlag(value **client.EventCursor) *parsedFlag {
 	}}
 }
 
-// describeEvent returns the line that people see for an event. It ends with more.
+// describeEvent returns the line that people see for an event. The line ends with the text more.
 func describeEvent(e client.Event, more string) string {
 	return fmt.Sprintf("%s  %5d  %-18s  %s", formatTime(e.Timestamp), e.Sequence, printable(string(e.Type)), more)
 }

@@ -60,7 +60,7 @@ func newEventsForwardCommand(s *session) *cobra.Command {
 		},
 		Long: `Post each event to a web server of the shop, in sequence. The first run begins with the next event. Every later run
 with the same deployment, customer and URL continues where the last one stopped, so no event is missed. To begin
-elsewhere, give --after. If the shop is out of reach, the start fails at once; later the command waits. Ctrl-C ends it
+elsewhere, give --after. If the shop is out of reach at the start, the command fails; later it waits. Ctrl-C ends it
 with exit code 0.
 ` + postHelp + "\n" + feedHelp,
 		Example: `  shopctl events forward --new-secret
@@ -180,7 +180,7 @@ func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor)
 	if !locked {
 		return failed(kindFailed, "another forward of this customer and URL is running: it stores its progress in %s", f.stateFile)
 	}
-	defer func() { _ = lock.Unlock() }() // the file stays: otherwise two processes could lock different files
+	defer func() { _ = lock.Unlock() }() // the lock file is not deleted: otherwise two processes could lock different files
 	if after == nil {
 		stored, err := readState(f.stateFile)
 		if err != nil {
@@ -210,7 +210,7 @@ func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor)
 	return nil
 }
 
-// replay posts the events from a sequence or a time up to a sequence. A zero value is no bound.
+// replay posts the events from the sequence from, or the time since, up to the sequence to. A zero value means that there is no bound.
 func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time, to int64) error {
 	posted, last := 0, max(from, 1)-1
 	for event, err := range f.existing(ctx, client.EventCursor{After: last}) {
@@ -236,7 +236,7 @@ func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time
 	return nil
 }
 
-// existing iterates over the events after a cursor, up to the newest.
+// existing iterates over the events after a cursor, up to the newest event.
 func (f feed) existing(ctx context.Context, after client.EventCursor) iter.Seq2[client.Event, error] {
 	return func(yield func(client.Event, error) bool) {
 		page := client.EventPage{Next: after}
@@ -263,8 +263,8 @@ type forwardedJSON struct {
 	Status   int              `json:"status"` // of the receiver's response
 }
 
-// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events. skip is the flag with which
-// the command skips the event.
+// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events. skip is the flag that
+// makes the command skip the event.
 func (p *poster) deliver(ctx context.Context, event client.Event, skip string) error {
 	for delay := firstPostDelay; ; delay = min(2*delay, longestPostDelay) {
 		status, retryAfter, err := p.post(ctx, event)
@@ -288,7 +288,8 @@ func (p *poster) deliver(ctx context.Context, event client.Event, skip string) e
 	}
 }
 
-// post posts an event once and returns the status of the response, and how long the receiver asks to wait. Its errors do not contain the URL, which may contain a secret.
+// post posts an event once. It returns the status of the response, and how long the receiver asks to wait. Its errors do not contain the
+// URL, which may contain a secret.
 func (p *poster) post(ctx context.Context, event client.Event) (status int, retryAfter time.Duration, err error) {
 	at := p.now()
 	signature, err := p.signer.Sign(event.ID, at, event.Raw)
@@ -313,7 +314,7 @@ func (p *poster) post(ctx context.Context, event client.Event) (status int, retr
 		return 0, 0, err
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 64<<10)                          // so that the connection can be used again; only the status counts
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10)                          // read, so that the connection can be used again
 	seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 32) // 0 without a number
 	return response.StatusCode, time.Duration(seconds) * time.Second, nil
 }
@@ -339,7 +340,7 @@ func (s *session) defaultStateFile(f feed, to string) (string, error) {
 func readState(path string) (*client.EventCursor, error) {
 	text, err := os.ReadFile(path) //nolint:gosec // the user names the file
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil //nolint:nilnil // nothing was stored
+		return nil, nil //nolint:nilnil // nothing was stored yet
 	}
 	var stored client.EventCursor
 	if err == nil {

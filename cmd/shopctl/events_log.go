@@ -29,7 +29,7 @@ func (s *session) events(ctx context.Context) (*operator.Deployment, *operator.E
 	return deployment, events, err
 }
 
-// eventsCommand returns a command's RunE that calls do with the feeds and the customer that the first argument names.
+// eventsCommand returns a command's RunE. It calls do with the feeds, and with the shop of the customer that the first argument names.
 func (s *session) eventsCommand(
 	do func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error,
 ) func(*cobra.Command, []string) error {
@@ -89,7 +89,7 @@ tables. Events are in the order in which they were recorded, so a later line can
 	return command
 }
 
-// sinceFlag takes a time, or a duration before now.
+// sinceFlag is a flag for a time, or for a duration before now.
 func sinceFlag(now func() time.Time, value *time.Time) *parsedFlag {
 	return &parsedFlag{kind: "TIME", parse: func(text string) error {
 		if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
@@ -167,7 +167,7 @@ type storedEventJSON struct {
 func newEventsShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show CUSTOMER ID", Short: "Show an event by its ID", Args: exactly("CUSTOMER", "ID"),
-		Long:    "Show a stored event, such as one whose ID a shop's server has logged. The output lacks the event's sequence number.",
+		Long:    "Show a stored event, for example one whose ID a shop's server has logged. The output lacks the event's sequence number.",
 		Example: "  shopctl --local events show emberforge ID",
 		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error {
 			listJSON := s.commandLine("events list " + string(shop.Customer.ID) + " --json")
@@ -304,12 +304,12 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 	return refused(kindNotFound, "no change is parked at %s: see %s", strconv.QuoteToGraphic(place), s.commandLine("events parked"))
 }
 
-// rebuiltJSON has Added for a feed, or Indexed for the index of nicks.
+// rebuiltJSON is the result of a rebuild. It has Added for a feed, and Indexed for the index of nicks.
 type rebuiltJSON struct {
 	Customer string `json:"customer"`
 	Added    *int   `json:"added,omitempty"`
 	Indexed  *int   `json:"indexed,omitempty"`
-	Unread   int    `json:"unread"` // items that cannot be read
+	Unread   int    `json:"unread"` // the number of items that cannot be read
 }
 
 func newEventsRebuildCommand(s *session) *cobra.Command {
@@ -325,9 +325,9 @@ events are kept. An earlier --from can add events again that have expired.
 With --nicks the command leaves the feed as it is. It adds all redemptions with a nick to the index that shopctl
 redemption list --nick reads, and then marks the index as complete. Update the deployment first.
 
-The output has the number of events added, or of redemptions that are indexed now, and of unread items: those that
-cannot be read. If there are any, the command adds the rest, does not mark the index as complete, and ends with exit
-code 1.
+The output shows how many events were added (or how many redemptions are indexed now), and how many items are unread,
+because they are damaged. If any are, the command adds the rest, does not mark the index as complete, and ends with
+exit code 1.
 
 The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
 		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01\n" +

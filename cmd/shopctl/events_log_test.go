@@ -25,7 +25,7 @@ func (s *shopfront) park(t *testing.T, code string) string {
 	return "vouchers/emberforge#00/" + code
 }
 
-// putDamaged stores a voucher that cannot be read, at the place that park returns.
+// putDamaged stores a damaged voucher item, at the place that park returns.
 func (s *shopfront) putDamaged(t *testing.T, code string) {
 	t.Helper()
 	text := func(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
@@ -38,7 +38,7 @@ func (s *shopfront) putDamaged(t *testing.T, code string) {
 	}
 }
 
-func TestEventsParked_ListsWhatIsSetAside(t *testing.T) {
+func TestEventsParked_ListsChangesThatAreSetAside(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml", "testdata/sakura-goods.yaml")
@@ -59,10 +59,10 @@ func TestEventsParked_ListsWhatIsSetAside(t *testing.T) {
 	}
 }
 
-func TestEventsRetry_ReleasesWhatCanBeRead_AndForgetDropsTheRest(t *testing.T) {
+func TestEventsRetry_ReadableChange_IsReleased_AndForgetDropsTheOther(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
-	s.park(t, "G1FT") // the item is gone since then
+	s.park(t, "G1FT") // there is no such item, so the retry has nothing to record
 	dragon := s.park(t, "DRAG0N")
 	s.putDamaged(t, "DRAG0N")
 	problem := "error: 1 change could not be recorded: shopctl --local events parked shows why\n"
@@ -74,7 +74,7 @@ func TestEventsRetry_ReleasesWhatCanBeRead_AndForgetDropsTheRest(t *testing.T) {
 	}
 	unknown := "error: no change is parked at \"vouchers/emberforge#00/G1FT\": see shopctl --local events parked\n"
 	if got := s.shopctl(t.Context(), "--local", "events", "retry", "--forget", "vouchers/emberforge#00/G1FT"); got != (result{"", unknown, exitRefused}) {
-		t.Errorf("forget what is not parked: %v", got)
+		t.Errorf("forgetting a change that is not parked: %v", got)
 	}
 	s.must(t, "events", "retry", "--forget", dragon)
 	if got := s.must(t, "events", "retry", "--json"); got != `{"parked":0,"recorded":0}`+"\n" {
@@ -82,7 +82,7 @@ func TestEventsRetry_ReleasesWhatCanBeRead_AndForgetDropsTheRest(t *testing.T) {
 	}
 }
 
-func TestEventsRetry_ForgetWithoutAPlace(t *testing.T) {
+func TestEventsRetry_ForgetChangeOfUnknownTable_DropsIt(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	parked := event.Parked{Reason: "a record of an unknown table", First: s.clock}
@@ -95,7 +95,7 @@ func TestEventsRetry_ForgetWithoutAPlace(t *testing.T) {
 	}
 }
 
-func TestEventsRebuild_ItemThatCannotBeRead_IsReported_AndTheOthersAreAdded(t *testing.T) {
+func TestEventsRebuild_DamagedItem_IsReported(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
@@ -116,7 +116,7 @@ func (p busyParking) Release(ctx context.Context, parked event.Parked) (bool, er
 	return p.EventParking.Release(ctx, parked)
 }
 
-func TestEventsRetry_ForgetWhatIsSetAsideAgainMeanwhile_StaysParked(t *testing.T) {
+func TestEventsRetry_ForgetChangeThatIsSetAsideAgain_StaysParked(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	place := s.park(t, "DRAG0N")
@@ -149,7 +149,7 @@ func TestEvents_DeploymentWithoutEvents_SaysHowToTurnThemOn(t *testing.T) {
 	s.must(t, "verify", "emberforge")
 }
 
-func TestStatus_StreamIsOff_Warns(t *testing.T) {
+func TestStatus_DisabledStream_Warns(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	_, err := s.client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{

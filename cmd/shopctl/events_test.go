@@ -31,8 +31,8 @@ type fakeFeed struct {
 	mu     sync.Mutex
 	events int               // their sequences are 1 to events
 	oldest int               // the sequence of the oldest event that is kept
-	atEnd  func(request int) // called when a request finds the end of the feed, before the next request
-	ends   int
+	atEnd  func(request int) // called when a request has reached the end of the feed, with the number of such requests
+	ends   int               // how many requests have reached the end of the feed
 }
 
 // newEventsShop returns a Shopfront with the customer emberforge, and a feed with events.
@@ -83,7 +83,7 @@ func (f *fakeFeed) serve(s *shopfront, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// page serves two events after a sequence.
+// page serves up to two events after a sequence.
 func (f *fakeFeed) page(w http.ResponseWriter, after int) {
 	var events []string
 	for len(events) < 2 && after < f.events {
@@ -109,7 +109,7 @@ func respondProblem(w http.ResponseWriter, members string, status int) {
 	_, _ = fmt.Fprintf(w, `{%s,"title":"A title","status":%d}`, members, status)
 }
 
-// eventJSON is an event of emberforge. It happened as many minutes after 18:00 as its sequence says.
+// eventJSON returns an event of emberforge. The event with sequence N happened N minutes after 18:00.
 func eventJSON(sequence int) string {
 	at := fmt.Sprintf("2026-11-20T18:%02d:00.000Z", sequence)
 	money := func(minor int, display string) string {
@@ -131,7 +131,7 @@ func eventJSON(sequence int) string {
 		sequence, kind.kind, at, sequence, kind.data)
 }
 
-// until is an output that calls stop once it has a number of lines.
+// until is an output that calls stop once it has the given number of lines.
 type until struct {
 	bytes.Buffer
 
@@ -147,7 +147,7 @@ func (u *until) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// interrupted runs shopctl until it has printed a number of lines, as if the user then pressed Ctrl-C.
+// interrupted runs shopctl until it has printed a number of lines, and then interrupts it like Ctrl-C.
 func (s *shopfront) interrupted(t *testing.T, lines int, args ...string) result {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -195,7 +195,7 @@ func TestTail_PrintsOnlyNewEvents(t *testing.T) {
 	}
 }
 
-func TestTail_FromTheOldestEvent(t *testing.T) {
+func TestTail_After_BeginsWithAnEarlierEvent(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 4)
 	f.oldest = 2
@@ -211,8 +211,7 @@ func TestTail_FromTheOldestEvent(t *testing.T) {
 	}
 }
 
-// The very first event of a shop is new, too.
-func TestTail_EmptyFeed(t *testing.T) {
+func TestTail_EmptyFeed_PrintsTheFirstEvent(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 0)
 	f.atEnd = func(int) { f.events = 1 }
@@ -264,20 +263,20 @@ func TestTail_FaultsAreReported(t *testing.T) {
 		exit int
 		want string
 	}{
-		"no target":           {"", nil, exitUsage, "give --stack NAME (or set SHOPFRONT_STACK) for a deployed stack, or --local for the local run, or --url URL with a key"},
-		"no key":              {"", []string{"--url", foreign.URL}, exitUsage, "no key: set SHOPFRONT_KEY"},
-		"two targets":         {unknownKey, []string{"--local", "--url", foreign.URL}, exitUsage, "--url is a target of its own"},
-		"no https":            {unknownKey, []string{"--url", "http://shop.example"}, exitUsage, "--url: must begin with https://"},
-		"malformed key":       {"sf_1", []string{"--url", foreign.URL}, exitUsage, "malformed key"},
-		"no such key file":    {"", []string{"--local", "--key-file", "no-such.key"}, exitUsage, "--key-file: open no-such.key"},
-		"refused key":         {unknownKey, []string{"--local"}, exitRefused, "refuses the key: give a live key of emberforge"},
-		"expired":             {"", []string{"--local", "--after", "3"}, exitRefused, "the oldest event that is kept is 5"},
-		"beyond the newest":   {"", []string{"--local", "--after", "10"}, exitRefused, "the feed has no event with that number yet"},
-		"negative":            {"", []string{"--local", "--after", "-1"}, exitUsage, "must be a whole number of at least 0"},
-		"no events there":     {unknownKey, []string{"--url", foreign.URL}, exitFailed, "has no feed of events: check the URL"},
-		"no such customer":    {"", []string{"--local", "sakura-goods"}, exitRefused, "customer sakura-goods does not exist"},
-		"malformed customer":  {"", []string{"--local", "../emberforge"}, exitUsage, "CUSTOMER"},
-		"several of customer": {"", []string{"--local", "emberforge", "emberforge"}, exitUsage, "unexpected argument"},
+		"no target":          {"", nil, exitUsage, "give --stack NAME (or set SHOPFRONT_STACK) for a deployed stack, or --local for the local run, or --url URL with a key"},
+		"no key":             {"", []string{"--url", foreign.URL}, exitUsage, "no key: set SHOPFRONT_KEY"},
+		"two targets":        {unknownKey, []string{"--local", "--url", foreign.URL}, exitUsage, "--url is a target of its own"},
+		"no https":           {unknownKey, []string{"--url", "http://shop.example"}, exitUsage, "--url: must begin with https://"},
+		"malformed key":      {"sf_1", []string{"--url", foreign.URL}, exitUsage, "malformed key"},
+		"no such key file":   {"", []string{"--local", "--key-file", "no-such.key"}, exitUsage, "--key-file: open no-such.key"},
+		"refused key":        {unknownKey, []string{"--local"}, exitRefused, "refuses the key: give a live key of emberforge"},
+		"events not kept":    {"", []string{"--local", "--after", "3"}, exitRefused, "the oldest event that is kept is 5"},
+		"beyond the newest":  {"", []string{"--local", "--after", "10"}, exitRefused, "the feed has no event with that number yet"},
+		"negative sequence":  {"", []string{"--local", "--after", "-1"}, exitUsage, "must be a whole number of at least 0"},
+		"URL without a feed": {unknownKey, []string{"--url", foreign.URL}, exitFailed, "has no feed of events: check the URL"},
+		"no such customer":   {"", []string{"--local", "sakura-goods"}, exitRefused, "customer sakura-goods does not exist"},
+		"malformed customer": {"", []string{"--local", "../emberforge"}, exitUsage, "CUSTOMER"},
+		"two customers":      {"", []string{"--local", "emberforge", "emberforge"}, exitUsage, "unexpected argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.variables[keyVariable] = test.key
@@ -363,10 +362,10 @@ type receiver struct {
 
 	mu       sync.Mutex
 	requests int
-	taken    []int64 // sequences that were answered with 204
-	// answer responds to a request instead of 204, if it returns true.
+	taken    []int64 // the sequences that got 204
+	// answer may respond to a request. If it returns false, the receiver responds with 204.
 	answer       func(request int, w http.ResponseWriter) bool
-	disconnected <-chan struct{} // closed when the sender of the last request has hung up
+	disconnected <-chan struct{} // closed when the sender of the last request has disconnected
 }
 
 func (s *shopfront) newReceiver(t *testing.T) *receiver {
@@ -399,17 +398,17 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// status responds with a status.
+// status returns a function that responds with a status.
 func status(code int) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
-		w.Header().Set("Location", "/events") // followed, it would be posted as GET
+		w.Header().Set("Location", "/events") // a client that follows a redirect sends GET, which the receiver reports
 		w.WriteHeader(code)
 	}
 }
 
 func hangUp(http.ResponseWriter) { panic(http.ErrAbortHandler) }
 
-// answers responds to the first requests, in this order.
+// answers sets the responses to the next requests, in this order.
 func (r *receiver) answers(answers ...func(http.ResponseWriter)) {
 	r.requests = 0
 	r.answer = func(request int, w http.ResponseWriter) bool {
@@ -430,7 +429,7 @@ func (r *receiver) wantTaken(t *testing.T, want ...int64) {
 	}
 }
 
-// neverPause makes delays take no time, and returns the list of delays.
+// neverPause makes every delay take no time. It returns the list of delays, which grows.
 func (s *shopfront) neverPause() *[]time.Duration {
 	delays := new([]time.Duration)
 	s.sleep = func(ctx context.Context, delay time.Duration) error {
@@ -454,7 +453,7 @@ func TestForward_FailingReceiver_GetsEveryEventInOrder(t *testing.T) {
 	s, _ := newEventsShop(t, 5)
 	delays := s.neverPause()
 	r := s.newReceiver(t)
-	r.answers(status(503), hangUp, status(302), status(400), status(200)) // the last one takes event 1
+	r.answers(status(503), hangUp, status(302), status(400), status(200)) // the last response accepts event 1
 	got := s.interrupted(t, 5, "--local", "events", "forward", "emberforge", r.url, "--after", "0")
 	if got.exit != exitOK {
 		t.Fatal(got)
@@ -530,7 +529,7 @@ func TestForward_SecondRunWithTheSameState_IsRefused(t *testing.T) {
 		}
 		status(204)(w)
 	})
-	for range 2 { // the lock ends with the run
+	for range 2 { // each run releases its lock
 		if got := s.interrupted(t, 1, forward...); got.exit != exitOK {
 			t.Error(got)
 		}
@@ -540,7 +539,7 @@ func TestForward_SecondRunWithTheSameState_IsRefused(t *testing.T) {
 
 // However often and whenever forward is stopped, the receiver gets every event in order. It gets an event twice only if forward was stopped
 // before it saw the response.
-func TestForward_Interrupted_GoesOnWhereItStopped(t *testing.T) {
+func TestForward_Interrupted_ContinuesWhereItStopped(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 2)
 	r := s.newReceiver(t)
@@ -592,7 +591,7 @@ func TestForward_StateInADirectoryThatDoesNotExist_IsReported(t *testing.T) {
 	}
 }
 
-func TestForward_State(t *testing.T) {
+func TestForward_Progress_IsStoredInTheStateFile(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 4)
 	r, other := s.newReceiver(t), s.newReceiver(t)
@@ -624,7 +623,7 @@ func TestForward_State(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %d", pattern, files, err, want)
 		}
 	}
-	// In a feed that replaces a lost one, the same sequences mean other events.
+	// In a feed that replaces a lost feed, the same sequences belong to other events.
 	f.id = "p0c8QZk3"
 	got = s.shopctl(t.Context(), append(forward, "--state", state)...)
 	if got.exit != exitRefused || !strings.Contains(got.stderr, "the feed was lost and began again: the oldest event that is kept is 1; to continue, compare") ||
@@ -646,7 +645,7 @@ func TestForward_State(t *testing.T) {
 	}
 }
 
-func TestForward_SlashBehindTheBaseURL_GoesOnWhereItStopped(t *testing.T) {
+func TestForward_SlashAtTheEndOfTheBaseURL_ContinuesWhereItStopped(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 4)
 	r := s.newReceiver(t)
@@ -659,7 +658,7 @@ func TestForward_SlashBehindTheBaseURL_GoesOnWhereItStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	f.ends, f.atEnd = 0, func(request int) {
-		if request == 3 { // whatever there is was posted
+		if request == 3 { // by now all events were posted
 			cancel()
 		}
 	}
@@ -669,7 +668,7 @@ func TestForward_SlashBehindTheBaseURL_GoesOnWhereItStopped(t *testing.T) {
 	r.wantTaken(t, 2, 3, 4)
 }
 
-func TestForward_410_Ends(t *testing.T) {
+func TestForward_Status410_EndsTheCommand(t *testing.T) {
 	t.Parallel()
 	s, _ := newEventsShop(t, 4)
 	r := s.newReceiver(t)
@@ -685,7 +684,7 @@ func TestForward_410_Ends(t *testing.T) {
 	r.wantTaken(t, 2, 3, 4)
 }
 
-func TestForward_ReceiverIsGivenTime_AndIsNotLeftByARedirect(t *testing.T) {
+func TestForward_Receiver_Has15Seconds_AndRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	s := &session{program: program{lookupEnv: func(string) (string, bool) { return webhookSecret, true }}}
 	p, err := s.newPoster("https://shop.example/events")
@@ -709,8 +708,8 @@ func TestReplay_PostsEventsAgain_AndLeavesTheStateAlone(t *testing.T) {
 		"some":          {[]string{"--from", "2", "--to", "5"}, []int64{2, 3, 4, 5}},
 		"one":           {[]string{"--from", "7", "--to", "7"}, []int64{7}},
 		"since":         {[]string{"--since", "2026-11-20T18:03:00Z"}, []int64{3, 4, 5, 6, 7}},
-		"since, bound":  {[]string{"--since", "2026-11-20T18:03:00Z", "--to", "4"}, []int64{3, 4}},
-		"none so far":   {[]string{"--from", "8"}, nil},
+		"since, up to":  {[]string{"--since", "2026-11-20T18:03:00Z", "--to", "4"}, []int64{3, 4}},
+		"next event":    {[]string{"--from", "8"}, nil},
 		"since hours":   {[]string{"--since", "2h", "--to", "2"}, []int64{1, 2}},
 		"since nothing": {[]string{"--since", "2026-11-21"}, nil},
 	} {
@@ -723,7 +722,7 @@ func TestReplay_PostsEventsAgain_AndLeavesTheStateAlone(t *testing.T) {
 	}
 	r.taken = nil
 	if got := s.interrupted(t, 1, "--local", "events", "forward", "emberforge", r.url); got.exit != exitOK || !slices.Equal(r.taken, []int64{7}) {
-		t.Errorf("forward goes on with %d: %v", r.taken, got)
+		t.Errorf("forward continues with %d, want 7: %v", r.taken, got)
 	}
 	f.oldest = 3
 	got := s.shopctl(t.Context(), "--local", "events", "replay", "emberforge", r.url, "--from", "1")
@@ -735,7 +734,7 @@ func TestReplay_PostsEventsAgain_AndLeavesTheStateAlone(t *testing.T) {
 	}
 }
 
-func TestReplay_Interrupted_SaysHowToGoOn(t *testing.T) {
+func TestReplay_Interrupted_SaysHowToContinue(t *testing.T) {
 	t.Parallel()
 	s, _ := newEventsShop(t, 5)
 	r := s.newReceiver(t)

@@ -27,7 +27,7 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	s.must(t, "key", "create", "emberforge", "--name", "till")
 	keyID := s.onlyKey(t)
 	feed := s.serveFeed(t, 1)
-	feed.atEnd = func(int) { feed.events++ } // whoever waits for an event gets one
+	feed.atEnd = func(int) { feed.events++ } // a command that waits for an event gets one
 	receiver := s.newReceiver(t)
 	root := newRootCommand(&session{program: s.program(nil, nil)})
 	root.InitDefaultHelpCmd()
@@ -40,7 +40,7 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 			"http://localhost:8080/events", receiver.url, "PLACE", s.park(t, "G1FT"),
 		).Replace(line))
 		if len(words) < 2 || words[0] != "shopctl" {
-			t.Fatalf("no example of shopctl: %q", example)
+			t.Fatalf("the example does not call shopctl: %q", example)
 		}
 		run := func(args ...string) result { return s.shopctl(t.Context(), args...) }
 		if strings.Contains(line, "--local events tail") || strings.Contains(line, "--local events forward") {

@@ -22,8 +22,8 @@ type filter[T any] interface {
 	open(ctx context.Context, customer string, at time.Time) (iter.Seq2[T, error], error)
 }
 
-// newExportCommand makes the command that writes a list as CSV. what names one item, such as voucher. rows begins a file, and returns a
-// function that writes one item to it.
+// newExportCommand makes the command that writes a list as CSV. what names one item, such as voucher. rows begins a CSV file, and returns
+// its writer and a function that writes one item.
 func newExportCommand[T any](
 	s *session, what string, picked filter[T], rows func(file io.Writer, at time.Time) (csvfile.Writer, func(T) error),
 ) *cobra.Command {
@@ -48,7 +48,7 @@ func newExportCommand[T any](
 				file, one := rows(to, at)
 				err := eachOf(items, one, bar.step)
 				if err != nil && bar.done == 0 {
-					return err // before the header: nothing was printed
+					return err // without a flush, so not even the header is printed
 				}
 				return cmp.Or(err, file.Flush())
 			}
@@ -95,13 +95,13 @@ func newWholeFile(path string) (*wholeFile, error) {
 	return &wholeFile{file, path}, err
 }
 
-// end gives the file its name. After an error, which end returns, it removes the file instead.
+// end closes the file and gives it its name. If err is not nil, or end itself fails, it removes the file and returns the error.
 func (f *wholeFile) end(err error) error {
 	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), f.path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error says more
+		_ = os.Remove(f.Name()) // err is more useful than an error of Remove
 	}
 	return err
 }

@@ -181,7 +181,7 @@ type generatedJSON struct {
 type batchSummaryJSON struct {
 	Customer string `json:"customer"`
 	Batch    string `json:"batch"`
-	Found    int    `json:"found"`   // existed before
+	Found    int    `json:"found"`   // existed before the command
 	Created  int    `json:"created"` // by this command; a lower bound if it failed
 }
 

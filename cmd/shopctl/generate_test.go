@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// newLetters returns a shop whose batch letters has a voucher with a code of the operator's choice.
+// newLetters returns a Shopfront in which the batch letters has one voucher, whose code an operator chose.
 func newLetters(t *testing.T) *shopfront {
 	t.Helper()
 	s := newShopfront(t)

@@ -20,7 +20,7 @@ import (
 	"shopfront/pkg/csvfile"
 )
 
-// write writes a file beside the local run, and returns its path.
+// write writes a file into the directory of the local run, and returns its path.
 func (s *shopfront) write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(s.dir, name)
@@ -39,7 +39,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// applyEmpty loads customers with the catalogue of emberforge, and no vouchers.
+// applyEmpty loads customers with the catalogue of emberforge, but without vouchers.
 func (s *shopfront) applyEmpty(t *testing.T, customers ...string) {
 	t.Helper()
 	catalogue, _, _ := strings.Cut(read(t, "testdata/emberforge.yaml"), "    vouchers:")
@@ -66,7 +66,7 @@ func withoutIDs(t *testing.T, export string) (rows [][]string, ids map[string]st
 	return rows, ids
 }
 
-// sold are codes of every kind. The columns are code, reward, max-uses, max-uses-per-nick, nick, batch, note, counters, valid-until, disabled.
+// sold is a file with codes of every kind.
 const sold = `code,reward,max-uses,max-uses-per-nick,nick,batch,note,counters,valid-until,disabled
 COINS-1,coins/500,,,,,,,,
 COINS-2,2*coins/1200,,,'=Alder,,,,2027-01-07,
@@ -111,7 +111,7 @@ func (s *shopfront) sellAndUse(t *testing.T) {
 	s.must(t, "voucher", "edit", "emberforge", "COUNT-9", "--max-uses", "2") // below its uses
 }
 
-func TestImport_OfAnExport_ExportsTheSameAgain(t *testing.T) {
+func TestImport_ExportedFile_ExportsTheSameAgain(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.applyEmpty(t, "emberforge", "frostforge")
@@ -172,7 +172,7 @@ TEBEX-2,coins/500,2,,,2
 	}
 	s.must(t, "events", "rebuild", "emberforge")
 	if events := s.must(t, "events", "list", "emberforge", "--json"); strings.Count(events, "\n") != 1 || strings.Contains(events, "undone") {
-		t.Errorf("want one event, of the redemption here: %s", events)
+		t.Errorf("want one event, of the redemption in this shop: %s", events)
 	}
 	s.must(t, "verify", "emberforge")
 }
@@ -215,7 +215,7 @@ func TestImport_SkipInvalidWithoutMistakes_WritesNoFile(t *testing.T) {
 	}
 }
 
-func TestImport_Files(t *testing.T) {
+func TestImport_FileFormats(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.applyEmpty(t, "emberforge")
@@ -223,7 +223,7 @@ func TestImport_Files(t *testing.T) {
 	for name, test := range map[string]struct {
 		text           string
 		exit           int
-		stdout, stderr string // stderr: a part of it
+		stdout, stderr string // of stderr only a part
 	}{
 		"empty":                  {"", exitRefused, "", "the file is empty: begin it with a header such as code,reward"},
 		"only a byte order mark": {"\ufeff", exitRefused, "", "the file is empty"},
@@ -260,12 +260,12 @@ func TestImport_FileThatCannotBeReadTwice_IsRefused(t *testing.T) {
 	if err := errors.Join(pipe.Close(), end.Close()); err != nil {
 		t.Error(err)
 	}
-	if got.exit != exitUsage || got.stderr != "error: import reads the file twice: give a file\n" {
+	if got.exit != exitUsage || got.stderr != "error: import reads FILE.csv twice, so it cannot be standard input or a pipe: give the path of a file\n" {
 		t.Error(got)
 	}
 }
 
-// someCodes is a file of codes. Every third code was used, and every fourth has many uses.
+// someCodes returns a file of codes. Every fourth code has many uses. Of the others, every third was used.
 func someCodes(count int) string {
 	var file strings.Builder
 	file.WriteString("code,reward,max-uses,created_at,redeemed_at\n")
@@ -304,15 +304,15 @@ func TestImport_Interrupted_IsCompletedByImport(t *testing.T) {
 	}
 }
 
-// completeImport completes an interrupted import of some codes and one mistake.
+// completeImport runs an interrupted import again. The file has count codes and one row with a mistake.
 func (s *shopfront) completeImport(t *testing.T, path string, count int) {
 	t.Helper()
 	if files, err := filepath.Glob(filepath.Join(s.dir, "launch.*")); err != nil || len(files) != 1 {
-		t.Error("the interrupted import left", files, err)
+		t.Error("the interrupted import left these files:", files, err)
 	}
 	stored := strings.Count(s.must(t, "voucher", "export", "emberforge"), "\n") - 1
 	if stored < 1 || stored >= count {
-		t.Fatalf("%d are stored; want an interruption in between", stored)
+		t.Fatalf("%d codes are stored; want an interruption before the last of %d", stored, count)
 	}
 	s.clock = s.clock.AddDate(0, 0, 1)
 	again := s.must(t, "voucher", "import", "emberforge", path, "--skip-invalid")
@@ -330,7 +330,7 @@ func TestImport_LostResponses_CreateEachCodeOnce(t *testing.T) {
 	path := s.write(t, "launch.csv", someCodes(count))
 	lose := func(n int, done bool) bool { return n%4 == 0 && done || n%10 == 5 }
 	restore := s.through(t, newUnreliable(t, s, "PutItem", lose))
-	s.through(t, newUnreliable(t, s, "TransactWriteItems", lose)) // both, one behind the other
+	s.through(t, newUnreliable(t, s, "TransactWriteItems", lose)) // requests pass through both proxies
 	var created, existed int                                      // a code whose response was lost is found when the request is sent again
 	got := s.must(t, "voucher", "import", "emberforge", path)
 	if _, err := fmt.Sscanf(got, "created %d, existed %d (unchanged)\n", &created, &existed); err != nil || created+existed != count || existed == 0 {
@@ -350,7 +350,7 @@ func TestImport_RedeemedSince_ExistsUnchanged(t *testing.T) {
 	path := s.write(t, "sold.csv", sold)
 	s.sellAndUse(t)
 	s.clock = s.clock.Add(time.Minute)
-	// COUNT-9 got another limit since.
+	// The limit of COUNT-9 was changed after the import.
 	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path); got.exit != exitFailed ||
 		got.stdout != "created 0, existed 10 (unchanged), 1 with other terms (unchanged)\n" || !strings.Contains(got.stderr, "line 10: ") {
 		t.Error(got)
@@ -384,7 +384,7 @@ func (l lostList) open(context.Context, string, time.Time) (iter.Seq2[string, er
 	return func(yield func(string, error) bool) { _ = yield("GIFT-1", nil) && yield("", l.err) }, nil
 }
 
-func TestExport_FailsInTheMiddle_PrintsAPartButWritesNoFile(t *testing.T) {
+func TestExport_FailsInTheMiddle_PrintsAPart_ButWritesNoFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "codes.csv")
 	if err := os.WriteFile(path, []byte("as before"), 0o600); err != nil {

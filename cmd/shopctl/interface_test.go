@@ -89,18 +89,18 @@ func TestJSON_UndoneRedemptions_MatchTheHTTPInterface(t *testing.T) {
 	if by := printed["undoneBy"]; by != "operator" {
 		t.Errorf("undone by %v", by)
 	}
-	delete(printed, "undoneBy") // only operators learn it
+	delete(printed, "undoneBy") // the HTTP interface does not have it
 	if response := answerOf(t, undo, request); !reflect.DeepEqual(printed, response) {
 		t.Errorf("printed  %v\nresponse %v", printed, response)
 	}
 }
 
-// service is the HTTP interface of the Shopfront.
+// service returns the HTTP interface of the Shopfront.
 func (s *shopfront) service() httpapi.Service {
 	return httpapi.Service{
 		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler), Stack: "local",
 		RequestID: func(*http.Request) string { return "LdwzhT-lWeWxbXk=" }, Guard: s.guard,
-		SourceAddress: func(*http.Request) string { return "203.0.113.7" }, Refusals: access.NewRefusals(nil), // nothing is refused
+		SourceAddress: func(*http.Request) string { return "203.0.113.7" }, Refusals: access.NewRefusals(nil), // no store, because no code is refused
 	}
 }
 

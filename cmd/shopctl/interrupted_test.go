@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// unreliable is a proxy in front of DynamoDB Local that lets a test act on each request of one operation.
+// unreliable is a proxy in front of DynamoDB Local. It lets a test act on each request of one operation.
 type unreliable struct {
 	store     *httputil.ReverseProxy
 	operation string
@@ -42,7 +42,7 @@ func newUnreliable(t *testing.T, s *shopfront, operation string, happen func(n i
 		t.Fatal(err)
 	}
 	store := httputil.NewSingleHostReverseProxy(endpoint)
-	store.ErrorLog = log.New(io.Discard, "", 0) // it would log cut connections
+	store.ErrorLog = log.New(io.Discard, "", 0) // otherwise the proxy logs each cut connection
 	return &unreliable{store: store, operation: operation, happen: happen}
 }
 
@@ -58,7 +58,7 @@ func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	u.store.ServeHTTP(answer{w, func() bool { return u.happen(n, true) }}, r)
 }
 
-// answer is a response that can be cut before its first byte.
+// answer is a response whose connection can be cut before the first byte.
 type answer struct {
 	http.ResponseWriter
 
@@ -132,13 +132,13 @@ func TestGenerate_Killed_IsCompletedByResume(t *testing.T) {
 				t.Fatalf("exit %d, want %d: %s", exit, test.exit, stderr)
 			}
 			next := fmt.Sprintf(" created\nerror: interrupted; everything done so far is stored; to complete the batch to %d run the command with --resume launch\n", count)
-			stderr = regexp.MustCompile("(?m)^generated: .*\n").ReplaceAllString(stderr, "") // a busy machine takes long enough for a line
+			stderr = regexp.MustCompile("(?m)^generated: .*\n").ReplaceAllString(stderr, "") // on a busy machine, progress is printed, too
 			if exit == exitInterrupted && (!strings.HasPrefix(stderr, "batch launch: at least ") || !strings.HasSuffix(stderr, next)) {
-				t.Errorf("does not say exactly once how to continue: %s", stderr)
+				t.Errorf("want stderr to say exactly once how to continue: %s", stderr)
 			}
 			stored := s.stored(t)
 			if len(printed) == 0 || len(stored) >= count {
-				t.Fatalf("%d printed, %d stored; want an interruption in between", len(printed), len(stored))
+				t.Fatalf("%d printed, %d stored; want an interruption before the last of %d", len(printed), len(stored), count)
 			}
 			wantSubset(t, "printed but not stored", printed, stored)
 			all := generated(t, s.must(t, append(generate[1:], "--resume", "launch")...))
@@ -202,7 +202,7 @@ func TestGenerate_LostResponses_EachCodeIsPrintedOnce(t *testing.T) {
 	}
 }
 
-// fullDisk accepts some writes and rejects the rest.
+// fullDisk accepts as many writes as it has lines, and rejects the others.
 type fullDisk struct {
 	bytes.Buffer
 	lines int
@@ -227,7 +227,7 @@ func TestGenerate_DiskIsFull_StopsAndIsCompletedByResume(t *testing.T) {
 	}
 	stored := s.stored(t)
 	if len(stored) >= 100 {
-		t.Errorf("stored all %d", len(stored))
+		t.Errorf("all %d codes are stored, want fewer", len(stored))
 	}
 	wantSubset(t, "printed but not stored", generated(t, stdout.String()), stored)
 	if all := generated(t, s.must(t, append(generate[1:], "--resume", "launch")...)); len(all) != 100 {
@@ -252,7 +252,7 @@ func TestApply_Interrupted_IsCompletedByApply(t *testing.T) {
 	whole.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	looks := [][]string{{"catalog", "show", "emberforge"}, {"voucher", "list", "emberforge"}}
 	want := []string{whole.must(t, looks[0]...), whole.must(t, looks[1]...)}
-	// PutItem writes the closed customer, the open customer and a voucher; transactions write three products and a voucher.
+	// PutItem writes the customer (first closed, then open) and one voucher. Transactions write three products and the other voucher.
 	for operation, writes := range map[string]int{"PutItem": 3, "TransactWriteItems": 4} {
 		for cut := range 2 * writes {
 			at, applied := cut/2+1, cut%2 == 1
@@ -326,7 +326,7 @@ func TestDisableBatch_Interrupted_IsCompletedByDisable(t *testing.T) {
 	}
 }
 
-// orderOf returns the order that a command printed.
+// orderOf reads the order that a command printed.
 func orderOf(t *testing.T, stdout string) (order orderJSON) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(stdout), &order); err != nil {
@@ -335,7 +335,7 @@ func orderOf(t *testing.T, stdout string) (order orderJSON) {
 	return order
 }
 
-// orderChanges returns the commands that change an order, in the order of its life.
+// orderChanges returns the commands that change an order, from first to last.
 func orderChanges(id string) [][]string {
 	return [][]string{
 		{"order", "place", "emberforge", id, "--provider", "stripe", "--reference", "pi_3QK8ZbF2eZvKYlo1", "--json"},
@@ -376,7 +376,7 @@ func TestOrder_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
 	}
 }
 
-// A retry of the command's own request is not a change that somebody made before.
+// When a response is lost, the command's own retry finds the change. The command must not report it as made by somebody else before.
 func TestOrder_LostResponses_AreNotReportedAsDoneBefore(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
@@ -461,7 +461,7 @@ func TestOrder_LateWriteOfAnInterruptedCommand_IsNotAppliedAfterCancelling(t *te
 	}
 }
 
-// late is a proxy that interrupts the command at its first UpdateItem, and holds the request back until deliver is called.
+// late is a proxy that interrupts the command at its first UpdateItem, and holds that request back until deliver is called.
 type late struct {
 	store     http.Handler
 	interrupt context.CancelFunc

@@ -10,7 +10,6 @@ import (
 	"shopfront/pkg/access"
 )
 
-// If a key was created but not shown, the operator must learn of it.
 func TestKeyCreate_LostResponse_SaysThatTheKeyMayExist(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)

@@ -11,9 +11,9 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// progress shows how far a command has come: as a bar on a terminal, elsewhere as a line now and then. The zero progress shows nothing.
+// progress shows how far a command has come: on a terminal as a bar, elsewhere as a line every lineInterval. The zero value shows nothing.
 type progress struct {
-	bar *progressbar.ProgressBar // nil: lines
+	bar *progressbar.ProgressBar // nil: progress prints lines
 
 	now             func() time.Time
 	say             func(text string)
@@ -25,7 +25,7 @@ type progress struct {
 // unknownCount is the count of a progress without a known total.
 const unknownCount = -1
 
-// lineInterval is how much time passes between two lines.
+// lineInterval is the shortest time between two lines.
 const lineInterval = 10 * time.Second
 
 // newProgress starts a bar on stderr if that is a terminal. If one of the other writers is a terminal, too, progress prints lines, because a
@@ -63,7 +63,7 @@ func (p *progress) steps(n int) {
 	}
 }
 
-// line says how many items are done after a time, how many a second, and how long the rest takes at that rate.
+// line returns a text that says how many items are done after a time, how many a second, and how long the rest takes at that rate.
 func (p *progress) line(elapsed time.Duration) string {
 	rate := float64(p.done) / elapsed.Seconds()
 	if p.count == unknownCount || rate == 0 {

@@ -14,17 +14,16 @@ import (
 	"github.com/boombuler/barcode/qr"
 )
 
-// Measures of a QR code.
 const (
-	quietZone    = 4 // modules around it, as the standard demands
-	pixelsPerDot = 8 // of a module in a PNG
+	quietZone    = 4 // the width of the margin around a QR code in modules, as the standard demands
+	pixelsPerDot = 8 // the width of a module in a PNG
 )
 
-// qrFolder is where the QR codes of vouchers go.
+// qrFolder is the folder for the QR codes of vouchers.
 type qrFolder struct{ path, format string }
 
-// write writes a QR code with a content to a file with the name of the voucher's code. Codes have only letters, digits, spaces and dashes, so
-// each is a valid file name.
+// write writes a QR code with the given content to a file with the name of the voucher's code. Codes have only letters, digits, spaces and
+// dashes, so each code is a valid file name.
 func (f qrFolder) write(code, content string) error {
 	symbol, err := qr.Encode(content, qr.M, qr.Auto)
 	if err != nil {
@@ -43,7 +42,7 @@ func isDark(symbol image.Image, x, y int) bool {
 	return image.Pt(x, y).In(symbol.Bounds()) && symbol.At(x, y) == color.Black
 }
 
-// enlarge returns the picture of a QR code whose modules are single pixels.
+// enlarge draws a QR code with a margin, and with modules of pixelsPerDot. In symbol, each module is one pixel.
 func enlarge(symbol image.Image) image.Image {
 	size := (symbol.Bounds().Dx() + 2*quietZone) * pixelsPerDot
 	picture := image.NewPaletted(image.Rect(0, 0, size, size), color.Palette{color.White, color.Black})

@@ -32,7 +32,7 @@ type voucherImport struct {
 	*session
 
 	skipInvalid, dryRun bool
-	path                string // of the file
+	path                string // of the imported file
 	header              []byte
 	rejected            *wholeFile // nil: no row was rejected so far
 	bar                 progress
@@ -77,7 +77,7 @@ If the command is interrupted, run it again to complete it. A further run change
 
 func (i *voucherImport) run(ctx context.Context, args []string) (err error) {
 	i.path = args[1]
-	errOnce := misused("import reads the file twice: give a file")
+	errOnce := misused("import reads FILE.csv twice, so it cannot be standard input or a pipe: give the path of a file")
 	if i.path == "-" {
 		return errOnce
 	}
@@ -117,7 +117,7 @@ func (i *voucherImport) rejectedPath() string {
 	return strings.TrimSuffix(i.path, ".csv") + ".rejected.csv"
 }
 
-// reject reports why a row is not imported, and keeps the row.
+// reject reports why a row is not imported. With --skip-invalid it also copies the row to the file of rejected rows.
 func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
 	i.bar.end()
 	for _, p := range i.explain(why) {
