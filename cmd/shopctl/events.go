@@ -40,9 +40,9 @@ const (
 // feedHelp is the part of a help text that says how to reach a feed.
 const feedHelp = `
 The command reads the shop's feed over HTTP, as the shop's server does. It needs a key of the shop's server, in
-SHOPFRONT_KEY or a --key-file. With --url it needs nothing else, and no AWS account. If you give no key, --local and
---stack create a key for this run and revoke it at the end. That key ends after a day: a command that runs longer needs
-a --key-file or SHOPFRONT_KEY.`
+SHOPFRONT_KEY or a --key-file. With --url it needs nothing else, not even an AWS account. If you give no key, --local
+and --stack create a key for this run and revoke it at the end. That key expires after a day: a command that runs
+longer needs a --key-file or SHOPFRONT_KEY.`
 
 // feed is a customer's feed of events over HTTP.
 type feed struct {

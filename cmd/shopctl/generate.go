@@ -41,8 +41,8 @@ they are, and the command says how many are disabled. The command refuses to res
 reward than the flags, or another kind of limit (1, more than 1, none).
 
 Up to %d codes of an interrupted run may still be in flight, and be stored after the batch was completed. The
-batch then has more vouchers than --count, and their codes were not printed. With --resume the command then
-refuses and says how many vouchers exist; run it with that --count to print them all.
+batch then has more vouchers than --count, and the extra codes were not printed. With --resume the command then
+refuses and says how many vouchers exist; run it with that --count to print all codes.
 
 `, voucher.MaxGenerated, operator.MaxWriters) + rewardHelp,
 		Example: `  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --batch launch > launch.txt

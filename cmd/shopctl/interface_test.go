@@ -100,7 +100,7 @@ func (s *shopfront) service() httpapi.Service {
 	return httpapi.Service{
 		Now: func() time.Time { return s.clock }, Log: slog.New(slog.DiscardHandler), Stack: "local",
 		RequestID: func(*http.Request) string { return "LdwzhT-lWeWxbXk=" }, Guard: s.guard,
-		SourceAddress: func(*http.Request) string { return "203.0.113.7" }, Refusals: access.NewRefusals(nil), // no store, because no code is refused
+		SourceAddress: func(*http.Request) string { return "203.0.113.7" }, Refusals: access.NewRefusals(nil), // no code is refused
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 type orderJSON struct {
 	checkoutJSON
 
-	ExpiresAt string `json:"expiresAt,omitempty"` // hides that of the checkout: an order does not expire
+	ExpiresAt string `json:"expiresAt,omitempty"` // always empty: it hides the expiry of the checkout, because an order does not expire
 	placedJSON
 }
 
@@ -169,13 +169,14 @@ func newOrderPlaceCommand(s *session) *cobra.Command {
 	var provider, reference string
 	var payment checkout.Payment
 	command := &cobra.Command{
-		Use: "place CUSTOMER ID [--provider NAME --reference TEXT]", Short: "Turn a checkout that was paid into an order",
+		Use: "place CUSTOMER ID [--provider NAME --reference TEXT]", Short: "Turn a paid checkout into an order",
 		Args: exactly("CUSTOMER", "ID"), DisableFlagsInUseLine: true,
-		Long: `Turn a checkout that was paid into an order, up to 7 days after the checkout expired, unless its key made
-another checkout since, or another checkout replaced it. If the checkout has a code, the order redeems it; the
-command refuses if the use of the code was taken since. ID is the checkout's, and becomes the order's. The shop's
-server normally does this; use the command if it could not. Check first, at the payment provider, that the payment
-was made: Shopfront only stores its ID. The clock of this machine decides whether the 7 days are over.
+		Long: `Turn a paid checkout into an order, up to 7 days after the checkout expired. The command refuses if the checkout's key
+has made another checkout since, or if another checkout replaced this one. If the checkout has a code, the order
+redeems it; the command refuses if somebody else has taken the use of the code. The order has the ID of its checkout.
+The shop's server normally places orders; use the command if the server could not. First check with the payment
+provider that the payment was made: Shopfront only stores the payment's ID. The clock of this machine decides whether
+the 7 days are over.
 
 --provider and --reference name the payment. A checkout with a total of zero needs none. If you run the command
 again with the same payment, it changes nothing and prints the same order.`,
@@ -192,7 +193,7 @@ again with the same payment, it changes nothing and prints the same order.`,
 		RunE: s.orderCommand("placed", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
 			order, replayed, err := shop.PlaceOrder(ctx, id, payment, s.now())
 			if errors.Is(err, checkout.ErrPaymentMismatch) && payment == (checkout.Payment{}) {
-				err = refused(kindExists, "checkout %s was ordered with a payment, and the command names none; nothing was changed: see %s", id,
+				err = refused(kindExists, "checkout %s was ordered with a payment, but the command names no payment; nothing was changed: see %s", id,
 					s.lineAbout("order show", shop, id))
 			}
 			return order, replayed, err
@@ -238,7 +239,7 @@ undone, and its use comes back. If you run the command again, it changes nothing
 	return command
 }
 
-// describeMember names the flag instead of the member of a request.
+// describeMember returns an error that names the flag instead of the member of a request body.
 func describeMember(err error) error {
 	if member, is := errors.AsType[*checkout.MemberError](err); is {
 		return fmt.Errorf("--%s %s", path.Base(member.Pointer), member.Reason)
@@ -246,8 +247,8 @@ func describeMember(err error) error {
 	return err
 }
 
-// orderCommand wraps the work of a command about one order, and prints the order. done says what the work did, such as placed. If do
-// returns replayed, that was done before.
+// orderCommand wraps the work of a command about one order, and prints the order. done says what do does to the order, such as placed. If
+// do returns replayed, the order was placed, fulfilled or cancelled before.
 func (s *session) orderCommand(
 	done string, do func(ctx context.Context, shop *operator.Shop, id checkout.ID) (c checkout.Checkout, replayed bool, err error),
 ) func(*cobra.Command, []string) error {
@@ -271,7 +272,7 @@ func (s *session) orderCommand(
 	})
 }
 
-// lineAbout returns the command line of a command, such as order show, about an order or a checkout.
+// lineAbout returns the command line that runs a command, such as order show, for an order or a checkout.
 func (s *session) lineAbout(command string, shop *operator.Shop, id checkout.ID) string {
 	return s.commandLine(fmt.Sprintf("%s %s %s", command, shop.Customer.ID, id))
 }

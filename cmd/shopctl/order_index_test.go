@@ -57,7 +57,7 @@ func TestUndo_OrdersIndexMissing_NamesTheCommandThatListsOrders(t *testing.T) {
 	}
 }
 
-// DynamoDB Local builds an index at once, so proxies respond as DynamoDB does meanwhile.
+// DynamoDB Local builds an index at once, so proxies respond as DynamoDB does while it builds an index.
 func TestOrdersIndex_BeingBuilt_IsReported(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)

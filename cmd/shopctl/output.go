@@ -43,7 +43,7 @@ func (o *output) document(document any, fields []field) error {
 // row is an item of a list. Its cells are for the table; JSON has the item itself.
 type row interface{ cells() []string }
 
-// list writes rows as JSON lines, or as a table with a head. For people, an empty list is a note on stderr.
+// list writes rows as JSON lines, or as a table with a head. Instead of an empty table, it writes a note to stderr.
 func list[R row](o *output, what string, head []string, rows []R) error {
 	return stream(o, what, head, func(yield func(R, error) bool) {
 		for _, r := range rows {
@@ -54,10 +54,10 @@ func list[R row](o *output, what string, head []string, rows []R) error {
 	}, func(r R) R { return r })
 }
 
-// rowsPerTable is how many rows have aligned columns. Aligning holds them in memory.
+// rowsPerTable is how many rows are aligned together. They are kept in memory until they are aligned.
 const rowsPerTable = 1000
 
-// stream writes items as they come, in the form of list. one makes the row of an item.
+// stream writes items like list, but as they come. one returns the row of an item.
 func stream[T any, R row](o *output, what string, head []string, items iter.Seq2[T, error], one func(T) R) error {
 	table := newTable(o.stdout)
 	count := 0
@@ -123,7 +123,7 @@ func (o *output) note(text string) {
 
 func (o *output) warn(text string) {
 	if o.json {
-		_ = writeJSON(o.stderr, map[string]string{"warning": text}) // as in note
+		_ = writeJSON(o.stderr, map[string]string{"warning": text}) // the error is ignored, as in note
 		return
 	}
 	o.note("warning: " + text)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestProgress_IsShownAndCleared(t *testing.T) {
+func TestProgress_OnATerminal_IsShownAndCleared(t *testing.T) {
 	t.Parallel()
 	var terminal bytes.Buffer
 	bar := progress{bar: newBar(&terminal, "generate", 4)}
@@ -22,7 +22,7 @@ func TestProgress_IsShownAndCleared(t *testing.T) {
 	}
 }
 
-func TestProgress_WithoutATerminal_IsALineNowAndThen(t *testing.T) {
+func TestProgress_WithoutATerminal_PrintsALineEveryTenSeconds(t *testing.T) {
 	t.Parallel()
 	var pipe bytes.Buffer
 	now := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)

@@ -16,7 +16,7 @@ import (
 // The 15 seconds in takesEffect follow from access.Lifetime.
 const takesEffect = "this takes effect within 15 seconds"
 
-// pauseJSON is what is paused.
+// pauseJSON is the pause of a customer's codes.
 type pauseJSON struct {
 	All     bool     `json:"all"`
 	Batches []string `json:"batches"` // paused by name
@@ -26,7 +26,7 @@ func representPause(p voucher.Pause) pauseJSON {
 	return pauseJSON{p.All, represent(p.Batches, toString)}
 }
 
-// formatPause formats what is paused for people; the empty string means nothing.
+// formatPause formats a pause for people. The text is empty if nothing is paused.
 func formatPause(p voucher.Pause) string {
 	var paused []string
 	if p.All {
@@ -133,7 +133,7 @@ func (s *session) showPause(shop *operator.Shop, paused voucher.Pause) error {
 	return nil
 }
 
-// resumeCommand is the command line that resumes batches, or all codes.
+// resumeCommand returns the command line that resumes batches or, without batches, all codes.
 func (s *session) resumeCommand(customer catalog.CustomerID, batches []string) string {
 	flags := represent(batches, func(batch string) string { return " --batch " + shellWord(batch) })
 	return s.commandLine("voucher resume " + string(customer) + strings.Join(flags, ""))

@@ -40,7 +40,7 @@ const (
 	kindInterrupted  = "interrupted"
 )
 
-// problem is an error as printed: a line that says what is wrong and what to do.
+// problem is an error as shopctl prints it: a line that says what is wrong and what to do.
 type problem struct {
 	exit    int
 	kind    string
@@ -67,7 +67,6 @@ func misused(format string, args ...any) *problem {
 	return &problem{exit: exitUsage, kind: kindUsage, message: fmt.Sprintf(format, args...)}
 }
 
-// Problems of the target.
 var (
 	errNoTarget = misused("no target: give --stack NAME (or set %s) for a deployed stack, or --local for the local run",
 		stackVariable)
@@ -91,8 +90,8 @@ func usageError(command *cobra.Command, args []string, err error) error {
 	return misused("%s (see %s --help)", err, command.CommandPath())
 }
 
-// commandWord is the argument that should name one of a group's commands. It is empty if an unknown flag comes first, as the
-// next word may be that flag's value.
+// commandWord returns the argument that should name one of a group's commands. It returns "" if an unknown flag comes first, because the
+// next argument may be that flag's value.
 func commandWord(group *cobra.Command, args []string) string {
 	if !group.HasSubCommands() {
 		return ""

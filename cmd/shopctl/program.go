@@ -54,7 +54,7 @@ type session struct {
 	program
 	stack string
 	local bool
-	// customer is the one whose shop is open.
+	// customer is the customer whose shop is open.
 	customer catalog.CustomerID
 	// began is set once a command was found and its arguments and flags were valid.
 	began bool
@@ -81,7 +81,7 @@ func (s *session) shopCommand(do func(ctx context.Context, shop *operator.Shop, 
 	})
 }
 
-// deployment finds the target. SHOPFRONT_STACK is only a default: either flag overrides it.
+// deployment finds the target. SHOPFRONT_STACK is only a default: both --stack and --local override it.
 func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) {
 	switch stack := s.stackName(); {
 	case s.local && s.stack != "":

@@ -17,7 +17,7 @@ import (
 
 const redeemLink = "https://emberforge.example/redeem?code=XMAS-0Z0Z-0Z0Z-0Z0Z-0Z0Z"
 
-// qrModules returns what the library draws for a link, with the quiet zone around it: # for a dark module.
+// qrModules returns the QR code that the library draws for redeemLink, with the quiet zone around it. A # is a dark module.
 func qrModules(t *testing.T) string {
 	t.Helper()
 	symbol, err := qr.Encode(redeemLink, qr.M, qr.Auto)
@@ -48,7 +48,7 @@ func drawModules(size int, isDark func(x, y int) bool) string {
 	return drawn.String()
 }
 
-// qrFile returns the file of a code.
+// qrFile returns the file that qrFolder writes for redeemLink.
 func qrFile(t *testing.T, format string) []byte {
 	t.Helper()
 	folder := t.TempDir()
@@ -74,7 +74,7 @@ func TestQRFolder_PNG_HasTheModulesAndAQuietZone(t *testing.T) {
 	isBlack := func(x, y int) bool { return color.GrayModel.Convert(picture.At(x, y)) == color.Gray{} }
 	for corner, at := range map[string]int{"first": 0, "last": 7} {
 		if got := drawModules(45, func(x, y int) bool { return isBlack(8*x+at, 8*y+at) }); got != qrModules(t) {
-			t.Errorf("the %s pixels of the modules are\n%s", corner, got)
+			t.Errorf("the %s pixel of each module is wrong; the pixels are\n%s", corner, got)
 		}
 	}
 }
@@ -99,12 +99,12 @@ func TestQRFolder_SVG_HasTheModulesAndAQuietZone(t *testing.T) {
 	}
 }
 
-func TestQRFolder_MissingFolder_IsAnError(t *testing.T) {
+func TestQRFolder_MissingFolderOrLongLink_IsAnError(t *testing.T) {
 	t.Parallel()
 	if err := (qrFolder{filepath.Join(t.TempDir(), "gone"), "png"}).write("XMAS", redeemLink); err == nil {
-		t.Error("no error")
+		t.Error("no error for a missing folder")
 	}
 	if err := (qrFolder{t.TempDir(), "png"}).write("XMAS", strings.Repeat(redeemLink, 50)); err == nil {
-		t.Error("no error of a link that is too long")
+		t.Error("no error for a link that is too long")
 	}
 }

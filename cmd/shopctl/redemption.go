@@ -26,7 +26,7 @@ type redemptionJSON struct {
 	Batch      string     `json:"batch,omitempty"`
 	UndoneAt   string     `json:"undoneAt,omitempty"`
 	UndoReason string     `json:"undoReason,omitempty"`
-	UndoneBy   string     `json:"undoneBy,omitempty"` // operator, order, or key: and the ID of a key
+	UndoneBy   string     `json:"undoneBy,omitempty"` // operator, order, or "key:" and the ID of a key
 	Imported   bool       `json:"imported,omitempty"` // redeemed elsewhere, before the code was imported
 
 	reward string
@@ -162,7 +162,7 @@ docs/operations.md describes the columns.`
 	return command
 }
 
-// warnUnlessIndexed says how to index the redemptions that the index of nicks may lack.
+// warnUnlessIndexed warns if the index of nicks may lack earlier redemptions, and says how to add them.
 func (s *session) warnUnlessIndexed(ctx context.Context, shop *operator.Shop) error {
 	indexed, err := shop.NicksIndexed(ctx)
 	if err == nil && !indexed {
@@ -227,7 +227,7 @@ func (s *session) describeOfOrder(ctx context.Context, shop *operator.Shop, code
 		return err
 	}
 	cancel := s.commandLine("order list "+string(shop.Customer.ID)) + " shows the order"
-	if order, err := shop.OrderOf(ctx, made); err == nil { // otherwise it was placed just now, or the index is missing
+	if order, err := shop.OrderOf(ctx, made); err == nil { // otherwise the order was placed just now, or the index of orders is missing
 		cancel = s.lineAbout("order cancel", shop, order) + " --reason TEXT"
 	}
 	return refused(kindInvalid, "an order made redemption %s; nothing was changed: cancel the order, which undoes the redemption: %s", id, cancel)

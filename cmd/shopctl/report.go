@@ -23,7 +23,7 @@ const (
 // reportRowJSON is a group of a report, or the total.
 type reportRowJSON struct {
 	By       string `json:"by"`              // day, batch, reward, nick or total
-	Group    string `json:"group,omitempty"` // of the total, or no batch or no nick: empty
+	Group    string `json:"group,omitempty"` // empty for the total, and for vouchers without a batch or a nick
 	Created  int    `json:"created"`
 	Redeemed int    `json:"redeemed"`
 	Held     *int   `json:"held,omitempty"`
@@ -40,7 +40,7 @@ func reportHead(by operator.ReportGrouping) []string {
 	return []string{"group", "created", "redeemed", "undone"}
 }
 
-// columns are the cells below reportHead.
+// columns returns the cells of the row, in the order of reportHead.
 func (r reportRowJSON) columns() []string {
 	cells := []string{r.Group, strconv.Itoa(r.Created), strconv.Itoa(r.Redeemed), strconv.Itoa(r.Undone)}
 	if r.By == reportTotal {

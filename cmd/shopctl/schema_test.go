@@ -68,7 +68,7 @@ func checkJSON(t *testing.T, schema string, args []string, got result) {
 	if !slices.Contains(args, "--json") || args[0] == cobra.ShellCompRequestCmd {
 		return
 	}
-	d := newDocuments(t, schema) // a new one each time, because tests run commands at once
+	d := newDocuments(t, schema) // not shared, because tests run in parallel
 	command, _, err := d.root.Find(args)
 	if err != nil {
 		command = d.root
@@ -97,7 +97,8 @@ func (d documents) checkLines(t *testing.T, args []string, stream, text string, 
 			}
 		}
 		if len(faults) == len(names) {
-			t.Errorf("shopctl %q printed to %s what no document of %s allows:\n%s%s", args, stream, schemaFile, line, strings.Join(faults, "\n"))
+			t.Errorf("shopctl %q printed a line to %s that no document of %s allows:\n%s%s", args, stream, schemaFile, line,
+				strings.Join(faults, "\n"))
 		}
 	}
 }
@@ -118,7 +119,7 @@ func TestSchema_NamesTheDocumentsOfEveryCommand(t *testing.T) {
 			return // they print no results
 		}
 		if _, named := d.commands[name]; named == command.HasSubCommands() {
-			t.Errorf("x-commands names %q: %t", name, named)
+			t.Errorf("whether x-commands names %q: %t, want %t", name, named, !command.HasSubCommands())
 		}
 		delete(d.commands, name)
 		for _, below := range command.Commands() {
@@ -131,7 +132,7 @@ func TestSchema_NamesTheDocumentsOfEveryCommand(t *testing.T) {
 	}
 }
 
-// If a schema allowed further properties, a document with a new field would still match it.
+// If a schema allowed further properties, a document with a new field would match, although the schema does not describe the field.
 func TestSchema_DocumentsAllowNoFurtherProperties(t *testing.T) {
 	t.Parallel()
 	d := newDocuments(t, readSchema(t))
@@ -146,7 +147,8 @@ func TestSchema_DocumentsAllowNoFurtherProperties(t *testing.T) {
 	}
 }
 
-// checkClosed fails the test if a schema is an object with further properties, unless it is a part of another schema, which is closed.
+// checkClosed fails the test if a schema allows further properties. A schema that is only a part of another schema may allow them, because
+// the other schema forbids them.
 func (d documents) checkClosed(t *testing.T, path string, schema map[string]any, isPart bool) {
 	t.Helper()
 	if !isPart && d.isOpen(schema) {
@@ -182,7 +184,7 @@ func TestSchema_Replay_PrintsEventsAndTheirNumber(t *testing.T) {
 	}
 }
 
-// A test cannot run dev itself, which would build the functions.
+// The test does not run dev itself, because dev would build the functions.
 func TestSchema_Dev_PrintsWhereItServes(t *testing.T) {
 	t.Parallel()
 	printed, err := json.Marshal(localrun.State{Tables: operator.Tables{Events: "EventsTable"}})

@@ -17,9 +17,9 @@ import (
 
 var update = flag.Bool("update", false, "update the scripts in testdata with their commands' current output") //nolint:gochecknoglobals // a flag of the test
 
-// TestScripts runs each script in testdata against its own Shopfront and compares the output. A script has comments and
-// commands, which follow a $. Each command is followed by its output: lines of stdout, lines of stderr after a !, and the exit code
-// unless it is 0. The commands are
+// TestScripts runs each script in testdata against its own Shopfront and compares the output. In a script, a comment begins with #, and a
+// command with $. Below each command is its output: lines of stdout, lines of stderr after a !, and the exit code unless it is 0. The
+// commands are
 //
 //	shopctl ARGUMENT...                   as typed; | sort sorts the output
 //	redeem CUSTOMER CODE [NICK]           a shopper redeems a code

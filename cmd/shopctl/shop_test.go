@@ -83,7 +83,7 @@ func newShopfront(t *testing.T) *shopfront {
 	s.checkouts = checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, s.state.Tables.Catalogue, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts), Data: &dataschema.Validator{}, Random: shoppersRandom,
-		Holds: dynamo.NewHeldCheckouts(s.client, s.tables(), mathrand.Int64N), // sources are not limited, so nothing is counted
+		Holds: dynamo.NewHeldCheckouts(s.client, s.tables(), mathrand.Int64N), // requests have no source, so no holds are counted
 	}
 	schema := readSchema(t)
 	s.printed = func(args []string, got result) { checkJSON(t, schema, args, got) }
@@ -161,7 +161,7 @@ func (s *shopfront) redeem(t *testing.T, customer, code, nick string) string {
 	return redemption.ID
 }
 
-// tables are the tables that checkouts with a code write.
+// tables returns the tables that checkouts with a code write.
 func (s *shopfront) tables() dynamo.Tables {
 	return dynamo.Tables{Checkouts: s.state.Tables.Checkouts, Vouchers: s.state.Tables.Vouchers}
 }

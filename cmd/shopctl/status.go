@@ -40,7 +40,7 @@ func (t tableJSON) fields() []field {
 	return fields
 }
 
-// shopAccessJSON is who may use a customer's shop, and what is paused there.
+// shopAccessJSON says who may use a customer's shop, and what is paused there.
 type shopAccessJSON struct {
 	Customer string `json:"customer"`
 	policiesJSON
@@ -110,8 +110,8 @@ what is paused.`,
 	}
 }
 
-// warnOfTables warns if orders cannot be listed or events are not recorded. Nothing else needs the index and the streams, so the shop looks
-// healthy without them.
+// warnOfTables warns if the index of orders or a stream is missing. The shop works without them, but orders cannot be listed and events are
+// not recorded.
 func (s *session) warnOfTables(tables []operator.TableStatus) {
 	for _, table := range tables {
 		if table.OrdersIndex != "" && table.OrdersIndex != "ACTIVE" {

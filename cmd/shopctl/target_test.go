@@ -66,7 +66,7 @@ func (s *shopfront) cloud(t *testing.T) {
 		}
 		status, document := describeStack(stacks, r.FormValue("StackName"))
 		w.WriteHeader(status)
-		_, _ = io.WriteString(w, document) //nolint:gosec // the SDK reads it, no browser does
+		_, _ = io.WriteString(w, document) //nolint:gosec // only the SDK reads it, not a browser
 	}))
 	t.Cleanup(server.Close)
 	for name, value := range map[string]string{
@@ -108,13 +108,13 @@ index     orders  active
 	if s.withoutRandomNames(got.stdout) != want || got.exit != exitOK || got.stderr != "" {
 		t.Errorf("got %v want\n%s", got, want)
 	}
-	// The variable selects the stack, whose tables are also those of the local run here.
+	// The variable selects the stack. In this test, the stack and the local run have the same tables.
 	s.variables[stackVariable] = "shopfront-prod"
 	if got := s.shopctl(t.Context(), "catalog", "apply", "testdata/emberforge.yaml"); got.exit != exitOK {
 		t.Fatal(got)
 	}
 	if got := s.must(t, "catalog", "list"); !strings.Contains(got, "emberforge") {
-		t.Errorf("after applying to the stack of the variable, the local run lists\n%s", got)
+		t.Errorf("after the catalogue was applied to the stack, its tables have these customers:\n%s", got)
 	}
 	if got := s.shopctl(t.Context(), "status", "--stack", "newsletter"); got.exit != exitRefused {
 		t.Errorf("the flag does not override the variable: %v", got)

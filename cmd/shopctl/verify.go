@@ -17,7 +17,7 @@ type verifyJSON struct {
 	Vouchers    int           `json:"vouchers"`
 	Redemptions int           `json:"redemptions"`
 	Checkouts   int           `json:"checkouts"`
-	Found       int           `json:"found"` // the number of findings, printed or not
+	Found       int           `json:"found"` // the number of all findings, even those that are not printed
 	Findings    []findingJSON `json:"findings"`
 	InMotion    []motionJSON  `json:"inMotion"`
 }

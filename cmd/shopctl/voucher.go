@@ -55,7 +55,7 @@ func (f *editFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.note, "note", "", "a note (`TEXT`) for yourself, at most 128 bytes")
 }
 
-// edit returns the changes that the given flags make, or an error if no flag was given.
+// edit returns the changes that the flags ask for, or an error if no flag was given.
 func (f *editFlags) edit(flags *pflag.FlagSet) (voucher.Edit, error) {
 	edit := voucher.Edit{
 		MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
@@ -76,7 +76,7 @@ func given[T any](flags *pflag.FlagSet, name string, value *T) *T {
 	return nil
 }
 
-// createFlags are all fields of a voucher except its code.
+// createFlags are the fields of a new voucher, except its code.
 type createFlags struct {
 	editFlags
 	rewards  []string // goods, or one reward

@@ -24,7 +24,7 @@ type deletedBatchJSON struct {
 	Batch    string `json:"batch"`
 	Vouchers int    `json:"vouchers"` // in the batch
 	Deleted  int    `json:"deleted"`
-	Kept     int    `json:"kept"` // they were redeemed or held
+	Kept     int    `json:"kept"` // because they were redeemed or held
 }
 
 func newVoucherDeleteCommand(s *session) *cobra.Command {
@@ -39,9 +39,9 @@ that was redeemed or held stays, even if the use was undone: run shopctl voucher
 With --batch the command deletes the vouchers of the batch that were never redeemed or held, and keeps the others. It
 asks first; in a script, give --yes.
 
-The command disables a code with many uses, waits %.0f seconds until no request for it is in flight, and then deletes it.
-If it was used by then, the command enables it again. If the command is interrupted, such codes stay disabled: run it
-again.`, operator.Draining.Seconds()),
+A code with many uses is first disabled. The command then waits %.0f seconds until no request for the code is in flight,
+and deletes the code. If the code was used in the meantime, the command enables it again. If the command is interrupted,
+such codes stay disabled: run the command again.`, operator.Draining.Seconds()),
 		Example: "  shopctl --local voucher delete emberforge CENTURY-VIP\n  shopctl --local voucher delete emberforge --batch launch --yes",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
@@ -109,7 +109,8 @@ func (s *session) deleteBatch(ctx context.Context, customer, batch string, yes b
 	return s.line(deletedBatchJSON{string(shop.Customer.ID), batch, result.Vouchers, result.Deleted, result.Kept}, text)
 }
 
-// confirmDeletion asks for the name of the batch on the terminal, and returns an error if another name is typed or the context ends first.
+// confirmDeletion asks for the name of the batch on the terminal. It returns an error if the user types another name, or if the context
+// ends first.
 func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batch string) error {
 	count, err := shop.CountBatch(ctx, batch)
 	if err != nil {
@@ -119,7 +120,7 @@ func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batc
 		countOf(count, "voucher"), batch) // as in note
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(s.stdin).ReadString('\n') // an incomplete line is another name
+		line, _ := bufio.NewReader(s.stdin).ReadString('\n') // after an error, the name is wrong
 		answer <- strings.TrimRight(line, "\r\n")
 	}()
 	select {
@@ -133,7 +134,7 @@ func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batc
 	}
 }
 
-// describeStopped adds what an interrupted or failed deletion leaves disabled.
+// describeStopped adds to the error of an interrupted or failed deletion that codes may be disabled.
 func (s *session) describeStopped(err error) error {
 	p := s.explain(err)[0]
 	if p.exit != exitRefused {

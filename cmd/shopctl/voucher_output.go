@@ -53,7 +53,7 @@ type standingJSON struct {
 
 	Status string `json:"status"`
 	Used   int    `json:"used"` // redeemed or held
-	// UsesHeld are those of Used that checkouts hold. It is null for a code without a limit: its holds are not counted.
+	// UsesHeld is the part of Used that checkouts hold. It is null for a code without a limit, because its holds are not counted.
 	UsesHeld  *int   `json:"usesHeld"`
 	HeldUntil string `json:"heldUntil,omitempty"` // when the next hold lapses
 	UsesLeft  *int   `json:"usesLeft"`            // null: no limit
@@ -148,7 +148,7 @@ func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, re
 	return list(&s.output, "redemptions", redemptionHead(), rows)
 }
 
-// formatUses says for people how many uses are redeemed, held and left.
+// formatUses returns a text for people that says how many uses are redeemed, held and left.
 func (v standingJSON) formatUses() string {
 	if v.UsesLeft == nil {
 		return fmt.Sprintf("%d redeemed", v.Used)
@@ -165,7 +165,7 @@ func (v standingJSON) formatUses() string {
 	return fmt.Sprintf("%s, %d left", uses, *v.UsesLeft)
 }
 
-// asArgument returns the voucher's code as an argument in a shell: as written if that needs no quotes, otherwise as compared.
+// asArgument returns the voucher's code as an argument in a shell. If the written code would need quotes, it returns the compared code.
 func asArgument(v voucher.Voucher) string {
 	special := func(r rune) bool {
 		return r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
