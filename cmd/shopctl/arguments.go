@@ -38,7 +38,7 @@ func optional(name string) cobra.PositionalArgs {
 	}
 }
 
-// subcommand rejects all arguments, because a group itself does nothing.
+// subcommand validates the arguments of a group. It always returns an error, because a group itself does nothing.
 func subcommand(command *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return errors.New("a command is missing")

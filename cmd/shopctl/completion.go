@@ -18,7 +18,7 @@ const completionTimeout = 2 * time.Second
 // namesOf returns the names that could complete the typed word. args are the arguments before that word.
 type namesOf func(ctx context.Context, args []string, typed string) []cobra.Completion
 
-// completeNames lets shells complete the customers, batches, products and rewards in the arguments and flags of a command and its subcommands.
+// completeNames lets shells complete customers, batches, products and rewards in the arguments and flags of a command and its subcommands.
 func (s *session) completeNames(command *cobra.Command) {
 	flags := map[string]namesOf{"batch": s.batchNames, "resume": s.batchNames, "product": s.productNames, "reward": s.rewardNames}
 	command.Flags().VisitAll(func(flag *pflag.Flag) {

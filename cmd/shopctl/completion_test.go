@@ -57,7 +57,7 @@ func TestCompletion_Names_AreThoseOfTheTarget(t *testing.T) {
 	}
 }
 
-// completedNames are command lines whose last argument names something in the target.
+// completedNames returns command lines whose last argument names something in the target.
 func completedNames() [][]string {
 	return [][]string{
 		{"voucher", "list", ""},

@@ -319,7 +319,7 @@ func (p *poster) post(ctx context.Context, event client.Event) (status int, retr
 	return response.StatusCode, time.Duration(seconds) * time.Second, nil
 }
 
-// defaultStateFile returns the file in which forward stores its progress if the user names none. It creates the directory.
+// defaultStateFile returns the file in which forward stores its progress without --state. It creates the directory.
 func (s *session) defaultStateFile(f feed, to string) (string, error) {
 	dir, _ := s.lookupEnv("XDG_STATE_HOME")
 	if home, _ := s.lookupEnv("HOME"); dir == "" && home != "" {

@@ -74,7 +74,7 @@ func newRootCommand(s *session) *cobra.Command {
 	root.InitDefaultCompletionCmd()
 	for _, command := range root.Commands() {
 		if command.Name() == "completion" {
-			onlyHolds(command)
+			requireSubcommand(command)
 		}
 	}
 	return root
@@ -84,12 +84,12 @@ func newRootCommand(s *session) *cobra.Command {
 func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	group := &cobra.Command{Use: name, Short: short}
 	group.AddCommand(commands...)
-	onlyHolds(group)
+	requireSubcommand(group)
 	return group
 }
 
-// onlyHolds makes it an error to run the group itself. cobra would print the help and exit with success.
-func onlyHolds(group *cobra.Command) {
+// requireSubcommand makes it an error to run a group without one of its commands. cobra would print the help and exit with success.
+func requireSubcommand(group *cobra.Command) {
 	group.Use = group.Name() + " COMMAND"
 	group.DisableFlagsInUseLine = true
 	group.SuggestionsMinimumDistance = 2

@@ -103,7 +103,7 @@ func (d documents) checkLines(t *testing.T, args []string, stream, text string, 
 	}
 }
 
-// nameOf returns a command as x-commands names it: voucher list.
+// nameOf returns the name of a command in x-commands, such as voucher list.
 func nameOf(command *cobra.Command) string {
 	_, name, _ := strings.Cut(command.CommandPath(), " ")
 	return name

@@ -98,8 +98,7 @@ func representLimit(limit voucher.Limit) *int {
 	if limit == voucher.NoLimit {
 		return nil
 	}
-	n := int(limit)
-	return &n
+	return new(int(limit))
 }
 
 func representStanding(customer catalog.CustomerID, standing voucher.Standing, at time.Time) standingJSON {
