@@ -214,9 +214,9 @@ func placeOf(p event.Parked) string {
 func newEventsParkedCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "parked [CUSTOMER]", Short: "List changes that could not be recorded as events", Args: optional("CUSTOMER"),
-		Long: `List changes of vouchers and checkouts that could not be recorded as events and were set aside: where the changed item
-is, and why. Shopfront retries them every 15 minutes; shopctl events retry does so at once. Of more than
-10,000 changes, the command lists only the first.`,
+		Long: `List changes of vouchers and checkouts that could not be recorded as events and were set aside, with the place of the
+changed item and the reason. Shopfront retries them every 15 minutes; shopctl events retry does so at once. If there are
+more than 10,000 changes, the command lists only the first.`,
 		Example: "  shopctl --local events parked\n  shopctl --local events parked emberforge --json",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			customer, err := optionalCustomer(args)

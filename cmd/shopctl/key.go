@@ -51,9 +51,10 @@ func newKeyCreateCommand(s *session) *cobra.Command {
 	var expires time.Time
 	command := &cobra.Command{
 		Use: "create CUSTOMER --name NAME", Short: "Create a key and print it once", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Create a secret key for the shop's own server, which sends it as "Authorization: Bearer KEY". Whoever has the key
-may do everything over HTTP in this customer's shop. The key is printed once, to stdout; only a hash of it is
-stored. The name is for your lists only, such as the program that uses the key. A customer has at most %d live keys.`, access.MaxLiveKeys),
+		Long: fmt.Sprintf(`Create a secret key for the shop's own server, which sends it as "Authorization: Bearer KEY". Anybody who has the
+key may do everything over HTTP in this customer's shop. The key is printed once, to stdout; only a hash of it is
+stored. The name is only for your lists: name the program that uses the key, for example. A customer has at most %d
+live keys.`, access.MaxLiveKeys),
 		Example: `  shopctl --local key create emberforge --name "web shop"
   shopctl --local key create emberforge --name "web shop" --expires 2027-06-30 > web-shop.key`,
 		RunE: s.command(func(ctx context.Context, args []string) error {

@@ -62,11 +62,11 @@ func newVoucherPauseCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "pause CUSTOMER [--batch NAME]...", Short: "Stop the redemption of all codes, or of batches, within 15 seconds", Args: exactly("CUSTOMER"),
 		Long: fmt.Sprintf(`Stop the redemption of all codes of a customer, or of up to %d batches. The pause takes effect within 15 seconds,
-however many vouchers there are, and the vouchers stay as they are. A paused code is refused like any other. A
-retry with the key of an earlier redemption still gets that redemption.
+however many vouchers there are, and the vouchers stay as they are. The refusal of a paused code looks like any other
+refusal. A retry with the key of an earlier redemption still gets that redemption.
 
-Vouchers that join a paused batch later are paused, too. The command warns of a batch that has no vouchers. For
-this it may have to read all of the customer's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
+Vouchers that join a paused batch later are paused, too. The command warns of a batch that has no vouchers. To
+find out, it may read all of the customer's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
 		Example: "  shopctl --local voucher pause emberforge\n  shopctl --local voucher pause emberforge --batch summer --batch advent",
 		RunE: s.batchCommand(&batches, func(ctx context.Context, shop *operator.Shop) error {
 			paused, err := shop.Pause(ctx, batches...)

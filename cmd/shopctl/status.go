@@ -65,9 +65,9 @@ func representAccess(a operator.ShopAccess) shopAccessJSON {
 func newStatusCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "status [CUSTOMER]", Short: "Show base URL, version, tables, and who may use the shops", Args: optional("CUSTOMER"),
-		Long: `Show base URL, version, tables, the index of orders and the streams of events, and for the customer, or for all
-customers: who may redeem and check out, how many refused codes one source may cause, the number of live keys, and
-what is paused.`,
+		Long: `Show base URL, version, tables, the index of orders and the streams of events. For the customer, or for all customers,
+show who may redeem and check out, how many refused codes one source may cause, the number of live keys, and what is
+paused.`,
 		Example: "  shopctl --local status\n  shopctl --local status emberforge",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			customer, err := optionalCustomer(args)

@@ -57,7 +57,7 @@ func representReport(customer catalog.CustomerID, report reconciliation.Report) 
 func newVerifyCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify CUSTOMER", Short: "Check that vouchers, redemptions, checkouts and orders add up", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Read all vouchers, redemptions, checkouts and orders of a customer and report whatever breaks a rule: the uses taken
+		Long: fmt.Sprintf(`Read all vouchers, redemptions, checkouts and orders of a customer, and report violations of these rules: the uses taken
 match the recorded redemptions, per nick and in total; counters and limits agree; every record has its
 voucher; no expired checkout is stored too long; every order has its payment and is stored for good; the feed of events
 reports exactly what happened; no key or setting is damaged. The command changes nothing.

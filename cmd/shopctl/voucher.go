@@ -203,9 +203,9 @@ func newVoucherEditCommand(s *session) *cobra.Command {
 		Use: "edit CUSTOMER CODE", Short: "Change a voucher", Args: exactly("CUSTOMER", "CODE"),
 		Long: `Change a voucher. The change applies to every request that begins after the command returned.
 
-Code, reward and counters never change. A limit cannot change from or to none, nor --max-uses from or to 1. A
-limit below the uses taken means that the code is used up. Remove a field with --nick "", --batch "", --note "",
---valid-from none or --valid-until none. To complete an interrupted edit, run it again.`,
+Code, reward and counters never change. A limit cannot change from or to none, and --max-uses cannot change from or
+to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "", --batch "",
+--note "", --valid-from none or --valid-until none. To complete an interrupted edit, run it again.`,
 		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
   shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-10-01 --note "extended"`,
 	}
@@ -255,8 +255,8 @@ func newVoucherSwitchCommand(s *session, disabled bool) *cobra.Command {
 	command := &cobra.Command{
 		Use: verb + " CUSTOMER {CODE | --batch NAME}", Short: short,
 		Long: short + `. The change applies to every request that begins after the command
-returned. With --batch the command writes every voucher of the batch, even if it has the wanted state already: then
-no write of an interrupted command that is still in flight can undo the change.`,
+returned. With --batch the command writes every voucher of the batch, even those that already have the wanted state.
+So a write of an interrupted command that is still in flight cannot undo the change.`,
 		Example: fmt.Sprintf("  shopctl --local voucher %s emberforge SUMMER-20\n  shopctl --local voucher %s emberforge --batch summer", verb, verb),
 		Args:    codeOrBatch,
 		RunE: s.command(func(ctx context.Context, args []string) error {
