@@ -320,7 +320,7 @@ func TestReportOutage_WarnsOfTheCause_AndSaysWhenTheShopIsBack(t *testing.T) {
 	}
 }
 
-// Ctrl-C while the key is created must not leave it behind.
+// A command that is interrupted while it creates its key must revoke the key.
 func TestTail_InterruptedAtItsKey_RevokesIt(t *testing.T) {
 	t.Parallel()
 	s, _ := newEventsShop(t, 1)
@@ -429,7 +429,7 @@ func (r *receiver) wantTaken(t *testing.T, want ...int64) {
 	}
 }
 
-// neverPause makes every delay take no time. It returns the list of delays, which grows.
+// neverPause makes every delay take no time. It returns a list to which each delay is added.
 func (s *shopfront) neverPause() *[]time.Duration {
 	delays := new([]time.Duration)
 	s.sleep = func(ctx context.Context, delay time.Duration) error {
@@ -545,7 +545,7 @@ func TestForward_Interrupted_ContinuesWhereItStopped(t *testing.T) {
 	r := s.newReceiver(t)
 	forward := []string{"--local", "events", "forward", "emberforge", r.url}
 
-	// The first run begins with new events. It is stopped before there are any.
+	// The first run begins with new events. It is stopped before any event happens.
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	f.atEnd = func(request int) {
@@ -562,7 +562,7 @@ func TestForward_Interrupted_ContinuesWhereItStopped(t *testing.T) {
 		t.Fatal(got)
 	}
 	r.wantTaken(t, 3, 4)
-	// Two runs are stopped while the receiver responds, and while it fails.
+	// Two runs are stopped: one while the receiver responds, and one while the receiver hangs up.
 	for _, answer := range []func(http.ResponseWriter){status(204), hangUp} {
 		ctx, cancel := context.WithCancel(t.Context())
 		r.answers(func(w http.ResponseWriter) {

@@ -58,7 +58,7 @@ func TestHelp_ExamplesWorkWithTheDemoShop(t *testing.T) {
 	})
 }
 
-// exampleID returns the ID of a new checkout, or of a new order or an event if the command needs one.
+// exampleID returns the ID that the example needs: of a new checkout, of a new order, or of an event.
 func (s *shopfront) exampleID(t *testing.T, line string) string {
 	t.Helper()
 	if strings.Contains(line, " events ") {

@@ -375,7 +375,7 @@ func TestExport_ToAFile_IsForItsOwnerOnly(t *testing.T) {
 	}
 }
 
-// lostList is a list of codes that fails after the first.
+// lostList is a list of codes that fails after the first code.
 type lostList struct{ err error }
 
 func (lostList) add(*cobra.Command) {}

@@ -19,7 +19,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// orderJSON is an order as in the HTTP interface. Its ID is that of its checkout.
+// orderJSON is an order as in the HTTP interface. An order has the ID of its checkout.
 type orderJSON struct {
 	checkoutJSON
 
@@ -27,7 +27,7 @@ type orderJSON struct {
 	placedJSON
 }
 
-// placedJSON is what an order adds to its checkout.
+// placedJSON has the fields that an order adds to its checkout.
 type placedJSON struct {
 	Payment      *paymentJSON `json:"payment"` // null: nothing was paid
 	OrderedAt    string       `json:"orderedAt"`
@@ -247,8 +247,8 @@ func describeMember(err error) error {
 	return err
 }
 
-// orderCommand wraps the work of a command about one order, and prints the order. done says what do does to the order, such as placed. If
-// do returns replayed, the order was placed, fulfilled or cancelled before.
+// orderCommand wraps the work of a command about one order, and prints the order. done names the change in messages, such as placed. If do
+// returns replayed, the change was made before.
 func (s *session) orderCommand(
 	done string, do func(ctx context.Context, shop *operator.Shop, id checkout.ID) (c checkout.Checkout, replayed bool, err error),
 ) func(*cobra.Command, []string) error {
@@ -304,7 +304,7 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *operator
 	}
 }
 
-// describeNotOrdered explains that there is no order with the ID. It looks for a checkout with the ID, which can still be ordered.
+// describeNotOrdered explains that there is no order with the ID. If there is a checkout with the ID, the error says how to order it.
 func (s *session) describeNotOrdered(ctx context.Context, shop *operator.Shop, id checkout.ID) error {
 	customer := string(shop.Customer.ID)
 	_, err := shop.Checkout(ctx, id)

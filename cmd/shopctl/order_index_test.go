@@ -16,14 +16,14 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// noOrdersIndex is what order list prints if it cannot read the index.
+// noOrdersIndex is the error that order list prints if it cannot read the index.
 const noOrdersIndex = "error: the index orders of the checkouts table is missing or being built: see docs/operations.md\n"
 
 func TestOrdersIndex_Missing_IsReported(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-	s.state.Tables.Checkouts = localtest.TableWithStream(t, "VouchersTable") // with the keys of a checkouts table, and no index
+	s.state.Tables.Checkouts = localtest.TableWithStream(t, "VouchersTable") // has the keys of a checkouts table, but no index
 	if err := s.state.Write(s.dir); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestUndo_OrdersIndexMissing_NamesTheCommandThatListsOrders(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-	s.state.Tables.Checkouts = localtest.TableWithStream(t, "VouchersTable") // with the keys of a checkouts table, and no index
+	s.state.Tables.Checkouts = localtest.TableWithStream(t, "VouchersTable") // has the keys of a checkouts table, but no index
 	if err := s.state.Write(s.dir); err != nil {
 		t.Fatal(err)
 	}
