@@ -8,14 +8,14 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// Access reads settings and keys from a catalogue table; it is an access.Store. Create it with NewAccess.
+// Access reads settings and keys from a catalogue table. It implements access.Store. Create it with NewAccess.
 type Access struct {
 	api    table.BatchGetter
 	table  string
 	random func(n int64) int64
 }
 
-// NewAccess returns the settings and keys in a catalogue table; random is as in NewRedemptions.
+// NewAccess returns a reader of the settings and keys in a catalogue table. random is as in NewRedemptions.
 func NewAccess(api table.BatchGetter, table string, random func(n int64) int64) *Access {
 	return &Access{api: api, table: table, random: random}
 }

@@ -11,27 +11,26 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// CatalogueAPI is the part of DynamoDB that reading the catalogue needs: a checkout reads in batches, the checkout area gets
-// and queries.
+// CatalogueAPI lists the DynamoDB operations that Catalogue calls. A checkout reads in batches. The checkout area uses GetItem and Query.
 type CatalogueAPI interface {
 	table.Getter
 	table.BatchGetter
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// Catalogue reads a catalogue table; it is a catalog.Store and a catalog.AreaStore. Create it with NewCatalogue.
+// Catalogue reads a catalogue table. It implements catalog.Store and catalog.AreaStore. Create it with NewCatalogue.
 type Catalogue struct {
 	api    CatalogueAPI
 	table  string
 	random func(n int64) int64
 }
 
-// NewCatalogue returns the catalogue in a table; random is as in NewRedemptions.
+// NewCatalogue returns a reader of a catalogue table. random is as in NewRedemptions.
 func NewCatalogue(api CatalogueAPI, table string, random func(n int64) int64) *Catalogue {
 	return &Catalogue{api: api, table: table, random: random}
 }
 
-// Customer reads a customer's profile, or returns catalog.ErrNotFound. The read is eventually consistent, for half the price.
+// Customer reads a customer's profile, or returns catalog.ErrNotFound. The read is eventually consistent, which costs half as much.
 func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error) {
 	out, err := s.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: table.ProfileKey(id).Attributes()})
 	if err != nil {
@@ -43,7 +42,7 @@ func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalo
 	return table.DecodeCustomer(out.Item), nil
 }
 
-// Product reads a customer's profile and one product on sale in one call, consistently. If either does not exist, it returns
+// Product reads a customer's profile and one product on sale in one consistent call. If either does not exist, it returns
 // catalog.ErrNotFound.
 func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, product catalog.ProductID) (catalog.Customer, catalog.Product, error) {
 	profile, sold := table.ProfileKey(customer), table.ProductKey(customer, product)
@@ -60,9 +59,9 @@ func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, pr
 // maxPage bounds how many products one call asks for. DynamoDB ends a page at 1 MB anyway.
 const maxPage = 1000
 
-// ProductsOnSale yields all products on sale after the given one, in ID order, and stops at the first error. It reads page by
-// page, on demand, and eventually consistent. The first call asks for as many products as are wanted. Each further call asks
-// for twice as many, so that a long row of products off sale, as shopctl 0.1.0 stored them, takes few calls.
+// ProductsOnSale yields all products on sale after the given one, in ID order, and stops at the first error. It reads page by page, on
+// demand, and eventually consistent. The first call reads want products. Each further call reads twice as many as the one before, so few
+// calls skip a long run of products off sale. (shopctl 0.1.0 stored those among the products on sale.)
 func (s *Catalogue) ProductsOnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
 		limit := int32(min(max(want, 1), maxPage))

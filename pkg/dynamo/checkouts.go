@@ -53,7 +53,7 @@ func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c che
 func putCheckout(name string, customer catalog.CustomerID, c checkout.Checkout) types.Put {
 	return types.Put{
 		TableName: aws.String(name), Item: table.EncodeCheckout(customer, c),
-		// A stored checkout may be replaced only if its status attribute is open and its time is over.
+		// A stored checkout may be replaced only if its status attribute is open and it has expired.
 		ConditionExpression:      aws.String("attribute_not_exists(" + table.SortKey + ") OR #expires <= :at AND #status = :open"),
 		ExpressionAttributeNames: map[string]string{"#expires": table.AttrExpires, "#status": table.AttrStatus},
 		ExpressionAttributeValues: table.Item{
@@ -78,7 +78,7 @@ func recall(
 	return table.DecodeCheckout(it), nil
 }
 
-// recallSettled is recall, but waits for a transaction in flight that writes the checkout.
+// recallSettled is like recall, but first waits for a transaction in flight that writes the checkout.
 func recallSettled(
 	ctx context.Context, api table.TransactGetter, random func(n int64) int64, name string, customer catalog.CustomerID, token idempotency.Token,
 ) (checkout.Checkout, error) {

@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// attemptTimeout bounds one attempt of a call; a warm call takes single-digit milliseconds. Only the deadline of the
+// attemptTimeout bounds one attempt of a call. A call over an open connection takes single-digit milliseconds. Only the deadline of the
 // caller's context bounds all attempts together.
 const attemptTimeout = time.Second
 
@@ -24,14 +24,14 @@ type UnavailableError = table.UnavailableError
 type Settings struct {
 	Region      string
 	Credentials aws.CredentialsProvider
-	// Endpoint is a URL such as http://127.0.0.1:8000; empty: the endpoint of the region.
+	// Endpoint is a URL such as http://127.0.0.1:8000. If it is empty, the client uses the endpoint of the region.
 	Endpoint string
-	// Jitter returns a random number from 0 up to, not including, n; n is above 0.
+	// Jitter returns a random number from 0 to n-1. n is above 0.
 	Jitter func(n int64) int64
 }
 
-// NewClient returns a client for a function. It does not load the SDK's default configuration, which would triple the time
-// until the function is ready.
+// NewClient returns a client for a function. It does not load the SDK's default configuration: loading it would triple the time until the
+// function is ready.
 func NewClient(settings Settings) *dynamodb.Client {
 	options := dynamodb.Options{
 		Region:                          settings.Region,
@@ -46,11 +46,11 @@ func NewClient(settings Settings) *dynamodb.Client {
 	return dynamodb.New(options)
 }
 
-// NewRetryer retries throttled calls, conflicts, server errors, and lost connections or responses. Every call of this
-// package is safe to retry. Delays are short and jittered, because a shopper is waiting. jitter is as in Settings.
+// NewRetryer returns a retryer for throttled calls, conflicts, server errors, and lost connections or responses. Every call of this package
+// is safe to retry. Delays are short and jittered, because a shopper is waiting. jitter is as in Settings.
 func NewRetryer(jitter func(n int64) int64) aws.RetryerV2 {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
-		o.MaxAttempts = math.MaxInt32 // the deadline bounds the attempts
+		o.MaxAttempts = math.MaxInt32 // the deadline of the caller's context ends the retries
 		o.RateLimiter = ratelimit.None
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
 			return table.Backoff(attempt, jitter), nil
@@ -59,8 +59,8 @@ func NewRetryer(jitter func(n int64) int64) aws.RetryerV2 {
 	})
 }
 
-// Warm opens the connection of a function's client at start, with the cheapest possible read, so that the first shopper does
-// not wait for it. It gives up after a second. Errors are ignored: the first request would report them.
+// Warm opens the connection of a function's client at start, so that the first shopper does not wait for it. It sends the cheapest possible
+// read and gives up after a second. It ignores errors, because the first request would report them.
 func Warm(ctx context.Context, client *dynamodb.Client, name string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -23,14 +23,14 @@ import (
 const (
 	// concurrentPuts is how many events or redemptions of one customer are stored at the same time.
 	concurrentPuts = 16
-	// expiryMargin is how much longer than promised an event is kept. A page is kept a day longer than its events.
+	// expiryMargin is how much longer than promised an event is stored. A page is stored a day longer than its events.
 	expiryMargin = 7 * 24 * time.Hour
 	pageMargin   = expiryMargin + 24*time.Hour
 	// feedIDBytes is the size of the random ID of a log.
 	feedIDBytes = 9
 )
 
-// EventAPI is the part of DynamoDB that an EventLog needs.
+// EventAPI lists the DynamoDB operations that EventLog calls.
 type EventAPI interface {
 	table.BatchGetter
 	transactor
@@ -40,8 +40,8 @@ type EventAPI interface {
 
 // EventLog stores the events of customers. It implements event.Log, event.FeedStore and event.Nicks. Create it with NewEventLog.
 //
-// A log is a list of pages, each of which names up to 50 events. The place of an event in the list is its sequence number. An event
-// is stored first, under its ID, and then named by the last page, on condition that the page is as it was read. So the
+// A log is a list of pages, each of which names up to 50 events. The place of an event in the list is its sequence number. Append first
+// stores an event under its ID. Then it adds the ID to the last page, on condition that the page has not changed since it was read. So the
 // sequence has no gaps, and concurrent appends of the same event add it once.
 type EventLog struct {
 	api       EventAPI
@@ -52,8 +52,8 @@ type EventLog struct {
 	ids       io.Reader
 }
 
-// NewEventLog returns the log in a table of events. Events are kept for at least the retention. random is as in NewRedemptions; ids is
-// a source of random IDs.
+// NewEventLog returns the log in a table of events. Events are stored for at least the retention. random is as in NewRedemptions. ids is a
+// source of random bytes for the IDs of new logs.
 func NewEventLog(
 	api EventAPI, name string, retention time.Duration, now func() time.Time, random func(n int64) int64, ids io.Reader,
 ) *EventLog {
@@ -62,15 +62,15 @@ func NewEventLog(
 
 // Append implements event.Log.
 //
-// Appending is exact for these reasons. An event that this call stores cannot be on a page before the last one that was read beforehand.
-// An event that an earlier call stored names the page before which it cannot be. It is searched from there on, up to the last page. The
-// last page gets new events only if it is still as it was when it was read.
+// Append adds each event exactly once, for these reasons. If this call stores the event, no page before the last one can name it; Append
+// read that page beforehand. If an earlier call stored the event, the item contains the number of the first page that can name it, and
+// Append searches from that page to the last one. The last page gets new events only if it has not changed since it was read.
 func (l *EventLog) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
 	added, err = l.append(ctx, customer, events)
 	return added, table.Outcome(err)
 }
 
-// mostAttempts bounds how often an append begins again because the log has changed. Only a damaged page takes so many.
+// mostAttempts bounds how often an append starts over because the log has changed. Only a damaged page causes so many attempts.
 const mostAttempts = 100
 
 func (l *EventLog) append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
@@ -105,10 +105,10 @@ func (l *EventLog) append(ctx context.Context, customer catalog.CustomerID, even
 			return added, err
 		}
 	}
-	return added, fmt.Errorf("append to the log of events: given up after %d attempts: %w", mostAttempts, errLookAgain)
+	return added, fmt.Errorf("append to the log of events: gave up after %d attempts: %w", mostAttempts, errLookAgain)
 }
 
-// tail returns the last page of a customer's log. Before the first event, it is an empty page without a feed.
+// tail returns the last page of a customer's log. Before the first event, it returns an empty page without a feed.
 func (l *EventLog) tail(ctx context.Context, customer catalog.CustomerID) (table.EventPage, error) {
 	query := table.EventPagesQuery(l.table, customer, 0)
 	query.ScanIndexForward, query.Limit = aws.Bool(false), aws.Int32(1)
@@ -119,13 +119,13 @@ func (l *EventLog) tail(ctx context.Context, customer catalog.CustomerID) (table
 	return table.DecodeEventPage(out.Items[0])
 }
 
-// storedEvent says where an event that was stored before can be in the log, and whether it expires too early for one that is appended now.
+// storedEvent describes an event that an earlier call stored.
 type storedEvent struct {
-	page    int64 // the lowest that can name it
-	isStale bool
+	page    int64 // the lowest page that can name the event
+	isStale bool  // whether the event expires before the retention, counted from now, has passed
 }
 
-// store stores events that are not stored yet, and returns the others.
+// store stores events that are not stored yet, and returns those that were already stored.
 func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) (known map[event.ID]storedEvent, err error) {
 	var mu sync.Mutex
 	known = make(map[event.ID]storedEvent)
@@ -140,7 +140,7 @@ func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) 
 	})
 }
 
-// atOnce puts several items at the same time, and joins the errors.
+// atOnce calls put for several items concurrently, and joins the errors.
 func atOnce[T any](all []T, put func(T) error) (err error) {
 	var (
 		mu      sync.Mutex
@@ -161,7 +161,7 @@ func atOnce[T any](all []T, put func(T) error) (err error) {
 	return err
 }
 
-// put stores an event. If it is stored already, put returns it as it is.
+// put stores an event. If the event is already stored, put changes nothing and returns the stored item.
 func (l *EventLog) put(ctx context.Context, e event.Event, page int64) (old table.Item, err error) {
 	_, err = l.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: aws.String(l.table), Item: table.EncodeEvent(e, page, l.expiry()),
@@ -176,7 +176,8 @@ func (l *EventLog) put(ctx context.Context, e event.Event, page int64) (old tabl
 
 func (l *EventLog) expiry() time.Time { return l.now().Add(l.retention + expiryMargin) }
 
-// renew keeps events that are appended long after they were stored, such as those of a change that was set aside, for as long as others.
+// renew extends the expiry of stale events. An event is stale if it is appended long after it was stored, for example by a retry of a
+// change that was set aside.
 func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[event.ID]storedEvent) error {
 	for _, e := range events {
 		if !known[e.ID].isStale {
@@ -192,11 +193,12 @@ func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[ev
 	return nil
 }
 
-// pagesNearby is how many pages settled reads at a time: those that a batch of 100 events can be on.
+// pagesNearby is how many pages settled reads at a time. A batch of 100 events fits on these pages.
 const pagesNearby = 4
 
-// settled leaves out the events that a page names near the place where the log ended when they were stored. There nearly all of them are,
-// and the log may have grown long since. from is the lowest page that may name one of the others, or math.MaxInt64.
+// settled leaves out the events that the log already names. For each event that was stored earlier, it reads only the pages near the place
+// where the log ended at that time: nearly all such events are there, and the log may have grown long since. from is the lowest page that
+// may name one of the remaining events, or math.MaxInt64.
 func (l *EventLog) settled(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, known map[event.ID]storedEvent,
 ) (rest []event.Event, from int64, err error) {
@@ -222,8 +224,8 @@ func (l *EventLog) settled(
 	return rest, from, nil
 }
 
-// unnamed returns the last page, and the events that no page from a page number on names. If a page became full after it was read, so that
-// the next one was read without it, the error is errLookAgain.
+// unnamed returns the last page, and those events that no page from the page number from on names. If a page became full after it was read,
+// and the next page was then read without it, the error is errLookAgain.
 func (l *EventLog) unnamed(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,
 ) (missing []event.Event, last table.EventPage, err error) {
@@ -251,7 +253,8 @@ func (l *EventLog) unnamed(
 	return missing, last, nil
 }
 
-// names adds the events that the pages of a query name, and returns the pages and where the query goes on.
+// names runs a query for pages and adds the events that they name to named. It returns the pages, and the key from which the query
+// continues.
 func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, named map[event.ID]bool) ([]table.EventPage, table.Item, error) {
 	out, err := l.api.Query(ctx, query)
 	if err != nil {
@@ -271,7 +274,7 @@ func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, named 
 
 func hasRoom(page table.EventPage) bool { return page.Len() < table.EventsPerPage }
 
-// extend names some of the events on the last page, or on a new page if the last one is full. If the last page has changed meanwhile, the
+// extend adds some of the events to the last page, or to a new page if the last one is full. If the last page has changed meanwhile, the
 // error is errLookAgain.
 func (l *EventLog) extend(
 	ctx context.Context, customer catalog.CustomerID, tail table.EventPage, events []event.Event,
@@ -302,8 +305,8 @@ func (l *EventLog) extend(
 	return page, n, nil
 }
 
-// extending returns the actions that replace the last page, or add a page after it. Only a page that is not the last may expire:
-// otherwise the sequence would begin again.
+// extending returns the actions that replace the last page, or add a page after it. The last page must not expire: otherwise the sequence
+// would start over. A page gets its expiry when the next one is added.
 func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.EventPage) []action {
 	call := &table.Update{Key: table.EventPageKey(customer, page.Number)}
 	call.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
@@ -356,8 +359,8 @@ func (l *EventLog) window(ctx context.Context, customer catalog.CustomerID, afte
 	return w, err
 }
 
-// pages returns the pages that hold the events after a sequence number, and one more so that Last shows whether others follow. If
-// there are none, it returns the last page of the log.
+// pages returns the pages that name the events after a sequence number, and one more page, so that Last shows whether others follow. If no
+// page names such an event, it returns the last page of the log.
 func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after int64, limit int) ([]table.EventPage, error) {
 	query := table.EventPagesQuery(l.table, customer, after/table.EventsPerPage)
 	query.Limit = aws.Int32(int32((limit+table.EventsPerPage-1)/table.EventsPerPage + 2)) //nolint:gosec // limit is at most event.MaxPerPage
@@ -384,13 +387,13 @@ func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after
 	return []table.EventPage{tail}, nil
 }
 
-// Restore stores an event that the log names, but that was lost. An event that is stored stays as it is.
+// Restore stores an event that the log names but that was lost. If the event is stored, Restore changes nothing.
 func (l *EventLog) Restore(ctx context.Context, e event.Event) error {
 	_, err := l.put(ctx, e, 0)
 	return table.Outcome(err)
 }
 
-// Find returns an event by its ID, without its sequence number. found is false if it is not stored.
+// Find returns an event by its ID, without its sequence number. found is false if the event is not stored.
 func (l *EventLog) Find(ctx context.Context, customer catalog.CustomerID, id event.ID) (e event.Event, found bool, err error) {
 	key := table.EventKey(customer, id)
 	items, err := table.BatchGet(ctx, l.api, l.random, l.table, key)

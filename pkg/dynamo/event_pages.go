@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/event"
 )
 
-// EventAddition is an event that a change of a page added to the log of its customer.
+// EventAddition is an event that was added to the log of its customer.
 type EventAddition struct {
 	Record   string // the sequence number of the change in the stream of the events table
 	Customer catalog.CustomerID
@@ -19,8 +19,8 @@ type EventAddition struct {
 	Sequence int64
 }
 
-// EventAdditions returns the events that records of the events table's stream add to logs, in order. Only pages of logs add events. If a
-// page cannot be read, EventAdditions leaves out its events and returns an error with the other events.
+// EventAdditions returns the events that were added to logs, in order, according to records of the events table's stream. Records of other
+// items than pages are ignored. If a page cannot be read, EventAdditions leaves out its events and returns the other events with an error.
 func EventAdditions(records []json.RawMessage) (added []EventAddition, err error) {
 	for _, text := range records {
 		var record streamRecord
@@ -38,7 +38,7 @@ func EventAdditions(records []json.RawMessage) (added []EventAddition, err error
 			err = errors.Join(err, unreadable)
 			continue
 		}
-		old, _ := table.DecodeEventPage(itemOf(record.DynamoDB.OldImage)) // a new page has none
+		old, _ := table.DecodeEventPage(itemOf(record.DynamoDB.OldImage)) // empty for a new page
 		for place := old.Len(); place < page.Len(); place++ {
 			added = append(added, EventAddition{record.DynamoDB.SequenceNumber, customer, page.ID(place), page.First() + int64(place)})
 		}
@@ -54,12 +54,12 @@ type EventPages struct {
 	random func(n int64) int64
 }
 
-// NewEventPages returns the reader of a table of events. random is as in NewRedemptions.
+// NewEventPages returns a reader of a table of events. random is as in NewRedemptions.
 func NewEventPages(api table.BatchGetter, name string, now func() time.Time, random func(n int64) int64) *EventPages {
 	return &EventPages{api, name, now, random}
 }
 
-// Events returns at most 100 events that were added, in order. One that is no longer stored has only its Customer and Sequence.
+// Events returns at most 100 events that were added, in order. An event that is no longer stored has only its Customer and Sequence.
 func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event.Event, error) {
 	keys := make([]table.Key, len(added))
 	for i, a := range added {

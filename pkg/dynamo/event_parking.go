@@ -12,8 +12,8 @@ import (
 	"shopfront/pkg/event"
 )
 
-// EventParking stores changes that could not be recorded as events, in the table of events. It implements event.Parking. Create it with
-// NewEventParking.
+// EventParking stores, in the table of events, the places of changes that could not be recorded as events. It implements event.Parking.
+// Create it with NewEventParking.
 type EventParking struct {
 	*EventSource
 
@@ -21,19 +21,19 @@ type EventParking struct {
 	table string
 }
 
-// EventParkingAPI is the part of DynamoDB that EventParking needs.
+// EventParkingAPI lists the DynamoDB operations that EventParking calls.
 type EventParkingAPI interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// NewEventParking returns the parked changes in a table of events. source reads their items again.
+// NewEventParking returns the parked changes in a table of events. source reads the changed items again.
 func NewEventParking(api EventParkingAPI, name string, source *EventSource) *EventParking {
 	return &EventParking{source, api, name}
 }
 
-// maxReason bounds the stored text of an error, in bytes.
+// maxReason bounds the text of an error that is stored as the reason, in bytes.
 const maxReason = 500
 
 // Park implements event.Parking.
@@ -47,15 +47,15 @@ func (p *EventParking) Park(ctx context.Context, parked event.Parked) error {
 	return table.Outcome(err)
 }
 
-// Release implements event.Parking. If another change of the item was set aside meanwhile, the attempts or the first time differ, and the
-// item stays parked.
+// Release implements event.Parking. If another change of the item was set aside meanwhile, the stored attempts or first time differ, and
+// the item stays parked.
 func (p *EventParking) Release(ctx context.Context, parked event.Parked) (bool, error) {
 	_, err := p.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Place).Attributes(),
 		ConditionExpression:       aws.String(table.AttrAttempts + " = :attempts AND #first = :first"),
 		ExpressionAttributeNames:  map[string]string{"#first": table.AttrFirst}, // a reserved word
 		ExpressionAttributeValues: table.Item{":attempts": table.Num(parked.Attempts), ":first": table.Millis(parked.First)},
-		// If the SDK sent the request twice, the first one may have deleted the item.
+		// If the SDK sent the request twice, the first attempt may have deleted the item.
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if now, changed := table.OldItem(err); changed {
@@ -67,7 +67,7 @@ func (p *EventParking) Release(ctx context.Context, parked event.Parked) (bool, 
 const (
 	// parkedPerPage is how many parked changes a query returns.
 	parkedPerPage = 1000
-	// maxParked bounds how many parked changes are held in memory: no page is read after it.
+	// maxParked bounds how many parked changes are read into memory: once so many are read, no further page is read.
 	maxParked = 10000
 )
 

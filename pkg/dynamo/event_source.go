@@ -19,17 +19,17 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// EventSource reads what happened from changes of the items of vouchers and checkouts. Create it with NewEventSource.
+// EventSource reads changes of the items of vouchers and checkouts, and derives the facts that events report. Create it with NewEventSource.
 type EventSource struct {
 	api    EventSourceAPI
 	tables Tables
 	random func(n int64) int64
 
 	mu    sync.Mutex
-	terms map[table.Key]voucher.Voucher // of codes with many uses; the terms that events contain never change
+	terms map[table.Key]voucher.Voucher // of codes with many uses; no edit changes the terms that events contain
 }
 
-// EventSourceAPI is the part of DynamoDB that an EventSource needs.
+// EventSourceAPI lists the DynamoDB operations that EventSource calls.
 type EventSourceAPI interface {
 	table.Getter
 	table.BatchGetter
@@ -48,7 +48,7 @@ type image struct {
 
 // Changes reads the records of a DynamoDB stream with new and old images, as Lambda delivers them
 // (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It uses only the images, because DynamoDB Local names some kinds of records
-// differently. A record that cannot be read is a change with an Err.
+// differently. For a record that cannot be read, the change has an Err.
 func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []event.Change {
 	changes, images := make([]event.Change, len(records)), make([]image, len(records))
 	for i, record := range records {
@@ -58,7 +58,7 @@ func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []
 	return changes
 }
 
-// Reread returns all facts of the item that is now at a place.
+// Reread returns all facts that the item at a place shows now.
 func (s *EventSource) Reread(ctx context.Context, place event.Place) event.Change {
 	changes, images := make([]event.Change, 1), []image{{place: place}}
 	if place == (event.Place{}) {
@@ -97,13 +97,13 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 			c.Err = err
 			continue
 		}
-		before, _ := s.facts(c.Customer, at.place, at.old) // if the old facts are unreadable, all facts count as new; recording one twice does nothing
+		before, _ := s.facts(c.Customer, at.place, at.old) // if old is unreadable, all facts count as new: recording one twice is a no-op
 		c.Facts = event.News(before, after)
 	}
 }
 
-// Facts returns what an item of the vouchers or the checkouts shows. terms is the voucher to which the item belongs, if the caller has read
-// it; it may be nil for a voucher or a checkout.
+// Facts returns what an item of the vouchers or checkouts table shows. terms is the voucher to which the item belongs. It may be nil for
+// the item of a voucher or a checkout.
 func Facts(customer catalog.CustomerID, it map[string]types.AttributeValue, terms *voucher.Voucher) ([]event.Fact, error) {
 	s := NewEventSource(nil, Tables{}, nil)
 	key := table.KeyOf(it)
@@ -121,7 +121,7 @@ func Facts(customer catalog.CustomerID, it map[string]types.AttributeValue, term
 // errNoTerms means that the voucher of a redemption does not exist.
 var errNoTerms = errors.New("the voucher of the redemption is missing")
 
-// facts returns the facts of each redemption or order that an item shows.
+// facts returns the facts of each redemption or order that an item shows, as one slice each.
 func (s *EventSource) facts(customer catalog.CustomerID, place event.Place, it table.Item) ([][]event.Fact, error) {
 	switch {
 	case len(it) == 0:
@@ -136,14 +136,14 @@ func (s *EventSource) facts(customer catalog.CustomerID, place event.Place, it t
 func ofCheckout(customer catalog.CustomerID, it table.Item) ([][]event.Fact, error) {
 	switch it.Str(table.AttrStatus) {
 	case table.StatusOpen, table.StatusReplaced:
-		return nil, nil // not ordered: no event reports that
+		return nil, nil // no event reports a checkout that was not ordered
 	case table.StatusOrdered, table.StatusCancelled:
 	default:
 		return nil, errors.New("checkout item: unknown status")
 	}
 	c := table.DecodeCheckout(it)
 	if _, err := checkout.ParseID(string(c.ID)); err != nil || string(c.ID.Token()) != it.Str(table.SortKey) {
-		return nil, errors.New("checkout item: the ID does not belong to the key")
+		return nil, errors.New("checkout item: the ID does not match the key")
 	}
 	if c.Order == nil || c.Order.Placed.UnixMilli() <= 0 || (it.Str(table.AttrStatus) == table.StatusCancelled) == c.Order.Cancelled.IsZero() {
 		return nil, errors.New("checkout item: the order's times do not match its status")
@@ -196,8 +196,8 @@ func (s *EventSource) redemptions(customer catalog.CustomerID, place event.Place
 	return redemptions, err
 }
 
-// recordsOf returns the code that an item of the vouchers table belongs to. hasRecords reports whether the item holds records of
-// redemptions, which is so for a code with many uses and for an undone redemption.
+// recordsOf returns the code that an item of the vouchers table belongs to. hasRecords reports whether the item is one with records of
+// redemptions: that of a nick, or that of one redemption.
 func recordsOf(place event.Place) (code voucher.Code, hasRecords bool) {
 	code = table.Key{Sort: place.Sort}.Code()
 	rest := strings.TrimPrefix(place.Sort, string(code))
@@ -209,12 +209,12 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
 }
 
-// termsTime bounds the time for reading vouchers, because all customers of the batch wait. After that the changes that need them are set
-// aside.
+// termsTime bounds the time for reading vouchers, because all customers of the batch wait. Changes whose voucher was not read in that time
+// are set aside.
 const termsTime = 5 * time.Second
 
-// remember reads the vouchers that the records in the images need and that are not known yet, at most 100. It keeps those that
-// it has read before an error.
+// remember reads the vouchers that the records in the images need and that are not in s.terms yet, at most 100. After an error, it keeps
+// the vouchers that were read before.
 func (s *EventSource) remember(ctx context.Context, images []image) error {
 	var keys []table.Key
 	s.mu.Lock()
@@ -236,14 +236,14 @@ func (s *EventSource) remember(ctx context.Context, images []image) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, it := range found {
-		if v, err := table.DecodeVoucher(it); err == nil { // the record of a damaged voucher is set aside
+		if v, err := table.DecodeVoucher(it); err == nil { // the change is set aside if its voucher is damaged
 			s.terms[key] = v.Voucher
 		}
 	}
 	return table.Outcome(err)
 }
 
-// attributeJSON is an attribute value as streams deliver it. Shopfront stores no other types.
+// attributeJSON is an attribute value as streams deliver it. It has only the types that Shopfront stores.
 type attributeJSON struct {
 	S    *string `json:"S"`
 	N    *string `json:"N"`
@@ -285,7 +285,7 @@ type streamRecord struct {
 	} `json:"dynamodb"`
 }
 
-// decode reads a record of a stream. The ID is the sequence number, which identifies the record in its batch.
+// decode reads a record of a stream. id is the record's sequence number, which identifies it in its batch.
 func (s *EventSource) decode(text json.RawMessage) (id string, at image, err error) {
 	var record streamRecord
 	if err := json.Unmarshal(text, &record); err != nil {

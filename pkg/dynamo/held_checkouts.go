@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Tables are the names of the tables that a store writes together.
+// Tables are the names of the tables that a store writes in one transaction.
 type Tables struct{ Checkouts, Vouchers, Refusals string }
 
 // HeldCheckouts stores checkouts that hold a use of a voucher, or replace another checkout. It implements checkout.HoldStore. Create it
@@ -29,13 +29,13 @@ type HeldCheckouts struct {
 	tables Tables
 }
 
-// NewHeldCheckouts returns a store of held checkouts; random is as in NewRedemptions.
+// NewHeldCheckouts returns a store of held checkouts. random is as in NewRedemptions.
 func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *HeldCheckouts {
 	return &HeldCheckouts{uses{api, tables.Vouchers, random}, tables}
 }
 
-// OpenHeld stores a checkout, its hold and the end of the checkout that it replaces in one transaction. If a checkout with the same key
-// is still open or was ordered, OpenHeld returns that one and changes nothing.
+// OpenHeld stores a checkout and its hold in one transaction, and marks the checkout that it replaces, if any, as replaced. If a checkout
+// with the same key is still open or was ordered, OpenHeld returns that checkout and changes nothing.
 func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
 	kept, err := s.openHeld(ctx, opening, &lost)
@@ -61,8 +61,8 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 	return h.kept, nil
 }
 
-// lookAgain reads what the checkout holds or may hold. If the voucher has another reward than before, it was deleted and its code was created
-// again: the checkout is refused, because it was priced with the old reward.
+// lookAgain reads again what the checkout holds or may hold. If the voucher's reward has changed, the voucher was deleted and its code was
+// created again. Then the checkout is refused, because it was priced with the old reward.
 func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
 	priced := h.Voucher.Reward
 	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
@@ -75,7 +75,7 @@ func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
 	if !canShare || shared.Kind != voucher.HoldCounted {
 		return nil
 	}
-	// Only the checkout that is replaced has this hold. Somebody whose clock is ahead may have taken it over.
+	// Only the checkout that is being replaced has this hold. A request whose clock is ahead may have taken the hold over.
 	key := table.HoldKey(h.Customer, h.Claim.Code, shared)
 	found, err := table.BatchGet(ctx, s.api, s.random, s.table, key)
 	if err == nil && found[key] == nil {
@@ -85,8 +85,8 @@ func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
 	return err
 }
 
-// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a transaction in flight, whose hold
-// may be visible before its checkout.
+// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a transaction in flight,
+// because its hold may be visible before its checkout.
 func (s *HeldCheckouts) RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
 	return recallSettled(ctx, s.api, s.random, s.tables.Checkouts, customer, token)
 }
@@ -99,7 +99,7 @@ type holding struct {
 	kept  checkout.Checkout // the result
 }
 
-// openOnce tries once to open the checkout with a free use. If free is nil, it looks for one.
+// openOnce tries once to open the checkout with a free use. If free is nil, openOnce looks for a free use.
 func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse, lost *lostAttempt) error {
 	h.kept = h.Checkout
 	var held []action
@@ -111,7 +111,7 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 	}
 	put := putCheckout(s.tables.Checkouts, h.Customer, h.kept)
 	actions := []action{{types.TransactWriteItem{Put: &put}, h.keep}}
-	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() { // otherwise the put overwrites it, or this is a retry
+	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() { // otherwise put overwrites the replaced checkout, or this is a retry
 		release := change(h.Customer, h.Replaces.ID, table.StatusOpen)
 		release.Set(table.AttrStatus, table.Str(table.StatusReplaced))
 		actions = append(actions, updating(s.tables.Checkouts, release, func(table.Item) error { return checkout.ErrNotReplaceable }))
@@ -125,8 +125,8 @@ func (h *holding) keep(old table.Item) error {
 	return nil
 }
 
-// hold decides which use the checkout holds, and returns the actions that take it. It shares the hold of the checkout that is replaced,
-// or a hold of the nick if the nick can get no other use.
+// hold decides which use the checkout holds, and returns the actions that take it. The checkout shares the hold of the checkout that it
+// replaces. If the nick can get no other use, the checkout shares another hold of the nick.
 func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
 	shared, canShare := h.Shared()
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
@@ -165,7 +165,8 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 		return nil, nil
 	case voucher.HoldSingleUse:
 		call := takeSingleUse(h.Claim, hold.Until)
-		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) // so the voucher is still the one that the rules accepted
+		// The voucher must still be the one that the rules accepted.
+		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version))
 		call.RequireEqual(table.AttrReward, table.Str(h.Voucher.Reward.String()))
 		actions = append(actions, updating(s.table, call, nil))
 	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:
@@ -191,7 +192,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 	return append(actions, counted...), err
 }
 
-// inserting is the action that stores a counted hold.
+// inserting returns the action that stores a counted hold.
 func (s *HeldCheckouts) inserting(request voucher.Request, hold voucher.Hold) action {
 	it := table.HoldKey(request.Customer, request.Code, hold).Attributes()
 	if hold.Kind.IsByNick() {
@@ -200,7 +201,7 @@ func (s *HeldCheckouts) inserting(request voucher.Request, hold voucher.Hold) ac
 	return inserting(s.table, it)
 }
 
-// share returns the actions that let the checkout share a live hold, which then lasts at least as long as a new one. Only one of the
+// share returns the actions that let the checkout share a live hold. They make the hold last at least as long as a new one. Only one of the
 // checkouts that share a hold can be ordered.
 func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Hold) ([]action, error) {
 	request := h.Claim.Request
@@ -244,8 +245,8 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 // sourceRetention is how long the item of a source is stored after its last hold has lapsed.
 const sourceRetention = time.Hour
 
-// countForSource returns the action that adds a hold to the live holds of the source, or a *checkout.TooManyHoldsError. For a hold that was
-// made longer, was is when it lapsed before: if the source has that hold, the longer one takes its place.
+// countForSource returns the action that adds a hold to the live holds of the source, or a *checkout.TooManyHoldsError. If the hold
+// existed before and now lasts longer, was is when it lapsed before. Then until replaces was in the list of the source.
 func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, was time.Time) ([]action, error) {
 	if h.Source == "" {
 		return nil, nil

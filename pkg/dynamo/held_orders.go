@@ -14,8 +14,8 @@ import (
 // placeHeld turns a checkout with a code into an order, and its hold into a redemption. If another request took the held use, the error is
 // checkout.ErrExpired.
 //
-// An order goes through even after its hold has lapsed, unless somebody took the use over: the order and the takeover both need the
-// hold as it is stored, so only one of them succeeds.
+// An order goes through even after its hold has lapsed, unless another request took the use over. The order and the takeover both require
+// that the stored hold has not changed, so only one of them succeeds.
 func (s *Orders) placeHeld(
 	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
@@ -51,8 +51,8 @@ func (s *Orders) placeHeld(
 	}
 }
 
-// claimOf returns the claim for the redemption that an order of a checkout makes. Its token is that of the checkout, so that the order
-// and its redemption find each other.
+// claimOf returns the claim for the redemption that an order of a checkout makes. The claim has the checkout's token, so that the order
+// leads to its redemption and back.
 func claimOf(customer catalog.CustomerID, c checkout.Checkout, at time.Time) (voucher.Claim, error) {
 	code, badCode := voucher.ParseCode(c.Code)
 	nick, badNick := voucher.ParseNick(c.Nick)
@@ -65,7 +65,7 @@ func claimOf(customer catalog.CustomerID, c checkout.Checkout, at time.Time) (vo
 	}, nil
 }
 
-// placeOnce tries once to place the order with the hold as it was last seen.
+// placeOnce tries once to place the order with the hold as it was last read.
 func (s *Orders) placeOnce(
 	ctx context.Context, claim voucher.Claim, hold voucher.Hold, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
 	lost *lostAttempt,
@@ -83,9 +83,9 @@ func (s *Orders) placeOnce(
 	return kept, err
 }
 
-// refuseLate returns checkout.ErrExpired for an order after the hold has lapsed if a limit was lowered: a lapsed use counts as free, so
-// the order would take one too many. An edit that ends after the voucher was read does not count, because it had not ended when the request
-// began.
+// refuseLate returns checkout.ErrExpired for an order after its hold has lapsed, if more uses are taken than a lowered limit allows. A
+// lapsed use counts as free, so the order would take one use too many. An edit that ends after refuseLate has read the voucher does not
+// count, because the edit had not ended when the request began.
 func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold voucher.Hold) error {
 	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
 		return nil
@@ -100,7 +100,7 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 		if err != nil {
 			return err
 		}
-		if now, found := uses.Hold(hold.ID); found && !now.HasLapsed(request.At) { // a newer checkout that shares the hold made it last longer
+		if now, found := uses.Hold(hold.ID); found && !now.HasLapsed(request.At) { // a newer checkout shares the hold and made it last longer
 			return nil
 		}
 		isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)
@@ -120,7 +120,7 @@ func (s *Orders) nickUses(ctx context.Context, request voucher.Request, kind vou
 	return table.DecodeNickUses(kind, it)
 }
 
-// redeeming returns the actions that make a hold a redemption.
+// redeeming returns the actions that turn a hold into a redemption.
 func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 	var actions []action
 	if hold.Kind.IsCounted() {
@@ -145,8 +145,8 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 	return append(actions, updating(s.table, call, nil))
 }
 
-// holdNow returns a hold as it is stored, because a newer checkout that shares it may have made it last longer. If it is gone, the error
-// is checkout.ErrExpired.
+// holdNow returns a hold as it is stored now: a newer checkout that shares the hold may have made it last longer. If the hold is gone, the
+// error is checkout.ErrExpired.
 func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold voucher.Hold) (voucher.Hold, error) {
 	switch {
 	case hold.Kind == voucher.HoldSingleUse:
@@ -169,8 +169,8 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 	return hold, checkout.ErrExpired
 }
 
-// withoutHold returns what became of a checkout whose hold is gone: the order that another request placed, or the checkout as it was
-// released. If somebody else took the use, the error is checkout.ErrExpired.
+// withoutHold returns the current state of a checkout whose hold is gone: either another request has placed the order, or the checkout was
+// released. If neither happened, somebody else took the use, and the error is checkout.ErrExpired.
 func (s *Orders) withoutHold(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
 	now, err := recallSettled(ctx, s.api, s.random, s.checkouts, customer, c.ID.Token())
 	if err == nil && now.ID == c.ID && now.Order == nil && !now.Released {
@@ -197,7 +197,7 @@ func (s *Orders) cancelHeld(
 		if err == nil {
 			call := cancelling(customer, c.ID, reason, at)
 			if c.Order.Fulfilled.IsZero() {
-				call.RequireEqual(table.AttrFulfilled, nil) // the response shows it
+				call.RequireEqual(table.AttrFulfilled, nil) // the response shows whether the order was fulfilled
 			}
 			cancel := updating(s.checkouts, call, func(old table.Item) error {
 				if kept = table.DecodeCheckout(old); kept.Order != nil && kept.Order.Cancelled.IsZero() {
@@ -210,7 +210,7 @@ func (s *Orders) cancelHeld(
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
 			return kept, err
 		}
-		// Another request may have cancelled the order; then its redemption is no longer where it was.
+		// Another request may have cancelled the order. Then the redemption's record has moved.
 		if c, err = recall(ctx, s.api, s.checkouts, customer, c.ID.Token()); err != nil || c.Order == nil || c.Order.Status() == checkout.OrderCancelled {
 			return c, err
 		}

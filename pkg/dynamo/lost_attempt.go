@@ -12,14 +12,14 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// lostAttempt records whether an attempt of a redemption's write got no response from DynamoDB. Such an attempt may still be
-// in flight, and be applied after the SDK's retry was refused.
+// lostAttempt records whether an attempt to write got no response from DynamoDB. Such an attempt may still be in flight, and may be applied
+// after the SDK's retry was refused.
 type lostAttempt bool
 
-// note is an option for a write. It makes l see the errors of all attempts.
+// note is an option for a write. It lets l see the errors of all attempts.
 func (l *lostAttempt) note(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, l} }
 
-// mayContradict reports whether an attempt in flight may redeem a voucher that err refuses. That happens if an operator edits
+// mayContradict reports whether an attempt in flight may still redeem or hold a voucher that err refuses. That happens if an operator edits
 // the voucher in between. The reason of the refusal does not matter, because clients must not be able to tell reasons apart.
 func (l *lostAttempt) mayContradict(err error) bool {
 	_, refused := voucher.IsRefusal(err)
@@ -33,8 +33,8 @@ type noting struct {
 	lost *lostAttempt
 }
 
-// IsErrorRetryable implements aws.Retryer. A named error with a status of 4xx comes from DynamoDB, which then applied
-// nothing. Nor can it apply a request that was not sent. After any other error the attempt may be in flight.
+// IsErrorRetryable implements aws.Retryer. A named error with a status of 4xx comes from DynamoDB, which applied nothing in that case. A
+// request that was not sent was not applied either. After any other error the attempt may be in flight.
 func (n noting) IsErrorRetryable(err error) bool {
 	response, is := errors.AsType[*awshttp.ResponseError](err)
 	named, _ := errors.AsType[smithy.APIError](err)

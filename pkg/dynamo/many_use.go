@@ -7,7 +7,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// maxManyUseCodes bounds what one process remembers. A function's process handles far fewer codes at a time.
+// maxManyUseCodes bounds how many codes one process remembers. A function's process handles far fewer codes at a time.
 const maxManyUseCodes = 4096
 
 type manyUseCode struct {
@@ -15,7 +15,7 @@ type manyUseCode struct {
 	code     voucher.Code
 }
 
-// manyUseCodes remembers which codes have many uses. No edit changes that. Nothing else about a voucher is remembered.
+// manyUseCodes remembers which codes have many uses, because no edit changes that. It remembers nothing else about a voucher.
 type manyUseCodes struct {
 	mu    sync.Mutex
 	codes map[manyUseCode]struct{}

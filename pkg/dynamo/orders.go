@@ -17,22 +17,22 @@ import (
 // OrdersIndex is the name of the index that List reads.
 const OrdersIndex = table.OrdersIndex
 
-// Orders stores orders in a table of checkouts: an order is its checkout's item, with more attributes. It implements
-// checkout.OrderStore. Each change is one conditional update, so concurrent requests and retries change an order once. An order of a
-// checkout with a code also turns the hold into a redemption, in the same transaction. Create it with NewOrders.
+// Orders stores orders in a table of checkouts: an order is its checkout's item, with more attributes. It implements checkout.OrderStore.
+// Each change is one conditional write, so concurrent requests and retries change an order once. An order of a checkout with a code also
+// turns the hold into a redemption, in the same transaction. Create it with NewOrders.
 type Orders struct {
 	uses
 
 	checkouts string
 }
 
-// NewOrders returns a store of the orders in a table of checkouts. Only Place and Cancel need the table of vouchers; random is as in
+// NewOrders returns a store of the orders in a table of checkouts. Only Place and Cancel need the table of vouchers. random is as in
 // NewRedemptions.
 func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int64) *Orders {
 	return &Orders{uses{api, vouchers, random}, checkouts}
 }
 
-// Place adds the order, and removes the time to live: orders are permanent. A checkout without a code takes one call.
+// Place adds the order, and removes the time to live, because orders are permanent. A checkout without a code takes one call.
 func (s *Orders) Place(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
@@ -99,8 +99,8 @@ func cancelling(customer catalog.CustomerID, id checkout.ID, reason string, at t
 	return call
 }
 
-// change begins an update of a checkout that has the ID and the stored status. It creates no item, because #id exists only in
-// existing items.
+// change begins an update of a checkout that has the ID and the stored status. The update creates no item, because only an existing item
+// has an #id.
 func change(customer catalog.CustomerID, id checkout.ID, status string) *table.Update {
 	call := &table.Update{Key: table.CheckoutKey(customer, id.Token()), Condition: "#id = :id AND #status = :status"}
 	call.Name(table.AttrID, table.AttrStatus)
@@ -109,7 +109,7 @@ func change(customer catalog.CustomerID, id checkout.ID, status string) *table.U
 	return call
 }
 
-// update returns the checkout as it is stored afterwards, changed or not.
+// update sends the update and returns the checkout as it is stored afterwards. If the condition fails, the checkout is unchanged.
 func (s *Orders) update(ctx context.Context, call *table.Update) (checkout.Checkout, error) {
 	changed, err := s.api.UpdateItem(ctx, call.Input(s.checkouts, types.ReturnValueAllNew))
 	old, failed := table.OldItem(err)
@@ -124,10 +124,10 @@ func (s *Orders) update(ctx context.Context, call *table.Update) (checkout.Check
 	return table.DecodeCheckout(changed.Attributes), nil
 }
 
-// maxPageCalls bounds the calls for one page. A status that is rare among many orders makes pages short, not slow.
+// maxPageCalls bounds the calls for one page. If a status is rare among many orders, pages get short instead of slow.
 const maxPageCalls = 5
 
-// List reads a page of orders from the index, which is usually less than a second behind.
+// List reads a page of orders from the index. The index is usually less than a second behind.
 func (s *Orders) List(
 	ctx context.Context, customer catalog.CustomerID, filter checkout.OrderFilter,
 ) (orders []checkout.Checkout, end *checkout.OrderPosition, err error) {
@@ -197,9 +197,9 @@ func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilte
 	return query
 }
 
-// bounds returns the range of table.AttrOrdered that the filter selects, and the value after which the page begins; empty: the page
-// begins with the newest. DynamoDB rejects a range whose bounds are not in order, and a start outside the range. So bounds returns
-// neither: a client's cursor may come from a list with other times.
+// bounds returns the range of table.AttrOrdered that the filter selects, and the value after which the page begins. An empty start means
+// that the page begins with the newest order. DynamoDB rejects a range whose bounds are not in order, and a start outside the range. A
+// client's cursor may come from a list with other times, so bounds never returns such a range or start.
 func bounds(filter checkout.OrderFilter) (from, until, start string) {
 	from, until = table.OrderedBefore(filter.From), table.OrderedEver()
 	if !filter.Until.IsZero() {
@@ -209,9 +209,9 @@ func bounds(filter checkout.OrderFilter) (from, until, start string) {
 		return from, until, ""
 	}
 	switch start = table.OrderedAt(filter.After.Placed, filter.After.Token); {
-	case start > until: // newer than the range, all of which follows
+	case start > until: // start is newer than the range: the page begins with the newest order of the range
 		return from, until, ""
-	case start < from: // older than the range, none of which follows
+	case start < from: // start is older than the range: the page is empty
 		return from, from, ""
 	default:
 		return from, until, start

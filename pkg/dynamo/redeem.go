@@ -15,20 +15,20 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Redemptions redeems the vouchers of one table; it is a voucher.Store. Create it with NewRedemptions.
+// Redemptions redeems the vouchers of one table. It implements voucher.Store. Create it with NewRedemptions.
 type Redemptions struct {
 	uses
 
 	many *manyUseCodes
 }
 
-// NewRedemptions returns the redemptions in a vouchers table. random returns a random number from 0 up to, not including, n.
-// It spreads load and need not be secret.
+// NewRedemptions returns a store of the redemptions in a vouchers table. random returns a random number from 0 to n-1. The numbers spread
+// load and need not be secret.
 func NewRedemptions(api UsesAPI, table string, random func(n int64) int64) *Redemptions {
 	return &Redemptions{uses{api, table, random}, newManyUseCodes()}
 }
 
-// errManyUses and errUndoneBefore tell Redeem which step comes next. They do not leave this file.
+// errManyUses and errUndoneBefore tell Redeem which step comes next. Redeem does not return them.
 var (
 	errManyUses     = errors.New("the code has many uses")
 	errUndoneBefore = errors.New("a redemption of the code was undone before")
@@ -41,10 +41,9 @@ var errMayBeApplied = errors.New("refused, but an earlier attempt that got no re
 // After a *voucher.RefusalError nothing was taken. After an *UnavailableError a use may or may not have been taken. Other
 // errors come from DynamoDB.
 //
-// A single-use code takes one call. A code with many uses takes two, because the first one only reads its rules. Refusing a
-// request with an idempotency key takes one more call: the same request may have been redeemed before the voucher ended. That
-// holds for unknown codes too, so that response times do not reveal them. Only a refusal for the nick's limit takes no further
-// call.
+// A single-use code takes one call. A code with many uses takes two, because the first one only reads its rules. Refusing a request with an
+// idempotency key takes one more call, because the same request may have been redeemed before the voucher ended. The extra call is made for
+// unknown codes too, so that response times do not reveal which codes exist. Only a refusal for the nick's limit takes no further call.
 func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
 	var lost lostAttempt
 	redemption, v, err := s.redeemSingleUse(ctx, claim, &lost)
@@ -60,13 +59,13 @@ func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.
 	return redemption, table.Outcome(err)
 }
 
-// redeemSingleUse redeems a single-use code. For a code with many uses it changes nothing and returns the voucher with
-// errManyUses. For a code known to have many uses, read first: a failed conditional write would use up the item's write
-// capacity.
+// redeemSingleUse redeems a single-use code. For a code with many uses it changes nothing and returns the voucher with errManyUses. If the
+// code is known to have many uses, redeemSingleUse reads the voucher first, because a failed conditional write would use up the item's
+// write capacity.
 func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, lost *lostAttempt) (voucher.Redemption, voucher.Voucher, error) {
 	if s.many.has(manyUseCode{claim.Customer, claim.Code}) {
 		v, err := s.read(ctx, claim)
-		if err != nil || !v.SingleUse() { // the memory saves a write but decides nothing
+		if err != nil || !v.SingleUse() { // the remembered code only saves a write: the voucher itself decides
 			return voucher.Redemption{}, v, cmp.Or(err, errManyUses)
 		}
 	}
@@ -95,14 +94,14 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	return *v.Redeemed, v.Voucher, nil
 }
 
-// redeemAgain redeems a single-use code after a redemption of it was undone, unless that was the claim's own redemption. It needs a
-// transaction, because undone redemptions have items of their own.
+// redeemAgain redeems a single-use code after an earlier redemption of the code was undone. If that was the claim's own redemption, the
+// error is voucher.ErrUndone. redeemAgain needs a transaction, because undone redemptions have items of their own.
 func (s *Redemptions) redeemAgain(
 	ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt,
 ) (redemption voucher.Redemption, judged voucher.Voucher, err error) {
 	for attempt := 0; ; attempt++ {
 		call := takeSingleUse(claim, time.Time{})
-		call.RequireEqual(table.AttrVersion, table.Num(v.Version)) // so the voucher is still the one that the rules accepted
+		call.RequireEqual(table.AttrVersion, table.Num(v.Version)) // the voucher must still be the one that the rules accepted
 		call.RequireEqual(table.AttrUndone, table.Num(v.Undone))
 		redemption = newRedemption(claim, v)
 		err := transact(ctx, s.api, []action{
@@ -123,8 +122,8 @@ func (s *Redemptions) redeemAgain(
 
 func alreadyUndone(table.Item) error { return voucher.ErrUndone }
 
-// singleUse returns the update that redeems a single-use voucher of which no redemption was undone. Its condition contains all rules, so
-// one call decides. The update creates no item, because #maxUses exists only in existing items.
+// singleUse returns the update that redeems a single-use voucher, provided that no redemption of it was ever undone. The update's condition
+// contains all rules, so one call decides. The update creates no item, because only existing items have #maxUses.
 func singleUse(claim voucher.Claim) *table.Update {
 	call := takeSingleUse(claim, time.Time{})
 	call.RequireEqual(table.AttrUndone, nil)
@@ -139,7 +138,7 @@ func singleUse(claim voucher.Claim) *table.Update {
 }
 
 // takeSingleUse begins an update that takes the use of a single-use voucher, or takes it over from a hold that has lapsed. until is when
-// the claim's own hold lapses; zero: it redeems.
+// the claim's own hold lapses. If until is zero, the update redeems.
 func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(claim.Customer, claim.Code)}
 	setSingleUse(call, claim, until)
@@ -149,7 +148,7 @@ func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
 	return call
 }
 
-// setSingleUse writes the redemption of a single-use voucher, or its hold.
+// setSingleUse writes the redemption of a single-use voucher, or its hold if until is not zero.
 func setSingleUse(call *table.Update, claim voucher.Claim, until time.Time) {
 	call.Set(table.AttrRedemption, table.Str(claim.RedemptionID))
 	call.Set(table.AttrToken, table.Str(claim.Token))
@@ -166,8 +165,8 @@ func setSingleUse(call *table.Update, claim voucher.Claim, until time.Time) {
 	}
 }
 
-// requireUnpaused adds to the condition that the voucher is not paused. If all codes are paused, the condition never holds, and the
-// refusal takes the same call as any other.
+// requireUnpaused adds to the condition that the voucher is not paused. If all codes are paused, the condition can never hold. The call is
+// made even then, so that the refusal takes as long as any other.
 func requireUnpaused(call *table.Update, paused voucher.Pause) {
 	if paused.All {
 		call.Condition += " AND attribute_not_exists(#maxUses)"
@@ -185,14 +184,14 @@ func requireUnpaused(call *table.Update, paused voucher.Pause) {
 	call.Name(table.AttrBatch)
 }
 
-// isBoundUnderFormerHash reports whether a voucher is bound to a nick, but was stored while nicks like this one were compared
-// differently (see voucher.Nick).
+// isBoundUnderFormerHash reports whether a voucher is bound to the nick under a different hash, because it was stored when nicks like this
+// one were compared differently (see voucher.Nick).
 func isBoundUnderFormerHash(old table.Item, nick voucher.Nick) bool {
 	bound, err := voucher.ParseNick(old.Str(table.AttrNick))
 	return err == nil && bound.Compared == nick.Compared && old.Str(table.AttrNickHash) != table.NickCondition(nick)
 }
 
-// judgeSingleUse decides by the voucher that came with the failed condition, and remembers codes with many uses.
+// judgeSingleUse decides by the voucher that DynamoDB returned with the failed condition, and remembers codes with many uses.
 func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (voucher.Redemption, voucher.Voucher, error) {
 	if len(old) == 0 {
 		return voucher.Redemption{}, voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
@@ -238,7 +237,7 @@ func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v
 	return r.redemption, nil
 }
 
-// redeemFrom tries once to redeem with a free use. If free is nil, it looks for one.
+// redeemFrom tries once to redeem with a free use. If free is nil, redeemFrom looks for a free use.
 func (s *Redemptions) redeemFrom(ctx context.Context, r *recording, free *freeUse, lost *lostAttempt) error {
 	request := r.claim.Request
 	if own := ownToSwap(r.v, r.uses, request); own != nil {
@@ -254,8 +253,8 @@ func (s *Redemptions) redeemFrom(ctx context.Context, r *recording, free *freeUs
 	return transact(ctx, s.api, append(r.actions(s.table, free), s.taking(request, *free, time.Time{})...), lost.note)
 }
 
-// recording is a redemption of a code with many uses that is being recorded. If the voucher has a limit per nick, the record goes into
-// the item of the nick, which counts them. Otherwise it gets an item of its own.
+// recording is a redemption of a code with many uses that is being recorded. If the voucher has a limit per nick, the record goes into the
+// item of the nick, which counts the nick's uses. Otherwise the record gets an item of its own.
 type recording struct {
 	claim      voucher.Claim
 	v          voucher.Voucher
@@ -283,7 +282,8 @@ func (r *recording) actions(name string, free *freeUse) []action {
 	return []action{updating(name, call, r.judge), requiringAbsent(name, undone, alreadyUndone)}
 }
 
-// countForNick adds a use to the item of the request's nick. If the use is a lapsed hold of the same nick, it removes that hold instead.
+// countForNick adds a use to the item of the request's nick. If the use is a lapsed hold of the same nick, countForNick removes that hold
+// instead.
 func countForNick(call *table.Update, v voucher.Voucher, uses voucher.NickUses, request voucher.Request, free *freeUse) {
 	if free == nil || free.lapsed == nil || free.holder != table.HashNick(request.Nick) {
 		call.Add(table.AttrTaken, 1)
@@ -294,7 +294,7 @@ func countForNick(call *table.Update, v voucher.Voucher, uses voucher.NickUses, 
 	}
 	call.Remove(table.HoldPrefix + free.lapsed.ID)
 	call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))
-	for _, hold := range uses.Lapsed(request.At) { // each counted as free, so none may have been extended
+	for _, hold := range uses.Lapsed(request.At) { // each of them counted as free, so none of them may have been extended meanwhile
 		call.RequireEqual(table.HoldPrefix+hold.ID, table.EncodeHold(hold))
 	}
 }
@@ -312,8 +312,8 @@ func recordKey(claim voucher.Claim, v voucher.Voucher) table.Key {
 	return table.RedemptionKey(claim.Customer, claim.Code, claim.Token)
 }
 
-// judge decides by the item that came with the failed condition. A retry of a redeemed request finds its record first, even if no use
-// is left.
+// judge decides by the item that DynamoDB returned with the failed condition. A retry of a redeemed request finds its record first, even if
+// no use is left.
 func (r *recording) judge(old table.Item) error {
 	redemption, found, err := recorded(r.claim.Token, r.v, old)
 	if found || err != nil {
@@ -332,7 +332,8 @@ func (r *recording) judge(old table.Item) error {
 	return errLookAgain
 }
 
-// recorded reads the redemption of v that an item holds under a token, if there is one. If it was undone, the error is voucher.ErrUndone.
+// recorded reads the redemption of v that an item holds under a token, if there is one. If the redemption was undone, the error is
+// voucher.ErrUndone.
 func recorded(token idempotency.Token, v voucher.Voucher, it table.Item) (redemption voucher.Redemption, found bool, err error) {
 	redemption, found, err = table.Recorded(token, v, it)
 	if found && !redemption.Undone.IsZero() {
@@ -341,17 +342,17 @@ func recorded(token idempotency.Token, v voucher.Voucher, it table.Item) (redemp
 	return redemption, found, err
 }
 
-// mayBeRedeemedBefore reports whether a refusal must wait until the record under the claim's token was read. A request with a
-// key may be a retry of one that was redeemed. And if the request tried to take a use, that attempt may have succeeded although
-// its response was lost. A refusal for the nick's limit needs no such read: the record itself decided it.
+// mayBeRedeemedBefore reports whether the record under the claim's token must be read before a refusal is returned. A request with a key
+// may be a retry of a request that was redeemed. And if the request tried to take a use, that attempt may have succeeded although its
+// response was lost. A refusal for the nick's limit needs no such read, because it was decided by the item that contains the records.
 func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool {
 	reason, refused := voucher.IsRefusal(err)
 	triedForUse := reason == voucher.ReasonUsedUp && v.Limited() && !claim.At.Before(v.FullUntil)
 	return refused && reason != voucher.ReasonNickLimit && (claim.Key != "" || triedForUse)
 }
 
-// recall returns the redemption that is recorded under the claim's token, or else the refusal. It waits for a transaction in
-// flight, whose use may be visible before its record.
+// recall returns the redemption that is recorded under the claim's token. If there is none, it returns the refusal. It waits for a
+// transaction in flight, because its use may be visible before its record.
 func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) (voucher.Redemption, error) {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))
 	if err != nil {
@@ -367,7 +368,7 @@ func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher
 	return voucher.Redemption{}, refusal
 }
 
-// recallUndone returns voucher.ErrUndone if the claim's redemption was undone, or else the refusal.
+// recallUndone returns voucher.ErrUndone if the claim's redemption was undone. Otherwise it returns the refusal.
 func (s *Redemptions) recallUndone(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.table, table.RedemptionKey(claim.Customer, claim.Code, claim.Token))
 	if err == nil {

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// maxListCalls bounds the calls for one page, so that a code with few redemptions in 64 buckets gets short pages, not slow ones.
+	// maxListCalls bounds the calls for one page. If a code has few redemptions in its 64 buckets, pages get short instead of slow.
 	maxListCalls = 64
 	// recordsPerCall is how many items one call reads.
 	recordsPerCall = 100
 )
 
-// errMalformedPosition is the error for a position where no page ended.
+// errMalformedPosition is the error for a position at which no page can end.
 var errMalformedPosition error = &voucher.FieldError{Field: "cursor", Err: errors.New("must be the next of a page of this code")}
 
-// listPosition is a place in the list of a code's redemptions, which is sorted by bucket, item and token.
+// listPosition is a place in the list of a code's redemptions. The list is sorted by bucket, item and token.
 type listPosition struct {
 	bucket int
 	sort   string // of the item; empty: the beginning of the bucket
@@ -53,7 +53,7 @@ func recordsBetween(code voucher.Code) (first, last string) {
 	return string(code) + table.NickInfix, string(code) + table.RedemptionInfix + "~"
 }
 
-// records asks for the items with a code's redemptions in a bucket, from a position on.
+// records returns a query for the items with a code's redemptions in a bucket, from a position on.
 func (s *uses) records(customer catalog.CustomerID, code voucher.Code, from listPosition) *dynamodb.QueryInput {
 	first, last := recordsBetween(code)
 	return &dynamodb.QueryInput{
@@ -65,7 +65,7 @@ func (s *uses) records(customer catalog.CustomerID, code voucher.Code, from list
 	}
 }
 
-// List returns redemptions of a code in the order of their keys, undone ones included.
+// List returns redemptions of a code in the order of their keys, including undone ones.
 func (s *RedemptionRecords) List(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter,
 ) ([]voucher.Redemption, string, error) {
@@ -110,7 +110,7 @@ func (s *RedemptionRecords) list(
 	return l.page, l.at.String(), nil
 }
 
-// listing is a page that is being read, and where it ends so far.
+// listing is a page that is being read. at is where the page ends so far.
 type listing struct {
 	v      voucher.Voucher
 	filter voucher.RedemptionFilter
@@ -118,7 +118,8 @@ type listing struct {
 	at     listPosition
 }
 
-// beginListing begins a page where the one before ended. The first page begins with the redemption of a single-use voucher.
+// beginListing begins a page where the previous one ended. The first page begins with the redemption of a single-use voucher, if it has
+// one.
 func beginListing(v voucher.Voucher, code voucher.Code, filter voucher.RedemptionFilter) (l listing, err error) {
 	l = listing{v: v, filter: filter}
 	if filter.After != "" {
@@ -129,7 +130,7 @@ func beginListing(v voucher.Voucher, code voucher.Code, filter voucher.Redemptio
 	return l, err
 }
 
-// add adds the redemptions in an item to the page. full reports that another one would not fit.
+// add adds the redemptions in an item to the page. full reports whether a redemption did not fit.
 func (l *listing) add(it table.Item) (full bool, err error) {
 	found, err := redemptionsIn(it, l.v)
 	if err != nil {
@@ -137,7 +138,7 @@ func (l *listing) add(it table.Item) (full bool, err error) {
 	}
 	for _, f := range found {
 		switch {
-		case f.key.Sort == l.at.sort && f.token <= l.at.token: // on an earlier page
+		case f.key.Sort == l.at.sort && f.token <= l.at.token: // already on an earlier page
 		case len(l.page) == l.filter.Limit:
 			return true, nil
 		default:

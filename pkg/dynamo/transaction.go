@@ -11,47 +11,47 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// errLookAgain means that a condition failed because what was read before has changed since. Nothing was written.
+// errLookAgain means that a condition failed because an item has changed since it was read. Nothing was written.
 var errLookAgain = errors.New("the items have changed since they were read")
 
-// transactor is the part of DynamoDB that transactions need.
+// transactor lists the DynamoDB operations that transact calls.
 type transactor interface {
 	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// action is one write of a transaction. If its condition fails, failed gets the stored item and returns the error, or nil if the item is
-// the result. Without failed, the error is errLookAgain.
+// action is one write of a transaction. If its condition fails, the function failed gets the stored item. It returns the error, or nil if
+// the stored item is the result. If failed is nil, the error is errLookAgain.
 type action struct {
 	write  types.TransactWriteItem
 	failed func(old table.Item) error
 }
 
-// updating is the action of an update.
+// updating returns the action that sends an update.
 func updating(name string, call *table.Update, failed func(old table.Item) error) action {
 	return action{call.Action(name), failed}
 }
 
-// inserting is the action that puts an item, unless its key is taken.
+// inserting returns the action that puts an item and requires that no item has its key.
 func inserting(name string, it table.Item) action {
 	return action{write: types.TransactWriteItem{Put: &types.Put{
 		TableName: aws.String(name), Item: it, ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
 	}}}
 }
 
-// deleting is the action that deletes an item that exists.
+// deleting returns the action that deletes an item and requires that it exists.
 func deleting(name string, key table.Key) action {
 	return action{write: types.TransactWriteItem{Delete: &types.Delete{
 		TableName: aws.String(name), Key: key.Attributes(), ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),
 	}}}
 }
 
-// requiring is the action that writes nothing and requires that an item exists.
+// requiring returns the action that writes nothing and requires that an item exists.
 func requiring(name string, key table.Key) action {
 	return action{checking(name, key, "attribute_exists("+table.SortKey+")"), nil}
 }
 
-// requiringAbsent is the action that writes nothing and requires that no item has a key.
+// requiringAbsent returns the action that writes nothing and requires that no item has a key.
 func requiringAbsent(name string, key table.Key, failed func(old table.Item) error) action {
 	return action{checking(name, key, "attribute_not_exists("+table.SortKey+")"), failed}
 }
@@ -62,8 +62,8 @@ func checking(name string, key table.Key, condition string) types.TransactWriteI
 	}}
 }
 
-// transact does all of the actions or none. If conditions fail, the first failed one decides the result. After a conflict, which
-// table.IsConflict recognizes, the transaction was not applied. A single update needs no transaction, which would take twice the units.
+// transact applies all of the actions or none. If conditions fail, the first failed one decides the result. After a conflict (see
+// table.IsConflict), nothing was applied. A single update is sent without a transaction, because a transaction takes twice the units.
 func transact(ctx context.Context, api transactor, actions []action, options ...func(*dynamodb.Options)) error {
 	if update := actions[0].write.Update; update != nil && len(actions) == 1 {
 		_, err := api.UpdateItem(ctx, &dynamodb.UpdateItemInput{

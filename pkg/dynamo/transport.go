@@ -14,13 +14,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// maxResponse bounds a response, in bytes. Every call of this package asks for at most 1 MB of items, and JSON may escape each
+// maxResponse bounds the size of a response, in bytes. Every call of this package asks for at most 1 MB of items, and JSON may escape each
 // byte as up to six.
 const maxResponse = 8 << 20
 
-// Responses that DynamoDB would never send. The SDK takes any JSON object with a status of 2xx as DynamoDB's, so a write would seem
-// applied. It reads an empty response as an empty object, as if the item did not exist. It reads an endless response into memory. It
-// computes the checksum but ignores a mismatch.
+// These errors mean that a response cannot come from DynamoDB. The SDK would accept such responses. It takes any JSON object with a status
+// of 2xx as DynamoDB's, so a write would seem applied. It reads an empty response as an empty object, as if the item did not exist. It
+// reads an endless response into memory. It computes the checksum but ignores a mismatch.
 var (
 	errForeignResponse = errors.New("the response is not DynamoDB's: it has no request ID")
 	errEmptyResponse   = errors.New("the response is empty")
@@ -28,24 +28,24 @@ var (
 	errWrongChecksum   = errors.New("the response is damaged")
 )
 
-// NewTransport returns the HTTP client of a DynamoDB client. It bounds the time of each attempt and rejects responses that
-// DynamoDB would never send. It validates checksums itself: set DisableValidateResponseChecksum, or the SDK does it again.
+// NewTransport returns the HTTP client of a DynamoDB client. It bounds the time of each attempt, and rejects responses that DynamoDB would
+// never send. It validates checksums, so set DisableValidateResponseChecksum: otherwise the SDK computes them again.
 func NewTransport(attemptTimeout time.Duration) dynamodb.HTTPClient {
 	return transport{awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = 64 // as many as commands write at a time; a function has far fewer
+		t.MaxIdleConnsPerHost = 64 // shopctl makes up to 64 calls at a time; a function makes far fewer
 	})}
 }
 
 type transport struct{ client *awshttp.BuildableClient }
 
-// Do sends a request and checks its response while the SDK reads it. The error is an *unsentError if DynamoDB cannot have
-// received the request, as when a dial was refused.
+// Do sends a request. The body of the response is checked while the SDK reads it. The error is an *unsentError if DynamoDB cannot have
+// received the request, for example because the dial was refused.
 func (t transport) Do(request *http.Request) (*http.Response, error) {
 	sent := &requestBody{ReadCloser: request.Body}
 	request.Body = sent
 	response, err := t.client.Do(request)
 	if err != nil {
-		_ = sent.Close() // net/http may read the body after this returns; a closed body gives it no bytes
+		_ = sent.Close() // net/http may read the body after Do has returned, but reads no bytes from a closed one
 		if !sent.begun.Load() {
 			err = &unsentError{err}
 		}
@@ -65,8 +65,8 @@ type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
 
-// requestBody is the body of a request. It notes whether net/http began to read it, which follows the dial, the TLS handshake
-// and the header.
+// requestBody is the body of a request. It records whether net/http began to read it. That happens after the dial, the TLS handshake and
+// the header.
 type requestBody struct {
 	io.ReadCloser
 

@@ -15,15 +15,15 @@ import (
 
 // RedemptionRecords undoes and lists redemptions. It implements voucher.UndoStore. Create it with NewRedemptionRecords.
 //
-// An undone redemption keeps its record, in an item of its own under its token. A retry of the redemption finds it there.
+// An undone redemption keeps its record, in an item of its own under its token. A retry of the redemption finds the record there.
 type RedemptionRecords struct {
 	uses
 
 	checkouts string
 }
 
-// NewRedemptionRecords returns the redemptions in a table of vouchers. The table of checkouts shows which of them orders made. random is as
-// in NewRedemptions.
+// NewRedemptionRecords returns a store of the redemptions in a table of vouchers. The table of checkouts shows which redemptions were made
+// by orders. random is as in NewRedemptions.
 func NewRedemptionRecords(api UsesAPI, tables Tables, random func(n int64) int64) *RedemptionRecords {
 	return &RedemptionRecords{uses{api, tables.Vouchers, random}, tables.Checkouts}
 }
@@ -63,8 +63,8 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 	}
 }
 
-// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. Their tokens are equal. It waits for an order in
-// flight, whose redemption may be visible before the order.
+// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. Such an order's checkout has the redemption's token.
+// refuseOrdered waits for an order in flight, because its redemption may be visible before the order.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found stored) error {
 	c, err := recallSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
 	switch {
@@ -77,7 +77,7 @@ func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.U
 	}
 }
 
-// undoing returns the actions that undo the redemption with the claim's ID and token, whose record is in the item with the key. If the
+// undoing returns the actions that undo the redemption with the claim's ID and token. key is the item that contains its record. If the
 // record is not there, the error is errLookAgain.
 func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, reason, by string) ([]action, error) {
 	v, err := table.ReadVoucher(ctx, s.api, s.table, claim.Customer, claim.Code)
@@ -109,7 +109,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 		call.Remove(record)
 		call.Add(table.AttrTaken, -1)
 		call.RequireEqual(record, it[record])
-	default: // the record stays in its own item
+	default: // the redemption has its own item, which keeps the record
 		call.Set(table.AttrUndone, table.Millis(claim.At))
 		call.Set(table.AttrReason, table.Str(reason))
 		call.Set(table.AttrUndoneBy, table.Str(by))
@@ -136,7 +136,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 	return append(actions, s.returning(claim.Request, v.Voucher, counter)...), err
 }
 
-// undoneRecord returns the item of a redemption that was undone, under its token.
+// undoneRecord returns the item that stores an undone redemption under its token.
 func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason, by string) (table.Item, error) {
 	nick, err := voucher.ParseNick(redemption.Nick)
 	if err != nil {
@@ -161,8 +161,9 @@ type stored struct {
 	redemption voucher.Redemption
 }
 
-// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. Another request that undoes it may move the
-// record from a place where locate has yet to look to one where it has already looked. A record moves only once, so looking twice suffices.
+// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. While look searches, another request may
+// undo the redemption and move its record to a place where look has already searched. A record moves only once, so locate calls look at
+// most twice.
 func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequest) (stored, error) {
 	found, err := s.look(ctx, request)
 	if errors.Is(err, voucher.ErrRedemptionNotFound) {
@@ -171,7 +172,7 @@ func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequ
 	return found, err
 }
 
-// look looks for a redemption first where it most likely is, then among all redemptions of the code.
+// look looks for a redemption first where it most likely is, and then among all redemptions of the code.
 func (s *RedemptionRecords) look(ctx context.Context, request voucher.UndoRequest) (stored, error) {
 	key := table.VoucherKey(request.Customer, request.Code)
 	it, err := table.Get(ctx, s.api, s.table, key, voucher.ErrRedemptionNotFound)
@@ -211,7 +212,7 @@ func (s *RedemptionRecords) inBucket(
 	ctx context.Context, request voucher.UndoRequest, v voucher.Voucher, bucket int,
 ) (found stored, is bool, err error) {
 	query := s.records(request.Customer, v.Code, listPosition{bucket: bucket})
-	query.Limit = nil // as much as fits in a response, because a code may have very many
+	query.Limit = nil // read as much as fits in a response, because a code may have very many redemptions
 	for {
 		out, err := s.api.Query(ctx, query)
 		if err != nil {

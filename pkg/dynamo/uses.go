@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// UsesAPI is the part of DynamoDB that taking uses needs.
+// UsesAPI lists the DynamoDB operations that finding and taking uses needs.
 type UsesAPI interface {
 	table.Getter
 	table.BatchGetter
@@ -30,15 +30,15 @@ type uses struct {
 	random func(n int64) int64
 }
 
-// freeUse is where a use of a limited code can be taken: from what a counter has left, or from a hold that has lapsed.
+// freeUse is a use of a limited code that can be taken: one that a counter has left, or that of a lapsed hold.
 type freeUse struct {
 	counter int
-	lapsed  *voucher.Hold
-	holder  string // of the lapsed hold: the HashNick of its nick, if nicks have a limit
+	lapsed  *voucher.Hold // nil: the counter has a use left
+	holder  string        // if nicks have a limit: the HashNick of the lapsed hold's nick
 }
 
-// untilTaken calls try until it takes a use or fails for good. As long as the counters of v may have uses left, free is a random counter;
-// afterwards it is nil. look reads the items again that have changed since they were read.
+// untilTaken calls try until it takes a use or fails for good. As long as the counters of v may have uses left, untilTaken passes a random
+// counter as free. Afterwards free is nil. look reads the items again after they have changed.
 func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, look func() error) error {
 	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
 	for attempt := 0; ; attempt++ {
@@ -51,7 +51,7 @@ func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free 
 		case errors.Is(err, errCounterEmpty):
 			blind = false
 			continue
-		case errors.Is(err, errDropped): // go on at once: many lapsed holds may have to be dropped
+		case errors.Is(err, errDropped): // retry without a delay, because many lapsed holds may have to be dropped
 			if err = look(); err == nil {
 				continue
 			}
@@ -74,7 +74,7 @@ func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free 
 // errCounterEmpty means that the counter has no uses left.
 var errCounterEmpty = errors.New("the counter has no uses left")
 
-// ownToSwap returns a lapsed hold of the request's own nick if the nick has reached its limit and can only swap that hold.
+// ownToSwap returns a lapsed hold of the request's own nick if the nick has reached its limit. Such a nick can only replace that hold.
 func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request) *freeUse {
 	lapsed := uses.Lapsed(request.At)
 	if len(lapsed) == 0 || uses.Taken < int(v.MaxUsesPerNick) {
@@ -84,10 +84,10 @@ func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request
 }
 
 // settle returns the free use to take. If free is nil, settle looks for one. If no use is free, settle marks the voucher as full for later
-// requests, and returns a *voucher.RefusalError. If the voucher has changed since it was read, the error is errLookAgain. While more uses
-// are taken than a lowered limit allows, settle drops the lapsed hold instead of returning it, and returns errDropped.
+// requests, and returns a *voucher.RefusalError. If the voucher has changed since it was read, the error is errLookAgain. If more uses are
+// taken than a lowered limit allows, settle drops a lapsed hold instead of returning it, and returns errDropped.
 //
-// Items are not read at one instant. Therefore settle marks nothing if a use came back or an edit ended meanwhile.
+// Items are not read at one instant. Therefore settle does not mark the voucher if a use came back or an edit ended meanwhile.
 func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse) (*freeUse, error) {
 	if free == nil {
 		found, until, err := s.look(ctx, request, v)
@@ -105,8 +105,8 @@ func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Vo
 	return nil, cmp.Or(s.drop(ctx, request, v, *free), errDropped)
 }
 
-// taking returns the actions that take a use from where it is free. until is when the taker's hold lapses; zero: it redeems. They do not
-// write the item of the taker's own nick, even if the lapsed hold is its own: callers do that.
+// taking returns the actions that take a free use. until is when the taker's hold lapses. If until is zero, the taker redeems. The actions
+// do not write the item of the taker's own nick, even if that nick has the lapsed hold: callers do that.
 func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []action {
 	if free.lapsed == nil {
 		take := &table.Update{Key: table.CounterKey(request.Customer, request.Code, free.counter)}
@@ -126,7 +126,7 @@ func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []
 	return taken
 }
 
-// losing is the action that removes a lapsed hold from the item of the nick that holds it.
+// losing returns the action that removes a lapsed hold from the item of the nick that holds it.
 func (s *uses) losing(request voucher.Request, free freeUse) action {
 	lose := &table.Update{Key: table.NickKey(request.Customer, request.Code, free.holder)}
 	name := table.HoldPrefix + free.lapsed.ID
@@ -137,20 +137,20 @@ func (s *uses) losing(request voucher.Request, free freeUse) action {
 }
 
 const (
-	// lapseMargin is how much earlier a counter's AttrLapse is than the lapse of its first hold. It must exceed holdTick, the length of a
-	// request and the difference between clocks, so that no later hold of the counter lapses before AttrLapse.
+	// lapseMargin is how much earlier a counter's AttrLapse is than the lapse of the counter's first hold. It must exceed the sum of holdTick,
+	// the length of a request and the difference between clocks. Then no later hold of the counter lapses before AttrLapse.
 	lapseMargin = time.Minute
-	// longestMark bounds how long a code that ever had a hold is marked as full, because the look may have missed a hold that was just
-	// being moved.
+	// longestMark bounds how long a code that ever had a hold is marked as full, because look may have missed a hold that was just being
+	// moved.
 	longestMark = 29 * time.Minute
 	// holdPage is how many holds of a counter are read at once.
 	holdPage = 8
 )
 
-// errDropped means that a lapsed hold was given up, because more uses are taken than a lowered limit allows.
+// errDropped means that a lapsed hold was dropped, because more uses are taken than a lowered limit allows.
 var errDropped = errors.New("a lapsed hold was dropped")
 
-// look returns a free use, or the time until which there is none.
+// look returns a free use. If no use is free, none is the time until which the voucher can be marked as full.
 func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, none time.Time, err error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Vouc
 	return nil, none, nil
 }
 
-// noLapse is a time that no hold reaches.
+// noLapse returns a time that is later than the lapse of any hold.
 func noLapse() time.Time { return time.UnixMilli(table.FarFuture).UTC() }
 
 func earliest(a, b time.Time) time.Time {
@@ -203,8 +203,8 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// lapsed returns those of a counter's first holds that have lapsed, and when the next one lapses. Without a limit, it reads as many holds as
-// fit in a response.
+// lapsed reads the first holds of a counter, up to limit. It returns those that have lapsed, and when the next one lapses. If limit is nil,
+// it reads as many holds as fit in a response.
 func (s *uses) lapsed(
 	ctx context.Context, request voucher.Request, v voucher.Voucher, counter int, limit *int32,
 ) (lapsed []freeUse, next time.Time, err error) {
@@ -229,8 +229,8 @@ func (s *uses) lapsed(
 	return lapsed, next, nil
 }
 
-// markFull marks a voucher as full until a time, unless it was edited, or a use came back, since it was read. Then it returns
-// errLookAgain.
+// markFull marks a voucher as full until a time. If the voucher was edited or a use came back since the voucher was read, it returns
+// errLookAgain instead.
 func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.Voucher, until time.Time) error {
 	call := asRead(request, v)
 	call.Set(table.AttrFullUntil, table.Millis(until))
@@ -242,7 +242,7 @@ func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.
 	return err
 }
 
-// asRead begins an update of a voucher, which fails if the voucher was edited or a use came back since it was read.
+// asRead begins an update of a voucher. The update fails if the voucher was edited or a use came back since the voucher was read.
 func asRead(request voucher.Request, v voucher.Voucher) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
 	call.RequireEqual(table.AttrVersion, table.Num(v.Version))
@@ -250,8 +250,9 @@ func asRead(request voucher.Request, v voucher.Voucher) *table.Update {
 	return call
 }
 
-// storeOver stores by how much the uses taken exceed a limit that shopctl lowered before vouchers stored AttrOver. Then it returns
-// errLookAgain. While an edit of the limit runs, or after one was interrupted, the difference says nothing, and storeOver does nothing.
+// storeOver sets AttrOver, the number of uses taken beyond a lowered limit, if an old shopctl lowered the limit without storing it. Then it
+// returns errLookAgain. While an edit of the limit runs, or after one was interrupted, the counters do not show that number, and storeOver
+// does nothing.
 func (s *uses) storeOver(ctx context.Context, request voucher.Request, v voucher.Voucher, total int) error {
 	if v.Over > 0 || total <= int(v.MaxUses) {
 		return nil
@@ -284,7 +285,8 @@ func (s *uses) drop(ctx context.Context, request voucher.Request, v voucher.Vouc
 	return transact(ctx, s.api, append(actions, s.returning(request, v, counter)...))
 }
 
-// returning returns the actions by which one use comes back to a counter, or is dropped if more uses are taken than the limit allows.
+// returning returns the actions that give one use back to a counter. If more uses are taken than the limit allows, the actions drop the use
+// instead.
 func (s *uses) returning(request voucher.Request, v voucher.Voucher, counter int) []action {
 	back := &table.Update{Key: table.CounterKey(request.Customer, v.Code, counter)}
 	back.Add(table.AttrUsed, -1)
@@ -306,7 +308,8 @@ func (s *uses) returning(request voucher.Request, v voucher.Voucher, counter int
 	return []action{updating(s.table, back, nil), updating(s.table, returned, nil)}
 }
 
-// usedCounter returns a random counter with uses taken. It stores AttrOver first if that is missing.
+// usedCounter returns the number of a random counter that has uses taken. If AttrOver should be stored but is missing, usedCounter stores
+// it and returns errLookAgain.
 func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
 	if err != nil {
@@ -324,13 +327,13 @@ func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v vouch
 		return 0, err
 	}
 	if len(used) == 0 {
-		return 0, errLookAgain // a use is taken, so the counters were read while it moved
+		return 0, errLookAgain // a use is taken, so it moved between counters while they were read
 	}
 	return used[s.random(int64(len(used)))], nil
 }
 
-// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. While Over uses are taken above
-// a lowered limit, as many lapsed holds are dropped before one is free.
+// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. If v.Over uses are taken beyond
+// a lowered limit, that many lapsed holds are dropped before a use becomes free.
 func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
 	for attempt := 0; ; attempt++ {
 		free, err := s.hasFreeUse(ctx, request, v)
@@ -355,7 +358,7 @@ func (s *uses) hasFreeUse(ctx context.Context, request voucher.Request, v vouche
 	return free != nil, err
 }
 
-// countLapsed counts the lapsed holds of a voucher. It may stop once there are more than will be dropped.
+// countLapsed counts the lapsed holds of a voucher. It may stop at a number above v.Over.
 func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
 	lapsed := 0
 	for counter := 0; counter < v.Counters && lapsed <= v.Over; counter++ {
@@ -368,7 +371,8 @@ func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v vouch
 	return lapsed, nil
 }
 
-// Look reads a voucher and what the request's nick has of it, in one call. An unknown code is a *voucher.RefusalError.
+// Look reads a voucher and the uses that the request's nick has of it, in one call. For an unknown code, the error is a
+// *voucher.RefusalError.
 func (s *uses) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
 	key := table.VoucherKey(request.Customer, request.Code)
 	nick := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))

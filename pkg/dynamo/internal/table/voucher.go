@@ -135,7 +135,7 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	}
 	nick, err := voucher.ParseNick(it.Str(AttrNick))
 	if err != nil {
-		return Voucher{}, fmt.Errorf("voucher item: reward: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
+		return Voucher{}, fmt.Errorf("voucher item: nick: %v", err) //nolint:errorlint // a malformed nick here is not the request's fault
 	}
 	v := Voucher{
 		Voucher: voucher.Voucher{
