@@ -17,32 +17,32 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// maxAccessAttempts bounds how often a change starts again because another one overtook it.
+// maxAccessAttempts bounds how often a change starts over because another change overtook it.
 const maxAccessAttempts = 20
 
-// maxUnseenAttempts bounds how often the creation of a key waits for a key that was counted but is not visible. The wait must end,
-// because somebody may have deleted the record.
+// maxUnseenAttempts bounds how often CreateKey waits for a key that was counted but is not visible. The wait must end, because somebody may
+// have deleted the key's record.
 const maxUnseenAttempts = 5
 
-// errOvertaken is the error of a change that other changes kept overtaking.
+// errOvertaken is the error of a change that other changes overtook maxAccessAttempts times.
 var errOvertaken = errors.New("others keep changing the shop's settings: run the command again")
 
-// Access holds the settings and keys in a catalogue table. Create it with NewAccess.
+// Access reads and changes the settings and keys in a catalogue table. Create it with NewAccess.
 type Access struct{ store }
 
-// NewAccess returns the settings and keys in a catalogue table; random is as in NewVouchers.
+// NewAccess returns the settings and keys in a catalogue table. random is as in NewVouchers.
 func NewAccess(api API, table string, random func(n int64) int64) *Access {
 	return &Access{store{api, table, random}}
 }
 
-// Settings reads a customer's settings. Missing settings are access.DefaultSettings.
+// Settings reads a customer's settings. If none are stored, it returns access.DefaultSettings.
 func (s *Access) Settings(ctx context.Context, customer catalog.CustomerID) (access.Settings, error) {
 	it, err := table.Get(ctx, s.api, s.table, table.SettingsKey(customer), nil)
 	return table.DecodeSettings(it), table.Outcome(err)
 }
 
 // PutSettings replaces the stored settings if their version is still settings.Version, and stores the next version. Otherwise it returns
-// catalog.ErrChanged. If the stored settings equal the new ones, an earlier attempt was applied and its response was lost: then PutSettings
+// catalog.ErrChanged. If the stored settings equal the new ones, an earlier attempt was applied and its response was lost. Then PutSettings
 // succeeds. No attempt is applied once a later version is stored.
 func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, settings access.Settings) error {
 	call := &table.Update{Key: table.SettingsKey(customer)}
@@ -61,11 +61,11 @@ func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, s
 	}
 }
 
-// ChangePause applies a change to what a customer has paused and returns the result. It starts again if somebody else changes the
-// settings meanwhile. Errors of change are returned as they are.
+// ChangePause applies a change to what a customer has paused and returns the result. It starts over if somebody else changes the settings
+// meanwhile. It returns errors of change unwrapped.
 //
-// If there is nothing to change, it still writes the settings, as a new version. A write of an interrupted command that is still in
-// flight can then no longer undo what the caller was told, because it is conditional on the old version.
+// Even if there is nothing to change, it writes the settings as a new version. A write of an interrupted command may still be in flight. It
+// depends on the old version, so it can no longer contradict the result that the caller got.
 func (s *Access) ChangePause(
 	ctx context.Context, customer catalog.CustomerID, change func(voucher.Pause) (voucher.Pause, error),
 ) (voucher.Pause, error) {
@@ -97,8 +97,8 @@ func (s *Access) pauseBefore(ctx context.Context, attempt int) error {
 	return table.Outcome(table.Wait(ctx, table.Backoff(attempt-1, s.random)))
 }
 
-// Keys returns the records of all keys of a customer, revoked ones included, in the order of their IDs. It leaves out damaged
-// records, which accept no key.
+// Keys returns the records of all keys of a customer, including revoked ones, in the order of their IDs. It leaves out damaged records,
+// which accept no key.
 func (s *Access) Keys(ctx context.Context, customer catalog.CustomerID) ([]access.KeyRecord, error) {
 	var records []access.KeyRecord
 	for it, err := range items(ctx, s.api, s.keysOf(customer)) {
@@ -112,7 +112,7 @@ func (s *Access) Keys(ctx context.Context, customer catalog.CustomerID) ([]acces
 	return records, nil
 }
 
-// keysOf asks for all keys of a customer.
+// keysOf returns a query for all keys of a customer.
 func (s *Access) keysOf(customer catalog.CustomerID) *dynamodb.QueryInput {
 	query := partition(s.table, string(customer))
 	query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND begins_with(" + table.SortKey + ", :key)")
@@ -120,11 +120,11 @@ func (s *Access) keysOf(customer catalog.CustomerID) *dynamodb.QueryInput {
 	return query
 }
 
-// CreateKey stores the record of a new key, or returns access.ErrTooManyKeys if access.MaxLiveKeys keys are live at the time of creation.
+// CreateKey stores the record of a new key. If access.MaxLiveKeys keys are live at the time of creation, it returns access.ErrTooManyKeys.
 //
 // Concurrent creations never exceed that limit. Each attempt reads the number of keys ever created, and then the keys. One transaction
-// stores the new key and raises the number. CreateKey tries again if another creation has raised the number meanwhile, and if it sees fewer
-// keys than were ever created: another creation may be half visible.
+// stores the new key and raises the number. CreateKey tries again if another creation has raised the number meanwhile. It also tries again
+// if it sees fewer keys than were ever created, because only a part of another creation may be visible.
 func (s *Access) CreateKey(ctx context.Context, customer catalog.CustomerID, record access.KeyRecord) error {
 	for attempt := range maxAccessAttempts {
 		if err := s.pauseBefore(ctx, attempt); err != nil {
@@ -151,7 +151,7 @@ func (s *Access) CreateKey(ctx context.Context, customer catalog.CustomerID, rec
 	return errOvertaken
 }
 
-// createdKeys returns the number of keys ever created, and the records that are visible after that number was read.
+// createdKeys first reads the number of keys ever created, and then the records. It returns both.
 func (s *Access) createdKeys(ctx context.Context, customer catalog.CustomerID) (created int64, records []access.KeyRecord, err error) {
 	it, err := table.Get(ctx, s.api, s.table, table.SettingsKey(customer), nil)
 	if err != nil {
@@ -161,8 +161,7 @@ func (s *Access) createdKeys(ctx context.Context, customer catalog.CustomerID) (
 	return it.Num(table.AttrKeysCreated), records, err
 }
 
-// putKey stores a new record unless the number of keys ever created has changed. overtaken reports that another attempt may
-// succeed.
+// putKey stores a new record. If the number of keys ever created has changed, overtaken is true, and another attempt may succeed.
 func (s *Access) putKey(ctx context.Context, customer catalog.CustomerID, record access.KeyRecord, created int64) (overtaken bool, err error) {
 	count := &table.Update{Key: table.SettingsKey(customer)}
 	count.RequireCount(table.AttrKeysCreated, created)
@@ -175,8 +174,8 @@ func (s *Access) putKey(ctx context.Context, customer catalog.CustomerID, record
 	return overtaken, err
 }
 
-// RevokeKey marks a key as revoked at the given time and returns its record. If the key was already revoked, nothing is changed, and
-// the record says when that was. An unknown key is access.ErrKeyUnknown.
+// RevokeKey marks a key as revoked at the given time and returns its record. If the key was already revoked, RevokeKey changes nothing, and
+// the record says when it was revoked. For an unknown key, the error is access.ErrKeyUnknown.
 func (s *Access) RevokeKey(ctx context.Context, customer catalog.CustomerID, id access.KeyID, at time.Time) (access.KeyRecord, error) {
 	call := &table.Update{Key: table.AccessKeyKey(customer, id), Condition: "attribute_exists(" + table.SortKey + ")"}
 	call.RequireEqual(table.AttrRevoked, nil)

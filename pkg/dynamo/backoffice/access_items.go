@@ -13,8 +13,7 @@ import (
 	"shopfront/pkg/reconciliation"
 )
 
-// Faults reads the settings and keys of a customer strictly. It returns a finding for each item that is damaged, and the number
-// of items read.
+// Faults reads the settings and keys of a customer strictly. It returns a finding for each damaged item, and the number of items read.
 func (s *Access) Faults(ctx context.Context, customer catalog.CustomerID) (findings []reconciliation.Finding, read int, err error) {
 	judge := func(it table.Item, fault error) {
 		read++
@@ -40,7 +39,7 @@ func (s *Access) Faults(ctx context.Context, customer catalog.CustomerID) (findi
 	return findings, read, nil
 }
 
-// checkSettings returns an error for damaged settings. An item may also hold only the number of keys ever created.
+// checkSettings returns an error for damaged settings. An item without settings must at least have the number of keys ever created.
 func checkSettings(it table.Item) error {
 	required := []string{table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrPausedAll, table.AttrVersion}
 	if !slices.ContainsFunc(required, it.Has) {

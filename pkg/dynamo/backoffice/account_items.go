@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// attributeType is the type of an attribute, as findings name it.
+// attributeType is the type of an attribute, as messages of findings name it.
 type attributeType string
 
 const (
@@ -27,7 +27,7 @@ const (
 	typeTruth  attributeType = "true or false"
 )
 
-// typeOf returns the type that an attribute must have, or "" if no fixed attribute has this name.
+// typeOf returns the type that an attribute must have. For names that no table defines, such as RecordPrefix and a token, it returns "".
 func typeOf(name string) attributeType {
 	switch name {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,
@@ -50,8 +50,8 @@ func typeOf(name string) attributeType {
 	}
 }
 
-// check returns an error if a required attribute is missing or an attribute has the wrong type. Everywhere else items are read
-// leniently, because only Shopfront writes them.
+// check returns an error if a required attribute is missing or an attribute has the wrong type. All other code reads items leniently,
+// because only Shopfront writes them.
 func check(it table.Item, required ...string) error {
 	for _, name := range required {
 		if !it.Has(name) {
@@ -104,7 +104,7 @@ func isCode(code voucher.Code) bool {
 	return err == nil && parsed == code
 }
 
-// Errors that determine the kind of a finding. With any other error the item is malformed.
+// These errors determine the kind of a finding. With any other error the item is malformed.
 var (
 	errMisplaced  = errors.New("the item has the wrong key")
 	errIncomplete = errors.New("the redemption is incomplete")
@@ -141,7 +141,7 @@ func (r accountReader) add(account *reconciliation.Account, it table.Item) {
 	account.Fault(r.place(it), kind, err.Error())
 }
 
-// belongs returns errMisplaced if the item has a different key.
+// belongs returns errMisplaced if the item has another key than the given one.
 func belongs(it table.Item, key table.Key) error {
 	if table.KeyOf(it) != key {
 		return fmt.Errorf("%w: it belongs to %s", errMisplaced, key.Partition)
@@ -162,10 +162,10 @@ func (r accountReader) addVoucher(account *reconciliation.Account, it table.Item
 		return err
 	}
 	if code, err := voucher.ParseCode(v.Written); err != nil || code != v.Code {
-		return fmt.Errorf("%w: its code is not the one in the sort key", errMisplaced)
+		return fmt.Errorf("%w: its code differs from the one in the sort key", errMisplaced)
 	}
 	if hash := it.Str(table.AttrNickHash); (hash == "") != (v.Nick.Written == "") || hash != "" && !table.IsHashOf(v.Nick, hash) {
-		return errors.New("the nick that it is bound to does not match the hash of that nick")
+		return errors.New("the voucher's nick does not match the hash of the nick")
 	}
 	if err := wholeRedemption(it); err != nil {
 		return err
@@ -186,13 +186,13 @@ func wholeRedemption(it table.Item) error {
 	if len(missing) == 0 || len(missing) == len(parts) && !it.Has(table.AttrRedeemedBy) && !it.Has(table.AttrHeldUntil) {
 		return nil
 	}
-	return fmt.Errorf("%w: it lacks %s", errIncomplete, strings.Join(missing, ", "))
+	return fmt.Errorf("%w: %s is missing", errIncomplete, strings.Join(missing, ", "))
 }
 
 func (r accountReader) addCounter(account *reconciliation.Account, it table.Item, rest string) error {
 	n, err := strconv.Atoi(rest)
 	if err != nil || n < 0 || n >= voucher.MaxCounters {
-		return errors.New("the sort key names no counter")
+		return errors.New("the sort key does not name a counter")
 	}
 	err = cmp.Or(
 		belongs(it, table.CounterKey(r.customer, account.Code, n)),
@@ -215,7 +215,7 @@ func (r accountReader) addHold(account *reconciliation.Account, it table.Item) e
 	}
 	key := table.HoldKey(r.customer, account.Code, hold)
 	if key.Sort != table.KeyOf(it).Sort || hold.Counter < 0 || hold.Counter >= voucher.MaxCounters {
-		return errors.New("the sort key names no hold")
+		return errors.New("the sort key does not name a hold")
 	}
 	if err := cmp.Or(belongs(it, key), check(it)); err != nil {
 		return err
@@ -247,7 +247,7 @@ func (r accountReader) addNick(account *reconciliation.Account, it table.Item, h
 	return nil
 }
 
-// comparedNick returns the nick of an item as it is compared, or nothing if the item has no spelling of it.
+// comparedNick returns the compared form of an item's nick. If the item has no spelling of the nick, it returns "".
 func comparedNick(it table.Item) string {
 	for name := range it {
 		if !strings.HasPrefix(name, table.SpellingPrefix) {
@@ -272,7 +272,7 @@ func (r accountReader) addRedemption(account *reconciliation.Account, it table.I
 		return errors.New("the item does not hold exactly the redemption that its sort key names")
 	}
 	if _, err := voucher.ParseUndoReason(it.Str(table.AttrReason)); err != nil || it.Has(table.AttrUndone) != it.Has(table.AttrReason) {
-		return errors.New("only an undone redemption has a reason, and the attributes " + table.AttrUndone + " and " + table.AttrReason + " do not match")
+		return errors.New("an undone redemption must have a valid " + table.AttrReason + ", and any other redemption must not have one")
 	}
 	if it.Has(table.AttrUndone) {
 		records[0].Undone, records[0].Imported = it.Time(table.AttrUndone), it.Has(table.AttrImported)
@@ -281,7 +281,7 @@ func (r accountReader) addRedemption(account *reconciliation.Account, it table.I
 	return nil
 }
 
-// recordsOf reads all redemptions that an item holds.
+// recordsOf reads all redemptions in an item.
 func recordsOf(it table.Item) ([]voucher.Redemption, error) {
 	var records []voucher.Redemption
 	for name := range it {

@@ -12,8 +12,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// inOrder yields the items of all buckets in the order of their sort keys, or only those of one code, and stops at the first
-// error. It reads the buckets in parallel, but at most readers of them at a time.
+// inOrder yields the items of all buckets in the order of their sort keys, and stops at the first error. If a code is given, it yields only
+// the items of that code. It reads the buckets concurrently, but at most readers of them at a time.
 func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, code voucher.Code, readers int) iter.Seq2[table.Item, error] {
 	return func(yield func(table.Item, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
@@ -47,11 +47,12 @@ func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, cod
 	}
 }
 
-// bucketQuery asks for the items in a bucket, in the order of their sort keys. If a code is given, the query reads few items of other codes.
+// bucketQuery returns a query for the items in a bucket, in the order of their sort keys. If a code is given, the query reads few items of
+// other codes.
 func (s *Vouchers) bucketQuery(customer catalog.CustomerID, number int, code voucher.Code) *dynamodb.QueryInput {
 	query := partition(s.table, table.Bucket(customer, number))
 	query.Limit = aws.Int32(bucketPage)
-	if code != "" { // the voucher itself, and keys in which a # follows the code
+	if code != "" { // the key of the voucher itself, and keys in which a # follows the code
 		query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND " + table.SortKey + " BETWEEN :first AND :last")
 		query.ExpressionAttributeValues[":first"] = table.Str(code)
 		query.ExpressionAttributeValues[":last"] = table.Str(code + "#~")
@@ -95,7 +96,7 @@ func (l limitedQueries) Query(ctx context.Context, in *dynamodb.QueryInput, opti
 	return l.QueryAPIClient.Query(ctx, in, options...)
 }
 
-// firstOf returns the bucket whose next item comes first, or nil if all have ended.
+// firstOf returns the bucket whose next item has the lowest sort key, or nil if all buckets have ended.
 func firstOf(ctx context.Context, buckets []*bucket) (*bucket, error) {
 	var first *bucket
 	for _, bucket := range buckets {
@@ -109,14 +110,14 @@ func firstOf(ctx context.Context, buckets []*bucket) (*bucket, error) {
 	return first, nil
 }
 
-// bucket is one bucket that is being read.
+// bucket is a bucket that is being read.
 type bucket struct {
 	found <-chan read
 	ended bool
 	head  table.Item // the next item; nil: not received yet
 }
 
-// fill waits for the next item or the end.
+// fill waits for the next item or the end of the bucket.
 func (b *bucket) fill(ctx context.Context) error {
 	if b.head != nil || b.ended {
 		return nil
@@ -125,7 +126,7 @@ func (b *bucket) fill(ctx context.Context) error {
 	case read, more := <-b.found:
 		b.head, b.ended = read.item, !more
 		if b.ended {
-			return ctx.Err() // a reading that was cut short must not look complete
+			return ctx.Err() // if the context has ended, the bucket must not look complete
 		}
 		return read.err
 	case <-ctx.Done():

@@ -16,10 +16,10 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// Catalogue is a catalogue table; it is a catalog.ApplyStore. Create it with NewCatalogue.
+// Catalogue reads and writes a catalogue table. It implements catalog.ApplyStore. Create it with NewCatalogue.
 type Catalogue struct{ store }
 
-// NewCatalogue returns the catalogue in a table; random is as in NewVouchers.
+// NewCatalogue returns the catalogue in a table. random is as in NewVouchers.
 func NewCatalogue(api API, table string, random func(n int64) int64) *Catalogue {
 	return &Catalogue{store{api, table, random}}
 }
@@ -33,11 +33,12 @@ func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalo
 	return table.DecodeCustomer(it), nil
 }
 
-// Shop reads a customer with all products, on sale or not, or returns catalog.ErrNotFound.
+// Shop reads a customer with all products, including those off sale, or returns catalog.ErrNotFound.
 //
-// A product has copies under both keys while another apply moves it, and after an older shopctl, which does not know OffSaleKey, stored
-// it again. Shop returns the copy under ProductKey, which functions read, with the later version of the two. So the next write removes the
-// other copy. If Shop misses a product in the middle of a move, the product looks new, and its write returns catalog.ErrChanged.
+// A product may have copies under ProductKey and OffSaleKey: while another apply moves it, and after an older shopctl, which does not know
+// OffSaleKey, has stored it again. Shop returns the copy under ProductKey, because functions read that one, but with the later version of
+// the two. So the next write removes the other copy. If Shop misses a product that is being moved, the product looks new, and writing it
+// returns catalog.ErrChanged.
 func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Shop, error) {
 	var shop catalog.Shop
 	products := make(map[catalog.ProductID]catalog.Product)
@@ -48,7 +49,7 @@ func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Sh
 		switch key := table.KeyOf(it); {
 		case key.Sort == table.ProfileSort:
 			shop.Customer = table.DecodeCustomer(it)
-		case strings.HasPrefix(key.Sort, table.OffSalePrefix), strings.HasPrefix(key.Sort, table.ProductPrefix): // in this order
+		case strings.HasPrefix(key.Sort, table.OffSalePrefix), strings.HasPrefix(key.Sort, table.ProductPrefix): // in the order of the sort keys
 			product := table.DecodeProduct(it)
 			product.Version = max(product.Version, products[product.ID].Version)
 			products[product.ID] = product
@@ -104,9 +105,9 @@ func (s *Catalogue) PutCustomer(ctx context.Context, customer catalog.Customer) 
 	return s.putGuarded(ctx, it, types.TransactWriteItem{Put: s.guarded(it, read)})
 }
 
-// PutProduct implements catalog.ApplyStore. All variants of a product are in one item, which has one key while the product is on
-// sale and another one while it is off sale. A transaction writes the item under one key and deletes it under the other. Both actions have
-// a condition: a late attempt that finds its own key free fails at the other key.
+// PutProduct implements catalog.ApplyStore. All variants of a product are in one item. Its key is ProductKey while the product is on sale,
+// and OffSaleKey while it is off sale. A transaction writes the item under one key and deletes it under the other. Both actions have a
+// condition. So an attempt that arrives late, after the product has moved to the other key, fails.
 func (s *Catalogue) PutProduct(ctx context.Context, customer catalog.CustomerID, product catalog.Product) error {
 	read := product.Version
 	product.Version++
@@ -122,8 +123,8 @@ func (s *Catalogue) PutProduct(ctx context.Context, customer catalog.CustomerID,
 	}})
 }
 
-// guarded returns the put of an item whose version was read. It fails if a later version or another currency is stored. Version 0 means
-// that no item was read: then the put fails if any item is stored.
+// guarded returns the put of an item whose version was read. The put fails if a later version or another currency is stored. Version 0
+// means that no item was read: then the put fails if any item is stored.
 func (s *Catalogue) guarded(it table.Item, read int64) *types.Put {
 	put := s.putNew(it)
 	if read >= table.FirstVersion {
@@ -135,8 +136,8 @@ func (s *Catalogue) guarded(it table.Item, read int64) *types.Put {
 	return put
 }
 
-// putGuarded sends guarded actions that store an item. If a guard fails because an earlier attempt was applied and its response was lost, the
-// item is stored, and putGuarded returns nil.
+// putGuarded sends guarded actions that store an item. If a condition fails because an earlier attempt was applied and its response was
+// lost, the item is already stored, and putGuarded returns nil.
 func (s *Catalogue) putGuarded(ctx context.Context, it table.Item, actions ...types.TransactWriteItem) error {
 	failed, old, err := s.write(ctx, actions...)
 	switch {

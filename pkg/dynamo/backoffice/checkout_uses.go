@@ -10,16 +10,16 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// MaxCheckoutUses is how many checkouts RedeemedBy looks up at once.
+// MaxCheckoutUses is how many checkouts one call of RedeemedBy looks up.
 const MaxCheckoutUses = 50
 
-// RedeemedBy returns, for at most MaxCheckoutUses checkouts with a code, the redemptions of the code that are recorded under the
-// checkout's token, undone or not. A checkout has at most one, unless items are damaged. RedeemedBy takes one call.
+// RedeemedBy looks up at most MaxCheckoutUses checkouts with a code in one call. For each checkout, it returns the redemptions of the code
+// that are recorded under the checkout's token, undone or not. A checkout has at most one, unless items are damaged.
 func (s *Vouchers) RedeemedBy(
 	ctx context.Context, customer catalog.CustomerID, checkouts []checkout.Checkout,
 ) (map[checkout.ID][]voucher.Redemption, error) {
 	places := make(map[checkout.ID][]table.Key, len(checkouts))
-	var keys []table.Key // checkouts of the same code or nick share some
+	var keys []table.Key // checkouts with the same code or nick share some of the keys
 	for _, c := range checkouts {
 		places[c.ID] = recordPlaces(customer, c)
 		keys = append(keys, places[c.ID]...)
@@ -39,15 +39,15 @@ func (s *Vouchers) RedeemedBy(
 	return redeemed, nil
 }
 
-// recordPlaces returns where the redemption of a checkout's order can be.
+// recordPlaces returns the keys under which the redemption of a checkout's order can be.
 func recordPlaces(customer catalog.CustomerID, c checkout.Checkout) []table.Key {
-	code, _ := voucher.ParseCode(c.Code) // the checkout was read strictly
+	code, _ := voucher.ParseCode(c.Code) // parses without an error, because the checkout was read strictly
 	nick, _ := voucher.ParseNick(c.Nick)
 	undone, recorded := table.RedemptionKey(customer, code, c.ID.Token()), table.RecordKey(customer, code, nick, c.ID.Token(), c.Hold.Kind)
 	return slices.Compact([]table.Key{undone, recorded})
 }
 
-// recordIn returns the redemption that an item holds under the token of a checkout, if there is one that can be read.
+// recordIn returns the redemption that an item contains under the token of a checkout. is is false if there is none that can be read.
 func recordIn(it table.Item, c checkout.Checkout) (redemption voucher.Redemption, is bool) {
 	if it.Str(table.AttrToken) == string(c.ID.Token()) && !it.Has(table.AttrHeldUntil) {
 		return voucher.Redemption{ID: it.Str(table.AttrRedemption)}, true

@@ -16,7 +16,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Checkouts is a checkouts table. Create it with NewCheckouts.
+// Checkouts reads a checkouts table. Create it with NewCheckouts.
 type Checkouts struct {
 	api   API
 	table string
@@ -37,8 +37,7 @@ func (s *Checkouts) List(ctx context.Context, customer catalog.CustomerID) iter.
 	}
 }
 
-// Stored yields all checkouts of a customer as they are stored, together with the faults of their items, and stops at the
-// first error.
+// Stored yields all stored checkouts of a customer, together with the faults of their items, and stops at the first error.
 func (s *Checkouts) Stored(ctx context.Context, customer catalog.CustomerID) iter.Seq2[reconciliation.Checkout, error] {
 	return func(yield func(reconciliation.Checkout, error) bool) {
 		for it, err := range items(ctx, s.api, partition(s.table, string(customer))) {
@@ -49,7 +48,7 @@ func (s *Checkouts) Stored(ctx context.Context, customer catalog.CustomerID) ite
 	}
 }
 
-// Reread reads a stored checkout again. found is false if there is none with its ID any more.
+// Reread reads a stored checkout again. found is false if no checkout with the ID is stored any more.
 func (s *Checkouts) Reread(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID,
 ) (c reconciliation.Checkout, found bool, err error) {
@@ -85,7 +84,8 @@ func readCheckout(name string, customer catalog.CustomerID, it table.Item) recon
 	return c
 }
 
-// checkOrder returns an error if the item lacks an attribute of its status, has one of another status, or has one that cannot be read.
+// checkOrder returns an error if the item lacks an attribute that its status requires, has an attribute that its status forbids, or has one
+// that cannot be read.
 func checkOrder(it table.Item) error {
 	var required, optional []string
 	status := it.Str(table.AttrStatus)
@@ -109,14 +109,14 @@ func checkOrder(it table.Item) error {
 	return checkOrderTexts(it, table.DecodeCheckout(it))
 }
 
-// checkUse returns an error if the code, the nick or the use of a checkout lacks a part or cannot be read.
+// checkUse returns an error if the code, the nick or the hold of a checkout lacks a part or cannot be read.
 func checkUse(it table.Item) error {
 	nick, err := voucher.ParseNick(it.Str(table.AttrNick))
 	if buyer := it.Str(table.AttrBuyer); err != nil || (buyer == "") != (nick.Written == "") || buyer != "" && !table.IsHashOf(nick, buyer) {
 		return errors.New("the attribute " + table.AttrBuyer + " is not the hash of the nick")
 	}
 	if it.Has(table.AttrCode) != it.Has(table.AttrUse) {
-		return errors.New("a code needs a use, and a use needs a code")
+		return errors.New("the attributes " + table.AttrCode + " and " + table.AttrUse + " need each other, but one is missing")
 	}
 	if !it.Has(table.AttrCode) {
 		return nil
@@ -126,7 +126,7 @@ func checkUse(it table.Item) error {
 	}
 	hold := table.DecodeCheckout(it).Hold
 	if hold == nil || !isUse(*hold) {
-		return errors.New("the attribute " + table.AttrUse + " is not a use")
+		return errors.New("the attribute " + table.AttrUse + " is not a hold")
 	}
 	return nil
 }
@@ -150,10 +150,10 @@ func checkOrderTexts(it table.Item, c checkout.Checkout) error {
 		return nil
 	}
 	if it.Str(table.AttrOrdered) != table.OrderedAt(c.Order.Placed, c.ID.Token()) {
-		return errors.New("the attribute " + table.AttrOrdered + " is not a time and the first half of the ID")
+		return errors.New("the attribute " + table.AttrOrdered + " does not consist of a time and the first half of the ID")
 	}
 	if _, err := checkout.ParsePayment(c.Order.Payment.Provider, c.Order.Payment.Reference); it.Has(table.AttrPayment) && err != nil {
-		return errors.New("the attribute " + table.AttrPayment + " is not a provider and a reference")
+		return errors.New("the attribute " + table.AttrPayment + " does not consist of a provider and a reference")
 	}
 	if _, err := checkout.ParseReason(c.Order.Reason); it.Has(table.AttrReason) && err != nil {
 		return errors.New("the attribute " + table.AttrReason + " is not a reason")

@@ -10,11 +10,11 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Delete deletes a voucher and its counters, if it still has the version that was read and was never redeemed or held. Otherwise Delete deletes
-// nothing and returns voucher.ErrUsed or voucher.ErrEdited. A voucher that is gone counts as deleted.
+// Delete deletes a voucher and its counters if the voucher still has the version that was read and was never redeemed or held. Otherwise
+// Delete deletes nothing and returns voucher.ErrUsed or voucher.ErrEdited. If the voucher does not exist any more, Delete returns nil.
 //
-// The items of a single-use voucher, and of one with counters, show that it was used. Those of a voucher without a limit do not: the caller must
-// make sure that it has no records and that nobody writes one.
+// The items of a single-use voucher, and of a voucher with counters, show whether it was used. The item of a voucher without a limit does
+// not: the caller must make sure that the voucher has no records and that nobody writes one.
 func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
 	key := table.VoucherKey(customer, v.Code)
 	condition := table.Update{Key: key}
@@ -27,7 +27,7 @@ func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v vo
 	for number := range v.Counters {
 		unused := table.Update{Key: table.CounterKey(customer, v.Code, number)}
 		unused.RequireEqual(table.AttrUsed, table.Num(0))
-		unused.RequireEqual(table.AttrLapse, nil) // it never had a hold
+		unused.RequireEqual(table.AttrLapse, nil) // the counter never had a hold
 		actions = append(actions, types.TransactWriteItem{Delete: unused.Deletion(s.table)})
 	}
 	failed, old, err := s.write(ctx, actions...)
@@ -52,7 +52,7 @@ func (s *Vouchers) IsUsed(ctx context.Context, customer catalog.CustomerID, code
 			return false, err
 		}
 		v, counter := entry.Voucher, entry.Counter
-		isRecord := v == nil && counter == nil // the item of a nick may have nothing but a hold
+		isRecord := v == nil && counter == nil // the item of a nick counts as a record even if it has only a hold
 		if isRecord || counter != nil && counter.Used > 0 || v != nil && v.WasUsed() {
 			return true, nil
 		}

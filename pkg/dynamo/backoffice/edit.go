@@ -18,19 +18,19 @@ import (
 // errEditedMeanwhile is the error of an edit that another edit overtook.
 var errEditedMeanwhile = errors.New("another edit of the voucher is running or has just finished: look at the voucher and run the edit again")
 
-// errUseReturned is the error of an edit of the limit during which uses came back or were dropped.
+// errUseReturned is the error of an edit of the limit that uses kept interrupting: they came back to a counter, or were dropped.
 var errUseReturned = errors.New("uses of the voucher keep coming back: run the edit again")
 
 const (
-	// maxEditAttempts bounds how often an edit starts again because another one overtook it.
+	// maxEditAttempts bounds how often an edit starts over because another edit overtook it.
 	maxEditAttempts = 5
-	// maxReturnAttempts bounds how often an edit starts again because a use came back.
+	// maxReturnAttempts bounds how often an edit starts over because a use came back.
 	maxReturnAttempts = 50
 )
 
-// Edit changes a voucher and returns the result. The change applies to every request that begins after Edit returned. An
-// unknown code is a *voucher.RefusalError, and an edit that the rules do not allow is a *voucher.FieldError. After any other error a part
-// of the edit may have been applied; running the edit again completes it.
+// Edit changes a voucher and returns the result. The change applies to every request that begins after Edit has returned. For an unknown
+// code, the error is a *voucher.RefusalError. For an edit that the rules do not allow, it is a *voucher.FieldError. After any other error a
+// part of the edit may have been applied. Running the edit again completes it.
 func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	begun := false // whether an edit of the limit may have reached the counters
 	overtaken := 0
@@ -40,7 +40,7 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 			return voucher.Voucher{}, table.Outcome(err)
 		}
 		after, err := before.Edited(edit)
-		if err != nil && begun { // a refusal would say that nothing was changed
+		if err != nil && begun { // returning err would mean that nothing was changed
 			return voucher.Voucher{}, fmt.Errorf("%w: %s", errEditedMeanwhile, strings.ReplaceAll(err.Error(), "\n", "; "))
 		}
 		if err != nil {
@@ -64,8 +64,8 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 	}
 }
 
-// EditRead is Edit for a voucher that the caller has read. If nobody has edited the voucher since, and the edit leaves the limit alone, EditRead
-// makes one call instead of two.
+// EditRead is like Edit, for a voucher that the caller has read. If nobody has edited the voucher since, and the edit does not change the
+// limit, EditRead makes one call instead of two.
 func (s *Vouchers) EditRead(ctx context.Context, customer catalog.CustomerID, read voucher.Voucher, edit voucher.Edit) (voucher.Voucher, error) {
 	after, err := read.Edited(edit)
 	if err == nil && edit.MaxUses == nil {
@@ -77,7 +77,8 @@ func (s *Vouchers) EditRead(ctx context.Context, customer catalog.CustomerID, re
 	return s.Edit(ctx, customer, read.Code, edit)
 }
 
-// apply writes the voucher as it is after an edit. A new limit also moves the counters, and begun reports whether it may have reached them.
+// apply writes the voucher as it is after an edit. A new limit also changes the counters. begun reports whether counters may have been
+// changed.
 func (s *Vouchers) apply(
 	ctx context.Context, customer catalog.CustomerID, before table.Voucher, after voucher.Voucher, edit voucher.Edit,
 ) (stored voucher.Voucher, begun bool, err error) {
@@ -88,7 +89,7 @@ func (s *Vouchers) apply(
 	return stored, false, err
 }
 
-// writeEdited writes an edited voucher, unless its version is no longer the one that was read.
+// writeEdited writes an edited voucher. If the voucher no longer has the version that was read, the error is errEditedMeanwhile.
 func (s *Vouchers) writeEdited(ctx context.Context, customer catalog.CustomerID, before, after voucher.Voucher) (voucher.Voucher, error) {
 	after.Version = before.Version + 1
 	call := editing(customer, before)
@@ -97,7 +98,8 @@ func (s *Vouchers) writeEdited(ctx context.Context, customer catalog.CustomerID,
 	return stored.Voucher, err
 }
 
-// editing starts an update that gives a voucher its next version, if it was neither edited nor created again since it was read.
+// editing starts an update that gives a voucher its next version. The update fails if the voucher was edited, or deleted and created again,
+// since it was read.
 func editing(customer catalog.CustomerID, before voucher.Voucher) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(customer, before.Code), Condition: "#version = :version"}
 	call.Value(":version", table.Num(before.Version))
@@ -117,9 +119,9 @@ func setEditable(call *table.Update, v voucher.Voucher) {
 	}
 }
 
-// commitEdit sends the write of an edit and returns the voucher as it then is. The condition also fails if an earlier attempt was
-// applied and its response was lost. mine recognizes such an attempt by the stored voucher. If another edit was applied instead,
-// the error is errEditedMeanwhile.
+// commitEdit sends the write of an edit and returns the voucher as it is stored afterwards. The condition also fails if an earlier attempt
+// was applied and its response was lost. mine recognizes such an attempt by the stored voucher. If another edit was applied instead, the
+// error is errEditedMeanwhile.
 func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func(table.Voucher) bool) (table.Voucher, error) {
 	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew))
 	old, failed := table.OldItem(err)
@@ -139,7 +141,7 @@ func (s *Vouchers) commitEdit(ctx context.Context, call *table.Update, mine func
 	return table.DecodeVoucher(out.Attributes)
 }
 
-// sameTerms reports whether two vouchers are equal except for what redemptions and holds change.
+// sameTerms reports whether two vouchers are equal, except for the fields that redemptions and holds change.
 func sameTerms(a, b voucher.Voucher) bool { return termsOf(a) == termsOf(b) }
 
 func termsOf(v voucher.Voucher) voucher.Voucher {
@@ -149,15 +151,15 @@ func termsOf(v voucher.Voucher) voucher.Voucher {
 
 // moveLimit changes the limit of a voucher with counters while it is being redeemed.
 //
-// First it takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter with
-// that version, so that an older edit can no longer write the counters. From then on only this edit changes the sum of a
-// counter's left and used: a raise adds uses, a lowering takes uses that are left. Last, it writes the limit to the voucher, in
-// another new version, with AttrOver: the uses above the limit, which it could not take because no counter had any left. The new version
+// First it takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter: it writes that
+// version to the counter, so that an older edit can no longer write it. From then on only this edit changes the sum of a counter's left and
+// used uses: it adds uses for a higher limit, and takes uses that are left for a lower one. Last, it writes the limit to the voucher, in
+// another new version. With the limit it writes AttrOver: how many uses it could not take, because no counter had any left. The new version
 // ends AttrFullUntil: a request that found all counters empty earlier can no longer mark the voucher as full. begun reports whether the new
 // limit was stored as AttrEditing.
 //
-// If a use came back or was dropped since the first write, the edit begins again. The use may be left in a counter from which this edit
-// took nothing, or AttrOver may not count it.
+// If a use came back or was dropped since the first write, the edit starts over. Otherwise the use could be left in a counter from which
+// this edit took nothing, or AttrOver could leave it out.
 func (s *Vouchers) moveLimit(
 	ctx context.Context, customer catalog.CustomerID, before table.Voucher, edit voucher.Edit,
 ) (moved voucher.Voucher, begun bool, err error) {
@@ -176,7 +178,7 @@ func (s *Vouchers) moveLimit(
 	if err != nil {
 		return voucher.Voucher{}, true, err
 	}
-	// An edit of another field takes a version too, but changes neither AttrEditor nor AttrEditing.
+	// An edit of another field takes a version too, but does not change AttrEditor or AttrEditing.
 	ended := func(stored table.Voucher) bool { return mine(stored) && stored.Editing == voucher.NoLimit }
 	written, err := s.commitLimit(ctx, marked, edit, ended, func(before, after voucher.Voucher) *table.Update {
 		end := editing(customer, before)
@@ -192,29 +194,30 @@ func (s *Vouchers) moveLimit(
 	return written.Voucher, true, err
 }
 
-// commitLimit sends the first or the last write of an edit of the limit. If an edit of other fields overtook it, commitLimit repeats
-// only this write, as often as that happens. Otherwise another operator's notes could starve the edit.
+// commitLimit sends the first or the last write of an edit of the limit. If an edit of other fields overtakes it, commitLimit repeats only
+// this write, without a bound on attempts. Otherwise frequent edits of other fields, such as notes, could keep the edit of the limit from
+// ever ending.
 func (s *Vouchers) commitLimit(
 	ctx context.Context, before table.Voucher, edit voucher.Edit, mine func(table.Voucher) bool,
 	write func(before, after voucher.Voucher) *table.Update,
 ) (table.Voucher, error) {
 	for {
 		after, err := before.Edited(edit)
-		if err != nil { // the other edit made this one invalid; Edit starts again and finds out how
+		if err != nil { // another edit made this one invalid; Edit starts over and reports why
 			return table.Voucher{}, errEditedMeanwhile
 		}
 		stored, err := s.commitEdit(ctx, write(before.Voucher, after), mine)
 		if !errors.Is(err, errEditedMeanwhile) || stored.Editor != before.Editor || stored.Editing != before.Editing {
 			return stored, err
 		}
-		if stored.Version == before.Version { // so another condition failed
+		if stored.Version == before.Version { // the version matched, so the condition on AttrReturns failed
 			return stored, errUseReturned
 		}
 		before = stored
 	}
 }
 
-// moveCounters fences the counters and moves their sum to the limit. It returns by how much the uses taken exceed the limit.
+// moveCounters fences the counters and changes the sum of their uses to the limit. It returns by how much the uses taken exceed the limit.
 func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher, limit int) (over int, err error) {
 	counters := make([]table.Counter, v.Counters)
 	total := 0
@@ -232,11 +235,11 @@ func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID
 	return s.lower(ctx, customer, v.Code, counters, total-limit)
 }
 
-// writesPerEdit separates the edits in the versions of a counter. A counter's version is the version of the edit that fenced it,
-// times writesPerEdit, plus the number of writes by that edit since. A retry recognizes its own write by that version.
+// writesPerEdit separates the versions that different edits give to a counter. A counter's version is the version of the edit that fenced
+// it, times writesPerEdit, plus the number of writes by that edit since. A retry recognizes its own write by that version.
 const writesPerEdit = 1 << 20
 
-// fence raises a counter's version to that of an edit, unless a later edit fenced the counter.
+// fence sets a counter's version to that of an edit. If a later edit has fenced the counter, the error is errEditedMeanwhile.
 func (s *Vouchers) fence(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, number int, edit int64,
 ) (table.Counter, error) {
@@ -264,15 +267,15 @@ func (s *Vouchers) raise(ctx context.Context, customer catalog.CustomerID, code 
 			return err
 		}
 		if !done {
-			return fmt.Errorf("counter %d refused a raise: %w", number, errEditedMeanwhile)
+			return fmt.Errorf("raise counter %d: %w", number, errEditedMeanwhile)
 		}
 	}
 	return nil
 }
 
-// lower takes uses that the counters have left until it has taken enough or none is left. Redemptions continue meanwhile. If a
-// counter has fewer uses left than were read, the failed condition returns how many, and lower tries to take half of them: if it
-// tried to take all, a busy code could starve the edit. remainder is how many uses it could not take.
+// lower takes uses that the counters have left, until it has taken enough or no use is left. Redemptions continue meanwhile. If a counter
+// has fewer uses left than were read, the failed condition returns how many are left, and lower tries to take half of them. If it tried to
+// take all, redemptions of a busy code could make every attempt fail. remainder is how many uses lower could not take.
 func (s *Vouchers) lower(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, counters []table.Counter, by int,
 ) (remainder int, err error) {
@@ -295,7 +298,7 @@ func (s *Vouchers) lower(
 	return by, nil
 }
 
-// move tries once to change the uses left in a counter. It returns the counter as it then is, and whether the change was made.
+// move tries once to change the uses left in a counter. It returns the counter as it is stored afterwards, and whether the change was made.
 func (s *Vouchers) move(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, counter table.Counter, by int,
 ) (moved table.Counter, done bool, err error) {
@@ -312,7 +315,7 @@ func (s *Vouchers) move(
 		if moved.Version != next && moved.Version != counter.Version {
 			return moved, false, errEditedMeanwhile
 		}
-		return moved, moved.Version == next, nil // next: an earlier attempt of this write was applied
+		return moved, moved.Version == next, nil // if it is next, an earlier attempt of this write was applied
 	}
 	if err != nil {
 		return table.Counter{}, false, err

@@ -15,22 +15,22 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Entry is one item of a customer's vouchers. Only the fields of its kind are set.
+// Entry is one item among a customer's vouchers. Only the fields for its kind of item are set.
 type Entry struct {
 	Code    voucher.Code
 	Voucher *voucher.Voucher
 	Counter *Counter
-	Hold    *voucher.Hold // of a code with a limit above one; its Kind is not set
-	// Redemptions are the records in an item of a code with many uses, or one undone redemption of any code. They lack Code and Reward, which
-	// only the voucher has. A single-use code has its redemption in Voucher.
+	Hold    *voucher.Hold // of a code with a limit above one; the hold's Kind is not set
+	// Redemptions are the records in an item of a code with many uses, or one undone redemption of any code. Code and Reward are not set,
+	// because only the voucher has them. The redemption of a single-use code is in Voucher.
 	Redemptions []voucher.Redemption
 }
 
-// Counter holds a part of the uses of a code with a limit above one.
+// Counter has a part of the uses of a code with a limit above one.
 type Counter struct{ Left, Used int }
 
-// Entries yields every item of a customer's vouchers, or of one code if code is not empty, in the order of the codes, and
-// stops at the first error. Redemptions and edits continue meanwhile.
+// Entries yields every item of a customer's vouchers in the order of the codes, and stops at the first error. If code is not empty, it
+// yields only the items of that code. Redemptions and edits continue meanwhile.
 func (s *Vouchers) Entries(ctx context.Context, customer catalog.CustomerID, code voucher.Code) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for it, err := range s.inOrder(ctx, customer, code, listReaders) {

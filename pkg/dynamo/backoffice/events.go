@@ -13,19 +13,20 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Events compares the events of customers with the items that show what happened. Create it with NewEvents.
+// Events compares the events of customers with the items of vouchers and checkouts. Create it with NewEvents.
 type Events struct {
 	store
 
 	tables dynamo.Tables
 }
 
-// NewEvents returns the events in the table with a name. They report on the tables of vouchers and checkouts. random is as in NewVouchers.
+// NewEvents returns the events in the table called name. The events report changes of the tables of vouchers and checkouts. random is as in
+// NewVouchers.
 func NewEvents(api API, tables dynamo.Tables, name string, random func(n int64) int64) *Events {
 	return &Events{store{api, name, random}, tables}
 }
 
-// Record is an item of the vouchers or checkouts, and the facts that it shows.
+// Record is an item of the vouchers or checkouts table, and the facts that it shows.
 type Record struct {
 	Place reconciliation.Place
 	Facts []event.Fact // in order
@@ -33,10 +34,10 @@ type Record struct {
 }
 
 // Records yields every item of a customer's vouchers and checkouts, and stops at the first error of the store. Redemptions, orders and
-// edits continue meanwhile: a redemption that moves to another item may be missed, or be yielded twice.
+// edits continue meanwhile, so Records may miss a redemption that moves to another item, or yield it twice.
 func (s *Events) Records(ctx context.Context, customer catalog.CustomerID) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		var terms voucher.Voucher // of the latest code
+		var terms voucher.Voucher // the voucher of the previous item
 		for it, err := range NewVouchers(s.api, s.tables.Vouchers, s.random).inOrder(ctx, customer, "", listReaders) {
 			if err == nil {
 				terms, err = s.termsOf(ctx, customer, it, terms)
@@ -58,8 +59,8 @@ func recordOf(name string, customer catalog.CustomerID, it table.Item, terms *vo
 	return Record{placeOf(name, table.KeyOf(it)), facts, err}
 }
 
-// termsOf returns the voucher to which an item belongs, or an empty voucher if it is missing or cannot be read. latest is the voucher of
-// the previous item.
+// termsOf returns the voucher to which an item belongs. If the voucher is missing or cannot be read, the result is empty. latest is the
+// voucher of the previous item.
 func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it table.Item, latest voucher.Voucher) (voucher.Voucher, error) {
 	key := table.KeyOf(it)
 	switch code := key.Code(); code {
@@ -79,12 +80,12 @@ func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it ta
 	return v.Voucher, nil
 }
 
-// LogEntry is a place in a customer's log.
+// LogEntry is an entry of a customer's log.
 type LogEntry struct {
 	Page     reconciliation.Place
 	Sequence int64     // 0: the page cannot be read
 	ID       event.ID  // of the event that the page names
-	At       time.Time // when it happened; zero: the event itself is not kept
+	At       time.Time // when the event happened; zero: the event is not stored any more
 }
 
 // Log yields the entries of a customer's log in sequence, and stops at the first error of the store. Events may be appended meanwhile.

@@ -19,11 +19,12 @@ type Redemption struct {
 	Batch string
 }
 
-// indexedPerPage is how many redemptions a query of the index returns. One call can read the vouchers of so many redemptions.
+// indexedPerPage is how many redemptions a query of the index returns. One BatchGet reads the vouchers of a page, so it must not exceed
+// 100.
 const indexedPerPage = 100
 
 // RedemptionsOf yields the indexed redemptions of a nick from one time to another, both included, earliest first. It stops at the first
-// error. A zero until has no end.
+// error. If until is zero, the time has no end.
 func (s *Events) RedemptionsOf(
 	ctx context.Context, customer catalog.CustomerID, nick voucher.Nick, from, until time.Time,
 ) iter.Seq2[Redemption, error] {
@@ -77,7 +78,7 @@ func (s *Events) NoteNicks(ctx context.Context, customer catalog.CustomerID, now
 	return table.Outcome(err)
 }
 
-// NicksNoted reports whether NoteNicks noted a customer.
+// NicksNoted reports whether NoteNicks has noted a customer.
 func (s *Events) NicksNoted(ctx context.Context, customer catalog.CustomerID) (bool, error) {
 	note, err := table.Get(ctx, s.api, s.table, table.NickNoteKey(customer), nil)
 	return len(note) > 0, table.Outcome(err)

@@ -1,8 +1,8 @@
-// Package backoffice is the operator's side of the tables: it creates, edits and lists vouchers, writes the catalogue, lists
-// checkouts, and reads everything strictly for verification. The package documentation of dynamo lists every key.
+// Package backoffice is the operator's side of the tables. It creates, edits and lists vouchers, writes the catalogue, lists checkouts, and
+// reads everything strictly for verification. The package documentation of dynamo lists every key.
 //
-// Functions must not link it. It imports the rules, the AWS SDK, and the store that the functions use; it may import neither
-// an HTTP package nor the local run.
+// The binaries of functions must not contain this package. It imports the rules, the AWS SDK, and the store that the functions use. It may
+// import neither an HTTP package nor the packages of the local run.
 package backoffice
 
 import (
@@ -20,7 +20,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// API is the part of DynamoDB that this package needs.
+// API lists the DynamoDB operations that this package calls.
 type API interface {
 	table.Getter
 	table.BatchGetter
@@ -32,14 +32,14 @@ type API interface {
 	Scan(context.Context, *dynamodb.ScanInput, ...func(*dynamodb.Options)) (*dynamodb.ScanOutput, error)
 }
 
-// store is one table.
+// store gives access to one table.
 type store struct {
 	api    API
 	table  string
 	random func(n int64) int64
 }
 
-// putNew returns the put of an item that must not exist.
+// putNew returns the put of an item whose key must not be in use.
 func (s store) putNew(it table.Item) *types.Put {
 	return &types.Put{
 		TableName: aws.String(s.table), Item: it,
@@ -48,11 +48,11 @@ func (s store) putNew(it table.Item) *types.Put {
 	}
 }
 
-// noFailure says that no condition of a write failed.
+// noFailure means that no condition of a write failed.
 const noFailure = -1
 
-// write does all of the actions, each a put or a deletion, or none. If a condition fails, write returns the number of the first such action,
-// from 0, and the item that is stored under its key. Otherwise failed is noFailure.
+// write applies all of the actions or none. Each action is a put or a deletion. If a condition fails, failed is the number of the first
+// action whose condition failed, from 0, and old is the item that is stored under its key. Otherwise failed is noFailure.
 func (s store) write(ctx context.Context, actions ...types.TransactWriteItem) (failed int, old table.Item, err error) {
 	if len(actions) == 1 {
 		err = s.writeAlone(ctx, actions[0])
@@ -72,7 +72,7 @@ func (s store) write(ctx context.Context, actions ...types.TransactWriteItem) (f
 	return noFailure, nil, err
 }
 
-// writeAlone does one action without a transaction, which would take twice the write units.
+// writeAlone sends one action without a transaction, because a transaction takes twice the write units.
 func (s store) writeAlone(ctx context.Context, action types.TransactWriteItem) error {
 	if put := action.Put; put != nil {
 		_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
@@ -115,7 +115,7 @@ func items(ctx context.Context, api dynamodb.QueryAPIClient, query *dynamodb.Que
 				return
 			}
 			for i, it := range page.Items {
-				page.Items[i] = nil // so that only the items that were not read yet stay in memory
+				page.Items[i] = nil // frees the memory of items that were yielded
 				if !yield(it, nil) {
 					return
 				}
@@ -124,7 +124,7 @@ func items(ctx context.Context, api dynamodb.QueryAPIClient, query *dynamodb.Que
 	}
 }
 
-// partition asks for all items with a partition key value.
+// partition returns a query for all items with a partition key value.
 func partition(name, value string) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: aws.String(name), ConsistentRead: aws.Bool(true),
@@ -133,16 +133,16 @@ func partition(name, value string) *dynamodb.QueryInput {
 	}
 }
 
-// Vouchers is a vouchers table. Create it with NewVouchers.
+// Vouchers reads and writes a vouchers table. Create it with NewVouchers.
 type Vouchers struct{ store }
 
-// NewVouchers returns the vouchers in a table. random returns a random number from 0 up to, not including, n.
+// NewVouchers returns the vouchers in a table. random returns a random number from 0 to n-1.
 func NewVouchers(api API, table string, random func(n int64) int64) *Vouchers {
 	return &Vouchers{store{api, table, random}}
 }
 
-// Create stores a new voucher together with its counters, if it has a limit above one. It returns a *voucher.CodeTakenError if the
-// code exists. Finding v itself is a success: the response to an earlier attempt was lost.
+// Create stores a new voucher. If the voucher has a limit above one, Create also stores its counters. If the code exists, the error is a
+// *voucher.CodeTakenError. If v itself is stored, Create succeeds, because the response to an earlier attempt was lost.
 func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
 	existing, taken, err := s.CreateOrFind(ctx, customer, v)
 	if err == nil && taken && !createdAs(existing, v) {
@@ -151,8 +151,8 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 	return err
 }
 
-// CreateOrFind creates a voucher, as Create does, or returns the voucher that has its code. That is v itself if the response to an earlier
-// attempt was lost.
+// CreateOrFind creates a voucher, as Create does. If the code is taken, it returns the voucher that has the code. That is v itself if the
+// response to an earlier attempt was lost.
 func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing voucher.Voucher, taken bool, err error) {
 	actions := []types.TransactWriteItem{{Put: s.putNew(table.EncodeVoucher(customer, v))}}
 	for number := range v.Counters {
@@ -180,8 +180,8 @@ func (s *Vouchers) Find(ctx context.Context, customer catalog.CustomerID, v vouc
 	return stored.Voucher, true, table.Outcome(err)
 }
 
-// createdAs reports whether a stored voucher was created as v. If it was edited since, createdAs compares only what edits cannot
-// change.
+// createdAs reports whether a stored voucher was created as v. If the stored voucher was edited since, createdAs compares only the fields
+// that edits cannot change.
 func createdAs(stored, v voucher.Voucher) bool {
 	if v.Redeemed != nil && stored.Redeemed != nil && stored.Redeemed.ID != v.Redeemed.ID {
 		return false
@@ -192,7 +192,7 @@ func createdAs(stored, v voucher.Voucher) bool {
 	return stored.Written == v.Written && stored.Reward == v.Reward && stored.Created.Equal(v.Created) && stored.Counters == v.Counters
 }
 
-// share returns the size of one part, given by its number, of a whole that is divided as evenly as possible.
+// share divides whole into parts that are as equal as possible, and returns the size of the part with the given number.
 func share(whole, parts, number int) int {
 	part := whole / parts
 	if number < whole%parts {
@@ -201,14 +201,14 @@ func share(whole, parts, number int) int {
 	return part
 }
 
-// Voucher reads a voucher without its counters. An unknown code is a *voucher.RefusalError.
+// Voucher reads a voucher without its counters. For an unknown code, the error is a *voucher.RefusalError.
 func (s *Vouchers) Voucher(ctx context.Context, customer catalog.CustomerID, code voucher.Code) (voucher.Voucher, error) {
 	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
 	return stored.Voucher, table.Outcome(err)
 }
 
-// Show reads a voucher, its counters and their holds, and returns how the voucher stands at a time. It does not count the holds of a code
-// that has only a limit per nick. An unknown code is a *voucher.RefusalError.
+// Show reads a voucher, its counters and their holds, and returns how the voucher stands at a time. If a code has only a limit per nick,
+// its holds are not counted. For an unknown code, the error is a *voucher.RefusalError.
 func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code voucher.Code, at time.Time) (voucher.Standing, error) {
 	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
 	if err != nil {
@@ -232,7 +232,7 @@ func (s *Vouchers) countUses(ctx context.Context, customer catalog.CustomerID, v
 	}
 	for _, counter := range counters {
 		uses.AddCounter(Counter{Left: counter.Left, Used: counter.Used})
-		if counter.Lapse.IsZero() { // it never had a hold
+		if counter.Lapse.IsZero() { // the counter never had a hold
 			continue
 		}
 		for it, err := range items(ctx, s.api, table.HoldsQuery(s.table, customer, v.Code, counter.Number)) {
@@ -253,10 +253,10 @@ func (s *Vouchers) countUses(ctx context.Context, customer catalog.CustomerID, v
 type Uses struct {
 	at                       time.Time
 	left, used, lapsed, held int
-	lapse                    time.Time // of the first live hold to lapse
+	lapse                    time.Time // when the first live hold lapses
 }
 
-// NewUses returns a count at a time that has counted nothing yet.
+// NewUses returns an empty count for a time.
 func NewUses(at time.Time) Uses { return Uses{at: at} }
 
 // AddCounter adds a counter.
@@ -277,8 +277,8 @@ func (u *Uses) AddHold(hold voucher.Hold) {
 	}
 }
 
-// Standing returns the voucher with the uses that were counted. Lapsed holds count as left, except those that will be dropped because more
-// uses are taken than the limit allows.
+// Standing returns the voucher with the counted uses. Lapsed holds count as left, except those that will be dropped because more uses are
+// taken than the limit allows.
 func (u *Uses) Standing(v voucher.Voucher) voucher.Standing {
 	standing := voucher.NewStanding(v, u.left+max(u.lapsed-v.Over, 0), u.used-u.lapsed, u.at)
 	if !v.SingleUse() {

@@ -18,7 +18,8 @@ const (
 	AttrRefusalWindow  = "refusalWindow" // seconds
 	AttrPausedAll      = "paused"
 	AttrPausedBatches  = "pausedBatches" // a set of strings
-	// AttrKeysCreated counts the keys that were ever created. It guards the number of live keys, and SetSettings leaves it alone.
+	// AttrKeysCreated counts the keys that were ever created, so that concurrent creations cannot exceed the limit on live keys. SetSettings
+	// does not change it.
 	AttrKeysCreated = "keysCreated"
 )
 
@@ -29,12 +30,12 @@ const (
 	AttrRevoked    = "revoked"    // milliseconds; missing: not revoked
 )
 
-// AttrRefusals is the number of refusals of a source in a window. The item of a /48 of IPv6 addresses also has the number of each
-// /64, under the four hexadecimal digits of the subnet.
+// AttrRefusals is the number of refusals of a source in a window. The item of an IPv6 network, a /48, also has the number of refusals of
+// each /64 subnet, in an attribute named by the four hexadecimal digits of the subnet.
 const AttrRefusals = "refusals"
 
-// SetSettings makes an update write the settings. It leaves attributes alone that this version does not know, so that an older
-// shopctl erases no newer setting.
+// SetSettings makes an update write the settings. It does not touch attributes that this version does not know, so that an older shopctl
+// does not erase newer settings.
 func SetSettings(u *Update, s access.Settings) {
 	wanted := Item{
 		AttrRedeemPolicy: Str(s.Redeem), AttrCheckOutPolicy: Str(s.CheckOut),
@@ -58,7 +59,7 @@ func SetSettings(u *Update, s access.Settings) {
 	}
 }
 
-// DecodeSettings reads a customer's settings; an empty item gives the defaults.
+// DecodeSettings reads a customer's settings. An empty item gives the defaults.
 func DecodeSettings(it Item) access.Settings {
 	s := access.DefaultSettings()
 	if policy := it.Str(AttrRedeemPolicy); policy != "" {
@@ -89,7 +90,7 @@ func EncodeKeyRecord(key Key, r access.KeyRecord) Item {
 	return it
 }
 
-// DecodeKeyRecord reads a key's record; an empty item gives the zero record, which accepts no key.
+// DecodeKeyRecord reads a key's record. An empty item gives the zero record, which accepts no key.
 func DecodeKeyRecord(it Item) access.KeyRecord {
 	digest, ok := it[AttrDigest].(*types.AttributeValueMemberB)
 	if !ok || len(digest.Value) != len(access.Digest{}) {

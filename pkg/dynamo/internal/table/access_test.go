@@ -15,7 +15,7 @@ func TestSettings_MissingItem_IsOpenToAnyone(t *testing.T) {
 	}
 }
 
-func TestKeyRecord_ReadsWhatWasStored(t *testing.T) {
+func TestKeyRecord_DecodeReadsWhatEncodeWrote(t *testing.T) {
 	created := time.Date(2026, time.November, 22, 12, 0, 0, int(5*time.Millisecond), time.UTC)
 	for _, want := range []access.KeyRecord{
 		{ID: "dladqenqfd", Name: "web shop", Digest: access.Digest{1, 2, 31: 3}, Created: created},

@@ -9,20 +9,21 @@ import (
 	"shopfront/pkg/money"
 )
 
-// Attributes of the catalogue table, besides AttrCurrency and AttrVersion. A product repeats its customer's currency, so that
-// it can be read without the profile.
+// Attributes of the catalogue table, besides AttrCurrency and AttrVersion. A product repeats its customer's currency, so that reading a
+// product does not require reading the profile.
 const (
 	AttrName        = "name"
 	attrDescription = "description"
 	attrImage       = "image"
 	attrCategory    = "category"
-	attrPosition    = "position" // missing: after the products that have one
+	attrPosition    = "position" // missing: the product follows those that have a position
 	AttrOffSale     = "offSale"  // missing: on sale
 	attrVariants    = "variants" // a list, in display order
-	attrPage        = "page"     // a map, of the profile; missing: the default page
+	attrPage        = "page"     // a map in the profile; missing: the default page
 )
 
-// FirstVersion is the version of an item without AttrVersion. It was written once, or by a shopctl that did not know versions.
+// FirstVersion is the version of an item without AttrVersion. Such an item was written only once, or by a shopctl that did not store
+// versions.
 const FirstVersion = 1
 
 // Keys of the map that holds a variant, besides AttrID, AttrName and AttrOffSale.
@@ -33,8 +34,8 @@ const (
 	variantSchema = "schema" // missing: any string
 
 	variantSalePrice = "salePrice" // minor units; missing: no sale
-	variantSaleFrom  = "saleFrom"  // milliseconds; missing: from the beginning
-	variantSaleUntil = "saleUntil" // milliseconds; missing: without an end
+	variantSaleFrom  = "saleFrom"  // milliseconds; missing: the sale has no start
+	variantSaleUntil = "saleUntil" // milliseconds; missing: the sale has no end
 )
 
 // Keys of the map that holds a page. A missing key means an empty field.
@@ -114,7 +115,7 @@ func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
 	it.setVersion(p.Version)
 	variants := make([]types.AttributeValue, len(p.Variants))
 	for i, v := range p.Variants {
-		it[AttrCurrency] = Str(v.Price.Currency) // all variants have the same
+		it[AttrCurrency] = Str(v.Price.Currency) // all variants have the same currency
 		variants[i] = &types.AttributeValueMemberM{Value: encodeVariant(v)}
 	}
 	it[attrVariants] = &types.AttributeValueMemberL{Value: variants}

@@ -27,7 +27,7 @@ func coins() (catalog.Product, Item) {
 	}
 }
 
-// A profile that was stored before shops had a page stays readable, and a shop with the default page is still stored as it was then.
+// A profile that was stored before shops had a page must stay readable. A shop with the default page is still stored in that form.
 func TestCustomer_StoredFormWithoutPage_NeverChanges(t *testing.T) {
 	t.Parallel()
 	customer := catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR", OffSale: true, Version: 2}
@@ -80,8 +80,8 @@ func checkProfile(t *testing.T, customer catalog.Customer, stored Item) {
 	}
 }
 
-// The longest names and IDs and a page of MaxPageBytes fit into one read unit. The size is the one that DynamoDB documents: the bytes of
-// names and values, 1 byte for true, 3 for a map, 1 for each of its attributes, and at most 21 for a number.
+// One read unit covers 4 KB, so the longest names and IDs and a page of MaxPageBytes must fit into that. DynamoDB documents the sizes: the
+// bytes of names and values, 1 byte for true, 3 for a map, 1 for each of the map's attributes, and at most 21 for a number.
 func TestCustomer_LargestProfile_IsReadInOneUnit(t *testing.T) {
 	t.Parallel()
 	var size func(Item) int
@@ -107,11 +107,11 @@ func TestCustomer_LargestProfile_IsReadInOneUnit(t *testing.T) {
 		},
 	}
 	if got := size(EncodeCustomer(largest)); got > 4096 {
-		t.Errorf("%d bytes", got)
+		t.Errorf("the largest profile takes %d bytes, want at most 4096", got)
 	}
 }
 
-// Items that release 10 stored stay readable. A product without details is still stored as it was then.
+// Items that release 10 stored must stay readable. A product without details is still stored in that form.
 func TestProduct_StoredFormOfRelease10_NeverChanges(t *testing.T) {
 	t.Parallel()
 	product, stored := coins()

@@ -21,30 +21,30 @@ import (
 // Attributes of the checkouts table, besides AttrCurrency and AttrCreated. A small checkout fits in 1 KB, the size that one
 // write unit covers.
 const (
-	AttrID        = "id" // its first half is the sort key
+	AttrID        = "id" // the first half of the ID is the sort key
 	AttrProduct   = "product"
 	AttrVariant   = "variant"
 	AttrAmount    = "amount"
-	AttrData      = "data"   // as sent; missing: empty
-	AttrObject    = "object" // true if the data is a JSON object and not plain text
+	AttrData      = "data"   // as sent; missing: the data is empty
+	AttrObject    = "object" // true: the data is a JSON object; missing: plain text
 	AttrUnitPrice = "unitPrice"
 	AttrSubtotal  = "subtotal"
 	AttrDiscount  = "discount"
 	AttrTotal     = "total"
-	AttrBuyer     = "buyer"     // HashNick of the nick, which is in AttrNick as written
-	AttrUse       = "use"       // the hold, see EncodeUse; missing: no code
-	AttrStatus    = "status"    // open, ordered, cancelled or replaced; a checkout expires by time alone
+	AttrBuyer     = "buyer"     // HashNick of the nick; AttrNick is the nick as written
+	AttrUse       = "use"       // the hold, see EncodeUse; missing: the checkout has no code
+	AttrStatus    = "status"    // open, ordered, cancelled or replaced; an expired checkout stays open
 	AttrExpires   = "expires"   // milliseconds
-	AttrExpiresAt = "expiresAt" // seconds: the time to live, after which DynamoDB may delete the item; an order has none
+	AttrExpiresAt = "expiresAt" // seconds; from then on, DynamoDB may delete the item; missing: the item is an order
 
-	AttrOrdered   = "ordered" // milliseconds, # and the token, so that an index can sort orders by time
+	AttrOrdered   = "ordered" // milliseconds, # and the token: the index sorts orders by it
 	AttrPayment   = "payment" // provider, # and reference; missing: nothing was paid
 	AttrFulfilled = "fulfilled"
 	AttrCancelled = "cancelled"
 	AttrReason    = "reason" // why the order was cancelled
 )
 
-// OrdersIndex is the index of the checkouts table that sorts the orders of a customer by AttrOrdered. It holds whole items.
+// OrdersIndex is the name of the index of the checkouts table that sorts the orders of a customer by AttrOrdered. It contains whole items.
 const OrdersIndex = "orders"
 
 // Values of AttrStatus.
@@ -95,7 +95,7 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		Code: it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: decodeUse(it.Str(AttrUse)), Released: it.Str(AttrStatus) == StatusReplaced,
 		Created: it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
-	if c.DataIsObject && c.Data == "" { // somebody erased it
+	if c.DataIsObject && c.Data == "" { // somebody erased the data
 		c.Data = "{}"
 	}
 	if it.Has(AttrOrdered) {
@@ -104,8 +104,8 @@ func DecodeCheckout(it Item) checkout.Checkout {
 	return c
 }
 
-// EncodeUse returns the value of AttrUse: the kind, the ID, the counter, and when the hold lapses in milliseconds in base 36, separated
-// by dots.
+// EncodeUse returns the value of AttrUse: the hold's kind, ID and counter, and the time when it lapses in milliseconds in base 36. Dots
+// separate the parts.
 func EncodeUse(hold voucher.Hold) types.AttributeValue {
 	return Str(string(hold.Kind) + "." + hold.ID + "." + holdTerms(hold))
 }
@@ -135,7 +135,7 @@ func decodeHold(kind voucher.HoldKind, id, terms string) (voucher.Hold, error) {
 	return parseHold(kind, id, counter, until, 36)
 }
 
-// parseHold reads the numbers of a hold. until is in milliseconds, in a base.
+// parseHold reads the numbers of a hold. until is a time in milliseconds, written in the given base.
 func parseHold(kind voucher.HoldKind, id, counter, until string, base int) (voucher.Hold, error) {
 	number, badCounter := strconv.Atoi(counter)
 	millis, badTime := strconv.ParseInt(until, base, 64)
@@ -145,7 +145,7 @@ func parseHold(kind voucher.HoldKind, id, counter, until string, base int) (vouc
 	return voucher.Hold{Kind: kind, ID: id, Counter: number, Until: time.UnixMilli(millis).UTC()}, nil
 }
 
-// DecodeNickUses reads the item of a nick. kind is that of the voucher's holds.
+// DecodeNickUses reads the item of a nick. kind is the kind of the voucher's holds.
 func DecodeNickUses(kind voucher.HoldKind, it Item) (voucher.NickUses, error) {
 	uses := voucher.NickUses{Taken: int(it.Num(AttrTaken)), Undone: int(it.Num(AttrUndone))}
 	for name := range it {
@@ -163,38 +163,38 @@ func DecodeNickUses(kind voucher.HoldKind, it Item) (voucher.NickUses, error) {
 	return uses, nil
 }
 
-// DecodeHoldItem reads an item under HoldKey. holder is the HashNick of the nick that holds it, if nicks have a limit.
+// DecodeHoldItem reads an item that is stored under a HoldKey. holder is the HashNick of the nick that has the hold, if nicks have a limit.
 func DecodeHoldItem(kind voucher.HoldKind, it Item) (hold voucher.Hold, holder string, err error) {
 	_, rest, _ := strings.Cut(it.Str(SortKey), HoldInfix)
 	parts := strings.SplitN(rest, "#", 3)
 	if len(parts) != 3 {
-		return voucher.Hold{}, "", errors.New("malformed key of a hold")
+		return voucher.Hold{}, "", errors.New("malformed sort key of a hold")
 	}
 	hold, err = parseHold(kind, parts[2], parts[0], parts[1], 10)
 	return hold, it.Str(AttrHolder), err
 }
 
-// OrderedAt returns the value of AttrOrdered.
+// OrderedAt returns the value of AttrOrdered for an order that was placed at a time.
 func OrderedAt(at time.Time, token idempotency.Token) string {
 	return fmt.Sprintf("%013d#%s", at.UnixMilli(), token)
 }
 
-// maxOrdered is the last time that has 13 digits of milliseconds, in the year 2286.
+// maxOrdered is the last time whose milliseconds have 13 digits, in the year 2286.
 const maxOrdered = 9_999_999_999_999
 
-// OrderedBefore returns a bound of AttrOrdered. It sorts after the orders that were placed before a time, and before all other orders.
+// OrderedBefore returns a bound of AttrOrdered. It sorts after the orders that were placed before the time, and before all other orders.
 func OrderedBefore(at time.Time) string {
-	millis := at.Add(time.Millisecond - 1).UnixMilli() // rounded up, because orders are placed at whole milliseconds
+	millis := at.Add(time.Millisecond - 1).UnixMilli() // rounded up, because the times of orders are whole milliseconds
 	return fmt.Sprintf("%013d", min(max(millis, 0), maxOrdered))
 }
 
 // OrderedEver returns a bound of AttrOrdered that sorts after every order.
 func OrderedEver() string { return OrderedBefore(time.UnixMilli(maxOrdered)) }
 
-// OrderPosition returns where an order is in OrdersIndex.
+// OrderPosition returns the position of an order in OrdersIndex.
 func OrderPosition(it Item) checkout.OrderPosition {
 	placed, token, _ := strings.Cut(it.Str(AttrOrdered), "#")
-	millis, _ := strconv.ParseInt(placed, 10, 64) // Shopfront writes nothing else
+	millis, _ := strconv.ParseInt(placed, 10, 64) // always a number, because only Shopfront writes the attribute
 	return checkout.OrderPosition{Placed: time.UnixMilli(millis).UTC(), Token: idempotency.Token(token)}
 }
 

@@ -19,12 +19,12 @@ import (
 // Attributes of the events table, besides AttrData, AttrReason and AttrExpiresAt.
 const (
 	AttrType     = "type"
-	AttrAt       = "at"       // when it happened, in milliseconds
-	AttrPage     = "page"     // the number of the log's last page when the event was stored; the event is on no earlier page
-	AttrEventIDs = "events"   // of a page: the IDs of its events, EventIDBytes each
-	AttrExtended = "extended" // of a page: when it got its last event, in milliseconds
-	AttrFeed     = "feed"     // of a page: identifies the log
-	AttrFirst    = "first"    // when a change was parked first, in milliseconds
+	AttrAt       = "at"       // when the event happened, in milliseconds
+	AttrPage     = "page"     // the number of the log's last page when the event was stored; no earlier page names the event
+	AttrEventIDs = "events"   // in a page: the IDs of its events, EventIDBytes each
+	AttrExtended = "extended" // in a page: when it got its last event, in milliseconds
+	AttrFeed     = "feed"     // in a page: identifies the log
+	AttrFirst    = "first"    // when a change was parked for the first time, in milliseconds
 	AttrAttempts = "attempts" // how often a change was parked
 	AttrOwner    = "owner"    // the customer of a parked change
 )
@@ -35,7 +35,7 @@ const (
 	// EventIDBytes is the size of an event's ID in a page.
 	EventIDBytes = 16
 
-	// ParkedPartition is the partition of parked changes. No customer has such an ID.
+	// ParkedPartition is the partition key value of parked changes. No customer can have this ID.
 	ParkedPartition = "#parked"
 
 	eventPrefix = "e#"
@@ -48,12 +48,12 @@ func EventKey(customer catalog.CustomerID, id event.ID) Key {
 	return Key{Bucket(customer, hashBucket(string(id))), eventPrefix + string(id)}
 }
 
-// EventPageKey is the key of a page of a customer's log; number starts at 0.
+// EventPageKey is the key of a page of a customer's log. number starts at 0.
 func EventPageKey(customer catalog.CustomerID, number int64) Key {
 	return Key{string(customer), fmt.Sprintf("%s%012d", pagePrefix, number)}
 }
 
-// IsEventPage reports whether a key of the events table is that of a page.
+// IsEventPage reports whether a key of the events table belongs to a page.
 func IsEventPage(key Key) bool { return strings.HasPrefix(key.Sort, pagePrefix) }
 
 // ParkedKey is the key of a change that was set aside.
@@ -61,7 +61,7 @@ func ParkedKey(place event.Place) Key {
 	return Key{ParkedPartition, place.Table + "/" + place.Partition + "/" + place.Sort}
 }
 
-// ParkedPlace returns the place that ParkedKey stored as a sort key. A table's name contains no slash, and neither does a partition.
+// ParkedPlace returns the place from the sort key that ParkedKey returned. Table names and partition keys contain no slash.
 func ParkedPlace(sort string) event.Place {
 	parts := strings.SplitN(sort, "/", 3)
 	if len(parts) != 3 {
@@ -70,7 +70,7 @@ func ParkedPlace(sort string) event.Place {
 	return event.Place{Table: parts[0], Partition: parts[1], Sort: parts[2]}
 }
 
-// EventPage is a page of a customer's log. Sequence numbers start at 1: the first event of page 0.
+// EventPage is a page of a customer's log. The first event of page 0 has the sequence number 1.
 type EventPage struct {
 	Number int64
 	Feed   string
@@ -85,15 +85,15 @@ func (p EventPage) Len() int { return len(p.IDs) / EventIDBytes }
 // First returns the sequence number of the page's first event.
 func (p EventPage) First() int64 { return p.Number*EventsPerPage + 1 }
 
-// Last returns the sequence number of the page's last event. Without events, it is that of the event before.
+// Last returns the sequence number of the page's last event. For a page without events, it is the last sequence number before the page.
 func (p EventPage) Last() int64 { return p.First() - 1 + int64(p.Len()) }
 
-// ID returns the ID of the event at a place of the page, from 0.
+// ID returns the ID of the event at a place of the page. place starts at 0.
 func (p EventPage) ID(place int) event.ID {
 	return event.ID(base64.RawURLEncoding.EncodeToString(p.IDs[place*EventIDBytes : (place+1)*EventIDBytes]))
 }
 
-// EncodeEventID returns an event's ID as a page holds it.
+// EncodeEventID returns an event's ID as pages store it.
 func EncodeEventID(id event.ID) ([]byte, error) {
 	bytes, err := base64.RawURLEncoding.DecodeString(string(id))
 	if err == nil && len(bytes) != EventIDBytes {
@@ -112,7 +112,7 @@ func DecodeEventPage(it Item) (EventPage, error) {
 	return EventPage{Number: number, Feed: it.Str(AttrFeed), IDs: ids.Value, Extended: it.Time(AttrExtended)}, nil
 }
 
-// EventPagesQuery asks for the pages of a customer's log from a number on, consistently.
+// EventPagesQuery returns a consistent query for the pages of a customer's log, from a page number on.
 func EventPagesQuery(table string, customer catalog.CustomerID, from int64) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
@@ -131,7 +131,7 @@ func EncodeEvent(e event.Event, page int64, expires time.Time) Item {
 	return it
 }
 
-// DecodeEvent reads an event. kept is false if the item is missing, or has expired and waits for its deletion.
+// DecodeEvent reads an event. kept is false if the item is missing or has expired: DynamoDB deletes expired items with a delay.
 func DecodeEvent(customer catalog.CustomerID, sequence int64, it Item, now time.Time) (e event.Event, kept bool) {
 	if len(it) == 0 || it.Num(AttrExpiresAt) <= now.Unix() {
 		return event.Event{Sequence: sequence, Customer: customer}, false

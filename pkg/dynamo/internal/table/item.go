@@ -7,30 +7,30 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Item is an item as DynamoDB stores it. Reading an attribute that is missing or has another type returns the zero value:
-// only Shopfront writes the tables, and a zero is stored by leaving the attribute out.
+// Item is an item as DynamoDB stores it. Reading an attribute that is missing or has another type returns the zero value. That is enough,
+// because only Shopfront writes the tables, and it stores a zero by leaving the attribute out.
 //
-// Items are mapped by hand. The SDK's attributevalue package uses reflection on every call, and every function would have to
-// load it.
+// Items are mapped by hand, because the SDK's attributevalue package uses reflection on every call, and every function would have to load
+// it.
 type Item map[string]types.AttributeValue
 
 // KeyOf returns the key of an item.
 func KeyOf(it Item) Key { return Key{Partition: it.Str(PartitionKey), Sort: it.Str(SortKey)} }
 
-// Str is a string attribute.
+// Str returns a string attribute.
 func Str[S ~string](value S) types.AttributeValue {
 	return &types.AttributeValueMemberS{Value: string(value)}
 }
 
-// Num is a number attribute.
+// Num returns a number attribute.
 func Num[N ~int | ~int64](value N) types.AttributeValue {
 	return &types.AttributeValueMemberN{Value: strconv.FormatInt(int64(value), 10)}
 }
 
-// Bool is an attribute that is true or false.
+// Bool returns an attribute that is true or false.
 func Bool(value bool) types.AttributeValue { return &types.AttributeValueMemberBOOL{Value: value} }
 
-// Millis stores a time in whole milliseconds since 1970, so that conditions can compare it.
+// Millis returns an attribute with a time in whole milliseconds since 1970, so that conditions can compare it.
 func Millis(t time.Time) types.AttributeValue { return Num(t.UnixMilli()) }
 
 // Str reads a string.
@@ -76,7 +76,7 @@ func (it Item) setNum(name string, n int64) {
 	}
 }
 
-// setTrue stores true; a missing attribute means false.
+// setTrue stores true if value is true. A missing attribute means false.
 func (it Item) setTrue(name string, value bool) {
 	if value {
 		it[name] = Bool(true)

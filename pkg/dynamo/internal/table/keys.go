@@ -1,8 +1,8 @@
-// Package table holds the layout of the five tables: keys, items, and the calls that read and write them. The package
-// documentation of dynamo lists every key.
+// Package table defines the layout of the five tables: keys, items, and the calls that read and write them. The package documentation of
+// dynamo lists every key.
 //
-// Both dynamo and dynamo/backoffice import this package. Functions link it, so it may import only the rules, the AWS SDK and
-// the standard library.
+// Both dynamo and dynamo/backoffice import this package. It is part of every function's binary, so it may import only the rules, the AWS
+// SDK and the standard library.
 package table
 
 import (
@@ -19,14 +19,14 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Names of the key attributes, the same in every table.
+// Names of the key attributes. They are the same in every table.
 const (
 	PartitionKey = "customer"
 	SortKey      = "sk"
 )
 
-// Buckets is the number of partition key values among which the vouchers of a customer are spread. Stored keys
-// depend on it, so it must never change.
+// Buckets is the number of buckets among which the vouchers of a customer are spread. Each bucket has its own partition key value. Stored
+// keys depend on the number, so it must never change.
 const Buckets = 64
 
 // Parts of sort keys.
@@ -84,7 +84,7 @@ func VoucherKey(customer catalog.CustomerID, code voucher.Code) Key {
 	return Key{Bucket(customer, hashBucket(string(code))), string(code)}
 }
 
-// CounterKey is the key of a counter; number starts at 0.
+// CounterKey is the key of a counter. number starts at 0.
 func CounterKey(customer catalog.CustomerID, code voucher.Code, number int) Key {
 	return Key{
 		Bucket(customer, (hashBucket(string(code))+number)%Buckets),
@@ -92,12 +92,12 @@ func CounterKey(customer catalog.CustomerID, code voucher.Code, number int) Key 
 	}
 }
 
-// NickKey is the key of the item that holds the redemptions of one nick. nickHash is the nick's HashNick.
+// NickKey is the key of the item with the redemptions and holds of one nick. nickHash is the nick's HashNick.
 func NickKey(customer catalog.CustomerID, code voucher.Code, nickHash string) Key {
 	return Key{Bucket(customer, hashBucket(string(code), nickHash)), string(code) + NickInfix + nickHash}
 }
 
-// RedemptionKey is the key of the item that holds one redemption.
+// RedemptionKey is the key of the item with one redemption.
 func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempotency.Token) Key {
 	return Key{Bucket(customer, hashBucket(string(code), string(token))), string(code) + RedemptionInfix + string(token)}
 }
@@ -116,7 +116,7 @@ func RecordKey(
 	}
 }
 
-// HoldKey is the key of a counted hold, in the bucket of its counter. The holds of a counter sort by when they lapse.
+// HoldKey is the key of a counted hold, in the bucket of its counter. The holds of a counter sort by the time when they lapse.
 func HoldKey(customer catalog.CustomerID, code voucher.Code, hold voucher.Hold) Key {
 	return Key{
 		CounterKey(customer, code, hold.Counter).Partition,
@@ -129,13 +129,13 @@ func holdsOf(code voucher.Code, counter int) string {
 	return fmt.Sprintf("%s%s%02d#", code, HoldInfix, counter)
 }
 
-// CheckoutKey is the key of a checkout; token is the first half of its ID.
+// CheckoutKey is the key of a checkout. token is the first half of the checkout's ID.
 func CheckoutKey(customer catalog.CustomerID, token idempotency.Token) Key {
 	return Key{string(customer), string(token)}
 }
 
-// RefusalKey is the key of the count of a source's refusals in the window that begins at start. A /48 of IPv6 addresses has one
-// item, whatever the subnet.
+// RefusalKey is the key of the count of a source's refusals in the window that begins at start. An IPv6 network, a /48, has one item for
+// all of its subnets.
 func RefusalKey(customer catalog.CustomerID, source access.Source, start time.Time) Key {
 	return Key{Bucket(customer, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
 }
@@ -145,14 +145,14 @@ func SourceHoldsKey(customer catalog.CustomerID, source string) Key {
 	return Key{Bucket(customer, hashBucket(source)), HoldsPrefix + source}
 }
 
-// HashNick returns the hash that stands for a nick, as it is compared, in keys and conditions. It has 22 characters, however long
-// the nick is.
+// HashNick returns the hash that stands for a nick in keys and conditions. It hashes the compared form of the nick. The hash has 22
+// characters, however long the nick is.
 func HashNick(nick voucher.Nick) string {
 	sum := sha256.Sum256([]byte(nick.Compared))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// IsHashOf reports whether a stored hash is that of a nick, as nicks are compared now or were compared formerly.
+// IsHashOf reports whether a stored hash belongs to a nick, as nicks are compared now or were compared formerly.
 func IsHashOf(nick voucher.Nick, hash string) bool {
 	return hash == HashNick(nick) || hash == HashNick(voucher.Nick{Compared: nick.FormerlyCompared()})
 }
@@ -162,7 +162,7 @@ func Bucket(customer catalog.CustomerID, number int) string {
 	return fmt.Sprintf("%s#%02d", customer, number)
 }
 
-// hashBucket picks a bucket by what the item is about. The parts contain no #, so joining them is unambiguous.
+// hashBucket picks a bucket by a hash of the parts. The parts contain no #, so joining them is unambiguous.
 func hashBucket(parts ...string) int {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(strings.Join(parts, "#"))) // a hash.Hash never fails

@@ -34,19 +34,19 @@ func TestKeys_NeverChange(t *testing.T) {
 			RefusalKey("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, time.Unix(1795348800, 0)),
 			"emberforge#22", "2001:db8:5::/48#1795348800",
 		},
-		"redemption of a nick": {
+		"redemption in the index of nicks": {
 			NickIndexKey("emberforge", voucher.Nick{Compared: "alder"}, time.UnixMilli(1795348800000), "MTCXgwWFAhhCzmYLdegdjw"),
 			"emberforge#47", "n#vy0TwJynl25NcL3wvRbWog#001795348800000#MTCXgwWFAhhCzmYLdegdjw",
 		},
-		"complete": {NickNoteKey("emberforge"), "emberforge", "nicks"},
+		"note that the index of nicks is complete": {NickNoteKey("emberforge"), "emberforge", "nicks"},
 		"checkout": {CheckoutKey("emberforge", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge", "LRLuWYz8-QoWsPfs4csHfg"},
 	}
-	for what, test := range tests {
+	for name, test := range tests {
 		if test.key != (Key{test.partition, test.sort}) {
-			t.Errorf("%s: %q", what, test.key)
+			t.Errorf("%s: key %q, want partition %q and sort key %q", name, test.key, test.partition, test.sort)
 		}
 		if code := test.key.Code(); strings.HasPrefix(test.sort, "SUMMER20") && code != "SUMMER20" {
-			t.Errorf("%s belongs to the code %q", what, code)
+			t.Errorf("%s: the key belongs to the code %q, want SUMMER20", name, code)
 		}
 	}
 }

@@ -29,7 +29,8 @@ func NickIndexKey(customer catalog.CustomerID, nick voucher.Nick, at time.Time, 
 	return Key{Bucket(customer, hashBucket(hash)), fmt.Sprintf("%s%s#%015d#%s", indexPrefix, hash, at.UnixMilli(), id)}
 }
 
-// NickIndexQuery asks for the redemptions of a nick from one time to another, both included, earliest first. A zero until has no end.
+// NickIndexQuery returns a query for the redemptions of a nick from one time to another, both included, earliest first. If until is zero,
+// the query has no end.
 func NickIndexQuery(table string, customer catalog.CustomerID, nick voucher.Nick, from, until time.Time) *dynamodb.QueryInput {
 	if until.IsZero() {
 		until = time.UnixMilli(FarFuture)

@@ -13,17 +13,17 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Getter is the part of DynamoDB that Get needs.
+// Getter has the DynamoDB operation that Get calls.
 type Getter interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 }
 
-// TransactGetter is the part of DynamoDB that GetSettled needs.
+// TransactGetter has the DynamoDB operation that GetSettled calls.
 type TransactGetter interface {
 	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
 }
 
-// BatchGetter is the part of DynamoDB that BatchGet needs.
+// BatchGetter has the DynamoDB operation that BatchGet calls.
 type BatchGetter interface {
 	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
 }
@@ -41,8 +41,9 @@ func Get(ctx context.Context, api Getter, table string, key Key, missing error) 
 	}
 }
 
-// GetSettled reads an item, which is empty if it does not exist. If a transaction in flight writes the item, GetSettled waits until
-// it has ended: Get would not see that write, although the transaction may be visible on its other items. random is as in Backoff.
+// GetSettled reads an item. The result is empty if the item does not exist. If a transaction in flight writes the item, GetSettled waits
+// until the transaction has ended: Get would not see that write, although the transaction's other writes may already be visible. random is
+// as in Backoff.
 func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key) (Item, error) {
 	get := types.TransactGetItem{Get: &types.Get{TableName: aws.String(table), Key: key.Attributes()}}
 	for attempt := 0; ; attempt++ {
@@ -62,9 +63,9 @@ func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) in
 	}
 }
 
-// BatchGet reads at most 100 items of one table consistently. A key may be repeated: it is read once, because DynamoDB rejects a request
-// with a key twice. Without keys, BatchGet makes no call. It asks again for keys that DynamoDB left unprocessed, until the context ends.
-// With an error, it returns the items that it has read. random is as in Backoff.
+// BatchGet reads at most 100 items of one table consistently. It reads a repeated key once, because DynamoDB rejects a request with a key
+// twice. Without keys, BatchGet makes no call. It requests keys that DynamoDB left unprocessed again, until the context ends. If a call
+// fails, BatchGet returns the items that it has read, with the error. random is as in Backoff.
 func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, table string, keys ...Key) (map[Key]Item, error) {
 	found := make(map[Key]Item, len(keys))
 	asked := types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
@@ -91,7 +92,7 @@ func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, 
 	return found, nil
 }
 
-// HoldsQuery asks for the holds of a counter, those that lapse first at the beginning.
+// HoldsQuery returns a query for the holds of a counter. The first to lapse comes first.
 func HoldsQuery(table string, customer catalog.CustomerID, code voucher.Code, counter int) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
@@ -102,7 +103,7 @@ func HoldsQuery(table string, customer catalog.CustomerID, code voucher.Code, co
 	}
 }
 
-// ReadVoucher reads a voucher. An unknown code is a *voucher.RefusalError.
+// ReadVoucher reads a voucher. For an unknown code, the error is a *voucher.RefusalError.
 func ReadVoucher(ctx context.Context, api Getter, table string, customer catalog.CustomerID, code voucher.Code) (Voucher, error) {
 	it, err := Get(ctx, api, table, VoucherKey(customer, code), nil)
 	if err != nil {
@@ -114,7 +115,7 @@ func ReadVoucher(ctx context.Context, api Getter, table string, customer catalog
 	return DecodeVoucher(it)
 }
 
-// ReadCounters reads the first n counters of a code; random is as in Backoff.
+// ReadCounters reads the first n counters of a code. random is as in Backoff.
 func ReadCounters(
 	ctx context.Context, api BatchGetter, random func(n int64) int64, table string, customer catalog.CustomerID, code voucher.Code, n int,
 ) ([]Counter, error) {

@@ -20,18 +20,18 @@ const (
 
 // Bounds of the delay before a retry.
 const (
-	firstDelay   = 25 * time.Millisecond // upper bound before this package's first retry; the SDK counts from 1, so its first delay is twice this
+	firstDelay   = 25 * time.Millisecond // upper bound of this package's first delay; the SDK's is twice as long, because it counts from 1
 	longestDelay = 400 * time.Millisecond
 )
 
-// Backoff returns the delay after the given attempt, half of it fixed and half random. This package counts attempts from 0,
-// the SDK from 1. random returns a number from 0 up to, not including, n; n is above 0.
+// Backoff returns the delay after the given attempt, half of it fixed and half random. This package counts attempts from 0, the SDK from 1.
+// random returns a random number from 0 to n-1. n is above 0.
 func Backoff(attempt int, random func(n int64) int64) time.Duration {
 	delay := min(firstDelay<<min(attempt, 10), longestDelay)
 	return delay/2 + time.Duration(random(int64(delay/2)))
 }
 
-// Wait waits, or returns the error of a context that ends first.
+// Wait waits for the delay. If the context ends first, Wait returns its error.
 func Wait(ctx context.Context, delay time.Duration) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -43,8 +43,8 @@ func Wait(ctx context.Context, delay time.Duration) error {
 	}
 }
 
-// Retryables adds to the errors that the SDK retries: a write that conflicted with a transaction, and a response that was
-// cut off, was damaged, or did not come from DynamoDB.
+// Retryables returns the errors that the SDK retries by default, and these: a write that conflicted with a transaction, and a response that
+// was cut off, was damaged, or did not come from DynamoDB.
 func Retryables() retry.IsErrorRetryables {
 	transient := func(err error) aws.Ternary {
 		if _, conflict := errors.AsType[*types.TransactionConflictException](err); conflict {
@@ -78,7 +78,7 @@ func Outcome(err error) error {
 		return nil
 	}
 	timeUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-	unreached, is := errors.AsType[connectionError](err) // also if retries would not help, as when the host name has no address
+	unreached, is := errors.AsType[connectionError](err) // retrying may not help, for example if the host name has no address
 	outOfReach := is && unreached.ConnectionError()
 	if timeUp || outOfReach || IsConflict(err) || Retryables().IsErrorRetryable(err) == aws.TrueTernary {
 		return &UnavailableError{err}
@@ -92,9 +92,9 @@ type connectionError interface {
 	ConnectionError() bool
 }
 
-// IsConflict reports whether concurrent activity canceled a transaction. It was not applied and can be sent again as a new
-// transaction. The SDK does not retry it. A condition that failed beside a conflict decides nothing: it may have seen one half of
-// the transaction whose other half is the conflict.
+// IsConflict reports whether concurrent activity canceled a transaction. The transaction was not applied and can be sent again as a new
+// transaction. The SDK does not retry it. If a condition failed in the same transaction, IsConflict still reports true: the condition may
+// have seen only one half of the other transaction, and the conflict is with its other half.
 func IsConflict(err error) bool {
 	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
 	if !is {
@@ -113,8 +113,8 @@ func IsConflict(err error) bool {
 	return !judged
 }
 
-// OldItem returns the item that came with a failed condition, empty if it does not exist. failed reports whether err is such
-// a failure.
+// OldItem returns the item that DynamoDB returned with a failed condition. The item is empty if it does not exist. failed reports whether
+// err is such a failure.
 func OldItem(err error) (old Item, failed bool) {
 	if check, is := errors.AsType[*types.ConditionalCheckFailedException](err); is {
 		return check.Item, true

@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 )
 
-// Update builds an UpdateItem call, or an update within a transaction. When the condition fails, DynamoDB returns the item as
-// it is. Expressions refer to an attribute as #attribute, because many of the names are reserved words.
+// Update builds an UpdateItem call, or an update within a transaction. If the condition fails, DynamoDB returns the stored item.
+// Expressions refer to an attribute as #attribute, because many of the names are reserved words.
 type Update struct {
 	Key       Key
 	Condition string
@@ -21,10 +21,10 @@ type Update struct {
 	values  Item
 }
 
-// Alias declares an attribute and returns the alias that stands for it in expressions.
+// Alias declares an attribute and returns its alias for expressions.
 func (u *Update) Alias(attribute string) string {
 	alias := "#" + strings.Map(func(r rune) rune {
-		if r == '#' || r == '-' { // characters of tokens, not allowed in aliases
+		if r == '#' || r == '-' { // tokens contain these characters, but aliases must not
 			return '_'
 		}
 		return r
@@ -65,7 +65,7 @@ func (u *Update) SetOnce(attribute string, value types.AttributeValue) {
 	u.Value(Placeholder(alias), value)
 }
 
-// Add adds to a number.
+// Add adds n to a number.
 func (u *Update) Add(attribute string, n int) {
 	alias := u.Alias(attribute)
 	u.adds = append(u.adds, alias+" "+Placeholder(alias))
@@ -75,7 +75,7 @@ func (u *Update) Add(attribute string, n int) {
 // Remove removes an attribute.
 func (u *Update) Remove(attribute string) { u.removes = append(u.removes, u.Alias(attribute)) }
 
-// Placeholder returns the name of the value that Set or Add writes to the attribute of an alias.
+// Placeholder returns the name of the value that Set or Add writes to the attribute with an alias.
 func Placeholder(alias string) string { return ":" + alias[1:] + "_new" }
 
 func (u *Update) expression() string {
@@ -91,7 +91,7 @@ func (u *Update) expression() string {
 	return strings.Join(clauses, " ")
 }
 
-// Require adds a condition to the others.
+// Require adds a condition. All conditions must hold.
 func (u *Update) Require(condition string) {
 	if u.Condition != "" {
 		condition = " AND " + condition
@@ -99,7 +99,7 @@ func (u *Update) Require(condition string) {
 	u.Condition += condition
 }
 
-// RequireEqual adds the condition that an attribute has a value; nil: that it does not exist.
+// RequireEqual adds the condition that an attribute has a value. If value is nil, the attribute must not exist.
 func (u *Update) RequireEqual(attribute string, value types.AttributeValue) {
 	alias := u.Alias(attribute)
 	if value == nil {
@@ -111,7 +111,7 @@ func (u *Update) RequireEqual(attribute string, value types.AttributeValue) {
 	u.Require(alias + " = " + placeholder)
 }
 
-// RequireCount adds the condition that an attribute counts n; a missing one counts 0.
+// RequireCount adds the condition that an attribute is the number n. If n is 0, the attribute must not exist.
 func (u *Update) RequireCount(attribute string, n int64) {
 	if n == 0 {
 		u.RequireEqual(attribute, nil)
@@ -142,7 +142,7 @@ func (u *Update) Action(table string) types.TransactWriteItem {
 	}}
 }
 
-// Deletion returns the deletion of the item under the update's condition, as a part of a transaction. It changes no attribute.
+// Deletion returns the deletion of the item under the update's condition, as a part of a transaction. It ignores changes of attributes.
 func (u *Update) Deletion(table string) *types.Delete {
 	return &types.Delete{
 		TableName: aws.String(table), Key: u.Key.Attributes(), ConditionExpression: aws.String(u.Condition),

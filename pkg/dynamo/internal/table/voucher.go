@@ -18,24 +18,24 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Attributes of the vouchers table. The names are short because a single-use voucher with its redemption must fit in 1 KB,
-// the size that one write unit covers. Only a reward of several goods with long IDs takes a second unit, or a third. Most names are reserved
-// words of DynamoDB, so expressions use aliases.
+// Attributes of the vouchers table. The names are short because a single-use voucher with its redemption must fit in 1 KB, the size that
+// one write unit covers. Only a reward of several goods with long IDs takes two or three units. Most names are reserved words of DynamoDB,
+// so expressions use aliases.
 const (
 	AttrCode       = "code"     // as created
 	AttrReward     = "reward"   // see decodeReward
-	AttrCurrency   = "currency" // of a reward that is an amount off
+	AttrCurrency   = "currency" // of the reward, if it is an amount off
 	AttrMaxUses    = "maxUses"  // missing: no limit
 	AttrPerNick    = "perNick"  // missing: no limit
 	AttrFrom       = "from"     // milliseconds; always present, so that a condition can compare it
 	AttrUntil      = "until"    // milliseconds; always present
 	AttrDisabled   = "disabled"
-	AttrNick       = "nick"     // as written; the only nick that may redeem the voucher
+	AttrNick       = "nick"     // the only nick that may redeem the voucher, as written
 	AttrNickHash   = "nickHash" // HashNick of that nick
 	AttrBatch      = "batch"
 	AttrNote       = "note"
 	AttrCreated    = "created"  // milliseconds
-	AttrVersion    = "version"  // of a voucher, a counter or an item of the catalogue; each edit raises it
+	AttrVersion    = "version"  // of a voucher, a counter or an item of the catalogue; each edit raises the version
 	AttrCounters   = "counters" // the number of counters
 	AttrEditing    = "editing"  // the limit that an unfinished edit is moving to
 	AttrEditor     = "editor"   // a random number that identifies the last edit of the limit
@@ -47,34 +47,34 @@ const (
 	AttrUsed       = "used"       // uses taken from a counter
 	AttrTaken      = "taken"      // the number of redemptions and holds in the item of a nick
 
-	AttrHeldUntil   = "heldUntil"   // milliseconds; present: the redemption of a single-use voucher is only a hold
-	AttrFullUntil   = "fullUntil"   // milliseconds: until then no use is free; valid while AttrFullVersion is the voucher's version
+	AttrHeldUntil   = "heldUntil"   // milliseconds; if present, the redemption of a single-use voucher is only a hold
+	AttrFullUntil   = "fullUntil"   // milliseconds; no use is free until then; valid while AttrFullVersion is the voucher's version
 	AttrFullVersion = "fullVersion" // see AttrFullUntil
-	AttrOver        = "over"        // uses taken above a lowered limit; missing: 0
+	AttrOver        = "over"        // the number of uses taken beyond a lowered limit; missing: 0
 	AttrReturns     = "returns"     // how often a use came back or was dropped; missing: 0
-	AttrLapse       = "lapse"       // milliseconds: no hold of a counter lapses earlier; missing: it never had a hold
-	AttrHolder      = "holder"      // of a counted hold, if nicks have a limit: the HashNick of the nick
-	// AttrUndone is the number of redemptions that were undone, in a voucher or the item of a nick. In the item of one redemption it is
-	// when it was undone, in milliseconds.
+	AttrLapse       = "lapse"       // milliseconds; no hold of the counter lapses earlier; missing: the counter never had a hold
+	AttrHolder      = "holder"      // in a counted hold, if nicks have a limit: the HashNick of the nick
+	// AttrUndone, in a voucher or the item of a nick, is the number of redemptions that were undone. In the item of one redemption, it is the
+	// time in milliseconds when the redemption was undone.
 	AttrUndone = "undone"
-	// AttrImported is how many uses of a voucher were made before it was imported; missing: 0. In the item of an undone redemption it is 1 if
-	// the redemption was imported.
+	// AttrImported, in a voucher, is the number of uses that were made before the voucher was imported; missing: 0. In the item of an undone
+	// redemption, it is 1 if the redemption was imported.
 	AttrImported = "imported"
-	AttrUndoneBy = "undoneBy" // of an undone redemption: who undid it; missing: unknown
-	AttrLapses   = "lapses"   // when the live holds of a source lapse: milliseconds in base 36, separated by spaces
+	AttrUndoneBy = "undoneBy" // in an undone redemption: who undid it; missing: unknown
+	AttrLapses   = "lapses"   // when the live holds of a source lapse, in milliseconds in base 36, separated by spaces
 
-	// RecordPrefix and a token form the name of the attribute that holds a redemption.
+	// RecordPrefix and a token form the name of an attribute with a redemption.
 	RecordPrefix = "r#"
-	// SpellingPrefix and a Spelling form the name of the attribute that holds a nick as written.
+	// SpellingPrefix and a Spelling form the name of an attribute with a nick as written.
 	SpellingPrefix = "n#"
-	// HoldPrefix and the ID of a hold form the name of the attribute that holds one, in the item of a nick.
+	// HoldPrefix and the ID of a hold form the name of an attribute with a hold, in the item of a nick.
 	HoldPrefix = "h#"
 )
 
 // FarFuture is the last millisecond of the year 9999. It is stored as the end of a voucher that does not expire.
 const FarFuture = 253402300799999
 
-// NoCounter is the counter of a hold whose use no counter counts.
+// NoCounter is the Counter of a hold whose use is not in a counter.
 const NoCounter = -1
 
 // Voucher is a voucher as it is stored.
@@ -86,7 +86,7 @@ type Voucher struct {
 	Editor  int64             // identifies the last edit of the limit
 }
 
-// EncodeVoucher returns the item of a new voucher. An imported voucher may have been redeemed.
+// EncodeVoucher returns the item of a new voucher. An imported voucher may already have a redemption.
 func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
 	it := VoucherKey(customer, v.Code).Attributes()
 	it[AttrCode] = Str(v.Written)
@@ -108,7 +108,8 @@ func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
 	return it
 }
 
-// EncodeEditable returns the attributes that an edit writes, except the limit on uses, which the edit moves separately.
+// EncodeEditable returns the attributes that an edit writes. The limit on uses is not among them, because changing it also changes the
+// counters.
 func EncodeEditable(v voucher.Voucher) Item {
 	it := Item{AttrFrom: Num(0), AttrUntil: Num(int64(FarFuture)), AttrDisabled: Bool(v.Disabled)}
 	if !v.ValidFrom.IsZero() {
@@ -127,7 +128,7 @@ func EncodeEditable(v voucher.Voucher) Item {
 	return it
 }
 
-// DecodeVoucher reads a voucher. Its errors wrap no *voucher.FieldError: that would blame the request for a damaged item.
+// DecodeVoucher reads a voucher. Its errors do not wrap a *voucher.FieldError, because that would blame the request for a damaged item.
 func DecodeVoucher(it Item) (Voucher, error) {
 	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
 	if err != nil {
@@ -163,7 +164,7 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	case it.Has(AttrHeldUntil):
 		holder, err := voucher.ParseNick(it.Str(AttrRedeemedBy))
 		if err != nil {
-			return Voucher{}, fmt.Errorf("voucher item: holder: %v", err) //nolint:errorlint // err is a *voucher.FieldError
+			return Voucher{}, fmt.Errorf("voucher item: holder: %v", err) //nolint:errorlint // a malformed nick here is not the request's fault
 		}
 		v.Held = &voucher.Hold{
 			Kind: voucher.HoldSingleUse, ID: it.Str(AttrRedemption), Counter: NoCounter, Until: it.Time(AttrHeldUntil), Nick: holder,
@@ -177,8 +178,8 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	return v, nil
 }
 
-// decodeReward reads a stored reward: product/variant, 2*product/variant, several of them joined by +, 20%, or an amount such as 5.00
-// of the currency. It was validated before it was stored, so a value outside its bounds is damage.
+// decodeReward reads a stored reward: product/variant, 2*product/variant, several goods joined by +, 20%, or an amount of the currency,
+// such as 5.00. The reward was validated before it was stored, so a value outside the bounds means that the item is damaged.
 func decodeReward(text string, currency money.Currency) (voucher.Reward, error) {
 	if strings.Contains(text, "+") {
 		return voucher.ParseReward(text, currency)
@@ -218,7 +219,7 @@ type Counter struct {
 	Number     int // from 0
 	Left, Used int
 	Version    int64
-	Lapse      time.Time // no hold lapses earlier; zero: the counter never had one
+	Lapse      time.Time // no hold lapses earlier; zero: the counter never had a hold
 }
 
 // DecodeCounter reads the counter with the given number.
@@ -228,16 +229,16 @@ func DecodeCounter(number int, it Item) Counter {
 	}
 }
 
-// EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: its ID, the time in
-// milliseconds in base 36, and the Spelling of the nick, separated by dots. The value is this terse because ten of them, in the
-// item of a nick, must fit in 1 KB, the size that one write unit covers. The code and the reward are those of the voucher, which
-// never change.
+// EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: the redemption's ID, the time in
+// milliseconds in base 36, and the Spelling of the nick, separated by dots. The value is this terse because ten of them, in the item of a
+// nick, must fit in 1 KB, the size that one write unit covers. It leaves out the code and the reward, because those of the voucher never
+// change.
 func EncodeRecord(id string, at time.Time, nick voucher.Nick) types.AttributeValue {
 	return Str(id + "." + strconv.FormatInt(at.UnixMilli(), 36) + "." + Spelling(nick))
 }
 
-// Spelling identifies one way of writing a nick. Together with SpellingPrefix it names the attribute that holds the nick as
-// written, so that an item holds each spelling once.
+// Spelling returns a short hash of a nick as written. Together with SpellingPrefix it names the attribute that contains the nick as
+// written, so that an item contains each spelling once.
 func Spelling(nick voucher.Nick) string {
 	if nick.Written == "" {
 		return ""
@@ -274,8 +275,8 @@ func Recorded(token idempotency.Token, v voucher.Voucher, it Item) (redemption v
 	return redemption, err == nil, err
 }
 
-// NickCondition is the value that a condition compares with AttrNickHash. Without a nick it is empty, and so it matches no voucher
-// that is reserved for a nick.
+// NickCondition returns the value that a condition compares with AttrNickHash. Without a nick the value is empty, so it does not match any
+// voucher that is bound to a nick.
 func NickCondition(nick voucher.Nick) string {
 	if nick == (voucher.Nick{}) {
 		return ""
