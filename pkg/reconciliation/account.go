@@ -13,35 +13,35 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// ClockSkew is how far apart the clocks of a function and of the verifying machine may be. AWS rejects requests signed more
-// than five minutes off (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html), in either direction.
+// ClockSkew is how far apart the clocks of a function and of the verifying machine may be. AWS rejects requests whose signature is more
+// than five minutes early or late (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
 const ClockSkew = 10 * time.Minute
 
-// Counter holds a part of the uses of a code with a limit above one.
+// Counter has a part of the uses of a code with a limit above one.
 type Counter struct {
 	Number     int // from 0
 	Left, Used int
 	Edit       int64     // the version that the last edit of the limit gave the voucher; 0: the limit was never edited
-	Lapse      time.Time // no hold lapses earlier; zero: the counter never had one
+	Lapse      time.Time // no hold lapses earlier; zero: the counter never had a hold
 }
 
 // Voucher is a voucher as it is stored.
 type Voucher struct {
 	voucher.Standing
 
-	LacksOver bool // the limit was last edited before vouchers stored Over, or never
+	LacksOver bool // Over is not stored: the limit was never edited since vouchers store Over
 }
 
 // Nick is the item of a nick.
 type Nick struct {
 	Holder        string // the hash of the nick
-	Compared      string // the nick as compared; empty if it never redeemed
-	Taken, Undone int    // as the item says
+	Compared      string // the nick as compared; empty if the nick never redeemed
+	Taken, Undone int    // the numbers that the item stores
 	Redemptions   []voucher.Redemption
 	Holds         []voucher.Hold
 }
 
-// Glance is a look at a voucher and its counters, before or after the other items are read.
+// Glance is a quick reading of a voucher and its counters, before or after the other items are read.
 type Glance struct {
 	Found   bool
 	Version int64
@@ -56,7 +56,7 @@ func (id redemptionID) compare(other redemptionID) int { return bytes.Compare(id
 
 // heldUse is a hold in compact form. It was read from an item of its own or from the item of a nick.
 type heldUse struct {
-	id, holder redemptionID // no holder: the code has no limit per nick
+	id, holder redemptionID // a zero holder: the code has no limit per nick
 	until      int64        // milliseconds
 	counter    int64
 }
@@ -67,15 +67,15 @@ func (h heldUse) compare(other heldUse) int {
 	)
 }
 
-// Account adds up what is stored under one code. Items can be added in any order. Each redemption takes 16 bytes, and each hold at most
-// 96. Create it with NewAccount.
+// Account adds up the items that are stored under one code. Items can be added in any order. Each redemption takes 16 bytes, and each hold
+// at most 96. Create it with NewAccount.
 type Account struct {
 	Code  voucher.Code
 	Items int // the number of items added
 
 	home     Place
-	faults   []Finding // of single items
-	unread   bool      // an item could not be read, so sums mean nothing
+	faults   []Finding // about single items
+	unread   bool      // an item could not be read, so sums would be wrong
 	voucher  *Voucher
 	counters map[int]Counter
 
@@ -87,19 +87,19 @@ type Account struct {
 	undone      []redemptionID
 	holds       []heldUse // in items of their own
 	holdsOfNick []heldUse // in the items of nicks
-	// undoneOfNick is how many undone redemptions of a nick the nick's item counts, less those recorded.
+	// undoneOfNick is, for each nick, how many undone redemptions the nick's item counts, minus how many are recorded.
 	undoneOfNick map[string]int
 
-	latest time.Time // of everything that was redeemed or undone
+	latest time.Time // the latest time of a redemption or an undoing
 
 	madeHere    int // redemptions that were not imported; the next four fields are about them
 	first, last time.Time
-	nick        string // of the first one added, as compared
+	nick        string // the nick of the first redemption that was added, as compared
 	nicksDiffer bool
 
 	isBracketed   bool
 	before, after Glance
-	moved         int // how many redemptions and holds a further reading showed elsewhere, or not at all
+	moved         int // how many redemptions and holds differ between the first and the second reading
 }
 
 // NewAccount returns an account without items. home is the place where its voucher belongs.
@@ -107,7 +107,7 @@ func NewAccount(code voucher.Code, home Place) *Account {
 	return &Account{Code: code, home: home, counters: make(map[int]Counter), undoneOfNick: make(map[string]int)}
 }
 
-// Redemptions returns the number of recorded redemptions, undone ones included.
+// Redemptions returns the number of recorded redemptions, including undone ones.
 func (a *Account) Redemptions() int { return len(a.redemptions) + len(a.undone) }
 
 // HasVoucher reports whether the voucher itself was added.
@@ -189,7 +189,7 @@ func (a *Account) AddRedemption(place Place, redemption voucher.Redemption) {
 	a.addRedemption(place, redemption)
 }
 
-// AddHold adds the item of a hold. holder is the hash of the nick that holds it, or empty.
+// AddHold adds the item of a hold. holder is the hash of the nick that has the hold, or empty.
 func (a *Account) AddHold(place Place, hold voucher.Hold, holder string) {
 	a.addPart(place)
 	if use, ok := a.heldUse(place, hold, holder); ok {
@@ -243,7 +243,7 @@ func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
 		}
 	}
 	a.latest = latest(a.latest, redemption.At)
-	if redemption.Imported { // under terms that are not known
+	if redemption.Imported { // the terms at the time of an imported redemption are unknown
 		return
 	}
 	if a.madeHere == 0 {
@@ -264,14 +264,15 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// Between adds two glances: before the first item was read, and after the last. The sum of the uses taken and the uses that came back only
-// rises. So the two glances bound the number of redemptions and holds that were read.
+// Between adds two glances, one from before the first item was read, and one from after the last. The sum of the uses taken and the uses
+// that came back never falls. So the two glances bound the number of redemptions and holds that were read.
 func (a *Account) Between(before, after Glance) {
 	a.before, a.after, a.isBracketed = before, after, true
 }
 
-// MayMove reports whether redemptions and holds may move between items: a hold becomes a redemption or passes on, and an undone
-// redemption leaves its item. A reading during such a move may find both or neither, and no counter shows it.
+// MayMove reports whether redemptions and holds may move between items. That happens when a hold becomes a redemption, when another
+// checkout takes a hold over, and when a redemption is undone. A reading during such a move may find the redemption or hold in both places
+// or in neither, and no counter shows that.
 func (a *Account) MayMove() bool {
 	for _, counter := range a.counters {
 		if !counter.Lapse.IsZero() {
@@ -281,13 +282,14 @@ func (a *Account) MayMove() bool {
 	return len(a.undone) > 0 || len(a.holdsOfNick) > 0
 }
 
-// Again adds a second reading of the account. Whatever moved during the first one is elsewhere in the second.
+// Again adds a second reading of the account, and counts what differs from the first. Redemptions and holds that moved during the first
+// reading are in another place in the second.
 func (a *Account) Again(second *Account) {
 	a.moved = differing(a.redemptions, second.redemptions, redemptionID.compare) + differing(a.undone, second.undone, redemptionID.compare) +
 		differing(a.holds, second.holds, heldUse.compare) + differing(a.holdsOfNick, second.holdsOfNick, heldUse.compare)
 }
 
-// differing sorts two lists and returns how many elements only one of them has.
+// differing sorts two lists and returns how many elements are in only one of them.
 func differing[E any](one, other []E, compare func(E, E) int) int {
 	slices.SortFunc(one, compare)
 	slices.SortFunc(other, compare)
@@ -309,19 +311,19 @@ func differing[E any](one, other []E, compare func(E, E) int) int {
 type Judgement struct {
 	// Certain findings concern a single item, which DynamoDB always returns whole.
 	Certain []Finding
-	// Doubtful findings concern several items, which are not read at one moment. They count if further readings confirm them.
+	// Doubtful findings concern several items, which are not read at one moment. They count only if further readings confirm them.
 	Doubtful []Finding
-	// Motion is set if the voucher changed meanwhile, so that not everything could be judged.
+	// Motion is set if the voucher changed while it was read, so that not everything could be judged.
 	Motion *Motion
 }
 
-// Judge returns what is wrong with the account at the time now. currency is the customer's.
+// Judge returns what is wrong with the account at the time now. currency is the customer's currency.
 func (a *Account) Judge(currency money.Currency, now time.Time) Judgement {
 	j := Judgement{Certain: slices.Clone(a.faults)}
 	if a.latest.After(now.Add(ClockSkew)) {
 		j.Certain = append(j.Certain, a.foundf(KindFuture, "redeemed or undone at %s, but it is %s now", written(a.latest), written(now)))
 	}
-	if a.unread || a.Items == 0 { // without items: deleted while it was read
+	if a.unread || a.Items == 0 { // an account without items was deleted while it was read
 		return j
 	}
 	if a.voucher == nil {
@@ -386,7 +388,7 @@ func (a *Account) judgeVoucher(currency money.Currency) []Finding {
 	}
 }
 
-// partsJudgement collects what is wrong with a voucher and its other items together.
+// partsJudgement collects the findings about a voucher together with its other items.
 type partsJudgement struct {
 	*Account
 
@@ -421,7 +423,7 @@ func (a *Account) judgeParts(now time.Time) []Finding {
 	return j.wrong
 }
 
-// judgeKinds checks that the items are those of this kind of voucher.
+// judgeKinds checks that this kind of voucher may have such items.
 func (j *partsJudgement) judgeKinds() {
 	v := j.voucher
 	perNick := v.MaxUsesPerNick != voucher.NoLimit
@@ -475,8 +477,8 @@ func (j *partsJudgement) judgeCounters(now time.Time) {
 	if v.Editing != voucher.NoLimit {
 		return
 	}
-	// After a limit was lowered below the uses taken, no use is left, and more uses are taken than the limit allows. Vouchers without Over
-	// do not say how many.
+	// After a limit was lowered below the number of uses taken, no use is left, and the uses taken exceed the limit. A voucher without Over
+	// does not say by how many.
 	lowered := v.LacksOver && limitWasEdited && left == 0 && used > int(v.MaxUses)
 	if (left+used-v.Over != int(v.MaxUses) || v.Over > 0 && left > 0) && !lowered {
 		j.add(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d, and the voucher counts %d over it",
@@ -487,7 +489,7 @@ func (j *partsJudgement) judgeCounters(now time.Time) {
 	}
 }
 
-// judgeEdits checks the edits recorded in the counters. An edit of the limit takes a version of the voucher, writes that version to every
+// judgeEdits checks the edits that the counters name. An edit of the limit takes a version of the voucher, writes that version to every
 // counter, and finishes in a later version. While no edit runs, all counters name the same edit.
 func (j *partsJudgement) judgeEdits() {
 	v := j.voucher
@@ -503,18 +505,18 @@ func (j *partsJudgement) judgeEdits() {
 	}
 }
 
-// judgeHolds checks the holds. If nicks have a limit, each hold is in the item of its nick, and a hold that a counter counts is in an item
-// of its own, too.
+// judgeHolds checks the holds. If nicks have a limit, each hold is in the item of its nick. If a counter counts the hold, it also has an
+// item of its own.
 func (j *partsJudgement) judgeHolds() {
 	if !j.voucher.Limited() {
 		if slices.ContainsFunc(j.holdsOfNick, func(h heldUse) bool { return h.counter >= 0 }) {
-			j.add(KindHolds, "the item of a nick has a hold of a counter, but the voucher has none")
+			j.add(KindHolds, "the item of a nick has a hold of a counter, but the voucher has no counters")
 		}
 		return
 	}
 	for _, hold := range j.holds {
 		if counter := j.counters[int(hold.counter)]; counter.Lapse.IsZero() || hold.until < counter.Lapse.UnixMilli() {
-			j.add(KindHolds, "a hold lapses before its counter says that the first one does")
+			j.add(KindHolds, "a hold lapses earlier than the first lapse that its counter records")
 			return
 		}
 	}
@@ -572,7 +574,7 @@ func (j *partsJudgement) judgeTerms() {
 	if !j.neverEdited() || j.madeHere == 0 {
 		return
 	}
-	// An order turns a hold of a discount into a redemption, even after the voucher has expired.
+	// An order can turn a hold of a discount into a redemption even after the voucher has expired.
 	validUntil := v.ValidUntil
 	if !validUntil.IsZero() && v.Reward.Goods() == nil {
 		validUntil = validUntil.Add(checkout.Lifetime + checkout.LateOrders)
@@ -592,8 +594,8 @@ func (j *partsJudgement) judgeTerms() {
 // neverEdited reports whether the voucher's terms were the same at every redemption.
 func (a *Account) neverEdited() bool { return a.voucher.Version == 1 && a.isSteady() }
 
-// isSteady reports whether the voucher stayed the same while the account was read. Without glances, isSteady returns true: if Judge then
-// finds a fault, the code is read again with glances.
+// isSteady reports whether the voucher stayed the same while the account was read. Without glances, it returns true. If Judge then finds a
+// fault, the code is read again with glances.
 func (a *Account) isSteady() bool {
 	return !a.isBracketed || a.before.Found && a.after.Found && a.before.Version == a.voucher.Version && a.after.Version == a.voucher.Version
 }

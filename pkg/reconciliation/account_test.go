@@ -50,23 +50,23 @@ func returns(n int64) func(*reconciliation.Voucher) {
 	return func(v *reconciliation.Voucher) { v.Returns = n }
 }
 
-// ended makes a voucher that was valid until noon, when record redeems it.
+// ended makes the voucher valid until noon. record redeems at noon, so that is too late.
 func ended(v *reconciliation.Voucher) { v.ValidUntil = noon() }
 
 func gives(reward voucher.Reward) func(*reconciliation.Voucher) {
 	return func(v *reconciliation.Voucher) { v.Reward = reward }
 }
 
-// formerly makes a voucher whose limit was not edited since vouchers store how many uses are over it.
+// formerly makes a voucher whose limit was never edited since vouchers store how many uses are over it.
 func formerly(v *reconciliation.Voucher) { v.LacksOver = true }
 
-// heldCounters adds two counters whose holds lapse at noon or later. The first has taken the uses.
+// heldCounters adds two counters whose holds lapse at noon or later. All uses were taken from the first counter.
 func heldCounters(a *reconciliation.Account, used int) {
 	a.AddCounter(part("#c#00"), reconciliation.Counter{Number: 0, Left: 5 - used, Used: used, Lapse: noon()})
 	a.AddCounter(part("#c#01"), reconciliation.Counter{Number: 1, Left: 5, Lapse: noon()})
 }
 
-// holds adds holds that lapse some minutes after noon. Their IDs differ from those of records.
+// holds adds holds that lapse the given number of minutes after noon. Their IDs differ from those of records.
 func holds(a *reconciliation.Account, minutes int, numbers ...int) {
 	for _, n := range numbers {
 		a.AddHold(part("#h#"), voucher.Hold{ID: id(100 + n), Until: noon().Add(time.Duration(minutes) * time.Minute)}, "")
@@ -83,7 +83,7 @@ func returned(returns int64, used int) reconciliation.Glance {
 	return reconciliation.Glance{Found: true, Version: 1, Returns: returns, Used: used}
 }
 
-// counters adds two counters, with uses left and taken and the edits that they name.
+// counters adds two counters. Each has uses left and used. edits are the edits that the counters name.
 func counters(a *reconciliation.Account, left0, used0, left1, used1 int, edits ...int64) {
 	edits = append(edits, 0, 0)
 	a.AddCounter(part("#c#00"), reconciliation.Counter{Number: 0, Left: left0, Used: used0, Edit: edits[0]})
@@ -108,157 +108,157 @@ func kindsOf(findings []reconciliation.Finding) string {
 	return strings.Join(kinds, " ")
 }
 
-// An account is read either in one moment or, while the shop is in use, with a look at the voucher before and after.
+// Some accounts are read in one moment. Others are read while the shop is in use, with a glance at the voucher before and after.
 func TestJudge(t *testing.T) {
 	tests := []struct {
-		what     string
+		name     string
 		read     func(a *reconciliation.Account)
 		doubtful string // kinds
 		motion   reconciliation.MotionKind
 	}{
-		{what: "as created", read: func(a *reconciliation.Account) {
+		{name: "a voucher as it was created", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 5, 0, 5, 0)
 		}},
-		{what: "items come in any order", read: func(a *reconciliation.Account) {
+		{name: "items come in any order", read: func(a *reconciliation.Account) {
 			records(a, 3)
 			counters(a, 4, 1, 3, 2)
 			a.AddVoucher(kept(1))
 		}},
-		{what: "a discount after its end, perhaps by an order", read: func(a *reconciliation.Account) {
+		{name: "a discount is redeemed after its end, perhaps by an order", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, ended))
 			counters(a, 4, 1, 5, 0)
 			records(a, 1)
 		}},
-		{what: "one good after its end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
+		{name: "one good is redeemed after its end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, ended, gives(voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1})))
 			counters(a, 4, 1, 5, 0)
 			records(a, 1)
 		}},
-		{what: "several goods after their end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
+		{name: "several goods are redeemed after their end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, ended, gives(voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
 				{Product: "coins", Variant: "500", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 1},
 			}})))
 			counters(a, 4, 1, 5, 0)
 			records(a, 1)
 		}},
-		{what: "one use more than redemptions", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+		{name: "one more use than redemptions", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 2)
 		}},
-		{what: "one redemption more than uses", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+		{name: "one more redemption than uses", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 4)
 		}},
-		{what: "redeemed while it was read", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "redeemed while it was read", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 4)
 			a.Between(glance(1, 2), glance(1, 5))
 		}},
-		{what: "redeemed while it was read, after one redemption was lost", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "redeemed while it was read, after one redemption was lost", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 2)
 			a.Between(glance(1, 3), glance(1, 5))
 		}},
-		{what: "redeemed while it was read, after one was recorded without a use", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "redeemed while it was read, after one was recorded without a use", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 4, 1, 3, 2)
 			records(a, 6)
 			a.Between(glance(1, 3), glance(1, 5))
 		}},
-		{what: "uses that add up to more than the limit", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "uses that add up to more than the limit", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 6, 0, 5, 0)
 		}},
-		{what: "used beyond a limit that was lowered", read: func(a *reconciliation.Account) {
+		{name: "used beyond a limit that was lowered", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3, over(2)))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
-		{what: "used beyond a limit that was lowered, with another number over it", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "used beyond a limit that was lowered, with a wrong number of uses over it", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3, over(1)))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
-		{what: "used beyond a limit that was lowered, with none over it", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "used beyond a limit that was lowered, but no uses over it are stored", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
-		{what: "used beyond a limit that was lowered before vouchers stored how many are over it", read: func(a *reconciliation.Account) {
+		{name: "used beyond a limit that was lowered before vouchers stored how many are over it", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3, formerly))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
-		{what: "used beyond its limit, which was never edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "used beyond its limit, which was never edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, formerly))
 			counters(a, 0, 6, 0, 6)
 			records(a, 12)
 		}},
-		{what: "used beyond its limit, with only another field edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "used beyond its limit, with only another field edited", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(2, formerly))
 			counters(a, 0, 6, 0, 6)
 			records(a, 12)
 		}},
-		{what: "used beyond a limit that was lowered, with uses left", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "used beyond a limit that was lowered, with uses left", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3, over(3)))
 			counters(a, 0, 6, 1, 6, 2, 2)
 			records(a, 12)
 		}},
-		{what: "during an edit", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+		{name: "during an edit", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(4, editing, full))
 			counters(a, 7, 0, 5, 0, 4, 2)
 			a.Between(glance(4, 0), glance(4, 0))
 		}},
-		{what: "during an edit, with a redemption lost", doubtful: "uses_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+		{name: "during an edit, with a redemption lost", doubtful: "uses_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(4, editing))
 			counters(a, 6, 1, 5, 0, 4, 2)
 		}},
-		{what: "during an edit, with a counter that names a later edit", doubtful: "edits_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
+		{name: "during an edit, with a counter that names a later edit", doubtful: "edits_differ", motion: reconciliation.MotionEdit, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(4, editing))
 			counters(a, 5, 0, 5, 0, 5, 2)
 		}},
-		{what: "edited while it was read", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
+		{name: "edited while it was read", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 7, 0, 7, 0, 2, 2)
 			a.Between(glance(1, 0), glance(3, 0))
 		}},
-		{what: "edited between the first look and the reading", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
+		{name: "edited between the first glance and the reading", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3))
 			counters(a, 6, 0, 5, 0, 2, 2)
 			a.Between(glance(1, 0), glance(3, 0))
 		}},
-		{what: "counters name different edits, and none is running", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
+		{name: "counters name different edits, and no edit is running", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(5))
 			counters(a, 5, 0, 5, 0, 4, 2)
 		}},
-		{what: "a counter names the voucher's own version, and no edit is running", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
+		{name: "a counter names the voucher's own version, and no edit is running", doubtful: "edits_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3))
 			counters(a, 5, 0, 5, 0, 3, 3)
 		}},
-		{what: "full and used up", read: func(a *reconciliation.Account) {
+		{name: "full and used up", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, full))
 			counters(a, 0, 5, 0, 5)
 			records(a, 10)
 		}},
-		{what: "full with uses left", doubtful: "full_with_uses_left", read: func(a *reconciliation.Account) {
+		{name: "full with uses left", doubtful: "full_with_uses_left", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, full))
 			counters(a, 1, 4, 0, 5)
 			records(a, 9)
 		}},
-		{what: "created while it was read", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
+		{name: "created while it was read", motion: reconciliation.MotionChange, read: func(a *reconciliation.Account) {
 			a.AddCounter(part("#c#00"), reconciliation.Counter{Left: 5})
 			a.Between(reconciliation.Glance{}, glance(1, 0))
 		}},
-		{what: "no voucher before, during and after", doubtful: "orphaned", read: func(a *reconciliation.Account) {
+		{name: "no voucher before, during and after", doubtful: "orphaned", read: func(a *reconciliation.Account) {
 			records(a, 1)
 			a.Between(reconciliation.Glance{}, reconciliation.Glance{})
 		}},
-		{what: "one ID three times, and another one twice", doubtful: "uses_differ duplicate_redemption", read: func(a *reconciliation.Account) {
+		{name: "one ID three times, and another one twice", doubtful: "uses_differ duplicate_redemption", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			counters(a, 5, 0, 5, 0)
 			for range 2 {
@@ -266,31 +266,31 @@ func TestJudge(t *testing.T) {
 			}
 			records(a, 1)
 		}},
-		{what: "holds are uses", read: func(a *reconciliation.Account) {
+		{name: "holds count as uses", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 3)
 			records(a, 1)
 			holds(a, 2, 1, 2)
 		}},
-		{what: "a hold is lost", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+		{name: "a hold is lost", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 3)
 			records(a, 1)
 			holds(a, 2, 1)
 		}},
-		{what: "undone while it was read", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "undone while it was read", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, returns(1)))
 			heldCounters(a, 2)
 			records(a, 3)
 			a.Between(returned(0, 3), returned(1, 2))
 		}},
-		{what: "undone while it was read, after two redemptions were lost", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "undone while it was read, after two redemptions were lost", doubtful: "uses_differ", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, returns(1)))
 			heldCounters(a, 2)
 			records(a, 1)
 			a.Between(returned(0, 3), returned(1, 2))
 		}},
-		{what: "a hold passed on while it was read, so both were seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "a hold passed on while it was read, so both were seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 2)
 			holds(a, 1, 1, 2)
@@ -298,39 +298,39 @@ func TestJudge(t *testing.T) {
 			a.Again(second(func(a *reconciliation.Account) { records(a, 1); holds(a, 1, 1) }))
 			a.Between(glance(1, 2), glance(1, 2))
 		}},
-		{what: "a hold was ordered while it was read, so neither was seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "a hold was ordered while it was read, so neither was seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 2)
 			holds(a, 1, 1)
 			a.Again(second(func(a *reconciliation.Account) { records(a, 1); holds(a, 1, 1) }))
 			a.Between(glance(1, 2), glance(1, 2))
 		}},
-		{what: "a hold is lost, and nothing moved", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
+		{name: "a hold is lost, and nothing moved", doubtful: "uses_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 2)
 			holds(a, 1, 1)
 			a.Again(second(func(a *reconciliation.Account) { holds(a, 1, 1) }))
 			a.Between(glance(1, 2), glance(1, 2))
 		}},
-		{what: "a hold that lapses before its counter says", doubtful: "holds_differ", read: func(a *reconciliation.Account) {
+		{name: "a hold that lapses before its counter says", doubtful: "holds_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 1)
 			holds(a, -1, 1)
 		}},
-		{what: "no sums if an item cannot be read", read: func(a *reconciliation.Account) {
+		{name: "sums are not judged if an item cannot be read", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			a.Fault(part("#c#00"), reconciliation.KindMalformed, "the attribute left is missing")
 			records(a, 2)
 		}},
 	}
 	for _, test := range tests {
-		t.Run(test.what, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			account := reconciliation.NewAccount("SUMMER20", home())
 			test.read(account)
 			judged := account.Judge("EUR", noon())
 			for _, f := range judged.Doubtful {
 				if f.Code != "SUMMER20" || f.Place != home() {
-					t.Errorf("%+v names another code or place", f)
+					t.Errorf("%+v names another code or place than the voucher's", f)
 				}
 			}
 			if got := kindsOf(judged.Doubtful); got != test.doubtful {
@@ -341,7 +341,7 @@ func TestJudge(t *testing.T) {
 				motion = judged.Motion.Kind
 			}
 			if motion != test.motion {
-				t.Errorf("in motion %q, want %q", motion, test.motion)
+				t.Errorf("motion %q, want %q", motion, test.motion)
 			}
 		})
 	}
@@ -354,7 +354,7 @@ func TestJudge_Messages_NameTheFigures(t *testing.T) {
 	records(account, 1)
 	judged := account.Judge("EUR", noon())
 	if len(judged.Doubtful) != 1 || judged.Doubtful[0].Message != "the counters count 3 uses, but the records show 1 redemption and 0 holds" {
-		t.Errorf("%+v", judged)
+		t.Errorf("judged as %+v, want one doubtful finding that names 3 uses and 1 redemption", judged)
 	}
 }
 
@@ -374,30 +374,30 @@ func TestRecheck_ReportsOnlyWhatEveryReadingFinds(t *testing.T) {
 	}
 	none := func(*reconciliation.Voucher) {}
 	tests := []struct {
-		what     string
+		name     string
 		readings []read
 		findings string
 		motion   reconciliation.MotionKind
 		message  string // of the last reading
 	}{
-		{what: "clean at the first reading", readings: []read{{2, 2, none}}},
-		{what: "clean at the second reading", readings: []read{{3, 2, none}, {3, 3, none}}},
+		{name: "clean at the first reading", readings: []read{{2, 2, none}}},
+		{name: "clean at the second reading", readings: []read{{3, 2, none}, {3, 3, none}}},
 		{
-			what: "wrong each time, with different figures", readings: []read{{3, 2, none}, {4, 2, none}, {5, 4, none}}, findings: "uses_differ",
+			name: "wrong each time, with different figures", readings: []read{{3, 2, none}, {4, 2, none}, {5, 4, none}}, findings: "uses_differ",
 			message: "the counters count 5 uses, but the records show 4 redemptions and 0 holds",
 		},
-		{what: "a different fault each time", readings: []read{{3, 2, none}, {2, 2, full}, {3, 2, none}}, motion: reconciliation.MotionChange},
-		{what: "an edit that does not end", readings: []read{{2, 2, editing}, {2, 2, editing}, {2, 2, editing}}, motion: reconciliation.MotionEdit},
-		{what: "an edit that ends", readings: []read{{2, 2, editing}, {2, 2, none}}},
-		{what: "an edit that does not end, with a redemption lost", readings: []read{{2, 1, editing}, {2, 1, editing}, {2, 1, editing}}, findings: "uses_differ", motion: reconciliation.MotionEdit},
+		{name: "a different fault each time", readings: []read{{3, 2, none}, {2, 2, full}, {3, 2, none}}, motion: reconciliation.MotionChange},
+		{name: "an edit that does not end", readings: []read{{2, 2, editing}, {2, 2, editing}, {2, 2, editing}}, motion: reconciliation.MotionEdit},
+		{name: "an edit that ends", readings: []read{{2, 2, editing}, {2, 2, none}}},
+		{name: "an edit that does not end, with a redemption lost", readings: []read{{2, 1, editing}, {2, 1, editing}, {2, 1, editing}}, findings: "uses_differ", motion: reconciliation.MotionEdit},
 	}
 	for _, test := range tests {
-		t.Run(test.what, func(t *testing.T) {
+		t.Run(test.name, func(t *testing.T) {
 			var recheck reconciliation.Recheck
 			for n, r := range test.readings {
 				decided := recheck.Add(reading(1, r.used, r.recorded, r.change))
 				if decided != (n == len(test.readings)-1) {
-					t.Fatalf("after %d readings decided: %t", n+1, decided)
+					t.Fatalf("after %d readings: decided is %t", n+1, decided)
 				}
 			}
 			findings, motion := recheck.Result()
@@ -405,10 +405,10 @@ func TestRecheck_ReportsOnlyWhatEveryReadingFinds(t *testing.T) {
 				t.Errorf("found %q, want %q", got, test.findings)
 			}
 			if (motion == nil) != (test.motion == "") || motion != nil && motion.Kind != test.motion {
-				t.Errorf("in motion %+v, want %q", motion, test.motion)
+				t.Errorf("motion %+v, want %q", motion, test.motion)
 			}
 			if test.message != "" && findings[0].Message != test.message {
-				t.Errorf("says %q", findings[0].Message)
+				t.Errorf("message %q, want %q", findings[0].Message, test.message)
 			}
 		})
 	}
@@ -424,6 +424,6 @@ func TestReport_HoldsTheFirstFindingsAndCountsAll(t *testing.T) {
 		t.Errorf("%d found, %d held", report.Found, len(report.Findings))
 	}
 	if first := report.Findings[0]; first.Kind != reconciliation.KindEdits || first.Place.Sort != "SUMMER209500" {
-		t.Errorf("begins with %+v", first)
+		t.Errorf("the first finding is %+v, want the one with the lowest sort key", first)
 	}
 }

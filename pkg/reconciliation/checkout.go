@@ -8,11 +8,11 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// DeletionDelay is how long DynamoDB may take to delete an item whose time to live has passed. Typically that is a few days
+// DeletionDelay is how long DynamoDB may take to delete an item whose time to live has passed. Usually DynamoDB takes a few days at most
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html).
 const DeletionDelay = 7 * 24 * time.Hour
 
-// addedRetention is how much longer checkouts are stored since there are orders. Older versions wrote an earlier time to live.
+// addedRetention is how much longer checkouts are stored since Shopfront has orders. Older versions wrote an earlier time to live.
 const addedRetention = 24 * time.Hour
 
 // Checkout is a checkout as it is stored.
@@ -22,7 +22,7 @@ type Checkout struct {
 	Place Place
 	// Faults are findings of KindMalformed or KindMisplaced. If there are any, the checkout is not judged further.
 	Faults []Finding
-	// DeletedAt is the time to live, in whole seconds; zero: DynamoDB never deletes it.
+	// DeletedAt is the time to live, in whole seconds. If it is zero, DynamoDB never deletes the checkout.
 	DeletedAt time.Time
 }
 
@@ -31,13 +31,13 @@ func (c *Checkout) Fault(kind Kind, message string) {
 	c.Faults = append(c.Faults, found(kind, c.Place, "%s", message))
 }
 
-// DeletionTime returns the time to live of a checkout: in whole seconds, rounded up so that it is never too early.
+// DeletionTime returns the time to live of a checkout in whole seconds. It is rounded up, so that it is never too early.
 func DeletionTime(expires time.Time) time.Time {
 	return expires.Add(checkout.Retention + time.Second - 1).Truncate(time.Second)
 }
 
-// Judge returns what is wrong with the checkout and its order at the time now. currency is the customer's. A checkout is one item, and
-// each change of it is one write, so the findings are certain.
+// Judge returns what is wrong with the checkout and its order at the time now. currency is the customer's currency. A checkout is one item,
+// and each change of it is one write, so the findings are certain.
 func (c *Checkout) Judge(currency money.Currency, now time.Time) []Finding {
 	if len(c.Faults) > 0 {
 		return c.Faults
@@ -83,9 +83,10 @@ func (j *checkoutJudgement) judgePrice(currency money.Currency) {
 	}
 }
 
-// JudgeUse returns what is wrong with the use of the checkout's code. recorded are the redemptions of the code that are recorded under the
-// checkout's token. An order has exactly one redemption, with the ID of the hold; cancelling the order undoes the redemption. A checkout
-// that was not ordered has none, even if it shares its hold with an order. The items are not read at one moment, so the finding is doubtful.
+// JudgeUse returns what is wrong with the redemption of the checkout's code. recorded are the redemptions of the code that are recorded
+// under the checkout's token. An order has exactly one redemption, with the ID of the hold. Cancelling the order undoes the redemption. A
+// checkout that was not ordered has no redemption, even if it shares its hold with an order. The items are not read at one moment, so the
+// finding is doubtful.
 func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	j := &checkoutJudgement{Checkout: c}
 	switch {
@@ -106,7 +107,7 @@ func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	return j.wrong
 }
 
-// notAfter adds a finding if something happened in the future. A zero time means that it did not happen.
+// notAfter adds a finding if something happened in the future. If at is zero, it did not happen.
 func (j *checkoutJudgement) notAfter(now time.Time, what string, at time.Time) {
 	if at.After(now.Add(ClockSkew)) {
 		j.add(KindFuture, "%s at %s, but it is %s now", what, written(at), written(now))
@@ -127,7 +128,7 @@ func (j *checkoutJudgement) judgeDeletion(now time.Time) {
 	}
 }
 
-// judgeOrder judges a checkout that was ordered. Its times may differ by ClockSkew, because they come from the clocks of several functions.
+// judgeOrder judges a checkout that was ordered. Its times may be off by ClockSkew, because they come from the clocks of several functions.
 func (j *checkoutJudgement) judgeOrder(now time.Time) {
 	order := j.Order
 	if order.Payment == (checkout.Payment{}) && j.Total.Minor != 0 {

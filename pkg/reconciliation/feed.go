@@ -9,26 +9,26 @@ import (
 const (
 	// RecordingTime is how long an event may take to reach the feed.
 	RecordingTime = 5 * time.Minute
-	// shortestRetention is the least that template.yaml allows for EventRetentionDays.
+	// shortestRetention is the smallest value that template.yaml allows for EventRetentionDays.
 	shortestRetention = 90 * 24 * time.Hour
 )
 
-// Coverage says since when a feed must be complete. Call Add for every event of the log, in sequence.
+// Coverage finds out how far back a feed must be complete. Call Add for every event of the log, in sequence.
 type Coverage struct {
-	isLost bool      // events at the beginning have expired
-	oldest time.Time // when the oldest event that is kept happened
+	isLost bool      // the first events have expired
+	oldest time.Time // when the oldest stored event happened
 }
 
-// Add adds the event with a sequence number: when it happened, or zero if it is no longer kept.
+// Add adds the event with a sequence number. at is when the event happened, or zero if the event is no longer stored.
 func (c *Coverage) Add(sequence int64, at time.Time) {
 	if c.oldest.IsZero() {
 		c.isLost, c.oldest = c.isLost || sequence > 1 || at.IsZero(), at
 	}
 }
 
-// Since returns the time since which the feed must have every event: now minus the retention. If the retention was raised, events may have
-// expired by the shorter one. So if events have expired, the feed need not go back further than its oldest kept event and shortestRetention,
-// whichever is longer ago.
+// Since returns the time since which the feed must have every event. Usually that is now minus the retention. But if the retention was
+// raised, events may have expired under a shorter retention. So if events have expired, the feed need only go back to its oldest stored
+// event or to now minus shortestRetention, whichever is earlier.
 func (c *Coverage) Since(now time.Time, retention time.Duration) time.Time {
 	since, kept := now.Add(-retention), now.Add(-shortestRetention)
 	if !c.oldest.IsZero() && c.oldest.Before(kept) {
@@ -40,9 +40,9 @@ func (c *Coverage) Since(now time.Time, retention time.Duration) time.Time {
 	return since
 }
 
-// Feed compares the events of a customer's feed with the facts that its records show. The two are not read at the same moment, so a finding
-// counts only if every reading makes it. For each reading call Begin, then AddEvent for the whole feed, AddFact for all records, and End.
-// Create it with NewFeed. It holds about 100 bytes for each event of the feed.
+// Feed compares the events of a customer's feed with the facts that its records show. The feed and the records are not read at the same
+// moment, so a finding counts only if every reading makes it. For each reading call Begin, then AddEvent for the whole feed, AddFact for
+// all records, and End. Create it with NewFeed. It holds about 100 bytes for each event of the feed.
 type Feed struct {
 	retention time.Duration
 
@@ -50,15 +50,15 @@ type Feed struct {
 	coverage Coverage
 	last     int64 // the latest sequence number
 	events   map[event.ID]feedEvent
-	unread   bool // a record could not be read, so its events look unfounded
+	unread   bool // a record could not be read, so its events must not count as unfounded
 
-	doubtful, earlier map[doubt]bool // earlier is that of the reading before; nil: this is the first
-	findings          []Finding      // of doubtful, the first MaxFindings
+	doubtful, earlier map[doubt]bool // earlier are those of the previous reading; nil: this is the first reading
+	findings          []Finding      // the first MaxFindings of doubtful
 }
 
 type feedEvent struct {
 	page            Place
-	sequence, again int64 // again is where the event is named once more; 0: nowhere
+	sequence, again int64 // again is the sequence number of a second entry; 0: there is none
 	isStored, shown bool
 }
 
@@ -69,7 +69,7 @@ type doubt struct {
 	gap  int64 // the sequence number before a gap
 }
 
-// NewFeed returns a comparison for a feed that keeps events for the retention.
+// NewFeed returns a comparison for a feed that stores events for the retention.
 func NewFeed(retention time.Duration) *Feed { return &Feed{retention: retention} }
 
 // Begin begins a reading.
@@ -79,6 +79,7 @@ func (f *Feed) Begin(now time.Time) {
 	}
 }
 
+// doubt adds a finding if all earlier readings made it, too.
 func (f *Feed) doubt(d doubt, place Place, format string, args ...any) {
 	if f.doubtful[d] || f.earlier != nil && !f.earlier[d] {
 		return
@@ -89,14 +90,14 @@ func (f *Feed) doubt(d doubt, place Place, format string, args ...any) {
 	}
 }
 
-// AddEvent adds the event that a page names next, and when it happened: zero if the event itself is not stored. A page that cannot be read
-// has the sequence number 0.
+// AddEvent adds the event that a page names next. at is when the event happened, or zero if the event itself is not stored. For a page that
+// cannot be read, sequence is 0.
 func (f *Feed) AddEvent(page Place, sequence int64, id event.ID, at time.Time) {
 	switch {
 	case sequence == 0:
 		f.doubt(doubt{kind: KindEventGap, gap: f.last}, page, "the page cannot be read")
 		return
-	case !f.coverage.oldest.IsZero() && sequence != f.last+1: // behind expired events, a page may have expired, too
+	case !f.coverage.oldest.IsZero() && sequence != f.last+1: // after expired events, a whole page may have expired, too
 		f.doubt(doubt{kind: KindEventGap, gap: f.last}, page, "the events %d to %d are missing", f.last+1, sequence-1)
 	}
 	f.last = sequence
@@ -135,7 +136,7 @@ func (f *Feed) AddFact(place Place, fact event.Fact) {
 // AddUnread adds a record that cannot be read.
 func (f *Feed) AddUnread() { f.unread = true }
 
-// End ends a reading and returns how many findings all readings have made so far, and the first of them.
+// End ends a reading. It returns how many findings all readings have made so far, and the first of these findings.
 func (f *Feed) End() (count int, first []Finding) {
 	for id, e := range f.events {
 		if !e.shown && !f.unread {

@@ -16,7 +16,7 @@ func redeemed(id string) event.Fact {
 	return event.OfRedemption("emberforge", voucher.Redemption{ID: id, Code: "SUMMER20", At: noon})[0]
 }
 
-// read reads a feed and records an hour after noon.
+// read makes one reading, an hour after noon. named are the events in the feed. shown are the facts that records show.
 func read(feed *reconciliation.Feed, named, shown []event.Fact) (count int, first []reconciliation.Finding) {
 	feed.Begin(redeemed("").At.Add(time.Hour))
 	for i, fact := range named {
@@ -32,13 +32,13 @@ func TestFeed_FindingsOfOneReading_DoNotCount(t *testing.T) {
 	feed := reconciliation.NewFeed(24 * time.Hour)
 	alder, birch := redeemed("Alder"), redeemed("Birch")
 	if count, _ := read(feed, nil, []event.Fact{alder}); count != 1 {
-		t.Errorf("%d findings of the first reading", count)
+		t.Errorf("the first reading made %d findings, want 1", count)
 	}
 	if count, first := read(feed, []event.Fact{alder}, []event.Fact{alder, birch}); count != 0 {
-		t.Errorf("found %+v, which the first reading did not", first)
+		t.Errorf("found %+v, which the first reading did not find", first)
 	}
 	if count, first := read(feed, nil, []event.Fact{alder, birch}); count != 0 {
-		t.Errorf("found %+v, which the second reading did not", first)
+		t.Errorf("found %+v, which the second reading did not find", first)
 	}
 }
 
@@ -50,19 +50,19 @@ func TestFeed_ManyFindings_AreCounted(t *testing.T) {
 	}
 	for range reconciliation.Readings {
 		if count, first := read(feed, nil, append(shown, shown...)); count != len(shown) || len(first) != reconciliation.MaxFindings {
-			t.Errorf("%d findings, and the first %d", count, len(first))
+			t.Errorf("counted %d findings and returned %d of them", count, len(first))
 		}
 	}
 }
 
-// DynamoDB deletes expired pages in any order.
+// DynamoDB deletes expired pages in any order, so a gap after expired events is not a fault.
 func TestFeed_GapBehindEventsThatAreKept_IsFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		at   time.Time
 		want int
 	}{
-		"behind an event that is kept":    {redeemed("").At, 1},
-		"behind events that have expired": {time.Time{}, 0},
+		"after a stored event":   {redeemed("").At, 1},
+		"after an expired event": {time.Time{}, 0},
 	} {
 		feed := reconciliation.NewFeed(24 * time.Hour)
 		feed.Begin(redeemed("").At.Add(time.Hour))
@@ -71,29 +71,29 @@ func TestFeed_GapBehindEventsThatAreKept_IsFound(t *testing.T) {
 		feed.AddEvent(reconciliation.Place{}, 101, birch.ID(), birch.At)
 		feed.AddUnread()
 		if count, first := feed.End(); count != test.want {
-			t.Errorf("a gap %s: %d findings: %+v", name, count, first)
+			t.Errorf("gap %s: %d findings: %+v", name, count, first)
 		}
 	}
 }
 
-// Whatever an event's age, it may have expired by a shorter retention of earlier days. A year is 365 days here.
+// An event of any age may have expired under a shorter retention of earlier days. A year is 365 days here.
 func TestCoverage_Since(t *testing.T) {
 	const day = 24 * time.Hour
 	now := redeemed("").At
 	for name, test := range map[string]struct {
 		sequence int64           // of the first event
-		ages     []time.Duration // 0: no longer kept
-		year     time.Duration   // since when events must be in the feed if the retention is a year
-		days90   time.Duration
+		ages     []time.Duration // of the events in sequence; 0: no longer stored
+		year     time.Duration   // how far back the feed must be complete if the retention is a year
+		days90   time.Duration   // the same for a retention of 90 days
 	}{
-		"no events":                     {1, nil, 365 * day, 90 * day},
-		"everything is kept":            {1, []time.Duration{120 * day, 5 * day}, 365 * day, 90 * day},
-		"a page has expired":            {51, []time.Duration{120 * day, 130 * day}, 120 * day, 90 * day},
-		"an event has expired":          {1, []time.Duration{0, 120 * day, 0}, 120 * day, 90 * day},
-		"what is left is young":         {51, []time.Duration{5 * day}, 90 * day, 90 * day},
-		"what is left is very old":      {51, []time.Duration{400 * day}, 365 * day, 90 * day},
-		"everything has expired":        {1, []time.Duration{0, 0}, 90 * day, 90 * day},
-		"a kept event, then an expired": {1, []time.Duration{120 * day, 0}, 365 * day, 90 * day},
+		"no events":                           {1, nil, 365 * day, 90 * day},
+		"every event is stored":               {1, []time.Duration{120 * day, 5 * day}, 365 * day, 90 * day},
+		"a page has expired":                  {51, []time.Duration{120 * day, 130 * day}, 120 * day, 90 * day},
+		"an event has expired":                {1, []time.Duration{0, 120 * day, 0}, 120 * day, 90 * day},
+		"the stored events are young":         {51, []time.Duration{5 * day}, 90 * day, 90 * day},
+		"the stored events are very old":      {51, []time.Duration{400 * day}, 365 * day, 90 * day},
+		"every event has expired":             {1, []time.Duration{0, 0}, 90 * day, 90 * day},
+		"a stored event, then an expired one": {1, []time.Duration{120 * day, 0}, 365 * day, 90 * day},
 	} {
 		var c reconciliation.Coverage
 		for i, age := range test.ages {
@@ -104,10 +104,10 @@ func TestCoverage_Since(t *testing.T) {
 			c.Add(test.sequence+int64(i), at)
 		}
 		if got := now.Sub(c.Since(now, 365*day)); got != test.year {
-			t.Errorf("%s: %s of a year, want %s", name, got, test.year)
+			t.Errorf("%s: a retention of a year: %s, want %s", name, got, test.year)
 		}
 		if got := now.Sub(c.Since(now, 90*day)); got != test.days90 {
-			t.Errorf("%s: %s of 90 days, want %s", name, got, test.days90)
+			t.Errorf("%s: a retention of 90 days: %s, want %s", name, got, test.days90)
 		}
 	}
 }

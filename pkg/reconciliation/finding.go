@@ -1,13 +1,13 @@
-// Package reconciliation decides whether what is stored for a customer adds up: the counters count exactly the recorded
-// redemptions and holds, the limits match the counters, every item belongs to a voucher, every checkout has its price, every order its
-// payment and its redemption, and the feed of events reports exactly what happened.
+// Package reconciliation decides whether the items that are stored for a customer add up. The counters count exactly the recorded
+// redemptions and holds. The limits match the counters. Every item belongs to a voucher. Every checkout has its price, and every order its
+// payment and its redemption. The feed of events reports exactly what happened.
 //
-// Start with finding.go (what can be wrong), then account.go (everything under one code, and how it is judged), recheck.go (a
-// code that looks wrong is read again, because the shop is in use), checkout.go, feed.go and report.go. docs/operations.md lists
-// the kinds of findings.
+// Start with finding.go (what can be wrong). Then read account.go (everything under one code, and how it is judged) and recheck.go (a code
+// that looks wrong is read again, because the shop is in use), and then checkout.go, feed.go and report.go. docs/operations.md lists the
+// kinds of findings.
 //
-// The package reads nothing itself. It imports catalog, checkout, event, money and voucher. It may import neither AWS nor net/http nor
-// any package of Shopfront that stores or serves.
+// The package reads nothing itself. It imports catalog, checkout, event, money and voucher. It must not import AWS, net/http, or any
+// package of Shopfront that stores or serves.
 package reconciliation
 
 import (
@@ -17,11 +17,11 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Kind says what is wrong. Scripts read it, so kinds never change.
+// Kind says what is wrong. Scripts read kinds, so kinds never change.
 type Kind string
 
-// The kinds of findings. The first three concern one item. The other items of its code are then not judged, because sums over
-// them would only repeat the finding.
+// The kinds of findings. The first three concern one item. If an item of a code has one of them, the other items of the code are not
+// judged, because sums over them would only repeat the finding.
 const (
 	KindMalformed  Kind = "malformed"  // an item cannot be read, or breaks a rule
 	KindMisplaced  Kind = "misplaced"  // an item is stored under a wrong key, so the shop does not find it
@@ -31,7 +31,7 @@ const (
 	KindWrongKind    Kind = "wrong_kind"            // items that belong to another kind of voucher
 	KindCounters     Kind = "counters_differ"       // the counters are not those that the voucher names
 	KindUses         Kind = "uses_differ"           // the counters do not count the recorded redemptions and holds
-	KindLimit        Kind = "limit_differs"         // uses left and taken do not add up to the limit and those over it
+	KindLimit        Kind = "limit_differs"         // uses left and taken do not add up to the limit plus the uses over it
 	KindOverdrawn    Kind = "overdrawn"             // a counter gave more uses than it had
 	KindEdits        Kind = "edits_differ"          // the counters do not name the last edit of the limit
 	KindFull         Kind = "full_with_uses_left"   // marked as used up, but uses are left
@@ -45,11 +45,11 @@ const (
 	KindCurrency     Kind = "currency_differs"      // money in a currency other than the customer's
 	KindPrice        Kind = "price_differs"         // the prices in a checkout do not add up
 	KindUnpaid       Kind = "unpaid_order"          // an order whose total is not zero has no payment
-	KindOrderUse     Kind = "order_use_differs"     // a checkout with a code does not have the redemption that its order needs
+	KindOrderUse     Kind = "order_use_differs"     // the redemptions of a checkout's code do not match the checkout's order
 	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live, or an order has one
 	KindKeptTooLong  Kind = "kept_too_long"         // a checkout should have been deleted
 
-	KindEventMissing   Kind = "event_missing"   // what a record shows has not reached the feed of events
+	KindEventMissing   Kind = "event_missing"   // a record shows a fact, but the feed has no event for it
 	KindEventTwice     Kind = "event_twice"     // an event is in the feed twice
 	KindEventGap       Kind = "event_gap"       // an event in the middle of the feed cannot be read
 	KindEventUnfounded Kind = "event_unfounded" // no record shows what an event reports
@@ -70,7 +70,7 @@ func (p Place) compare(other Place) int {
 type Finding struct {
 	Kind Kind
 	Code voucher.Code // empty for checkouts, events, settings and keys
-	// Place is the place of the item or, if several items do not fit together, of the voucher.
+	// Place is the place of the item. If several items contradict each other, it is the place of the voucher.
 	Place   Place
 	Message string
 }
@@ -89,15 +89,15 @@ type MotionKind string
 // The kinds of motion.
 const (
 	MotionEdit       MotionKind = "edit"       // an edit of the limit is running or was interrupted
-	MotionChange     MotionKind = "change"     // it was created or edited while it was read
-	MotionRedemption MotionKind = "redemption" // it was redeemed, held or undone while it was read
+	MotionChange     MotionKind = "change"     // the voucher was created or edited while it was read
+	MotionRedemption MotionKind = "redemption" // the voucher was redeemed, held or undone while it was read
 )
 
 // Motion is a voucher that changed while it was read and therefore could not be judged completely. That is not an error.
 type Motion struct {
 	Kind MotionKind
 	Code voucher.Code
-	// MaxUses is the limit that an edit is moving to, or voucher.NoLimit. Running the edit again completes it.
+	// MaxUses is the limit that an edit is moving to, or voucher.NoLimit. Running the edit again completes the edit.
 	MaxUses voucher.Limit
 	Message string
 }

@@ -8,9 +8,9 @@ import (
 // Readings is how often a code that looks wrong is read again before it is reported.
 const Readings = 3
 
-// Recheck decides about an account that looked wrong, or that was being edited, by several readings. DynamoDB does not read
-// items at one moment: for an instant, a transaction may show in one item but not in another. Therefore a finding is reported only
-// if every reading makes it. The zero Recheck is ready to use.
+// Recheck decides about an account that looked wrong, or that was being edited, by several readings. DynamoDB does not read items at one
+// moment: for an instant, a transaction may be visible in one item but not in another. Therefore a finding is reported only if every
+// reading makes it. The zero Recheck is ready to use.
 type Recheck struct {
 	readings int
 	lasting  map[identity]Finding
@@ -24,7 +24,7 @@ type identity struct {
 	place Place
 }
 
-// Add adds the judgement of the next reading and reports whether that was the last one needed.
+// Add adds the judgement of the next reading and reports whether no further reading is needed.
 func (r *Recheck) Add(a *Account, j Judgement) (decided bool) {
 	found := make(map[identity]Finding)
 	for _, f := range slices.Concat(j.Certain, j.Doubtful) {
@@ -35,7 +35,7 @@ func (r *Recheck) Add(a *Account, j Judgement) (decided bool) {
 	}
 	r.readings++
 	r.motion = j.Motion
-	if r.clean = len(j.Doubtful) == 0 && j.Motion == nil; r.clean { // earlier findings were changes in progress
+	if r.clean = len(j.Doubtful) == 0 && j.Motion == nil; r.clean { // the earlier findings came from changes in progress
 		clear(found)
 		for _, f := range j.Certain {
 			found[identity{f.Kind, f.Place}] = f
@@ -48,7 +48,7 @@ func (r *Recheck) Add(a *Account, j Judgement) (decided bool) {
 	return r.clean || r.readings == Readings
 }
 
-// Result returns the findings, in order, and the motion if the voucher could not be judged completely.
+// Result returns the findings, in order. The motion is nil unless the voucher could not be judged completely.
 func (r *Recheck) Result() ([]Finding, *Motion) {
 	return slices.SortedFunc(maps.Values(r.lasting), Finding.compare), r.motion
 }

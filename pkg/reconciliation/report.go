@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// MaxFindings is how many findings a Report holds. Further ones are only counted.
+// MaxFindings is how many findings a Report holds. Further findings are only counted.
 const MaxFindings = 1000
 
 // Report is the result of verifying a customer's data.
 type Report struct {
-	Vouchers, Redemptions, Checkouts int // how many were read
+	Vouchers, Redemptions, Checkouts int // the numbers of items that were read
 
 	Found    int       // the number of findings
 	Findings []Finding // the first MaxFindings, in the order of their places
-	InMotion []Motion  // vouchers that changed meanwhile, in the order of codes
+	InMotion []Motion  // vouchers that changed while they were read, in the order of codes
 }
 
 // Add adds findings.
