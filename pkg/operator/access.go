@@ -17,8 +17,8 @@ func (s *Shop) Settings(ctx context.Context) (access.Settings, error) {
 	return s.access.Settings(ctx, s.Customer.ID)
 }
 
-// Pause pauses batches, or all codes if no batch is named, and returns the new pause. It writes only the settings, and can be
-// run again. It returns a *voucher.FieldError for batches that cannot be paused.
+// Pause pauses batches, or all codes if no batch is named, and returns the new pause. It writes only the settings. Running it again is
+// safe. It returns a *voucher.FieldError for batches that cannot be paused.
 func (s *Shop) Pause(ctx context.Context, batches ...string) (voucher.Pause, error) {
 	return s.access.ChangePause(ctx, s.Customer.ID, func(p voucher.Pause) (voucher.Pause, error) { return p.With(batches...) })
 }
@@ -41,8 +41,8 @@ type ShopAccess struct {
 	LiveKeys int
 }
 
-// Access returns the settings and live keys of one customer or, if the ID is empty, of all customers in ID order. If the customer
-// does not exist, it returns catalog.ErrNotFound.
+// Access returns the settings and the number of live keys of one customer. If the ID is empty, it returns those of all customers, in ID
+// order. If the customer does not exist, it returns catalog.ErrNotFound.
 func (d *Deployment) Access(ctx context.Context, id catalog.CustomerID, now time.Time) ([]ShopAccess, error) {
 	var customers []catalog.Customer
 	var err error
@@ -83,7 +83,7 @@ func (s *Shop) WithoutVouchers(ctx context.Context, batches []string) ([]string,
 	return missing, nil
 }
 
-// CreateKey creates a key of the shop's server. expires may be zero; random must be of cryptographic quality. Errors are
+// CreateKey creates a key for the shop's server. expires may be zero. random must be of cryptographic quality. Errors are
 // access.ErrTooManyKeys and those of the store. After an error of the store the key may exist, so its ID is returned, too.
 func (s *Shop) CreateKey(ctx context.Context, name string, expires time.Time, random io.Reader, now time.Time) (access.Key, access.KeyRecord, error) {
 	key, err := access.NewKey(random)
@@ -94,15 +94,15 @@ func (s *Shop) CreateKey(ctx context.Context, name string, expires time.Time, ra
 	return key, record, s.access.CreateKey(ctx, s.Customer.ID, record)
 }
 
-// Keys lists all keys, revoked ones included, oldest first.
+// Keys lists all keys, including revoked ones, oldest first.
 func (s *Shop) Keys(ctx context.Context) ([]access.KeyRecord, error) {
 	records, err := s.access.Keys(ctx, s.Customer.ID)
 	slices.SortStableFunc(records, func(a, b access.KeyRecord) int { return a.Created.Compare(b.Created) })
 	return records, err
 }
 
-// RevokeKey revokes a key and returns its record. If the key was revoked before, the record says when, and nothing is changed.
-// For an unknown key it returns access.ErrKeyUnknown.
+// RevokeKey revokes a key and returns its record. If the key was already revoked, RevokeKey changes nothing, and the record says when it
+// was revoked. For an unknown key it returns access.ErrKeyUnknown.
 func (s *Shop) RevokeKey(ctx context.Context, id access.KeyID, now time.Time) (access.KeyRecord, error) {
 	record, err := s.access.RevokeKey(ctx, s.Customer.ID, id, now)
 	if err != nil {

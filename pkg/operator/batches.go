@@ -12,13 +12,13 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Generator returns a generator of vouchers of this shop; random must be of cryptographic quality. Of the functions in bulk, the generator
+// Generator returns a generator of vouchers for this shop. random must be of cryptographic quality. Of the functions in bulk, the generator
 // calls only Slow.
 func (s *Shop) Generator(random io.Reader, now func() time.Time, bulk Bulk) voucher.Generator {
 	return voucher.Generator{Store: batchStore{s, bulk}, Random: random, Now: now}
 }
 
-// batchStore is a voucher.BatchStore.
+// batchStore implements voucher.BatchStore for a shop.
 type batchStore struct {
 	shop *Shop
 	bulk Bulk
@@ -58,16 +58,16 @@ func (s batchStore) Batch(ctx context.Context, customer catalog.CustomerID, batc
 
 // BatchSwitch is the result of SwitchBatch.
 type BatchSwitch struct {
-	Vouchers int // in the batch
-	Switched int // by this call; the others were switched before, or were not reached
+	Vouchers int // how many vouchers are in the batch
+	Switched int // how many this call switched; the others were switched before, or were not reached
 }
 
-// SwitchBatch disables or enables all vouchers of a batch, or returns voucher.ErrBatchUnknown if the batch has none. It reads the batch
-// twice: first to count. If it ends early, calling it again completes it. A voucher that joins the batch during the call may not be
-// switched.
+// SwitchBatch disables or enables all vouchers of a batch. If the batch has no vouchers, it returns voucher.ErrBatchUnknown. It reads the
+// batch twice, the first time only to count its vouchers. If SwitchBatch ends early, calling it again completes it. A voucher that joins
+// the batch during the call may not be switched.
 //
 // SwitchBatch also writes vouchers that already were switched, which gives them a new version. If a write of an interrupted earlier call is
-// still in flight, it can no longer undo this call: it is conditional on the old version.
+// still in flight, it can no longer undo this call, because it depends on the old version.
 func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bulk Bulk) (result BatchSwitch, err error) {
 	var mu sync.Mutex
 	result.Vouchers, err = s.eachOf(ctx, batch, bulk, func(ctx context.Context, v voucher.Voucher) error {
@@ -86,8 +86,8 @@ func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bul
 	return result, err
 }
 
-// eachOf counts the vouchers of a batch, or returns voucher.ErrBatchUnknown if it has none. Then it reads them again, and calls do for each
-// of them, several at a time.
+// eachOf counts the vouchers of a batch. If the batch has no vouchers, it returns voucher.ErrBatchUnknown. Then it reads the vouchers
+// again, and calls do for each of them, several at a time.
 func (s *Shop) eachOf(ctx context.Context, batch string, bulk Bulk, do func(context.Context, voucher.Voucher) error) (count int, err error) {
 	if count, err = s.CountBatch(ctx, batch); err != nil {
 		return 0, err

@@ -19,8 +19,8 @@ func (d *Deployment) Customers(ctx context.Context) ([]catalog.Customer, error) 
 	return d.shops().Customers(ctx)
 }
 
-// Catalogue returns a customer as in a catalogue file, with all products, on sale or not, but without vouchers. If the customer
-// does not exist, it returns catalog.ErrNotFound.
+// Catalogue returns a customer in the form of a catalogue file. The result has all products, including those off sale, but no vouchers. If
+// the customer does not exist, it returns catalog.ErrNotFound.
 func (d *Deployment) Catalogue(ctx context.Context, id catalog.CustomerID) (catalogfile.Entry, error) {
 	shop, err := d.shops().Shop(ctx, id)
 	if err != nil {
@@ -48,24 +48,24 @@ type CataloguePlan struct {
 	vouchers  *backoffice.Vouchers
 }
 
-// ShopPlan lists what will change for one customer. Vouchers that exist stay as they are.
+// ShopPlan lists what will change for one customer. It does not change vouchers that exist.
 type ShopPlan struct {
 	Catalogue  catalog.Plan      // its changes include those of the settings
 	Vouchers   []voucher.Voucher // to create
 	OtherTerms []OtherTerms
 
-	settings *access.Settings // to write; nil: unchanged
+	settings *access.Settings // the settings to write; nil: they stay unchanged
 }
 
-// OtherTerms is a voucher that exists with terms other than the file's.
+// OtherTerms is a voucher that already exists, but with other terms than in the file.
 type OtherTerms struct {
 	Kept   voucher.Voucher
-	Fields []string // that differ, named as in voucher.FieldError
+	Fields []string // the fields that differ, named as in voucher.FieldError
 }
 
-// PlanCatalogue reads catalogue files and compares them with the store. With prune, the plan takes off sale the
-// products and variants of the files' customers that the files do not mention. PlanCatalogue writes nothing. It returns all faults in
-// the files joined, as *catalogfile.Error.
+// PlanCatalogue reads catalogue files and compares them with the store. It writes nothing. If prune is set, the plan takes products and
+// variants off sale that the files do not mention, but only those of customers in the files. PlanCatalogue returns all faults in the files,
+// each as *catalogfile.Error, joined.
 func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File, prune bool, now time.Time) (CataloguePlan, error) {
 	shops, err := catalogfile.Parse(files...)
 	if err != nil {
@@ -117,8 +117,8 @@ func (p CataloguePlan) planShop(ctx context.Context, shop catalogfile.Entry, pru
 	return planned, nil
 }
 
-// planSettings adds what the file changes in the settings of access. A new shop gets the default limit on refused codes; a shop
-// that was stored before shops had settings still has no limit.
+// planSettings adds the changes that the file makes to the access settings. A new shop gets the default limit on refused codes. A shop that
+// was stored before shops had settings still has no limit.
 func (p CataloguePlan) planSettings(ctx context.Context, planned *ShopPlan, said catalogfile.Access, isNew bool) error {
 	before, err := p.access.Settings(ctx, planned.Catalogue.Customer)
 	if err != nil {
@@ -153,7 +153,7 @@ func (p CataloguePlan) planSettings(ctx context.Context, planned *ShopPlan, said
 	return nil
 }
 
-// storedShop is a catalogue that returns one shop, which was already read, without reading it again.
+// storedShop is a catalogue that returns one shop that was already read, without reading it again.
 type storedShop struct {
 	catalog.ApplyStore
 
@@ -165,8 +165,8 @@ func (s storedShop) Shop(context.Context, catalog.CustomerID) (catalog.Shop, err
 	return s.shop, s.err
 }
 
-// differingFields names the fields in which the stored voucher differs from the file. A field that the file leaves out may have
-// been edited since, so it does not count. max-uses always counts: no edit changes it from its default, 1.
+// differingFields names the fields in which the stored voucher differs from the file. A field that the file leaves out does not count,
+// because the stored voucher may have been edited. max-uses always counts, because no edit changes the default of 1.
 func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string {
 	var fields []string
 	for _, term := range []struct {
@@ -190,7 +190,7 @@ func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string 
 	return fields
 }
 
-// placed turns the *catalog.FieldErrors of a customer into *catalogfile.Error at the customer's place, or returns nil.
+// placed turns the *catalog.FieldErrors of a customer into *catalogfile.Error with the customer's place. If err has none, it returns nil.
 func placed(err error, place catalogfile.Place) error {
 	fields, _ := errors.AsType[catalog.FieldErrors](err)
 	if field, is := errors.AsType[*catalog.FieldError](err); is && fields == nil {
@@ -203,7 +203,7 @@ func placed(err error, place catalogfile.Place) error {
 	return errors.Join(faults...)
 }
 
-// Writes returns how many items Apply writes at most.
+// Writes returns an upper bound of the number of items that Apply writes.
 func (p CataloguePlan) Writes() int {
 	writes := 0
 	for _, shop := range p.Shops {
@@ -217,12 +217,12 @@ func (p CataloguePlan) Writes() int {
 
 var errCreatedMeanwhile = errors.New("it was created meanwhile: apply again")
 
-// Apply carries out the plan and calls wrote after each write. If it ends early, each shop is consistent, and a new plan of the
-// same files completes the work. If another operator changed a catalogue (catalog.ErrChanged) or created one of the vouchers
-// since the plan was made, the error says to apply again.
+// Apply carries out the plan and calls wrote after each write. If it ends early, each shop is consistent, and a new plan of the same files
+// completes the work. If another operator has changed a catalogue (catalog.ErrChanged) or created one of the vouchers since the plan was
+// made, the error says to apply again.
 func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 	for _, shop := range p.Shops {
-		if shop.settings != nil { // before a new shop exists: it must not be open to everybody even for a moment
+		if shop.settings != nil { // written before the shop itself: a new shop must never be open to everybody
 			if err := p.access.PutSettings(ctx, shop.Catalogue.Customer, *shop.settings); err != nil {
 				return fmt.Errorf("customer %s, settings: %w", shop.Catalogue.Customer, err)
 			}
@@ -233,7 +233,7 @@ func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 		}
 		for _, v := range shop.Vouchers {
 			err := p.vouchers.Create(ctx, shop.Catalogue.Customer, v)
-			if errors.Is(err, voucher.ErrCodeTaken) { // by another operator, perhaps with other terms
+			if errors.Is(err, voucher.ErrCodeTaken) { // another operator created it, perhaps with other terms
 				err = errCreatedMeanwhile
 			}
 			if err != nil {

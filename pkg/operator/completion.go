@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// SomeBatches returns names of batches for a shell to complete, sorted: the paused batches, and those of a small sample of vouchers. When
-// the context ends it returns what it has found.
+// SomeBatches returns names of batches for a shell to complete, sorted. The names are those of the paused batches, and of the batches in a
+// small sample of vouchers. When the context ends, SomeBatches returns the names that it has found.
 func (s *Shop) SomeBatches(ctx context.Context) []string {
-	settings, _ := s.Settings(ctx) // without them, the sample remains
+	settings, _ := s.Settings(ctx) // without the settings, the sample is still useful
 	batches := slices.Concat(settings.Paused.Batches, s.vouchers.SampleBatches(ctx, s.Customer.ID))
 	slices.Sort(batches)
 	return slices.Compact(batches)

@@ -11,27 +11,27 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Draining is how long deleting waits after it disabled a code with many uses. By then, every request that read the voucher before has ended:
-// no function that serves requests runs for more than 10 seconds (template.yaml, Timeout).
+// Draining is how long deleting waits after it has disabled a code with many uses. Functions that serve requests run for at most 10 seconds
+// (template.yaml, Timeout). So by the end of Draining, every request has ended that read the voucher before it was disabled.
 const Draining = 15 * time.Second
 
 // Deletion says how to delete vouchers.
 type Deletion struct {
 	Bulk
 
-	Wait func(ctx context.Context, delay time.Duration) error // waits for Draining
+	Wait func(ctx context.Context, delay time.Duration) error // called with Draining
 }
 
 // BatchDeletion is the result of DeleteBatch.
 type BatchDeletion struct {
-	Vouchers int // in the batch
+	Vouchers int // how many vouchers are in the batch
 	Deleted  int
-	Kept     int // they were redeemed or held
+	Kept     int // how many were kept because they were redeemed or held
 }
 
-// DeleteVoucher deletes a voucher that was never redeemed or held, and returns it. Errors: a *voucher.RefusalError for an unknown code;
-// voucher.ErrUsed and voucher.ErrEdited. An unused code with many uses is disabled first. It stays disabled if the call is interrupted, and as
-// edited if somebody edits the voucher meanwhile.
+// DeleteVoucher deletes a voucher that was never redeemed or held, and returns it. Errors are voucher.ErrUsed, voucher.ErrEdited, and a
+// *voucher.RefusalError for an unknown code. An unused code with many uses is disabled first. If the call is interrupted, the code stays
+// disabled. If somebody edits the voucher meanwhile, it stays as edited.
 func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletion) (voucher.Voucher, error) {
 	v, err := s.vouchers.Voucher(ctx, s.Customer.ID, code)
 	if err != nil {
@@ -47,8 +47,9 @@ func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletio
 	return v, err
 }
 
-// DeleteBatch deletes the vouchers of a batch that were never redeemed or held, and keeps the others. It returns voucher.ErrBatchUnknown if
-// the batch has none, and voucher.ErrEdited if somebody edited one meanwhile. If it ends early, calling it again completes it.
+// DeleteBatch deletes the vouchers of a batch that were never redeemed or held, and keeps the others. If the batch has no vouchers, it
+// returns voucher.ErrBatchUnknown. If somebody edited one of the vouchers meanwhile, it returns voucher.ErrEdited. If DeleteBatch ends
+// early, calling it again completes it.
 func (s *Shop) DeleteBatch(ctx context.Context, batch string, how Deletion) (BatchDeletion, error) {
 	d := &deleting{shop: s, Deletion: how}
 	count, err := s.eachOf(ctx, batch, how.Bulk, d.begin)
@@ -58,7 +59,7 @@ func (s *Shop) DeleteBatch(ctx context.Context, batch string, how Deletion) (Bat
 	return BatchDeletion{Vouchers: count, Deleted: d.deleted, Kept: d.kept}, cmp.Or(err, d.edited)
 }
 
-// CountBatch returns how many vouchers a batch has, or voucher.ErrBatchUnknown if it has none.
+// CountBatch returns how many vouchers a batch has. If the batch has no vouchers, it returns voucher.ErrBatchUnknown.
 func (s *Shop) CountBatch(ctx context.Context, batch string) (int, error) {
 	count := 0
 	for _, err := range (batchStore{shop: s}).Batch(ctx, s.Customer.ID, batch) {
@@ -81,8 +82,8 @@ type deleting struct {
 
 	mu            sync.Mutex // guards the fields below
 	deleted, kept int
-	edited        error             // names one voucher that somebody edited meanwhile; nil: none
-	disabled      []disabledVoucher // codes with many uses, to be deleted after Draining
+	edited        error             // names one voucher that somebody edited meanwhile; nil: nobody edited one
+	disabled      []disabledVoucher // codes with many uses, which are deleted after Draining
 }
 
 // disabledVoucher is a voucher that was disabled in order to delete it.
@@ -92,13 +93,13 @@ type disabledVoucher struct {
 	wasEnabled bool
 }
 
-// begin deletes a single-use voucher, and disables one with many uses. A request in flight may have read the voucher already, and may record
-// a redemption that no condition of the deletion sees.
+// begin deletes a single-use voucher. It only disables a voucher with many uses, because a request in flight may already have read the
+// voucher. Such a request may record a redemption that no condition of the deletion sees.
 func (d *deleting) begin(ctx context.Context, v voucher.Voucher) error {
 	if v.SingleUse() {
 		return d.deletedOr(d.shop.vouchers.Delete(ctx, d.shop.Customer.ID, v), v)
 	}
-	used, err := d.shop.vouchers.IsUsed(ctx, d.shop.Customer.ID, v.Code) // a code in use must not be disabled for a while
+	used, err := d.shop.vouchers.IsUsed(ctx, d.shop.Customer.ID, v.Code) // a code in use must not be disabled, not even for a short time
 	if err != nil || used {
 		return d.deletedOr(cmp.Or(err, voucher.ErrUsed), v)
 	}
@@ -115,7 +116,7 @@ func (d *deleting) begin(ctx context.Context, v voucher.Voucher) error {
 	return nil
 }
 
-// finish waits, and then deletes the vouchers that were disabled, or enables those again that were used.
+// finish waits, and then deletes each voucher that was disabled. If such a voucher was used, finish enables it again.
 func (d *deleting) finish(ctx context.Context) error {
 	if len(d.disabled) == 0 {
 		return nil
@@ -138,7 +139,7 @@ func (d *deleting) finish(ctx context.Context) error {
 	return nil
 }
 
-// deleteDisabled deletes a voucher that was disabled, or enables it again if it was used.
+// deleteDisabled deletes a voucher that was disabled. If the voucher was used, deleteDisabled enables it again.
 func (d *deleting) deleteDisabled(ctx context.Context, v disabledVoucher, isUsed bool) (err error) {
 	customer := d.shop.Customer.ID
 	if !isUsed {
@@ -160,7 +161,7 @@ func (d *deleting) deleteDisabled(ctx context.Context, v disabledVoucher, isUsed
 	return nil
 }
 
-// enable enables a voucher again. It leaves an edited voucher alone: another operator may want it disabled.
+// enable enables a voucher again. It does not change an edited voucher, because another operator may want it disabled.
 func (d *deleting) enable(ctx context.Context, v voucher.Voucher) error {
 	now, err := d.shop.vouchers.Voucher(ctx, d.shop.Customer.ID, v.Code)
 	if err == nil && now.Version != v.Version {
@@ -172,8 +173,8 @@ func (d *deleting) enable(ctx context.Context, v voucher.Voucher) error {
 	return err
 }
 
-// deletedOr counts a voucher as deleted if err is nil, and as kept if it was used. It returns any other error, but only notes that a voucher
-// was edited, so that the run goes on with the others.
+// deletedOr counts a voucher as deleted if err is nil, and as kept if err is voucher.ErrUsed. If the voucher was edited, deletedOr only
+// notes that, so that the run continues with the other vouchers. It returns any other error.
 func (d *deleting) deletedOr(err error, v voucher.Voucher) error {
 	switch {
 	case errors.Is(err, voucher.ErrUsed):
@@ -197,7 +198,7 @@ func (d *deleting) count(n *int) {
 	d.wrote()
 }
 
-// codesInCheckouts returns the codes of all stored checkouts. A code without a limit has no other record of being held.
+// codesInCheckouts returns the codes of all stored checkouts. If a code has no limit, only a checkout shows that it is held.
 func (s *Shop) codesInCheckouts(ctx context.Context) (map[voucher.Code]bool, error) {
 	codes := make(map[voucher.Code]bool)
 	for c, err := range s.checkouts.List(ctx, s.Customer.ID) {

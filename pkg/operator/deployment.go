@@ -33,11 +33,11 @@ var (
 	ErrNoCredentials = errors.New("no AWS credentials")
 )
 
-// Retries. An operator can wait longer than a shopper: a busy table throttles for a while.
+// Bounds of retries. An operator can wait longer than a shopper, and a busy table throttles for a while.
 const (
 	attemptTimeout = 10 * time.Second
 	maxAttempts    = 12
-	firstDelay     = 50 * time.Millisecond // upper bound; it doubles with each attempt
+	firstDelay     = 50 * time.Millisecond // upper bound of the first delay; the bound doubles with each attempt
 	longestDelay   = 5 * time.Second
 )
 
@@ -46,10 +46,10 @@ type Deployment struct {
 	Stack   string // empty: the local run
 	BaseURL string
 	Region  string
-	Version string // as it was deployed; may be empty
+	Version string // the deployed version; may be empty
 	Tables  Tables
 
-	// EventRetention is how long the deployment keeps events; zero if it has no events.
+	// EventRetention is how long the deployment stores events. It is zero if the deployment has no events.
 	EventRetention time.Duration
 
 	client    *dynamodb.Client
@@ -65,9 +65,9 @@ type Tables struct {
 	Events    string `json:"events,omitempty"` // empty: the deployment has no events
 }
 
-// FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml
-// declares. random returns a number from 0 to n-1; it need not be secret. Errors are ErrNoStack, those of the
-// configuration, and AWS's own, which AWSError shortens.
+// FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml declares.
+// random returns a random number from 0 to n-1, which need not be secret. Errors are ErrNoStack, those of the configuration, and AWS's own.
+// AWSError shortens AWS's errors.
 func FindStack(ctx context.Context, name string, random func(n int64) int64) (*Deployment, error) {
 	configuration, err := configure(ctx)
 	if err != nil {
@@ -112,12 +112,12 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 
 const day = 24 * time.Hour
 
-// localEventRetention is how long the local run keeps events: the default of template.yaml.
+// localEventRetention is how long the local run stores events. It equals the default of template.yaml.
 const localEventRetention = 90 * day
 
-// configure reads the usual AWS configuration, with a region and credentials.
+// configure reads the usual AWS configuration, which must have a region and credentials.
 func configure(ctx context.Context) (aws.Config, error) {
-	configuration, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // the default logs attempts to stderr
+	configuration, err := config.LoadDefaultConfig(ctx, config.WithLogger(logging.Nop{})) // the default logger writes attempts to stderr
 	if missing, is := errors.AsType[config.SharedConfigProfileNotExistError](err); is {
 		return aws.Config{}, fmt.Errorf("%w: %q", ErrNoProfile, missing.Profile)
 	}
@@ -133,8 +133,8 @@ func configure(ctx context.Context) (aws.Config, error) {
 	return configuration, nil
 }
 
-// withoutCredentials distinguishes a credentials service that failed from a machine without credentials. The SDK asks the EC2 metadata
-// service last; most machines do not have it, so its failure means that there are no credentials.
+// withoutCredentials returns ErrNoCredentials if the machine has no credentials, and err if a credentials service failed. The SDK asks the
+// EC2 metadata service last. Most machines do not have that service, so its failure means that there are no credentials.
 func withoutCredentials(ctx context.Context, err error) error {
 	asked, is := errors.AsType[*smithy.OperationError](err)
 	if ctx.Err() != nil || is && asked.Service() != "ec2imds" {
@@ -143,7 +143,7 @@ func withoutCredentials(ctx context.Context, err error) error {
 	return ErrNoCredentials
 }
 
-// Local completes the deployment of a local run. endpoint is the address of its DynamoDB Local; random is as in FindStack.
+// Local completes the deployment of a local run. endpoint is the address of its DynamoDB Local. random is as in FindStack.
 func Local(run Deployment, endpoint string, random func(n int64) int64) *Deployment {
 	run.throttled = new(atomic.Int64)
 	run.client = dynamodb.New(dynamodb.Options{
@@ -158,7 +158,7 @@ func Local(run Deployment, endpoint string, random func(n int64) int64) *Deploym
 	return &run
 }
 
-// patient gives a client more time and attempts than a shopper's request has, and counts the calls that are throttled.
+// patient gives a client more time and attempts than a shopper's request has. It counts throttled calls.
 func patient(random func(n int64) int64, throttled *atomic.Int64) func(*dynamodb.Options) {
 	return func(o *dynamodb.Options) {
 		o.HTTPClient = dynamo.NewTransport(attemptTimeout)
@@ -175,9 +175,9 @@ type patientRetryer struct {
 	throttled *atomic.Int64
 }
 
-// IsErrorRetryable is called for each attempt that failed.
+// IsErrorRetryable counts throttled calls. The SDK calls it for each attempt that failed.
 func (r patientRetryer) IsErrorRetryable(err error) bool {
-	canceled, _ := errors.AsType[*types.TransactionCanceledException](err) // the SDK does not look at the reasons
+	canceled, _ := errors.AsType[*types.TransactionCanceledException](err) // the SDK ignores the reasons, which may be throttling
 	if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary || canceled != nil && isThrottled(*canceled) {
 		r.throttled.Add(1)
 	}
@@ -193,7 +193,7 @@ func isThrottled(canceled types.TransactionCanceledException) bool {
 
 func (patientRetryer) MaxAttempts() int { return maxAttempts }
 
-// RetryDelay returns the delay after an attempt: half fixed, half random.
+// RetryDelay returns the delay after an attempt. Half of the delay is fixed, and half is random.
 func (r patientRetryer) RetryDelay(attempt int, _ error) (time.Duration, error) {
 	delay := min(firstDelay<<min(attempt, maxAttempts), longestDelay)
 	return delay/2 + time.Duration(r.random(int64(delay/2))), nil
@@ -202,7 +202,7 @@ func (r patientRetryer) RetryDelay(attempt int, _ error) (time.Duration, error) 
 // TableStatus is a table's status, such as ACTIVE or CREATING (DynamoDB's TableStatus).
 type TableStatus struct {
 	Name, Status string
-	OrdersIndex  string // status of the index of orders (DynamoDB's IndexStatus), or IndexMissing; empty: the table needs no such index
+	OrdersIndex  string // of the index of orders: DynamoDB's IndexStatus or IndexMissing; empty: the table needs no such index
 	Stream       string // StreamEnabled, StreamDisabled or StreamOther; empty: the table needs no stream
 }
 
@@ -216,7 +216,8 @@ const (
 	StreamOther    = "WITHOUT_IMAGES" // enabled, but without the images that show what happened
 )
 
-// TableStatuses returns the status of the tables of the catalogue, vouchers, checkouts and, if there are events, events, in this order.
+// TableStatuses returns the status of the tables of the catalogue, the vouchers, the checkouts and the events, in this order. A deployment
+// without events has no table of events.
 func (d *Deployment) TableStatuses(ctx context.Context) ([]TableStatus, error) {
 	var statuses []TableStatus
 	for _, name := range []string{d.Tables.Catalogue, d.Tables.Vouchers, d.Tables.Checkouts, d.Tables.Events} {

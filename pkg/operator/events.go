@@ -16,7 +16,7 @@ import (
 // ErrNoEvents means that the deployment has no table of events.
 var ErrNoEvents = errors.New("this deployment has no events")
 
-// Events is the feeds of a deployment. Its Retry records what was set aside.
+// Events gives access to the feeds of a deployment. Its Retry records changes that were set aside.
 type Events struct {
 	event.Feed
 	event.Recorder
@@ -40,25 +40,25 @@ func (d *Deployment) Events(represent func(event.Fact) ([]byte, error), now func
 	}, nil
 }
 
-// Find returns an event of the shop by its ID, without its sequence number. found is false if it is not stored.
+// Find returns an event of the shop by its ID, without its sequence number. is is false if the event is not stored.
 func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event.Event, is bool, err error) {
 	return e.log.Find(ctx, shop.Customer.ID, id)
 }
 
 // Rebuilding says how to rebuild a feed.
 type Rebuilding struct {
-	// From is the time of the earliest event to add; zero: the time since which the feed must be complete. Rebuild also adds earlier events of a
-	// redemption or order if it adds a later one.
+	// From is the time of the earliest event to add. If it is zero, Rebuild adds all events since the time from which the feed must be
+	// complete. If Rebuild adds an event of a redemption or order, it also adds the earlier events of that redemption or order.
 	From time.Time
 	// Progress is called with the number of items read, or of events added, since its last call.
 	Progress func(steps int)
-	// Memory is how many events are held in memory; zero: 50,000. If more are missing, everything is read again for those.
+	// Memory is how many events are held in memory. Zero means 50,000. If more events are missing, everything is read again for the rest.
 	Memory int
 }
 
 // Rebuilt is the result of Rebuild.
 type Rebuilt struct {
-	Added  int // events; those that were lost and got their place back count, too
+	Added  int // events, including those that were lost and stored again
 	Unread int // items that cannot be read
 }
 
@@ -67,9 +67,9 @@ const (
 	rebuildBatch  = 100
 )
 
-// Rebuild adds to the shop's feed what its records show and the feed lacks, earliest first. An event that the feed names but lost gets its
-// place back. The shop may stay live, and the functions may record events meanwhile. If Rebuild ends early, calling it again completes it.
-// Events that have expired come again if how.From reaches back to them.
+// Rebuild compares the shop's records with its feed, and adds the events that the feed lacks, earliest first. If the feed names an event
+// that is not stored, Rebuild stores it again in its place. The shop may stay live, and the functions may record events meanwhile. If
+// Rebuild ends early, calling it again completes it. If how.From reaches back to events that have expired, Rebuild adds them again.
 func (e *Events) Rebuild(ctx context.Context, shop *Shop, how Rebuilding) (result Rebuilt, err error) {
 	how.Memory = cmp.Or(how.Memory, rebuildMemory)
 	for more := true; more; {
@@ -95,11 +95,11 @@ func (e *Events) Rebuild(ctx context.Context, shop *Shop, how Rebuilding) (resul
 type due struct {
 	event.Fact
 
-	at time.Time // its time, but not before that of an earlier fact about the same redemption or order: clocks differ
+	at time.Time // the fact's time, or a later one, so that the facts of one redemption or order stay in order although clocks differ
 }
 
-// missing returns the earliest facts that the feed lacks, in order. It stores again the events that the feed names but lost, and counts them.
-// It sets how.From if that is zero. more reports whether other facts are missing.
+// missing returns the earliest facts that the feed lacks, in order. If the feed names an event that is not stored, missing stores it again;
+// lost counts these events. It sets how.From if that is zero. more reports whether the feed lacks further facts.
 func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (missing []due, lost int, more bool, unread int, err error) {
 	known := make(map[event.ID]bool) // a record that moves may be read twice
 	gone := make(map[event.ID]bool)
@@ -144,7 +144,7 @@ func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (miss
 	return missing, lost, more, unread, nil
 }
 
-// restore stores the events of facts again that the feed names but has lost, from a time on. It returns their number.
+// restore stores events again that the feed names but that are not stored, from a time on. It returns how many.
 func (e *Events) restore(ctx context.Context, shop *Shop, facts []event.Fact, lost map[event.ID]bool, from time.Time) (restored int, err error) {
 	for _, fact := range facts {
 		id := fact.ID()
@@ -165,8 +165,8 @@ func (e *Events) restore(ctx context.Context, shop *Shop, facts []event.Fact, lo
 	return restored, nil
 }
 
-// lacking returns the facts at a time or later that are not known, and marks them as known. With them, it returns earlier facts of the same
-// redemption or order, back to a known one: the facts before that have expired. Silent facts are never lacking.
+// lacking returns the facts at a time or later that are not known, and marks them as known. It also returns earlier facts of the same
+// redemption or order, back to the latest known one: the facts before that one have expired. It never returns silent facts.
 func lacking(facts []due, known map[event.ID]bool, from time.Time) (missing []due) {
 	isNextLacking := false
 	for _, fact := range slices.Backward(facts) {
@@ -182,7 +182,7 @@ func lacking(facts []due, known map[event.ID]bool, from time.Time) (missing []du
 	return missing
 }
 
-// isFirst reports whether nothing precedes the fact in its redemption or order.
+// isFirst reports whether the fact is the first one of its redemption or order.
 func (d due) isFirst() bool { return d.Type == event.RedemptionCreated || d.Type == event.OrderCreated }
 
 func inOrder(facts []event.Fact) []due {

@@ -19,16 +19,15 @@ func (e *UnreachableError) Error() string {
 
 func (e *UnreachableError) Unwrap() error { return e.Err }
 
-// IsOutcomeUnknown reports whether the request that failed may have taken effect: the store was unavailable, or its response was
-// lost.
+// IsOutcomeUnknown reports whether a failed request may have taken effect, because the store was unavailable or its response was lost.
 func IsOutcomeUnknown(err error) bool {
 	_, isUnavailable := errors.AsType[*dynamo.UnavailableError](err)
 	_, isUnreachable := errors.AsType[*UnreachableError](AWSError(err))
 	return isUnavailable || isUnreachable
 }
 
-// AWSError reduces an error of the AWS SDK to the message of AWS, without the SDK's report of its attempts. Credentials that AWS does not
-// accept become ErrNoCredentials, a failed connection becomes *UnreachableError. Other errors are returned unchanged.
+// AWSError reduces an error of the AWS SDK to the message of AWS, without the SDK's report of its attempts. If AWS does not accept the
+// credentials, it returns ErrNoCredentials. If the connection failed, it returns an *UnreachableError. It returns other errors unchanged.
 func AWSError(err error) error {
 	unreached, is := errors.AsType[interface {
 		error
@@ -55,7 +54,7 @@ func AWSError(err error) error {
 	return plain
 }
 
-// deniesCredentials reports whether an error code is about the credentials themselves, not about what they allow.
+// deniesCredentials reports whether an error code means that the credentials themselves are not accepted. Missing permissions do not count.
 func deniesCredentials(code string) bool {
 	switch code {
 	case "ExpiredToken", "ExpiredTokenException", "RequestExpired", "InvalidClientTokenId", "UnrecognizedClientException",

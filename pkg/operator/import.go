@@ -26,17 +26,17 @@ type Import struct {
 	DryRun      bool // write nothing, but count what would be written
 	Now         time.Time
 	Random      io.Reader // of cryptographic quality
-	// Reject is called for each row that is not imported: with *voucher.FieldError, joined, or with voucher.ErrCodeTaken, wrapped. Calls do
-	// not overlap. An error of Reject ends the import.
+	// Reject is called for each row that is not imported. err is either *voucher.FieldError, joined, or voucher.ErrCodeTaken, wrapped. Calls
+	// do not overlap. An error of Reject ends the import.
 	Reject func(row csvfile.Row, err error) error
 }
 
-// Imported is the result of an import, in rows.
+// Imported is the result of an import. It counts rows.
 type Imported struct {
 	Invalid int
 	Created int
-	Existed int // with the same terms and the same past
-	Differ  int // the code exists with other terms or another past; it stays as it is
+	Existed int // the voucher exists with the same terms and the same past
+	Differ  int // the voucher exists with other terms or another past, and is not changed
 }
 
 // ErrInvalidRows means that rows of a file cannot be imported, and that nothing was written.
@@ -49,9 +49,9 @@ func (e *InvalidFileError) Error() string { return e.Err.Error() }
 
 func (e *InvalidFileError) Unwrap() error { return e.Err }
 
-// Import creates the vouchers of a file of at most csvfile.MaxRows rows. It reads the file twice: first it checks every row and writes
-// nothing. Unless how.SkipInvalid is set, a row that cannot be imported is ErrInvalidRows. If Import ends early, calling it again completes
-// it and changes nothing twice. Errors: *InvalidFileError; those of the store and of how.Reject.
+// Import creates the vouchers of a file of at most csvfile.MaxRows rows. It reads the file twice. The first time it checks every row and
+// writes nothing. If a row cannot be imported and how.SkipInvalid is not set, it returns ErrInvalidRows. If Import ends early, calling it
+// again completes it and changes nothing twice. Other errors are *InvalidFileError and those of the store and of how.Reject.
 func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how Import) (Imported, error) {
 	i := &importing{Import: how, shop: s}
 	stored, err := s.catalogue.Shop(ctx, s.Customer.ID)
@@ -92,7 +92,7 @@ type importing struct {
 	result Imported
 }
 
-// importRow is a row with its voucher, or with an Err.
+// importRow is a row with its voucher. If the row has an Err, the voucher is not valid.
 type importRow struct {
 	csvfile.Row
 
@@ -123,7 +123,7 @@ func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
 			return
 		}
 		seed := maphash.MakeSeed()
-		lines := make(map[uint64]int32) // by the hash of the code; two of a million codes have the same hash in one file of 37 million
+		lines := make(map[uint64]int32) // by the hash of the code; of 37 million files with a million codes, one has two codes with the same hash
 		for row, err := range reader.Rows() {
 			if err != nil {
 				yield(importRow{}, &InvalidFileError{err})
@@ -148,7 +148,7 @@ func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
 // check makes the voucher of a row.
 func (i *importing) check(row csvfile.Row) importRow {
 	checked := importRow{Row: row}
-	unread := make(map[string]bool) // columns whose cells cannot be read
+	unread := make(map[string]bool) // the columns of the row's cells that cannot be read
 	for _, field := range voucher.FieldErrors(row.Err) {
 		unread[field.Field] = true
 	}
@@ -166,7 +166,7 @@ func (i *importing) check(row csvfile.Row) importRow {
 		}
 	}
 	if unread["redeemed_at"] {
-		unread["redeemed_by"] = true // it would seem to have no redeemed_at
+		unread["redeemed_by"] = true // otherwise redeemed_by would seem to lack its redeemed_at
 	}
 	for _, field := range voucher.FieldErrors(err) {
 		if !unread[field.Field] {
@@ -179,10 +179,10 @@ func (i *importing) check(row csvfile.Row) importRow {
 	return checked
 }
 
-// write creates the voucher of a row, or compares it with the one that has its code.
+// write creates the voucher of a row. If the code is taken, write compares the row with the stored voucher.
 func (i *importing) write(ctx context.Context, row importRow) error {
 	if row.Err != nil {
-		return nil // it was rejected before
+		return nil // the first reading of the file rejected the row
 	}
 	write := i.shop.vouchers.CreateOrFind
 	if i.DryRun {
@@ -212,8 +212,8 @@ func (i *importing) write(ctx context.Context, row importRow) error {
 	return i.Reject(row.Row, fmt.Errorf("%w, but differs in %s; it stays as it is", voucher.ErrCodeTaken, strings.Join(differing, ", ")))
 }
 
-// isOwn reports whether a voucher with the same terms is the row's own, because the response to the first attempt was lost. An unused voucher
-// with a known creation may as well be that of an earlier import, so it counts as one that existed.
+// isOwn reports whether the row created a stored voucher with the same terms: an earlier attempt was applied, but its response was lost. An
+// unused voucher with a known time of creation may also come from an earlier import, so it does not count as the row's own.
 func (r importRow) isOwn(v voucher.Voucher) bool {
 	if r.voucher.Redeemed != nil {
 		return v.Redeemed != nil && v.Redeemed.ID == r.voucher.Redeemed.ID
@@ -221,8 +221,8 @@ func (r importRow) isOwn(v voucher.Voucher) bool {
 	return r.Past.Created.IsZero() && v.Created.Equal(r.voucher.Created)
 }
 
-// differingPast names the columns in which the past of an imported voucher differs from that of the stored one. A redemption that was made
-// or undone since the import makes no difference.
+// differingPast names the columns in which the past of the row's voucher differs from that of the stored voucher. Redemptions that were
+// made or undone since the import do not count.
 func differingPast(said voucher.Past, wanted, kept voucher.Voucher) []string {
 	var columns []string
 	if !said.Created.IsZero() && !kept.Created.Equal(wanted.Created) {

@@ -7,9 +7,9 @@ import (
 	"shopfront/pkg/event"
 )
 
-// RebuildNicks adds all redemptions of the shop to the index of nicks, and leaves the feed as it is. If it could read everything, it notes
-// that the index is complete. The shop may stay live. If RebuildNicks ends early, calling it again completes the index. In the result, Added
-// counts the redemptions with a nick, also those that were indexed before. progress is as in Rebuilding.
+// RebuildNicks adds all redemptions of the shop to the index of nicks. It does not change the feed. If it could read everything, it notes
+// that the index is complete. The shop may stay live. If RebuildNicks ends early, calling it again completes the index. In the result,
+// Added counts the redemptions with a nick, including those that were already indexed. progress is as in Rebuilding.
 func (e *Events) RebuildNicks(ctx context.Context, shop *Shop, progress func(steps int)) (result Rebuilt, err error) {
 	customer := shop.Customer.ID
 	var facts []event.Fact
@@ -42,9 +42,9 @@ func (e *Events) RebuildNicks(ctx context.Context, shop *Shop, progress func(ste
 	return result, shop.events.NoteNicks(ctx, customer, e.Now())
 }
 
-// RedemptionsOfNick yields the redemptions of the filter's nick, oldest first, undone ones included, and stops at the first error. It reads
-// the index of nicks, which is some seconds late, and their vouchers. In a deployment without events, or if the filter has a code, it reads
-// the vouchers, as Redemptions does.
+// RedemptionsOfNick yields the redemptions of the filter's nick, including undone ones, oldest first, and stops at the first error. It
+// reads the index of nicks, which is some seconds behind, and the vouchers of the redemptions. If the deployment has no events, or the
+// filter has a code, it reads all vouchers or that code instead, as Redemptions does.
 func (s *Shop) RedemptionsOfNick(ctx context.Context, filter RedemptionFilter) iter.Seq2[Redemption, error] {
 	if s.events == nil || filter.Code != "" {
 		return s.Redemptions(ctx, filter)
@@ -58,7 +58,8 @@ func (s *Shop) RedemptionsOfNick(ctx context.Context, filter RedemptionFilter) i
 	}
 }
 
-// NicksIndexed reports whether RedemptionsOfNick finds all redemptions, and not only those since the index of nicks began.
+// NicksIndexed reports whether RedemptionsOfNick finds all redemptions. Otherwise it finds only those that were made since the index of
+// nicks began.
 func (s *Shop) NicksIndexed(ctx context.Context) (bool, error) {
 	if s.events == nil {
 		return true, nil

@@ -16,7 +16,8 @@ import (
 var ErrNoOrdersIndex = errors.New("the index orders of the checkouts table is missing or being built")
 
 // Orders yields the orders that the filter picks, newest first, and stops at the first error. It reads all pages, so the filter's After and
-// Limit have no effect. An order appears shortly after it was placed or changed, usually within a second. Error: ErrNoOrdersIndex.
+// Limit have no effect. A placed or changed order appears in the list with a delay, usually within a second. If the index is missing, the
+// error is ErrNoOrdersIndex.
 func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
 		filter.After, filter.Limit = nil, checkout.MaxOrdersPerPage
@@ -39,7 +40,7 @@ func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) iter.Seq
 	}
 }
 
-// lacksIndex reports whether DynamoDB rejected a query because of its index. DynamoDB has no error code of its own for this.
+// lacksIndex reports whether DynamoDB rejected a query because of its index. DynamoDB has no separate error code for this.
 func lacksIndex(err error) bool {
 	answer, is := errors.AsType[smithy.APIError](err)
 	return is && answer.ErrorCode() == "ValidationException" && strings.Contains(answer.ErrorMessage(), "index")
@@ -50,20 +51,20 @@ func (s *Shop) Order(ctx context.Context, id checkout.ID) (checkout.Checkout, er
 	return s.orders.Show(ctx, s.Customer.ID, id)
 }
 
-// PlaceOrder turns a checkout into an order, as checkout.Orders does. The bool reports whether it already was one.
+// PlaceOrder turns a checkout into an order, as checkout.Orders does. The bool reports whether the checkout already was an order.
 func (s *Shop) PlaceOrder(ctx context.Context, id checkout.ID, payment checkout.Payment, now time.Time) (checkout.Checkout, bool, error) {
 	return s.orders.Place(ctx, s.Customer.ID, id, payment, asStored(now))
 }
 
-// FulfilOrder marks an order as fulfilled, as checkout.Orders does. The bool reports whether it already was.
+// FulfilOrder marks an order as fulfilled, as checkout.Orders does. The bool reports whether the order already was fulfilled.
 func (s *Shop) FulfilOrder(ctx context.Context, id checkout.ID, now time.Time) (checkout.Checkout, bool, error) {
 	return s.orders.Fulfil(ctx, s.Customer.ID, id, asStored(now))
 }
 
-// CancelOrder cancels an order, as checkout.Orders does. The bool reports whether it already was.
+// CancelOrder cancels an order, as checkout.Orders does. The bool reports whether the order already was cancelled.
 func (s *Shop) CancelOrder(ctx context.Context, id checkout.ID, reason string, now time.Time) (checkout.Checkout, bool, error) {
 	return s.orders.Cancel(ctx, s.Customer.ID, id, reason, asStored(now))
 }
 
-// asStored returns a time as the store returns it. The rules compare both to tell a change from a replay.
+// asStored rounds a time as the store does. The rules compare the given time with the stored one to distinguish a change from a replay.
 func asStored(at time.Time) time.Time { return at.UTC().Truncate(time.Millisecond) }

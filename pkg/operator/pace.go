@@ -14,14 +14,14 @@ import (
 const MaxWriters = 64
 
 const (
-	// firstWriters is how many writes are in flight at first.
+	// firstWriters is how many writes may be in flight at first.
 	firstWriters = 16
-	// gracePeriod is how long writes in flight may still take after the context ended, so that their outcome is known.
+	// gracePeriod is how long writes in flight may still take after the context has ended, so that their outcome is known.
 	gracePeriod = 5 * time.Second
 )
 
-// Bulk holds the functions that a command which writes many items calls to report its progress. A nil function is not called. Calls of the
-// same function do not overlap.
+// Bulk has functions with which a command that writes many items reports its progress. A nil function is not called. Calls of the same
+// function do not overlap.
 type Bulk struct {
 	Begin func(count int)   // before the first write: how many items there are
 	Wrote func()            // after each item
@@ -40,8 +40,8 @@ func (b Bulk) wrote() {
 	}
 }
 
-// pace limits how many writes are in flight. It looks at the throttling each time that as many writes have ended as the limit allows: if
-// DynamoDB throttled a call since, it halves the limit; otherwise it raises the limit by one.
+// pace limits how many writes are in flight. Each time that as many writes have ended as the limit allows, pace checks whether DynamoDB has
+// throttled a call since the last check. If so, it halves the limit. Otherwise it raises the limit by one.
 type pace struct {
 	throttled func() int64 // how many calls DynamoDB has throttled so far
 	slow      func(writers int)
@@ -50,9 +50,11 @@ type pace struct {
 	room    sync.Cond
 	limit   int
 	running int
-	said    int   // the lowest limit that slow was called with: each is reported once, or a table with little capacity would fill the terminal
-	wait    int   // how many writes must end before the limit changes
-	seen    int64 // what throttled returned last
+	// said is the lowest limit that slow was called with. Only a lower limit is reported: otherwise a table with little capacity would
+	// fill the terminal.
+	said int
+	wait int   // how many writes must end before the next check
+	seen int64 // the last result of throttled
 }
 
 func newPace(throttled func() int64, slow func(writers int)) *pace {
@@ -100,8 +102,8 @@ func (p *pace) adapt() {
 	p.seen, p.wait = now, p.limit
 }
 
-// inParallel calls do for each item of the work, several at a time, until the first error or the end of the context. Then it begins no
-// further call, but waits for those that run: their context ends a gracePeriod later.
+// inParallel calls do for each item of the work, several at a time, until the first error or the end of the context. Then it starts no
+// further calls, but waits for those that are running. Their context ends a gracePeriod later.
 func inParallel[T any](ctx context.Context, p *pace, work iter.Seq2[T, error], do func(context.Context, T) error) error {
 	grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

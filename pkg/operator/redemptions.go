@@ -25,9 +25,9 @@ func (f RedemptionFilter) picks(r Redemption) bool {
 	return (f.Batch == "" || f.Batch == r.Batch) && voucher.RedemptionFilter{Nick: f.Nick, From: f.From, Until: f.Until}.Selects(r.Redemption)
 }
 
-// Redemptions yields redemptions in the order of their codes, undone ones included, and stops at the first error. Errors: a
-// *voucher.RefusalError if the filter's code is unknown; at the end, voucher.ErrBatchUnknown if the filter has a batch, no code, and the
-// batch has no vouchers. Without a code it reads all of the customer's vouchers, while the shop stays live.
+// Redemptions yields redemptions in the order of their codes, including undone ones, and stops at the first error. Without a code in the
+// filter it reads all of the customer's vouchers, while the shop stays live. If the filter's code is unknown, the error is a
+// *voucher.RefusalError. If the filter has a batch but no code, and the batch has no vouchers, the last error is voucher.ErrBatchUnknown.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Seq2[Redemption, error] {
 	return func(yield func(Redemption, error) bool) {
 		for entry, err := range s.stored(ctx, filter.Code, filter.Batch) {
@@ -44,7 +44,7 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Se
 	}
 }
 
-// redemptions returns the redemptions in an entry, with the code and the reward, which only the voucher holds.
+// redemptions returns the redemptions in an entry. It sets their code and reward, which only the voucher has.
 func (e storedEntry) redemptions() []voucher.Redemption {
 	if e.Voucher != nil {
 		if e.Voucher.Redeemed == nil {
@@ -59,7 +59,7 @@ func (e storedEntry) redemptions() []voucher.Redemption {
 }
 
 // UndoRedemption undoes a redemption and gives its use back, as voucher.Undoer does. The bool reports whether the redemption was already
-// undone. The first reason stays.
+// undone. In that case the first reason stays.
 func (s *Shop) UndoRedemption(
 	ctx context.Context, code voucher.Code, id, reason string, now time.Time,
 ) (voucher.Redemption, bool, error) {

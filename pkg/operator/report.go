@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// ReportGrouping is what the groups of a report have in common.
+// ReportGrouping says by what a report groups its counts.
 type ReportGrouping string
 
 // The groupings of reports.
@@ -29,7 +29,7 @@ func ReportGroupings() []ReportGrouping {
 
 // ReportQuery says what a report counts.
 type ReportQuery struct {
-	Batch     string         // empty: all
+	Batch     string         // empty: all batches
 	From      time.Time      // inclusive
 	To        time.Time      // exclusive; zero: no end
 	By        ReportGrouping // empty: only the total
@@ -37,30 +37,30 @@ type ReportQuery struct {
 	Read      func(vouchers int) // called while vouchers are read
 }
 
-// ReportCounts counts vouchers and their uses. Created, Redeemed and Undone are what happened in the period, including redemptions that
-// were undone later. Held and Left are as of now.
+// ReportCounts counts vouchers and their uses. Created, Redeemed and Undone count what happened in the period. Redeemed includes
+// redemptions that were undone later. Held and Left are as of now.
 type ReportCounts struct {
 	Created, Redeemed, Undone int
 	Held                      int
-	Left                      int // of codes with a limit that are neither disabled nor expired
+	Left                      int // uses left of codes that have a limit and are neither disabled nor expired
 }
 
-// ReportGroup counts what belongs to a day, a batch, a reward or a nick.
+// ReportGroup has the counts of a day, a batch, a reward or a nick.
 type ReportGroup struct {
-	Name string // empty: no batch or no nick; for a nick as it was written first
+	Name string // empty: no batch or no nick; a nick is in the spelling that was read first
 	ReportCounts
 }
 
 // ErrTooManyGroups means that a report has more groups than the query allows.
 var ErrTooManyGroups = errors.New("the report has too many groups")
 
-// CountsNow reports whether a report has Held and Left. They belong to neither a day nor a nick.
+// CountsNow reports whether a report has Held and Left. They do not belong to a day or a nick.
 func (g ReportGrouping) CountsNow() bool { return g != ReportByDay && g != ReportByNick }
 
-// Report counts the vouchers of a customer and their uses. Imported uses of a code with many uses count as redeemed when the code was
-// created. Report returns the total, and the groups: days in order, others with the most redeemed first. It reads all of the customer's
-// vouchers, while the shop stays live, and holds only the groups in memory. Errors: ErrTooManyGroups; voucher.ErrBatchUnknown if the batch
-// has no vouchers.
+// Report counts the vouchers of a customer and their uses. For a code with many uses, imported uses count as redeemed at the time when the
+// code was created. Report returns the total, and the groups. Days are in order. In other groupings, the groups with the most redemptions
+// come first. Report reads all of the customer's vouchers, while the shop stays live, and holds only the groups in memory. Errors are
+// ErrTooManyGroups, and voucher.ErrBatchUnknown if the batch has no vouchers.
 func (s *Shop) Report(ctx context.Context, query ReportQuery, now time.Time) (groups []ReportGroup, total ReportCounts, err error) {
 	r := reporting{query, now, make(map[string]*ReportGroup)}
 	var last *counted
@@ -102,7 +102,7 @@ type reporting struct {
 	groups map[string]*ReportGroup
 }
 
-// group returns the group of what happened with a voucher at a time, through a nick.
+// group returns the group for a voucher, a time and a nick.
 func (r reporting) group(v voucher.Voucher, at time.Time, nick voucher.Nick) *ReportGroup {
 	var key, name string
 	switch r.By {
@@ -128,7 +128,7 @@ func (r reporting) covers(at time.Time) bool {
 
 func (r reporting) addRedemption(v voucher.Voucher, redemption voucher.Redemption) {
 	nick, err := voucher.ParseNick(redemption.Nick)
-	if err != nil { // shopctl did not store it
+	if err != nil { // Shopfront does not store such a nick
 		nick = voucher.Nick{Written: redemption.Nick, Compared: redemption.Nick}
 	}
 	if r.covers(redemption.At) {
@@ -139,7 +139,7 @@ func (r reporting) addRedemption(v voucher.Voucher, redemption voucher.Redemptio
 	}
 }
 
-// addVoucher adds a voucher without its redemptions. All of its entries were read.
+// addVoucher adds a voucher without its redemptions, after all of its entries were read.
 func (r reporting) addVoucher(read *counted) {
 	if read == nil {
 		return

@@ -52,8 +52,8 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 	return shop, nil
 }
 
-// Reward parses a reward as an operator writes it. If the catalogue lacks one of its goods, Reward returns catalog.ErrNotFound. offSale
-// reports whether one of them, or the shop, is off sale.
+// Reward parses a reward as an operator writes it. If the catalogue lacks a good of the reward, it returns catalog.ErrNotFound. offSale
+// reports whether a good of the reward, or the shop, is off sale.
 func (s *Shop) Reward(ctx context.Context, text string) (reward voucher.Reward, offSale bool, err error) {
 	reward, err = voucher.ParseReward(text, s.Customer.Currency)
 	for _, good := range reward.Goods() {

@@ -15,9 +15,10 @@ type storedEntry struct {
 	Of voucher.Voucher
 }
 
-// stored yields all entries, or those of one code if code is not empty, in the order of the codes, and stops at the first error. The voucher is
-// the first entry of its code. Entries without a voucher are left out. Redemptions, edits and deletions continue meanwhile. At the end comes
-// a *voucher.RefusalError if the code is unknown, or voucher.ErrBatchUnknown if there is a batch, but no code, and the batch has no vouchers.
+// stored yields all entries in the order of the codes, and stops at the first error. If code is not empty, it yields only the entries of
+// that code. The voucher is the first entry of its code. Entries without a voucher are left out. Redemptions, edits and deletions continue
+// meanwhile. If the code is unknown, the last error is a *voucher.RefusalError. If a batch but no code is given, and the batch has no
+// vouchers, the last error is voucher.ErrBatchUnknown.
 func (s *Shop) stored(ctx context.Context, code voucher.Code, batch string) iter.Seq2[storedEntry, error] {
 	return func(yield func(storedEntry, error) bool) {
 		codeFound, batchFound := code == "", batch == "" || code != ""
@@ -35,7 +36,7 @@ func (s *Shop) stored(ctx context.Context, code voucher.Code, batch string) iter
 	}
 }
 
-// withVouchers yields the entries of stored without the errors at the end.
+// withVouchers yields the same entries as stored, but not the errors at the end.
 func (s *Shop) withVouchers(ctx context.Context, code voucher.Code) iter.Seq2[storedEntry, error] {
 	return func(yield func(storedEntry, error) bool) {
 		var of voucher.Voucher
@@ -47,7 +48,7 @@ func (s *Shop) withVouchers(ctx context.Context, code voucher.Code) iter.Seq2[st
 				of = *entry.Voucher
 			case entry.Code == missing:
 				continue
-			case entry.Code != of.Code: // created after its bucket was read
+			case entry.Code != of.Code: // the voucher was created after its bucket was read
 				var found voucher.Voucher
 				found, err = s.vouchers.Voucher(ctx, s.Customer.ID, entry.Code)
 				if _, unknown := voucher.IsRefusal(err); unknown {
@@ -66,7 +67,7 @@ func (s *Shop) withVouchers(ctx context.Context, code voucher.Code) iter.Seq2[st
 	}
 }
 
-// Collect returns everything that a list yields, or its error. Without an error the result is never nil.
+// Collect returns all elements of a list, or its error. Without an error the result is never nil.
 func Collect[T any](list iter.Seq2[T, error]) ([]T, error) {
 	all := []T{}
 	for one, err := range list {

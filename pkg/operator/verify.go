@@ -23,23 +23,19 @@ const settleTime = 500 * time.Millisecond
 // Verification says how to verify a shop.
 type Verification struct {
 	Now func() time.Time
-	// Read is called with the number of items read since its last call; it may be nil.
+	// Read is called with the number of items read since its last call. It may be nil.
 	Read func(items int)
-	// Settle is how long requests in flight may take to complete; zero means half a second.
+	// Settle is how long requests in flight may take to complete. Zero means half a second.
 	Settle time.Duration
 }
 
-// Verify reads all stored vouchers, redemptions and checkouts of the customer, and its settings and keys, while the shop stays live,
-// and reports what does not add up. For each checkout with a code it reads the redemption again, to compare the two. If the deployment has
-// events, it reads everything once more, to compare it with the feed. It changes nothing. If several items contradict each other, Verify
-// reads them again, up to reconciliation.Readings times, before it reports a finding: redemptions and edits in flight are not findings.
+// Verify reads all stored vouchers, redemptions and checkouts of the customer, and its settings and keys, while the shop stays live. It
+// reports what does not add up, and changes nothing. For each checkout with a code it reads the code's redemption again, and compares the
+// two. If the deployment has events, it reads everything once more, and compares it with the feed. If several items contradict each other,
+// Verify reads them again, up to reconciliation.Readings times, before it reports a finding. So redemptions and edits in flight are not
+// reported.
 //
-// In memory it holds:
-//   - one code's items, at 16 bytes a redemption and at most 96 bytes a hold
-//   - for each of 64 buckets, at most 350 items
-//   - 12,800 items for each code that it is reading again, at most 16 at a time
-//   - the list of all codes to read again, and the report
-//   - about 100 bytes for each event of the feed
+// Memory holds:
 func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {
@@ -62,7 +58,7 @@ type verifier struct {
 	Verification
 
 	shop     *Shop
-	doubtful []voucher.Code // to read again
+	doubtful []voucher.Code // the codes to read again
 
 	mu     sync.Mutex
 	report reconciliation.Report
@@ -72,7 +68,7 @@ func (v *verifier) judge(account *reconciliation.Account) reconciliation.Judgeme
 	return account.Judge(v.shop.Customer.Currency, v.Now())
 }
 
-// vouchers reads every voucher once. One reading is enough to judge faults within a single item.
+// vouchers reads every voucher once. That is enough to judge faults within a single item.
 func (v *verifier) vouchers(ctx context.Context) error {
 	for account, err := range v.shop.vouchers.Accounts(ctx, v.shop.Customer.ID) {
 		if err != nil {
@@ -92,7 +88,7 @@ func (v *verifier) vouchers(ctx context.Context) error {
 	return nil
 }
 
-// recheck reads each code that looked wrong or in motion again, several at a time.
+// recheck reads each code again that looked wrong or was in motion. It reads several codes at a time.
 func (v *verifier) recheck(ctx context.Context) error {
 	readings, reading := errgroup.WithContext(ctx)
 	readings.SetLimit(rereaders)
@@ -141,7 +137,7 @@ func (v *verifier) access(ctx context.Context) error {
 }
 
 func (v *verifier) checkouts(ctx context.Context) error {
-	var coded []reconciliation.Checkout // with a code, to be judged together
+	var coded []reconciliation.Checkout // checkouts with a code; they are judged together
 	for c, err := range v.shop.checkouts.Stored(ctx, v.shop.Customer.ID) {
 		if err != nil {
 			return err
@@ -162,7 +158,7 @@ func (v *verifier) checkouts(ctx context.Context) error {
 	return v.uses(ctx, coded)
 }
 
-// uses compares checkouts that have a code with the redemptions of the code. It reads those that look wrong again, with growing pauses.
+// uses compares checkouts that have a code with the redemptions of the code. It reads checkouts that look wrong again, with growing pauses.
 func (v *verifier) uses(ctx context.Context, checkouts []reconciliation.Checkout) error {
 	for reading := 1; len(checkouts) > 0; reading++ {
 		findings, wrong, err := v.judgeUses(ctx, checkouts)
@@ -180,7 +176,7 @@ func (v *verifier) uses(ctx context.Context, checkouts []reconciliation.Checkout
 	return nil
 }
 
-// judgeUses returns findings and the checkouts that they are about.
+// judgeUses returns the findings about the uses of checkouts, and the checkouts that the findings are about.
 func (v *verifier) judgeUses(
 	ctx context.Context, checkouts []reconciliation.Checkout,
 ) (findings []reconciliation.Finding, wrong []reconciliation.Checkout, err error) {
@@ -200,7 +196,7 @@ func (v *verifier) judgeUses(
 	return findings, wrong, nil
 }
 
-// reread reads checkouts again after a pause. It leaves out those that cannot be judged any more.
+// reread reads checkouts again after a pause. It leaves out checkouts that cannot be judged any more.
 func (v *verifier) reread(ctx context.Context, checkouts []reconciliation.Checkout, pause time.Duration) ([]reconciliation.Checkout, error) {
 	if len(checkouts) == 0 {
 		return nil, nil
@@ -243,7 +239,7 @@ func (v *verifier) feed(ctx context.Context) error {
 	}
 }
 
-// readFeed reads the feed before the records: what it reports must already have happened.
+// readFeed reads the feed before the records. So the records must show everything that the feed reports.
 func (v *verifier) readFeed(ctx context.Context, feed *reconciliation.Feed) (count int, findings []reconciliation.Finding, err error) {
 	feed.Begin(v.Now())
 	for entry, err := range v.shop.events.Log(ctx, v.shop.Customer.ID, v.Now()) {

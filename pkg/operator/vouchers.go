@@ -9,8 +9,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// CreateVoucher creates a voucher. It returns *voucher.FieldError, joined, for invalid terms, and *voucher.CodeTakenError for a
-// code that exists.
+// CreateVoucher creates a voucher. For invalid terms it returns *voucher.FieldError, joined. For a code that exists it returns
+// *voucher.CodeTakenError.
 func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.Time) (voucher.Voucher, error) {
 	v, err := voucher.New(terms, now)
 	if err != nil {
@@ -24,9 +24,9 @@ func (s *Shop) Voucher(ctx context.Context, code voucher.Code, at time.Time) (vo
 	return s.vouchers.Show(ctx, s.Customer.ID, code, at)
 }
 
-// EditVoucher edits a voucher and returns the result, which applies to every request that begins after the call. It returns a
-// *voucher.RefusalError for an unknown code, and *voucher.FieldError for an edit that the rules forbid. After any other error
-// the edit may be done in part; running it again completes it.
+// EditVoucher edits a voucher and returns the result, which applies to every request that begins after the call. For an unknown code it
+// returns a *voucher.RefusalError, and for an edit that the rules forbid *voucher.FieldError. After any other error a part of the edit may
+// have been applied. Running the edit again completes it.
 func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	return s.vouchers.Edit(ctx, s.Customer.ID, code, edit)
 }
@@ -34,7 +34,7 @@ func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.
 // VoucherFilter selects vouchers. A zero field selects all.
 type VoucherFilter struct {
 	Batch  string
-	Nick   voucher.Nick // whom the voucher is for
+	Nick   voucher.Nick // the nick that the voucher is bound to
 	Status voucher.Status
 }
 
@@ -45,7 +45,7 @@ func (f VoucherFilter) picks(standing voucher.Standing, at time.Time) bool {
 }
 
 // Vouchers yields vouchers with their uses, in the order of their codes, and stops at the first error. It reads all of the customer's
-// vouchers, while the shop stays live. Unlike Voucher it does not report interrupted edits, and it also counts the uses of codes without a
+// vouchers, while the shop stays live. Unlike Voucher, it does not report interrupted edits, and it also counts the uses of codes without a
 // limit. If the filter's batch has no vouchers, the last error is voucher.ErrBatchUnknown.
 func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
@@ -57,7 +57,7 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 	}
 }
 
-// standings yields all vouchers with their uses, as Vouchers does. If the batch has none, the last error is voucher.ErrBatchUnknown.
+// standings yields all vouchers with their uses, as Vouchers does. If the batch has no vouchers, the last error is voucher.ErrBatchUnknown.
 func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
 		var last *counted
@@ -84,7 +84,7 @@ func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.S
 type counted struct {
 	voucher     voucher.Voucher
 	uses        backoffice.Uses
-	redemptions int // not undone; they are the uses of a code without a limit
+	redemptions int // those that were not undone: for a code without a limit, these are the uses taken
 }
 
 func (c *counted) add(entry backoffice.Entry) {
