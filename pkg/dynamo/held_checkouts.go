@@ -165,8 +165,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 		return nil, nil
 	case voucher.HoldSingleUse:
 		call := takeSingleUse(h.Claim, hold.Until)
-		// The voucher must still be the one that the rules accepted.
-		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version))
+		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) // the voucher must still be the one that the rules accepted
 		call.RequireEqual(table.AttrReward, table.Str(h.Voucher.Reward.String()))
 		actions = append(actions, updating(s.table, call, nil))
 	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:

@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// planned returns the plan for a customer with these lines in its file.
+// planned returns the plan for a customer whose entry in the catalogue file ends with the given lines.
 func (s *tables) planned(t *testing.T, customer catalog.CustomerID, lines string) operator.CataloguePlan {
 	t.Helper()
 	text := fmt.Sprintf("customers:\n  - id: %s\n    name: Emberforge\n    currency: EUR\n%s", customer, lines)
@@ -72,12 +72,12 @@ func TestApply_Access(t *testing.T) {
 		s.apply(t, customer, c.lines)
 		s.wantSettings(t, customer, c.want)
 		if plan := s.planned(t, customer, c.lines); plan.Writes() != 0 {
-			t.Errorf("%s: applied again: %+v", c.name, plan)
+			t.Errorf("%s: planned again: %+v, want no writes", c.name, plan)
 		}
 	}
 }
 
-// A shop that an interrupted apply leaves behind is never open to more callers than the file allows.
+// A shop that an interrupted apply leaves behind must never be open to more callers than the file allows.
 func TestApply_Interrupted_LeavesNoShopWithoutItsSettings(t *testing.T) {
 	s := newTables(t)
 	plan := s.planned(t, "emberforge", "    access: {redeem: server}\n")
@@ -91,7 +91,7 @@ func TestApply_Interrupted_LeavesNoShopWithoutItsSettings(t *testing.T) {
 		})
 	}()
 	if _, err := s.deployment.Shop(t.Context(), "emberforge"); !errors.Is(err, catalog.ErrNotFound) {
-		t.Errorf("after the first write the shop is there: %v", err)
+		t.Errorf("the shop exists after the first write: %v", err)
 	}
 	s.apply(t, "emberforge", "")
 	s.wantSettings(t, "emberforge", access.Settings{Redeem: access.ServerOnly, CheckOut: access.Anyone, Refusals: access.DefaultRefusals()})
@@ -110,7 +110,7 @@ func TestApply_NeverTouchesAPause(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := stale.Apply(t.Context(), func() {}); !errors.Is(err, catalog.ErrChanged) {
-		t.Errorf("a plan from before the pause: %v", err)
+		t.Errorf("a plan from before the pause: %v, want ErrChanged", err)
 	}
 	s.apply(t, "emberforge", lines)
 	want := access.Settings{Redeem: access.ServerOnly, CheckOut: access.Anyone, Refusals: access.DefaultRefusals()}

@@ -6,14 +6,14 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// While a batch is switched, another operator may edit a voucher that was read already.
+// While a batch is switched, another operator may edit a voucher that SwitchBatch has already read.
 func TestEditRead_EditedSince_KeepsBothEdits(t *testing.T) {
 	s := newTables(t).newShop(t)
 	disabled, note := true, "handed out at the fair"
 	for rule, edits := range map[string][]voucher.Edit{
-		"unchanged":              nil,
-		"edited":                 {{Note: &note}},
-		"edited and then edited": {{Disabled: &disabled}, {Note: &note}},
+		"not edited":   nil,
+		"edited once":  {{Note: &note}},
+		"edited twice": {{Disabled: &disabled}, {Note: &note}},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			code := s.create(voucher.Terms{Written: "FAIR-" + rule, Batch: "fair"})

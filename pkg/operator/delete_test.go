@@ -17,12 +17,12 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// deletion returns a deletion whose wait is over when meanwhile has ended. waits counts the waits.
+// deletion returns a deletion whose wait calls meanwhile and then ends. waits counts the waits.
 func deletion(meanwhile func()) (how operator.Deletion, waits *int) {
 	waits = new(int)
 	how.Wait = func(_ context.Context, delay time.Duration) error {
 		if delay != operator.Draining {
-			return fmt.Errorf("waits for %s", delay)
+			return fmt.Errorf("waits for %s instead of operator.Draining", delay)
 		}
 		*waits++
 		meanwhile()
@@ -41,7 +41,8 @@ func (s *shop) deleteAs(code voucher.Code, how operator.Deletion) error {
 	return err
 }
 
-// stored returns everything that is stored under a code, or under all codes if it is empty, without what an edit changes.
+// stored returns all entries that are stored under a code, without the version of the voucher, which any edit changes. If the code is
+// empty, it returns the entries of all codes.
 func (s *shop) stored(code voucher.Code) []any {
 	s.t.Helper()
 	var stored []any
@@ -60,7 +61,7 @@ func (s *shop) stored(code voucher.Code) []any {
 func (s *shop) wantGone(code voucher.Code) {
 	s.t.Helper()
 	if left := s.stored(code); len(left) > 0 {
-		s.t.Errorf("%s: left behind: %+v", code, left)
+		s.t.Errorf("%s: still stored: %+v", code, left)
 	}
 }
 
@@ -73,22 +74,22 @@ func TestDeleteVoucher_NeverUsed_LeavesNothingAndFreesTheCode(t *testing.T) {
 			code := s.createKind(kind)
 			s.edit(code, voucher.Edit{Disabled: &disabled})
 			if err := s.delete(code); err != nil {
-				t.Errorf("%s: %v", kind, err)
+				t.Errorf("delete %s: %v", kind, err)
 			}
 			s.wantGone(code)
 			if s.redeem(kind, "Alder", "") {
 				t.Errorf("%s was redeemed after it was deleted", kind)
 			}
 			if reason, is := voucher.IsRefusal(s.delete(code)); !is || reason != voucher.ReasonUnknown {
-				t.Errorf("%s again: %s", kind, reason)
+				t.Errorf("delete %s again: refused with the reason %q, want unknown", kind, reason)
 			}
 		}
 	}
 	s.wantClean("after deletions")
-	for kind := range kindsOfHolds() { // a process that remembers the code as one with many uses must not trust that
+	for kind := range kindsOfHolds() { // the redeemer remembers most of these codes as codes with many uses
 		s.create(voucher.Terms{Written: kind})
 		if !s.redeem(kind, "Alder", "") || s.redeem(kind, "Birch", "") {
-			t.Errorf("%s, created again with one use, was not redeemed once", kind)
+			t.Errorf("%s was created again with one use, but was not redeemed exactly once", kind)
 		}
 	}
 	s.wantClean("after the codes were used again")
@@ -105,7 +106,7 @@ func TestDeleteVoucher_WasUsed_IsRefusedAndChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := s.delete(v.Code); !errors.Is(err, voucher.ErrUsed) {
-			t.Errorf("%s: %v", v.Code, err)
+			t.Errorf("delete %s: %v, want ErrUsed", v.Code, err)
 		}
 		vouchers++
 	}
@@ -115,7 +116,7 @@ func TestDeleteVoucher_WasUsed_IsRefusedAndChangesNothing(t *testing.T) {
 	s.wantClean("afterwards")
 }
 
-// A code that shoppers use must not be disabled for the length of the wait.
+// A code that shoppers use must not be disabled while the deletion waits.
 func TestDeleteVoucher_WasRedeemed_StaysRedeemableMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -123,12 +124,12 @@ func TestDeleteVoucher_WasRedeemed_StaysRedeemableMeanwhile(t *testing.T) {
 	for _, code := range []voucher.Code{"SUMMER20", "AUTUMN", "NEWS", "AR1GAT0"} {
 		how, waits := deletion(func() {})
 		if err := s.deleteAs(code, how); !errors.Is(err, voucher.ErrUsed) || *waits > 0 {
-			t.Errorf("%s: %v after %d waits", code, err, *waits)
+			t.Errorf("delete %s: %v after %d waits, want ErrUsed without a wait", code, err, *waits)
 		}
 	}
 }
 
-// stalling is a client whose writes wait until they are let go.
+// stalling is a client whose writes wait until they are released.
 type stalling struct {
 	*dynamodb.Client
 
@@ -141,7 +142,7 @@ func (c stalling) stall() {
 }
 
 func (c stalling) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if in.Key["sk"] != nil && !isVoucherKey(in.Key) { // a code with many uses is not known as such at first
+	if in.Key["sk"] != nil && !isVoucherKey(in.Key) { // the first call for a code updates its voucher, because its kind is not known yet
 		c.stall()
 	}
 	return c.Client.UpdateItem(ctx, in, options...)
@@ -159,7 +160,8 @@ func isVoucherKey(key attributes) bool {
 	return err == nil
 }
 
-// inFlight begins a redemption that has read the voucher and waits before it writes. finish lets it go on, and returns its error.
+// inFlight begins a redemption that has read the voucher and waits before it writes. finish lets the redemption continue, and returns its
+// error.
 func (s *shop) inFlight(kind string) (finish func() error) {
 	s.t.Helper()
 	client := stalling{s.client, make(chan struct{}, 100), make(chan struct{})}
@@ -189,11 +191,11 @@ func TestDeleteVoucher_RedeemedDuringTheWait_IsRefusedAndEnabledAgain(t *testing
 				t.Errorf("%s: a request that began during the wait was redeemed", kind)
 			}
 			if err := finish(); err != nil {
-				t.Errorf("%s: in flight: %v", kind, err)
+				t.Errorf("%s: the redemption in flight: %v", kind, err)
 			}
 		})
 		if err := s.deleteAs(code, how); !errors.Is(err, voucher.ErrUsed) || *waits != 1 {
-			t.Errorf("%s: %v after %d waits", kind, err, *waits)
+			t.Errorf("delete %s: %v after %d waits, want ErrUsed after one", kind, err, *waits)
 		}
 		if !s.redeem(kind, "Birch", "") {
 			t.Errorf("%s stayed disabled", kind)
@@ -202,7 +204,7 @@ func TestDeleteVoucher_RedeemedDuringTheWait_IsRefusedAndEnabledAgain(t *testing
 	s.wantClean("afterwards")
 }
 
-// The counters end even a request that takes longer than any function runs.
+// If a request in flight outlasts even the wait, its write fails, because the counters were deleted.
 func TestDeleteVoucher_LimitedCode_RequestThatOutlastsTheWaitIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -219,7 +221,7 @@ func TestDeleteVoucher_LimitedCode_RequestThatOutlastsTheWaitIsRefused(t *testin
 	}
 }
 
-// Only a checkout records the hold of a code without a limit and without a limit per nick.
+// If a code has no limit and no limit per nick, only a checkout records its hold.
 func TestDeleteVoucher_CheckoutDuringTheWait_IsRefusedAndStaysAsItWas(t *testing.T) {
 	t.Parallel()
 	tables := newTables(t)
@@ -232,10 +234,11 @@ func TestDeleteVoucher_CheckoutDuringTheWait_IsRefusedAndStaysAsItWas(t *testing
 				s.edit(code, voucher.Edit{Disabled: new(false)})
 				s.hold(code, "Alder", s.opened, "")
 				s.edit(code, voucher.Edit{Disabled: new(true)})
-				s.change(string(code), func(it attributes) { it.add("version", -2) }) // as if the checkout had been in flight
+				// The version is as if the checkout had been in flight when the code was disabled.
+				s.change(string(code), func(it attributes) { it.add("version", -2) })
 			})
 			if err := s.deleteAs(code, how); !errors.Is(err, voucher.ErrUsed) {
-				t.Errorf("%s: %v", kind, err)
+				t.Errorf("delete %s: %v, want ErrUsed", kind, err)
 			}
 			if v, err := s.vouchers.Voucher(t.Context(), s.customer, code); err != nil || v.Disabled != disabled {
 				t.Errorf("%s: disabled %t, want %t, %v", kind, v.Disabled, disabled, err)
@@ -252,7 +255,7 @@ func TestDeleteVoucher_EditedDuringTheWait_StaysAsEdited(t *testing.T) {
 		code := s.createKind(kind)
 		how, _ := deletion(func() { s.edit(code, voucher.Edit{Disabled: new(false)}) })
 		if err := s.deleteAs(code, how); !errors.Is(err, voucher.ErrEdited) {
-			t.Errorf("%s: %v", kind, err)
+			t.Errorf("delete %s: %v, want ErrEdited", kind, err)
 		}
 		if !s.redeem(kind, "Alder", "") {
 			t.Errorf("%s: another operator enabled it, but it is disabled", kind)
@@ -268,23 +271,23 @@ func TestDeleteVoucher_WaitInterrupted_IsCompletedByRunningItAgain(t *testing.T)
 	for _, kind := range manyUseKinds() {
 		code := s.createKind(kind)
 		if err := s.deleteAs(code, interrupted); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", kind, err)
+			t.Errorf("delete %s: %v, want canceled", kind, err)
 		}
 		if s.redeem(kind, "Alder", "") {
-			t.Errorf("%s is redeemable", kind)
+			t.Errorf("%s is redeemable after the interruption", kind)
 		}
 		if err := s.delete(code); err != nil {
-			t.Errorf("%s again: %v", kind, err)
+			t.Errorf("delete %s again: %v", kind, err)
 		}
 		s.wantGone(code)
 	}
 }
 
-// Each guard of the deletion decides by itself, whatever the voucher was when it was read.
+// Each condition of the deletion must detect its change alone, even if the voucher was read before the change.
 func TestDelete_ChangedSinceItWasRead_StaysWhole(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
-	for what, test := range map[string]struct {
+	for change, test := range map[string]struct {
 		kind, item string
 		change     func(attributes)
 		want       error
@@ -303,7 +306,7 @@ func TestDelete_ChangedSinceItWasRead_StaysWhole(t *testing.T) {
 		"unlimited, edited":   {"FREE", "", func(it attributes) { it.add("version", 1) }, voucher.ErrEdited},
 		"unlimited, imported": {"FREE", "", func(it attributes) { it["imported"] = number(7) }, voucher.ErrUsed},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(change, func(t *testing.T) {
 			s := s.newShop(t)
 			code := s.createKind(test.kind)
 			read, err := s.vouchers.Voucher(t.Context(), s.customer, code)
@@ -313,7 +316,7 @@ func TestDelete_ChangedSinceItWasRead_StaysWhole(t *testing.T) {
 			s.change(string(code)+test.item, test.change)
 			before := s.stored(code)
 			if err := s.vouchers.Delete(t.Context(), s.customer, read); !errors.Is(err, test.want) {
-				t.Errorf("deleted with %v", err)
+				t.Errorf("Delete = %v, want %v", err, test.want)
 			}
 			if after := s.stored(code); !reflect.DeepEqual(after, before) {
 				t.Errorf("stored %+v\nwant %+v", after, before)
@@ -322,7 +325,7 @@ func TestDelete_ChangedSinceItWasRead_StaysWhole(t *testing.T) {
 	}
 }
 
-// A deletion whose response is lost may be applied once more, after the code was created again.
+// A deletion whose response is lost may arrive once more, after the code was created again.
 func TestDelete_CodeCreatedAgainMeanwhile_StaysAsCreated(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -339,7 +342,7 @@ func TestDelete_CodeCreatedAgainMeanwhile_StaysAsCreated(t *testing.T) {
 		s.createKind(kind)
 		before := s.stored(code)
 		if err := s.vouchers.Delete(t.Context(), s.customer, read); err != nil {
-			t.Errorf("%s: the voucher that was read is gone, but deleting it again returns %v", kind, err)
+			t.Errorf("delete the old voucher with the code %s again: %v", kind, err)
 		}
 		if after := s.stored(code); !reflect.DeepEqual(after, before) {
 			t.Errorf("%s: stored %+v\nwant %+v", kind, after, before)
@@ -355,7 +358,8 @@ func TestDeleteVoucher_RacesWithRedemptions_ExactlyOneWins(t *testing.T) {
 	for n := 0; n < most && min(deletedFirst, redeemedFirst) < enough; n++ {
 		kind := fmt.Sprintf("GIFT-%d", n)
 		code := s.create(voucher.Terms{Written: kind})
-		read, err := s.vouchers.Voucher(t.Context(), s.customer, code) // now either takes one call, so each wins often enough
+		// The voucher is read in advance, so that the deletion takes one call, like the redemption. Then each of them wins often enough.
+		read, err := s.vouchers.Voucher(t.Context(), s.customer, code)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -370,7 +374,7 @@ func TestDeleteVoucher_RacesWithRedemptions_ExactlyOneWins(t *testing.T) {
 		case errors.Is(err, voucher.ErrUsed) && redeemed:
 			redeemedFirst++
 		default:
-			t.Errorf("redeemed %t, deleted with %v", redeemed, err)
+			t.Errorf("redeemed %t, but the deletion returned %v", redeemed, err)
 		}
 	}
 	if min(deletedFirst, redeemedFirst) < enough {
@@ -396,10 +400,10 @@ func TestDeleteBatch_KeepsWhatWasUsed(t *testing.T) {
 	how.Begin, how.Wrote = func(count int) { begun = count }, func() { written++ }
 	result, err := s.operator.DeleteBatch(t.Context(), "launch", how)
 	if want := (operator.BatchDeletion{Vouchers: 15, Deleted: 10, Kept: 5}); err != nil || result != want || *waits != 1 {
-		t.Errorf("%+v, %v after %d waits, want %+v after one", result, err, *waits, want)
+		t.Errorf("DeleteBatch = %+v, %v after %d waits, want %+v after one", result, err, *waits, want)
 	}
 	if begun != 15 || written != 15 {
-		t.Errorf("progress: %d of %d", written, begun)
+		t.Errorf("progress %d of %d, want 15 of 15", written, begun)
 	}
 	for batch, want := range map[string]int{"launch": 5, "advent": 15} {
 		if count, err := s.operator.CountBatch(t.Context(), batch); err != nil || count != want {

@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// expireCheckouts removes the shop's checkouts, as their time to live does.
+// expireCheckouts deletes the shop's checkouts, as DynamoDB does when their time to live has passed.
 func (s *shop) expireCheckouts() {
 	s.t.Helper()
 	for _, it := range s.items(s.names.Checkouts, "") {
@@ -21,7 +21,7 @@ func (s *shop) expireCheckouts() {
 	}
 }
 
-// A code without a limit and without a limit per nick keeps nothing of a hold.
+// A code without a limit and without a limit per nick is left out: its items never show that it was held.
 func TestDeleteVoucher_WasHeldByACheckoutThatIsGone_IsRefused(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -30,13 +30,13 @@ func TestDeleteVoucher_WasHeldByACheckoutThatIsGone_IsRefused(t *testing.T) {
 		s.hold(code, "Alder", s.lapsed(), "")
 		s.expireCheckouts()
 		if err := s.delete(code); !errors.Is(err, voucher.ErrUsed) {
-			t.Errorf("%s: %v", kind, err)
+			t.Errorf("delete %s: %v, want ErrUsed", kind, err)
 		}
 	}
 	s.wantClean("afterwards")
 }
 
-// A code that is being deleted may leak meanwhile, and be in use already.
+// While a code is being deleted, it may leak and be used, and another operator may disable it.
 func TestDeleteVoucher_UsedAndDisabledByAnotherDuringTheWait_StaysDisabled(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -45,12 +45,12 @@ func TestDeleteVoucher_UsedAndDisabledByAnotherDuringTheWait_StaysDisabled(t *te
 		finish := s.inFlight(kind)
 		how, _ := deletion(func() {
 			if err := finish(); err != nil {
-				t.Errorf("%s: in flight: %v", kind, err)
+				t.Errorf("%s: the redemption in flight: %v", kind, err)
 			}
 			s.edit(code, voucher.Edit{Disabled: new(true)})
 		})
 		if err := s.deleteAs(code, how); !errors.Is(err, voucher.ErrEdited) {
-			t.Errorf("%s: %v", kind, err)
+			t.Errorf("delete %s: %v, want ErrEdited", kind, err)
 		}
 		if v, err := s.vouchers.Voucher(t.Context(), s.customer, code); err != nil || !v.Disabled {
 			t.Errorf("%s: another operator disabled it, but it is enabled: %v", kind, err)
@@ -58,7 +58,7 @@ func TestDeleteVoucher_UsedAndDisabledByAnotherDuringTheWait_StaysDisabled(t *te
 	}
 }
 
-// While a batch is switched, another operator may delete a voucher that was read already, and create its code again.
+// While a batch is switched, another operator may delete a voucher that SwitchBatch has already read, and create its code again.
 func TestEditRead_CodeCreatedAgainSince_KeepsItsTerms(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -74,11 +74,11 @@ func TestEditRead_CodeCreatedAgainSince_KeepsItsTerms(t *testing.T) {
 	s.create(voucher.Terms{Written: "SUMMER20", Batch: "newsletter", Note: "final", Nick: "Alder"})
 	got, err := s.vouchers.EditRead(t.Context(), s.customer, read, voucher.Edit{Disabled: new(true)})
 	if err != nil || got.Batch != "newsletter" || got.Note != "final" || got.Nick.Written != "Alder" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("EditRead = %+v, %v, want the terms of the new voucher", got, err)
 	}
 }
 
-// lookingBefore is a store of holds. After a checkout has read its voucher, something happens.
+// lookingBefore is a store of holds that calls something after a checkout has read its voucher.
 type lookingBefore struct {
 	*dynamo.HeldCheckouts
 
@@ -90,13 +90,13 @@ func (h lookingBefore) Look(ctx context.Context, request voucher.Request) (vouch
 	return h.HeldCheckouts.Look(ctx, request)
 }
 
-// A checkout must not get the discount of a voucher that was deleted because the discount was a mistake.
+// A voucher may have been deleted because its discount was a mistake. A checkout must not get that discount.
 func TestOpen_CodeCreatedAgainAfterItWasRead_HasTheDiscountOfTheNewVoucher(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
 	percent := func(off int) voucher.Reward { return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: off} }
 	code := s.create(voucher.Terms{Written: "SUMMER20", Reward: percent(90)})
-	holds := dynamo.NewHeldCheckouts(s.client, dynamo.Tables{Checkouts: s.names.Checkouts, Vouchers: s.names.Vouchers}, mathrand.Int64N)
+	holds := dynamo.NewHeldCheckouts(s.client, s.heldTables(), mathrand.Int64N)
 	opener := checkout.Opener{
 		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader, Holds: lookingBefore{holds, func() {
 			if err := s.delete(code); err != nil {
@@ -112,7 +112,7 @@ func TestOpen_CodeCreatedAgainAfterItWasRead_HasTheDiscountOfTheNewVoucher(t *te
 	}
 }
 
-// Otherwise codes that are kept would stay disabled because of an edit of another code.
+// If the run ended at an edited voucher, used codes would stay disabled because of the edit of another code.
 func TestDeleteBatch_SomeEditedDuringTheWait_GoesOnWithTheOthers(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -127,19 +127,19 @@ func TestDeleteBatch_SomeEditedDuringTheWait_GoesOnWithTheOthers(t *testing.T) {
 	how, _ := deletion(func() {
 		for n := range edited {
 			s.edit(edited[n], voucher.Edit{Note: new("handed out at the fair")})
-			s.change(string(kept[n])+"#c#", func(it attributes) { it["lapse"] = number(s.opened.UnixMilli()) }) // as if it had been held
+			s.change(string(kept[n])+"#c#", func(it attributes) { it["lapse"] = number(s.opened.UnixMilli()) }) // as if the code had been held
 		}
 	})
 	result, err := s.operator.DeleteBatch(t.Context(), "fair", how)
 	if !errors.Is(err, voucher.ErrEdited) || result.Deleted != len(unused) || result.Kept != len(kept) {
-		t.Errorf("%+v, %v", result, err)
+		t.Errorf("DeleteBatch = %+v, %v, want %d deleted, %d kept and ErrEdited", result, err, len(unused), len(kept))
 	}
 	for _, code := range unused {
 		s.wantGone(code)
 	}
 	for _, code := range kept {
 		if v, err := s.vouchers.Voucher(t.Context(), s.customer, code); err != nil || v.Disabled {
-			t.Errorf("%s: disabled %t, %v", code, v.Disabled, err)
+			t.Errorf("%s was used: disabled %t, %v; want it enabled again", code, v.Disabled, err)
 		}
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// turnOnEvents gives the shop's deployment a table of events. Nothing records events: the shop must rebuild its feed.
+// turnOnEvents gives the shop's deployment a table of events. No function records events, so tests must rebuild the feed.
 func (s *shop) turnOnEvents() {
 	s.t.Helper()
 	s.names.Events = localtest.Table(s.t, "EventsTable")
@@ -52,7 +52,7 @@ func (s *shop) events(now time.Time) *operator.Events {
 	return events
 }
 
-// settled is when everything that happened in the shop must have been recorded.
+// settled returns the time by which everything that happened in the shop must be in the feed.
 func (s *shop) settled() time.Time {
 	return s.opened.Add(reconciliation.RecordingTime + time.Millisecond)
 }
@@ -84,7 +84,8 @@ func (s *shop) feed() []event.Event {
 	return all
 }
 
-// wantFed checks that the feed has exactly what the lists of redemptions and orders show, and begins of things before their ends.
+// wantFed checks that the feed has exactly the events that the lists of redemptions and orders show, and that the first event of each
+// redemption or order comes before its later ones.
 func (s *shop) wantFed() []event.Event {
 	s.t.Helper()
 	redemptions, err := operator.Collect(s.operator.Redemptions(s.t.Context(), operator.RedemptionFilter{}))
@@ -108,17 +109,17 @@ func (s *shop) wantFed() []event.Event {
 		at[e.ID] = i
 	}
 	if len(fed) != len(facts) || len(at) != len(facts) {
-		s.t.Errorf("%d events, %d of them different, about %d facts", len(fed), len(at), len(facts))
+		s.t.Errorf("%d events with %d different IDs, want one for each of %d facts", len(fed), len(at), len(facts))
 	}
 	before := -1
 	for _, fact := range facts {
 		i, found := at[fact.ID()]
 		data, err := httpapi.EventData(fact)
 		if err != nil || !found || fed[i].Type != fact.Type || !fed[i].At.Equal(fact.At) || string(fed[i].Data) != string(data) {
-			s.t.Errorf("%s: in the feed %t, %+v, want data %s, %v", fact.Type, found, fed[i], data, err)
+			s.t.Errorf("%s: in the feed %t, as %+v, want data %s, %v", fact.Type, found, fed[i], data, err)
 		}
 		if fact.Type != event.RedemptionCreated && fact.Type != event.OrderCreated && i < before {
-			s.t.Errorf("%s is event %d, behind what it ended, event %d", fact.Type, i+1, before+1)
+			s.t.Errorf("%s is event %d, but must follow event %d", fact.Type, i+1, before+1)
 		}
 		before = i
 	}
@@ -137,7 +138,7 @@ func TestRebuild_EveryKindOfRecord_IsInTheFeedOnce(t *testing.T) {
 			first := s.rebuild(operator.Rebuilding{From: s.opened.Add(-day)})
 			fed := s.wantFed()
 			if again := s.rebuild(operator.Rebuilding{From: s.opened.Add(-day)}); first.Added != len(fed) || again != (operator.Rebuilt{}) {
-				t.Errorf("added %+v, then %+v to %d events", first, again, len(fed))
+				t.Errorf("the first run added %+v, the second %+v, and the feed has %d events", first, again, len(fed))
 			}
 			if report := s.verify(s.settled()); report.Found != 0 {
 				t.Errorf("verify: %+v", report.Findings)
@@ -157,7 +158,7 @@ func TestRebuild_EventsThatWereLost_GetTheirPlacesBack(t *testing.T) {
 	}
 	result, again := s.rebuild(operator.Rebuilding{}), s.rebuild(operator.Rebuilding{})
 	if fed := s.feed(); result.Added != 3 || again.Added != 0 || !reflect.DeepEqual(fed, before) {
-		t.Errorf("%+v, then %+v: %d of %d events", result, again, len(fed), len(before))
+		t.Errorf("the first run %+v, the second %+v: %d events, want the %d from before the loss", result, again, len(fed), len(before))
 	}
 }
 
@@ -166,7 +167,7 @@ func TestRebuild_ShopStoredBeforeEvents_IsInTheFeedOnce(t *testing.T) {
 	s.turnOnEvents()
 	first := s.rebuild(operator.Rebuilding{})
 	if again := s.rebuild(operator.Rebuilding{}); first.Added == 0 || first.Unread != 0 || again != (operator.Rebuilt{}) {
-		t.Errorf("%+v, then %+v", first, again)
+		t.Errorf("the first run %+v, the second %+v", first, again)
 	}
 	s.wantFed()
 	if report := s.verify(s.settled()); report.Found != 0 {
@@ -174,7 +175,7 @@ func TestRebuild_ShopStoredBeforeEvents_IsInTheFeedOnce(t *testing.T) {
 	}
 }
 
-// sellAtTimes redeems a code once an hour, and undoes every second redemption a moment before it was made: by a slow clock.
+// sellAtTimes redeems a code once an hour. It undoes every second redemption at a time shortly before it was made, as a slow clock would.
 func (s *shop) sellAtTimes(n int) {
 	s.t.Helper()
 	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
@@ -199,16 +200,16 @@ func TestRebuild_LittleMemory_KeepsTheOrderOfTime(t *testing.T) {
 			s := newShopWithEvents(t)
 			s.sellAtTimes(8)
 			if result := s.rebuild(operator.Rebuilding{Memory: memory}); result.Added != 12 {
-				t.Errorf("%+v", result)
+				t.Errorf("rebuilt %+v, want 12 events", result)
 			}
 			fed := s.wantFed()
 			created := slices.DeleteFunc(slices.Clone(fed), func(e event.Event) bool { return e.Type != event.RedemptionCreated })
 			if !slices.IsSortedFunc(created, func(a, b event.Event) int { return a.At.Compare(b.At) }) {
-				t.Errorf("not in the order of time: %+v", created)
+				t.Errorf("not in the order of their times: %+v", created)
 			}
 			for i, e := range fed {
 				if e.Type == event.RedemptionUndone && fed[i-1].At.Sub(e.At) != time.Minute {
-					t.Errorf("event %d does not follow what it undoes: %+v", i+1, fed[i-1])
+					t.Errorf("event %d undoes a redemption, but follows %+v", i+1, fed[i-1])
 				}
 			}
 		})
@@ -218,22 +219,22 @@ func TestRebuild_LittleMemory_KeepsTheOrderOfTime(t *testing.T) {
 func TestRebuild_OlderThanRetention_NeedsFrom(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.sellAtTimes(2)
-	later := s.settled().Add(90*day - 90*time.Minute) // between the two redemptions
+	later := s.settled().Add(90*day - 90*time.Minute) // 90 days earlier is between the two redemptions
 	s.opened = later
 	if result := s.rebuild(operator.Rebuilding{}); result.Added != 2 {
-		t.Errorf("added %+v, want the later redemption and that it was undone", result)
+		t.Errorf("added %+v, want two events: the later redemption was made and undone", result)
 	}
 	if result := s.rebuild(operator.Rebuilding{From: later.Add(-91 * day)}); result.Added != 1 {
 		t.Errorf("added %+v, want the earlier redemption", result)
 	}
 }
 
-// An old redemption that was undone lately: the feed says that it was created only if it does not say yet that it was undone.
+// An old redemption was undone lately. Rebuild adds the event of its creation only if the feed does not have the event of its undoing.
 func TestRebuild_UndoneAfterItsCreationExpired(t *testing.T) {
 	for what, test := range map[string]struct {
-		recorded bool // what functions record at once
+		recorded bool // whether a function recorded that it was undone
 		want     int
-	}{"nothing is in the feed": {false, 2}, "it is undone in the feed": {true, 0}} {
+	}{"the feed has no event of it": {false, 2}, "the feed has the event that it was undone": {true, 0}} {
 		s := newShopWithEvents(t)
 		code := s.create(voucher.Terms{Written: "ARIGATO"})
 		r, _, err := s.redeemer.Redeem(t.Context(), s.request("ARIGATO", "", ""))
@@ -254,7 +255,7 @@ func TestRebuild_UndoneAfterItsCreationExpired(t *testing.T) {
 			t.Errorf("%s: added %+v, want %d", what, result, test.want)
 		}
 		if fed := s.feed(); fed[len(fed)-1].Type != event.RedemptionUndone {
-			t.Errorf("%s: the feed ends with %+v", what, fed[len(fed)-1])
+			t.Errorf("%s: the feed ends with %+v, want that it was undone", what, fed[len(fed)-1])
 		}
 		if report := s.verify(s.settled()); report.Found != 0 {
 			t.Errorf("%s: %+v", what, report.Findings)
@@ -285,11 +286,11 @@ func TestRebuild_CancelledAfterItsFulfilment_DoesNotBringItsExpiredCreation(t *t
 		types = append(types, e.Type)
 	}
 	if !slices.Equal(types, []event.Type{event.OrderFulfilled, event.OrderCancelled}) {
-		t.Errorf("the feed has %s", types)
+		t.Errorf("the feed has %s, want fulfilled and cancelled", types)
 	}
 }
 
-// Events that expired after 90 days are not missed, and do not come again, when the retention is raised to a year.
+// After the retention was raised from 90 days to a year, events that had expired must not count as missing, and must not be added again.
 func TestEvents_RetentionWasRaised_ExpiredOnesAreNotMissing(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
@@ -299,7 +300,7 @@ func TestEvents_RetentionWasRaised_ExpiredOnesAreNotMissing(t *testing.T) {
 		s.rebuild(operator.Rebuilding{})
 	}
 	s.opened = s.opened.Add(day)
-	s.redeem("ARIGATO", "", "") // and nothing records it
+	s.redeem("ARIGATO", "", "") // no function records this redemption
 	s.deployment.EventRetention = 365 * day
 	var err error
 	if s.operator, err = s.deployment.Shop(t.Context(), s.customer); err != nil {
@@ -327,7 +328,7 @@ func TestRebuild_Concurrent_AddEachEventOnce(t *testing.T) {
 	}
 	all.Wait()
 	if fed := s.wantFed(); int64(len(fed)) != added.Load() {
-		t.Errorf("%d events were added, and %d are in the feed", added.Load(), len(fed))
+		t.Errorf("%d events were added, but %d are in the feed", added.Load(), len(fed))
 	}
 }
 
@@ -353,13 +354,13 @@ func TestRebuild_Interrupted_IsCompletedByAnother(t *testing.T) {
 	s.wantFed()
 }
 
-// A record that moves to another item while everything is read may be read twice, like the copy here.
+// If a record moves to another item while everything is read, it may be read twice, like the copy here.
 func TestRebuild_RecordReadTwice_IsAddedOnce(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()
 	s.change("AR1GAT0#r#", nextBucket)
 	if result := s.rebuild(operator.Rebuilding{}); result.Added != 9 || len(s.feed()) != 9 {
-		t.Errorf("%+v; the feed has %d events", result, len(s.feed()))
+		t.Errorf("rebuilt %+v, and the feed has %d events; want 9", result, len(s.feed()))
 	}
 }
 
@@ -369,7 +370,7 @@ func TestRebuild_UnreadableItem_IsCountedAndTheOthersAreAdded(t *testing.T) {
 	s.change("G1FT1", func(it attributes) { it["reward"] = text("a dragon") })
 	s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "NEWS")[0])
 	if result := s.rebuild(operator.Rebuilding{}); result != (operator.Rebuilt{Added: 7, Unread: 2}) {
-		t.Errorf("%+v", result)
+		t.Errorf("rebuilt %+v, want 7 events and 2 unread items", result)
 	}
 }
 
@@ -380,7 +381,7 @@ func TestEvents_DeploymentWithoutTheTable_HasNone(t *testing.T) {
 	}
 }
 
-// Reading takes time. What is recorded meanwhile is no finding.
+// Verify takes time. Events that are recorded while it reads must not cause findings.
 func TestVerify_RecordedWhileItReads_FindsNothing(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()
@@ -453,7 +454,7 @@ func TestVerify_FeedOfALiveShop_FindsNothing(t *testing.T) {
 	}
 }
 
-// damagedFeeds damages the feed of a shop with more than two pages of events.
+// damagedFeeds returns ways to damage the feed of a shop with more than two pages of events.
 func damagedFeeds() []damage {
 	page := func(number int) func(s *shop) attributes {
 		return func(s *shop) attributes { return s.items(s.names.Events, fmt.Sprintf("p#%012d", number))[0] }
@@ -472,7 +473,7 @@ func damagedFeeds() []damage {
 		{what: "an event is in the feed twice", want: []string{"event_twice "}, do: changed(2, func(ids []byte) []byte {
 			return append(ids, ids[:16]...)
 		})},
-		{what: "an event that nothing shows", want: []string{"event_unfounded "}, do: changed(2, func(ids []byte) []byte {
+		{what: "no record shows what an event reports", want: []string{"event_unfounded "}, do: changed(2, func(ids []byte) []byte {
 			return append(ids, "sixteen bytes...."[:16]...)
 		})},
 		{what: "a redemption is lost", want: []string{"event_unfounded ", "event_unfounded "}, do: func(s *shop) {
@@ -492,7 +493,9 @@ func damagedFeeds() []damage {
 				s.remove(s.names.Events, it)
 			}
 		}},
-		{what: "the first page has expired, and nothing is as old", after: 90 * day, do: func(s *shop) { s.remove(s.names.Events, page(0)(s)) }},
+		{what: "the first page has expired, and every record is younger", after: 90 * day, do: func(s *shop) {
+			s.remove(s.names.Events, page(0)(s))
+		}},
 		{
 			what: "a page in the middle is lost", want: append([]string{"event_gap "}, slices.Repeat([]string{"event_missing "}, 50)...),
 			do: func(s *shop) { s.remove(s.names.Events, page(1)(s)) },

@@ -19,10 +19,10 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// importAs imports a file into the shop, and returns the rejected rows as their line and their error.
+// importAs imports a file into the shop. It returns the rejected rows as their lines and errors.
 func (s *shop) importAs(file string, how operator.Import) (result operator.Imported, rejected []string, err error) {
 	s.t.Helper()
-	s.opened = s.opened.Add(time.Millisecond) // no two imports begin at the same moment
+	s.opened = s.opened.Add(time.Millisecond) // imports must not begin at the same moment
 	how.Now, how.Random = s.opened, rand.Reader
 	how.Reject = func(row csvfile.Row, err error) error {
 		rejected = append(rejected, fmt.Sprintf("%d: %s", row.Line, strings.ReplaceAll(err.Error(), "\n", "; ")))
@@ -33,7 +33,7 @@ func (s *shop) importAs(file string, how operator.Import) (result operator.Impor
 	return result, rejected, err
 }
 
-// wantImported imports a file that has no mistakes.
+// wantImported imports a file without mistakes.
 func (s *shop) wantImported(file string, want operator.Imported) {
 	s.t.Helper()
 	got, rejected, err := s.importAs(file, operator.Import{})
@@ -42,7 +42,7 @@ func (s *shop) wantImported(file string, want operator.Imported) {
 	}
 }
 
-// sold has a code of each kind as another system sold it: unused, used, and used in part.
+// sold lists codes of each kind as another system sold them: unused, partly used, and used up.
 const sold = `code,reward,max-uses,max-uses-per-nick,counters,created_at,redeemed_at,redeemed_by,uses
 GIFT-1,20%,,,,2026-01-02T10:00:00Z,,,
 GIFT-2,20%,,,,2026-01-02T10:00:00Z,2026-02-03T11:00:00Z,Alder,1
@@ -69,7 +69,7 @@ func TestImport_UsedCodes_AreStoredWithTheirPast(t *testing.T) {
 	used, err := s.operator.Voucher(t.Context(), "G1FT2", s.opened)
 	at := time.Date(2026, 2, 3, 11, 0, 0, 0, time.UTC)
 	if err != nil || used.Redeemed == nil || used.Redeemed.Nick != "Alder" || !used.Redeemed.At.Equal(at) || !used.Redeemed.Imported {
-		t.Errorf("%+v, %v", used.Redeemed, err)
+		t.Errorf("GIFT-2 was redeemed as %+v, %v; want it imported as redeemed by Alder at %s", used.Redeemed, err, at)
 	}
 	for code, uses := range map[string]int{"GIFT-1": 1, "GIFT-2": 0, "GIFT-3": 0, "SUMMER-20": 3, "WINTER": 0} {
 		redeemed := 0
@@ -81,18 +81,18 @@ func TestImport_UsedCodes_AreStoredWithTheirPast(t *testing.T) {
 		}
 	}
 	if !s.redeem("NEWS", "Birch", "") || !s.redeem("ARIGATO", "", "") {
-		t.Error("imported uses count against a code without a limit")
+		t.Error("a code without a limit was refused because of its imported uses")
 	}
 	s.wantClean("redeemed")
 	if added := s.rebuild(operator.Rebuilding{From: s.opened.AddDate(-1, 0, 0)}).Added; added != 1+3+1+1 {
-		t.Errorf("%d events: imported uses are no news", added)
+		t.Errorf("%d events, want 6: imported uses get no events", added)
 	}
 	if report := s.verify(s.settled()); report.Found > 0 {
 		t.Errorf("with events: %+v", report.Findings)
 	}
 }
 
-// The terms under which a code was used in another system are not known.
+// The terms under which a code was used in another system are unknown.
 func TestImport_UsedAgainstItsTerms_VerifyFindsNothing(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -138,7 +138,7 @@ func TestImport_UndoneUse_StaysKnownAsImported(t *testing.T) {
 	}
 	undone, err := s.operator.Redemption(t.Context(), "G1FT2", used.Redeemed.ID)
 	if err != nil || !undone.Imported || !undone.Undone.Equal(s.opened) {
-		t.Errorf("%+v, %v", undone, err)
+		t.Errorf("the undone redemption is %+v, %v", undone, err)
 	}
 	now, err := s.operator.Voucher(t.Context(), "G1FT2", s.opened)
 	if err != nil || now.Imported != 0 || now.UsesLeft != 1 {
@@ -146,15 +146,15 @@ func TestImport_UndoneUse_StaysKnownAsImported(t *testing.T) {
 	}
 	s.wantImported(sold, operator.Imported{Existed: 7})
 	if !s.redeem("GIFT-2", "alder", "") {
-		t.Error("Alder may redeem it again")
+		t.Error("GIFT-2 was refused after it was undone")
 	}
 	s.wantClean("redeemed again")
 	again, err := s.operator.Voucher(t.Context(), "G1FT2", s.opened)
 	if err != nil || again.Redeemed == nil || again.Redeemed.Imported {
-		t.Errorf("redeemed here, but stored as %+v, %v", again.Redeemed, err)
+		t.Errorf("the new redemption is %+v, %v; want it not imported", again.Redeemed, err)
 	}
 	if added := s.rebuild(operator.Rebuilding{From: s.opened.AddDate(-1, 0, 0)}).Added; added != 1 {
-		t.Errorf("%d events, want that of the redemption here", added)
+		t.Errorf("%d events, want only that of the new redemption", added)
 	}
 }
 
@@ -171,7 +171,7 @@ func TestImport_Again_ChangesNothing(t *testing.T) {
 	for _, code := range []string{"GIFT-1", "SUMMER-20", "NEWS", "ARIGATO"} {
 		s.redeem(code, "Alder", "")
 	}
-	s.wantImported(sold, operator.Imported{Existed: 7}) // what happened since is no difference
+	s.wantImported(sold, operator.Imported{Existed: 7}) // redemptions since the import do not count as a difference
 }
 
 func TestImport_CodeWithOtherTermsOrAnotherPast_IsReportedAndStays(t *testing.T) {
@@ -205,7 +205,7 @@ func TestImport_CodeWithOtherTermsOrAnotherPast_IsReportedAndStays(t *testing.T)
 	}
 }
 
-// mistaken has four rows that can be imported among rows that cannot.
+// mistaken has rows that cannot be imported, and four rows that can.
 const mistaken = `code,reward,max-uses,redeemed_at,redeemed_by,uses
 GIFT-1,20%,,,,
 GIFT-2,120%,,,,
@@ -230,7 +230,7 @@ func mistakes() []string {
 	}
 }
 
-// wantMistakes checks that each mistake of the file was reported, by its line and its column.
+// wantMistakes checks that each mistake in mistaken was reported with its line and its column.
 func (s *shop) wantMistakes(rejected []string) {
 	s.t.Helper()
 	wanted := mistakes()
@@ -319,7 +319,7 @@ func TestImport_UnreadableFile_IsAnErrorAndNothingIsWritten(t *testing.T) {
 	}
 }
 
-// manyRows is a file in which used and unused codes alternate.
+// manyRows returns a file in which used and unused codes alternate.
 func manyRows(count int) string {
 	var file strings.Builder
 	file.WriteString("code,reward,redeemed_at,redeemed_by\n")
@@ -347,7 +347,7 @@ func TestImport_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
 	}
 }
 
-// A write whose response is lost is sent again, and finds the voucher that it created.
+// If the response to a write is lost, the write is sent again and finds the voucher that it created.
 func TestImport_LostResponses_CreateEachVoucherOnce(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -368,8 +368,9 @@ func TestImport_LostResponses_CreateEachVoucherOnce(t *testing.T) {
 	}
 	for file, rows := range map[string]int{sold: 7, manyRows(60): 60} {
 		got, rejected, err := s.importAs(file, operator.Import{})
-		if err != nil || got.Created+got.Existed != rows || got.Differ > 0 || len(rejected) > 0 { // after a lost response, the code exists
-			s.t.Errorf("imported %+v, rejected %q, %v", got, rejected, err)
+		// After a lost response, a created code may count as one that existed.
+		if err != nil || got.Created+got.Existed != rows || got.Differ > 0 || len(rejected) > 0 {
+			t.Errorf("imported %+v, rejected %q, %v", got, rejected, err)
 		}
 	}
 	if injected := proxy.Injected()[faultproxy.LostAnswer]; injected < 10 {

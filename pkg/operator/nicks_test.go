@@ -40,7 +40,7 @@ func (s *shop) wantNicksIndexed(want bool) {
 	}
 }
 
-// ofNick returns what the index lists.
+// ofNick returns the redemptions that RedemptionsOfNick lists.
 func (s *shop) ofNick(filter operator.RedemptionFilter) []operator.Redemption {
 	s.t.Helper()
 	found, err := operator.Collect(s.operator.RedemptionsOfNick(s.t.Context(), filter))
@@ -50,7 +50,7 @@ func (s *shop) ofNick(filter operator.RedemptionFilter) []operator.Redemption {
 	return found
 }
 
-// wantListed checks that the index lists, in the order of time, what the vouchers show, and returns it.
+// wantListed checks that the index lists the same redemptions as the vouchers, in the order of time, and returns them.
 func (s *shop) wantListed(filter operator.RedemptionFilter) []operator.Redemption {
 	s.t.Helper()
 	want, err := operator.Collect(s.operator.Redemptions(s.t.Context(), filter))
@@ -90,10 +90,10 @@ func TestRebuildNicks_EveryKindOfRecord_IsListedByItsNick(t *testing.T) {
 				listed += len(s.wantListed(operator.RedemptionFilter{Nick: s.nick(nick)}))
 			}
 			if again := s.rebuildNicks(); first != (operator.Rebuilt{Added: listed}) || again != first {
-				t.Errorf("%d redemptions are listed; indexed %+v, then %+v", listed, first, again)
+				t.Errorf("%d redemptions are listed, but the first run indexed %+v, and the second %+v", listed, first, again)
 			}
 			if fed := s.feed(); len(fed) != 0 {
-				t.Errorf("the feed got %+v", fed)
+				t.Errorf("the feed has %+v, want no events", fed)
 			}
 			if report := s.verify(s.opened); report.Found != 0 {
 				t.Errorf("verify: %+v", report.Findings)
@@ -120,11 +120,11 @@ func TestRebuildNicks_UndoneRedemption_IsListedAsUndone(t *testing.T) {
 	s.rebuildNicks()
 	listed := s.wantListed(alder)
 	if len(listed) == 0 || slices.ContainsFunc(listed, func(r operator.Redemption) bool { return r.Undone.IsZero() || r.UndoReason != "granted twice" }) {
-		t.Errorf("%+v", listed)
+		t.Errorf("listed %+v, want all of them undone", listed)
 	}
 }
 
-// The shop's server gets no event of an import, but the operator finds it.
+// An import must not send events to the shop's server, but the operator must find its redemptions.
 func TestRebuildNicks_ImportedRedemption_IsListedAndNotInTheFeed(t *testing.T) {
 	t.Parallel()
 	s := newShopWithEvents(t)
@@ -137,7 +137,7 @@ func TestRebuildNicks_ImportedRedemption_IsListedAndNotInTheFeed(t *testing.T) {
 	s.rebuildNicks()
 	listed := s.wantListed(operator.RedemptionFilter{Nick: s.nick("Alder")})
 	if len(listed) != 1 || !listed[0].Imported {
-		t.Errorf("%+v", listed)
+		t.Errorf("listed %+v, want one imported redemption", listed)
 	}
 }
 
@@ -148,18 +148,18 @@ func TestRebuildNicks_EndsEarly_NotesNothingAndIsCompletedLater(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err := s.events(s.opened).RebuildNicks(ctx, s.operator, func(int) { cancel() })
 	if !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want canceled", err)
+		t.Errorf("RebuildNicks = %v, want canceled", err)
 	}
 	s.wantNicksIndexed(false)
 	reward := map[string]types.AttributeValue{}
 	s.change("G1FT1", func(it attributes) { reward["reward"] = it["reward"]; it["reward"] = text("120%") })
 	if result := s.rebuildNicks(); result.Unread != 1 || result.Added == 0 {
-		t.Errorf("%+v", result)
+		t.Errorf("indexed %+v, want one unread item", result)
 	}
 	s.wantNicksIndexed(false)
 	s.change("G1FT1", func(it attributes) { it["reward"] = reward["reward"] })
 	if result := s.rebuildNicks(); result.Unread != 0 {
-		t.Errorf("%+v", result)
+		t.Errorf("indexed %+v, want no unread item", result)
 	}
 	s.wantNicksIndexed(true)
 	s.wantListed(operator.RedemptionFilter{Nick: s.nick("Alder")})
@@ -214,7 +214,7 @@ func TestRedemptionsOfNick_NoEvents_ReadsTheVouchers(t *testing.T) {
 	s.stock()
 	s.wantNicksIndexed(true)
 	if listed := s.ofNick(operator.RedemptionFilter{Nick: s.nick("Alder")}); len(listed) != 4 {
-		t.Errorf("%+v", listed)
+		t.Errorf("listed %+v, want 4 redemptions", listed)
 	}
 }
 
@@ -238,6 +238,6 @@ func TestRedemptionsOfNick_ReaderStops_ListEnds(t *testing.T) {
 		}
 	}
 	if failures != 1 {
-		t.Errorf("%d errors of a context that ended", failures)
+		t.Errorf("%d errors after the context ended, want 1", failures)
 	}
 }

@@ -31,10 +31,10 @@ func TestOrders_MoreThanAPage_AreAllListedNewestFirst(t *testing.T) {
 		filter checkout.OrderFilter
 		want   []checkout.ID
 	}{
-		"all":              {checkout.OrderFilter{}, want},
-		"placed":           {checkout.OrderFilter{Status: checkout.OrderPlaced}, want},
-		"fulfilled":        {checkout.OrderFilter{Status: checkout.OrderFulfilled}, nil},
-		"within some time": {checkout.OrderFilter{From: s.opened.Add(time.Millisecond), Until: s.opened.Add(count * time.Millisecond)}, want[1:count]},
+		"all":           {checkout.OrderFilter{}, want},
+		"placed":        {checkout.OrderFilter{Status: checkout.OrderPlaced}, want},
+		"fulfilled":     {checkout.OrderFilter{Status: checkout.OrderFulfilled}, nil},
+		"within a time": {checkout.OrderFilter{From: s.opened.Add(time.Millisecond), Until: s.opened.Add(count * time.Millisecond)}, want[1:count]},
 	} {
 		orders, err := operator.Collect(s.operator.Orders(t.Context(), c.filter))
 		if err != nil {

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-func TestPace_Throttled_HalvesAndSaysSoOnceThenGrowsAgain(t *testing.T) {
+func TestPace_Throttled_HalvesTheLimitAndReportsItOnceThenGrowsAgain(t *testing.T) {
 	var throttled int64
-	var said []int
-	p := newPace(func() int64 { return throttled }, func(writers int) { said = append(said, writers) })
-	// writes makes as many writes as may be in flight, all at the same time.
+	var reported []int
+	p := newPace(func() int64 { return throttled }, func(writers int) { reported = append(reported, writers) })
+	// writes makes as many writes as the limit allows, all at the same time.
 	writes := func() {
 		for range p.limit {
 			p.enter()
@@ -25,9 +25,9 @@ func TestPace_Throttled_HalvesAndSaysSoOnceThenGrowsAgain(t *testing.T) {
 		}
 	}
 	for step, want := range []struct {
-		throttled int64 // calls while the writes run
-		limit     int   // after them
-		said      []int // so far
+		throttled int64 // how many calls are throttled during the writes
+		limit     int   // the limit after the writes
+		reported  []int // the limits reported so far
 	}{
 		{0, 17, nil},
 		{5, 8, []int{8}},
@@ -40,23 +40,23 @@ func TestPace_Throttled_HalvesAndSaysSoOnceThenGrowsAgain(t *testing.T) {
 	} {
 		throttled += want.throttled
 		writes()
-		if p.limit != want.limit || !slices.Equal(said, want.said) {
-			t.Fatalf("step %d: %d writes in flight, said %v; want %d and %v", step, p.limit, said, want.limit, want.said)
+		if p.limit != want.limit || !slices.Equal(reported, want.reported) {
+			t.Fatalf("step %d: the limit is %d, reported %v; want %d and %v", step, p.limit, reported, want.limit, want.reported)
 		}
 	}
 	for range MaxWriters {
 		writes()
 	}
-	if p.limit != MaxWriters || len(said) != 4 {
-		t.Errorf("without throttling it grows to %d, and said %v; want %d", p.limit, said, MaxWriters)
+	if p.limit != MaxWriters || len(reported) != 4 {
+		t.Errorf("without throttling the limit grows to %d, reported %v; want %d and no further report", p.limit, reported, MaxWriters)
 	}
 }
 
 // A table with little capacity throttles for as long as the command runs.
-func TestPace_ThrottledAllTheTime_SaysEachNumberOnce(t *testing.T) {
+func TestPace_ThrottledAllTheTime_ReportsEachLimitOnce(t *testing.T) {
 	var throttled int64
-	var said []int
-	p := newPace(func() int64 { return throttled }, func(writers int) { said = append(said, writers) })
+	var reported []int
+	p := newPace(func() int64 { return throttled }, func(writers int) { reported = append(reported, writers) })
 	for n := range 1000 {
 		if n%3 == 0 {
 			throttled++
@@ -64,12 +64,12 @@ func TestPace_ThrottledAllTheTime_SaysEachNumberOnce(t *testing.T) {
 		p.enter()
 		p.leave()
 	}
-	if !slices.Equal(said, []int{8, 4, 2, 1}) {
-		t.Errorf("said %v", said)
+	if want := []int{8, 4, 2, 1}; !slices.Equal(reported, want) {
+		t.Errorf("reported %v, want %v", reported, want)
 	}
 }
 
-// endless yields work without an end.
+// endless yields work without end.
 func endless() iter.Seq2[int, error] {
 	return func(yield func(int, error) bool) {
 		more := true
@@ -79,9 +79,10 @@ func endless() iter.Seq2[int, error] {
 	}
 }
 
+// steady returns a pace without throttling.
 func steady() *pace { return newPace(func() int64 { return 0 }, nil) }
 
-func TestInParallel_Interrupted_WritesInFlightEndAndNoOtherBegins(t *testing.T) {
+func TestInParallel_Interrupted_WritesInFlightEndAndNoOthersBegin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, interrupt := context.WithCancel(t.Context())
 		var begun atomic.Int64
@@ -102,7 +103,7 @@ func TestInParallel_Interrupted_WritesInFlightEndAndNoOtherBegins(t *testing.T) 
 		synctest.Wait()
 		close(response)
 		if err := <-result; !errors.Is(err, context.Canceled) {
-			t.Errorf("%v, want that it was interrupted", err)
+			t.Errorf("inParallel = %v, want context.Canceled", err)
 		}
 		if begun.Load() != firstWriters {
 			t.Errorf("%d writes began, want %d", begun.Load(), firstWriters)
@@ -122,9 +123,9 @@ func TestInParallel_InterruptedWithoutResponses_EndsAfterTheGracePeriod(t *testi
 		}()
 		synctest.Wait()
 		interrupt()
-		interrupted := time.Now() // in the bubble, time passes only while everything waits
+		interrupted := time.Now() // in a synctest bubble, time passes only while all goroutines wait
 		if err := <-result; !errors.Is(err, context.Canceled) || time.Since(interrupted) != gracePeriod {
-			t.Errorf("%v after %v, want that it was interrupted, after %v", err, time.Since(interrupted), gracePeriod)
+			t.Errorf("inParallel = %v after %v, want context.Canceled after %v", err, time.Since(interrupted), gracePeriod)
 		}
 	})
 }

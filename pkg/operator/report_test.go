@@ -31,7 +31,7 @@ func (s *shop) importVoucher(terms voucher.Terms, past voucher.Past) {
 	}
 }
 
-func TestReport_ImportedUses_CountWhenTheyHappenedOrAtTheCreation(t *testing.T) {
+func TestReport_ImportedUses_CountWhenTheyHappenedOrWhenTheCodeWasCreated(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
 	s.opened = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -42,7 +42,7 @@ func TestReport_ImportedUses_CountWhenTheyHappenedOrAtTheCreation(t *testing.T) 
 	s.importVoucher(voucher.Terms{Written: "SUMMER20", Reward: reward, MaxUses: new(voucher.Limit(5))}, voucher.Past{Created: october, Uses: 3})
 	s.importVoucher(voucher.Terms{Written: "NEWS", Reward: reward, MaxUses: &noLimit}, voucher.Past{Created: october, Uses: 7})
 	if !s.redeem("SUMMER20", "Heron", "") || !s.redeem("NEWS", "Heron", "") {
-		t.Fatal("not redeemed")
+		t.Fatal("a code with uses left was refused")
 	}
 	if _, _, err := s.operator.UndoRedemption(t.Context(), "A1DERSC01N", "cWJxYWRzZmFzZGZhc2RmYQ", "granted twice", s.opened); err != nil {
 		t.Fatal(err)
@@ -73,10 +73,10 @@ func TestReport_MoreGroupsThanAllowed_IsRefused(t *testing.T) {
 	}
 	query := operator.ReportQuery{By: operator.ReportByBatch, MaxGroups: 2, Read: func(int) {}}
 	if groups, _, err := s.operator.Report(t.Context(), query, s.opened); !errors.Is(err, operator.ErrTooManyGroups) {
-		t.Errorf("with a limit of 2: %+v, %v", groups, err)
+		t.Errorf("three groups with a limit of 2: %+v, %v, want ErrTooManyGroups", groups, err)
 	}
 	query.MaxGroups = 3
 	if groups, _, err := s.operator.Report(t.Context(), query, s.opened); err != nil || len(groups) != 3 {
-		t.Errorf("with a limit of 3: %+v, %v", groups, err)
+		t.Errorf("three groups with a limit of 3: %+v, %v", groups, err)
 	}
 }

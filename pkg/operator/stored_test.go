@@ -19,7 +19,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// storedBeforeHolds holds the items of a shop as the version before holds stored them. Its times are those of noon on 20 November 2026.
+// storedBeforeHolds has the items of a shop as the version before holds stored them. All times in it are noon on 20 November 2026.
 //
 //go:embed testdata/stored_before_holds.json
 var storedBeforeHolds []byte
@@ -58,18 +58,18 @@ func newStoredShop(t *testing.T) *shop {
 	return s
 }
 
-// A table that the version before holds wrote is read, redeemed, held, undone and verified as if this version had written it.
+// The items that the version before holds wrote must be readable, redeemable, holdable and undoable, as if this version had written them.
 func TestStoredBeforeHolds_StaysUsable(t *testing.T) {
 	s := newStoredShop(t)
 	s.wantClean("as stored")
 	for _, code := range []string{"AUTUMN", "GIFT-2", "NEWS", "ARIGATO"} {
 		if redemption, replayed, err := s.redeemer.Redeem(t.Context(), s.request(code, "Dahlia", "till-1")); err != nil || !replayed {
-			t.Errorf("%s redeemed again: %+v, replayed %t, %v", code, redemption, replayed, err)
+			t.Errorf("replay of %s: %+v, replayed %t, %v", code, redemption, replayed, err)
 		}
 	}
-	for _, code := range []string{"GIFT-1", "SPRING", "WINTER"} { // redeemed, marked as full, lowered below the uses taken
+	for _, code := range []string{"GIFT-1", "SPRING", "WINTER"} { // redeemed, marked as full, with a limit lowered below the uses taken
 		if s.redeem(code, "Elder", "") {
-			t.Errorf("%s is redeemed once too often", code)
+			t.Errorf("%s was redeemed, although it has no use left", code)
 		}
 	}
 	s.wantClean("after replays and refusals")
@@ -79,13 +79,13 @@ func TestStoredBeforeHolds_StaysUsable(t *testing.T) {
 		t.Fatalf("%d redemptions of WINTER, %v", len(redemptions), err)
 	}
 	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(s.client, s.heldTables(), mathrand.Int64N)}
-	for i, redemption := range redemptions[:3] { // 5 uses of a limit of 3
+	for i, redemption := range redemptions[:3] { // 5 uses are taken, and the limit is 3
 		undone, _, err := undoer.Undo(t.Context(), voucher.UndoRequest{Customer: s.customer, Code: "W1NTER", ID: redemption.ID, At: s.opened})
 		if err != nil || undone.ID != redemption.ID {
 			t.Errorf("undo: %+v, %v", undone, err)
 		}
 		if redeemed := s.redeem("WINTER", "", ""); redeemed != (i == 2) {
-			t.Errorf("after %d undone redemptions: redeemed %t", i+1, redeemed)
+			t.Errorf("after %d undone redemptions: redeemed is %t", i+1, redeemed)
 		}
 		s.wantClean("after an undo")
 	}

@@ -19,7 +19,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// throttleOnce serves DynamoDB Local, but throttles the first call of an operation. The other writers wait until that call is tried again.
+// throttleOnce returns a proxy of DynamoDB Local that throttles the first call of an operation. The other writers wait until that call is
+// tried again.
 func throttleOnce(t *testing.T, operation, response string) *httptest.Server {
 	t.Helper()
 	local, err := url.Parse(localtest.Endpoint(t))
@@ -31,7 +32,7 @@ func throttleOnce(t *testing.T, operation, response string) *httptest.Server {
 	again := make(chan struct{})
 	retried := sync.OnceFunc(func() { close(again) })
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		const writers = 16 // at first
+		const writers = 16 // the number of writers at first
 		if strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+operation) {
 			switch call := calls.Add(1); {
 			case call == 1:
@@ -68,8 +69,8 @@ func TestGenerate_ThrottledWrite_HalvesTheWritersAndCompletesTheBatch(t *testing
 			if err != nil {
 				t.Fatal(err)
 			}
-			var said []int
-			bulk := operator.Bulk{Slow: func(writers int) { said = append(said, writers) }}
+			var reported []int
+			bulk := operator.Bulk{Slow: func(writers int) { reported = append(reported, writers) }}
 			order := voucher.BatchOrder{Customer: s.customer, Count: 40, Terms: voucher.Terms{
 				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch", MaxUses: &test.maxUses,
 			}}
@@ -77,8 +78,8 @@ func TestGenerate_ThrottledWrite_HalvesTheWritersAndCompletesTheBatch(t *testing
 			if err != nil || result.Created != 40 {
 				t.Errorf("%+v, %v; want 40 vouchers", result, err)
 			}
-			if !slices.Equal(said, []int{8}) {
-				t.Errorf("said %v, want once that 8 writes are in flight", said)
+			if !slices.Equal(reported, []int{8}) {
+				t.Errorf("reported %v, want one report that at most 8 writes are in flight", reported)
 			}
 		})
 	}

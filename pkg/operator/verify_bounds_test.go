@@ -13,14 +13,15 @@ import (
 	"shopfront/pkg/dynamo/backoffice"
 )
 
-// pageItems is how many items of a bucket verify and the lists request at once, and waitingItems how many of them may still wait when
-// they request more: those in the channel, the first, and the one that is being read.
+// pageItems is how many items of a bucket verify and the lists request at once. waitingItems is how many items of a bucket may still wait
+// when the next ones are requested: those in the channel, the first one, and the one that is being read.
 const (
 	pageItems    = 250
 	waitingItems = 100 + 2
 )
 
-// counting is a client that counts the queries and the items that they return, and how many of these wait when more are requested.
+// counting is a client that counts queries and the items that they return. It also records how many of these items were waiting when more
+// were requested.
 type counting struct {
 	*dynamodb.Client
 
@@ -51,7 +52,7 @@ func (c *counting) consume(items int) {
 	c.consumed += items
 }
 
-// Verify and the lists hold at most a page of each bucket and the items that wait to be merged, however many items there are.
+// However many items there are, Verify and the lists hold at most a page of each bucket and the items that wait to be merged.
 func TestAccounts_LargeBucket_IsReadPageByPage(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -68,10 +69,10 @@ func TestAccounts_LargeBucket_IsReadPageByPage(t *testing.T) {
 		client.consume(account.Items)
 	}
 	if client.consumed != items || client.queries != 64+4 || client.wrongLimits > 0 {
-		t.Errorf("%d items read in %d queries, %d of them not of %d items; want %d in %d",
-			client.consumed, client.queries, client.wrongLimits, pageItems, items, 64+4)
+		t.Errorf("read %d items in %d queries, want %d in %d; %d queries did not ask for %d items",
+			client.consumed, client.queries, items, 64+4, client.wrongLimits, pageItems)
 	}
 	if client.mostWaiting > waitingItems {
-		t.Errorf("%d items waited when more were requested, want at most %d", client.mostWaiting, waitingItems)
+		t.Errorf("%d items were waiting when more were requested, want at most %d", client.mostWaiting, waitingItems)
 	}
 }

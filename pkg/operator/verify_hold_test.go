@@ -44,7 +44,7 @@ func (s *shop) tryHold(code voucher.Code, nick string, at time.Time, replaces ch
 	s.t.Helper()
 	opener := checkout.Opener{
 		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader,
-		Holds: dynamo.NewHeldCheckouts(s.client, dynamo.Tables{Checkouts: s.names.Checkouts, Vouchers: s.names.Vouchers}, mathrand.Int64N),
+		Holds: dynamo.NewHeldCheckouts(s.client, s.heldTables(), mathrand.Int64N),
 	}
 	parsed := s.request(string(code), nick, "")
 	c, _, err := opener.Open(s.t.Context(), checkout.Request{
@@ -69,7 +69,7 @@ func (s *shop) cancel(c checkout.Checkout) {
 	}
 }
 
-// undo redeems a code for Alder and undoes that.
+// undo redeems a code for Alder and undoes the redemption.
 func (s *shop) undo(code voucher.Code) {
 	s.t.Helper()
 	redemption, _, err := s.redeemer.Redeem(s.t.Context(), s.request(string(code), "Alder", ""))
@@ -82,7 +82,7 @@ func (s *shop) undo(code voucher.Code) {
 	}
 }
 
-// kindsOfHolds are terms of vouchers, whose holds are stored in five ways.
+// kindsOfHolds returns terms of vouchers by kind. Each kind stores its holds in another way.
 func kindsOfHolds() map[string]voucher.Terms {
 	return map[string]voucher.Terms{
 		"ONCE":  {},
@@ -93,7 +93,7 @@ func kindsOfHolds() map[string]voucher.Terms {
 	}
 }
 
-// createKind creates a voucher with the terms of a kind. Its code is written like the kind.
+// createKind creates a voucher with the terms of a kind. The kind is also its code.
 func (s *shop) createKind(kind string) voucher.Code {
 	s.t.Helper()
 	terms := kindsOfHolds()[kind]
@@ -101,10 +101,10 @@ func (s *shop) createKind(kind string) voucher.Code {
 	return s.create(terms)
 }
 
-// lapsed is a time at which holds are made that have lapsed when the shop opens.
+// lapsed returns a time early enough that holds made then have lapsed when the shop opens.
 func (s *shop) lapsed() time.Time { return s.opened.Add(-2 * time.Hour) }
 
-// livesOfHolds are what can become of a hold.
+// livesOfHolds returns everything that can become of a hold, by name.
 func livesOfHolds() map[string]func(s *shop, code voucher.Code) {
 	return map[string]func(s *shop, code voucher.Code){
 		"HELD":   func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") },
@@ -148,7 +148,7 @@ func everyHold(s *shop) {
 	s.order(s.hold(s.create(orderedAfterTheEnd), "Alder", s.lapsed(), ""))
 }
 
-// loweredBelowHolds takes five uses of a code, one of them by a hold that has lapsed, and lowers the limit to three.
+// loweredBelowHolds takes five uses of a code, one of them with a hold that has lapsed, and lowers the limit to three.
 func loweredBelowHolds(s *shop) voucher.Code {
 	s.t.Helper()
 	code := s.create(voucher.Terms{Written: "WINTER", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2})
@@ -175,12 +175,12 @@ func loweredWithHolds(s *shop) {
 	s.t.Helper()
 	code := loweredBelowHolds(s)
 	s.wantOver(code, 2)
-	s.redeem("WINTER", "Elder", "") // drops the use of the lapsed hold
+	s.redeem("WINTER", "Elder", "") // is refused, and drops the use of the lapsed hold
 	s.wantOver(code, 1)
 	redemptions := s.items(s.names.Vouchers, string(code)+"#r#")
 	id, _, _ := strings.Cut(redemptions[0].text(redemptions[0].record()), ".")
 	if _, _, err := s.operator.UndoRedemption(s.t.Context(), code, id, "", s.opened); err != nil {
-		for _, it := range redemptions[1:] { // the first one is of the order
+		for _, it := range redemptions[1:] { // an order made the first one, so it cannot be undone
 			if id, _, _ = strings.Cut(it.text(it.record()), "."); err != nil {
 				_, _, err = s.operator.UndoRedemption(s.t.Context(), code, id, "", s.opened)
 			}
@@ -190,13 +190,14 @@ func loweredWithHolds(s *shop) {
 	s.edit(code, voucher.Edit{MaxUses: new(voucher.Limit(6))})
 }
 
-// formerlyLowered leaves a voucher whose limit was lowered before vouchers stored how many uses are over it.
+// formerlyLowered leaves a voucher whose limit was lowered before vouchers stored how many uses are over the limit.
 func formerlyLowered(s *shop) {
 	s.t.Helper()
 	s.change(string(loweredBelowHolds(s)), func(it attributes) { delete(it, "over") })
 }
 
-// markedUntilALapse leaves a code that was full when it was last looked at, and has a use left since then, that of a lapsed hold.
+// markedUntilALapse leaves a code that was marked as full when its uses were held. Since then, one use is free, because its hold has
+// lapsed.
 func markedUntilALapse(s *shop) {
 	s.t.Helper()
 	code := s.create(voucher.Terms{Written: "SPRING", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)})
@@ -220,7 +221,7 @@ func (s *shop) changeCheckoutOf(c checkout.Checkout, change func(attributes)) {
 	s.put(s.names.Checkouts, it)
 }
 
-// undoingAfter undoes a redemption after a number of updates.
+// undoingAfter is a client that undoes a redemption after a number of updates.
 type undoingAfter struct {
 	*dynamodb.Client
 
@@ -236,7 +237,7 @@ func (u *undoingAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemIn
 	return out, err
 }
 
-// Wherever within an edit of the limit a use comes back, the edit counts it.
+// If a use comes back during an edit of the limit, the edit must count it, whatever step it has reached.
 func TestEdit_UseComesBackMeanwhile_LimitHolds(t *testing.T) {
 	tables := newTables(t)
 	for what, test := range map[string]struct{ before, to voucher.Limit }{
@@ -254,8 +255,8 @@ func TestEdit_UseComesBackMeanwhile_LimitHolds(t *testing.T) {
 	}
 }
 
-// editAsUseComesBack changes the limit of a new code that is redeemed four times, and undoes one of the redemptions after a number of
-// the edit's updates. It returns false if the edit took fewer updates.
+// editAsUseComesBack changes the limit of a new code that is redeemed four times, and undoes one of the redemptions after a number of the
+// edit's updates. If the edit takes fewer updates, editAsUseComesBack returns false.
 func (s *shop) editAsUseComesBack(before, to voucher.Limit, updates int) bool {
 	s.t.Helper()
 	written := fmt.Sprintf("MANY-%d", updates)
@@ -290,17 +291,17 @@ func (s *shop) editAsUseComesBack(before, to voucher.Limit, updates int) bool {
 	return undone
 }
 
-// spoil changes the first voucher, counter, hold or redemption whose sort key has the prefix, or loses it if change is nil.
+// spoil changes the first voucher, counter, hold or redemption whose sort key has the prefix. If change is nil, it deletes the item.
 func (s *shop) spoil(prefix string, change func(attributes)) {
 	s.t.Helper()
 	if change == nil {
 		s.remove(s.names.Vouchers, s.items(s.names.Vouchers, prefix)[0])
 		return
 	}
-	s.move(prefix, change) // the change may be one of the key
+	s.move(prefix, change) // change may change the key
 }
 
-// hold returns the name of an attribute that holds a nick's hold.
+// hold returns the name of an attribute with a nick's hold.
 func (a attributes) hold() string {
 	for name := range a {
 		if strings.HasPrefix(name, "h#") {
@@ -311,7 +312,7 @@ func (a attributes) hold() string {
 }
 
 func damagedHolds() []damage {
-	// held holds a use of a new code of a kind and then spoils the first item whose key begins with the code and the suffix.
+	// held holds a use of a new code of a kind. Then it spoils the first item whose key begins with the code and the suffix.
 	held := func(kind, suffix string, change func(attributes)) func(*shop) {
 		return func(s *shop) {
 			code := s.createKind(kind)
@@ -323,23 +324,23 @@ func damagedHolds() []damage {
 	dropHold := func(it attributes) { delete(it, it.hold()) }
 	return []damage{
 		{what: "a hold is lost", want: []string{"uses_differ MANY"}, do: held("MANY", "#h#", nil)},
-		{what: "a nick's hold is lost, but not from its item", want: []string{"holds_differ B0TH", "uses_differ B0TH"}, do: held("BOTH", "#h#", nil)},
-		{what: "a nick's hold is lost from its item", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#n#", func(it attributes) { dropHold(it); it.add("taken", -1) })},
+		{what: "a nick's hold is only in the nick's item", want: []string{"holds_differ B0TH", "uses_differ B0TH"}, do: held("BOTH", "#h#", nil)},
+		{what: "a nick's hold is not in the nick's item", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#n#", func(it attributes) { dropHold(it); it.add("taken", -1) })},
 		{what: "a nick counts a hold that it does not have", want: []string{"nick_uses_differ N1CKS#n#"}, do: held("NICKS", "#n#", dropHold)},
-		{what: "a hold that another nick holds", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#h#", func(it attributes) { it["holder"] = text("LRLuWYz8-QoWsPfs4csHfg") })},
+		{what: "a hold that names another nick", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#h#", func(it attributes) { it["holder"] = text("LRLuWYz8-QoWsPfs4csHfg") })},
 		{what: "a nick's hold that lapses at another time", want: []string{"holds_differ B0TH"}, do: held("BOTH", "#n#", func(it attributes) {
 			lapse := it.text(it.hold())
 			it[it.hold()] = text(lapse[:len(lapse)-1] + "z")
 		})},
-		{what: "a counter that does not say when its hold lapses", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", without("lapse"))},
-		{what: "a counter that says that its hold lapses later", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", func(it attributes) {
+		{what: "a counter without the time of its first lapse", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", without("lapse"))},
+		{what: "a hold that lapses before its counter says", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", func(it attributes) {
 			it.add("lapse", (2 * time.Minute).Milliseconds())
 		})},
 		{what: "a nick's hold of a counter that the voucher does not have", want: []string{"holds_differ N1CKS"}, do: held("NICKS", "#n#", func(it attributes) {
 			it[it.hold()] = text("0" + strings.TrimPrefix(it.text(it.hold()), "-1"))
 		})},
 		{what: "a hold in another bucket", want: []string{"misplaced MANY#h#"}, do: held("MANY", "#h#", nextBucket)},
-		{what: "a hold of a counter that no code can have", want: []string{"malformed MANY#h#"}, do: held("MANY", "#h#", func(it attributes) {
+		{what: "a hold of a counter with too high a number", want: []string{"malformed MANY#h#"}, do: held("MANY", "#h#", func(it attributes) {
 			it["sk"] = text("MANY#h#64#" + strings.TrimPrefix(it.text("sk"), "MANY#h#00#"))
 		})},
 		{what: "a hold whose time has a leading plus", want: []string{"malformed MANY#h#"}, do: held("MANY", "#h#", func(it attributes) {
@@ -356,41 +357,41 @@ func damagedHolds() []damage {
 			// The hold belongs to the bucket of the other code's counter.
 			s.move("FREE#h#", func(it attributes) { it["customer"] = s.items(s.names.Vouchers, "FREE")[0]["customer"] })
 		}},
-		{what: "a hold that is a redemption, too", want: []string{"duplicate_redemption MANY", "uses_differ MANY"}, do: func(s *shop) {
+		{what: "a hold with the ID of a redemption", want: []string{"duplicate_redemption MANY", "uses_differ MANY"}, do: func(s *shop) {
 			held("MANY", "#c#", func(attributes) {})(s)
 			s.redeem("MANY", "Birch", "")
 			hold := s.items(s.names.Vouchers, "MANY#h#")[0].text("sk")
 			s.change("MANY#r#", func(it attributes) { it[it.record()] = text(hold[len(hold)-22:] + it.text(it.record())[22:]) })
 			s.change("MANY#c#", func(it attributes) { it.add("used", -1); it.add("left", 1) })
 		}},
-		{what: "a nick with a hold above its limit", want: []string{"nick_limit_exceeded N1CKS"}, do: held("NICKS", "#n#", func(it attributes) {
+		{what: "a nick with one hold too many", want: []string{"nick_limit_exceeded N1CKS"}, do: held("NICKS", "#n#", func(it attributes) {
 			it["h#LRLuWYz8-QoWsPfs4csHfg"] = it[it.hold()]
 			it.add("taken", 1)
 		})},
 		{what: "a nick's hold that cannot be read", want: []string{"malformed N1CKS#n#"}, do: held("NICKS", "#n#", func(it attributes) { it["h#LRLuWYz8-QoWsPfs4csHfg"] = text("soon") })},
 		{what: "a single-use hold without its token", want: []string{"incomplete 0NCE"}, do: held("ONCE", "", without("token"))},
-		{what: "a time of lapse without a hold", want: []string{"incomplete G1FT2"}, do: func(s *shop) {
+		{what: "the time when a hold lapses, without a hold", want: []string{"incomplete G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["heldUntil"] = number(s.opened.UnixMilli()) })
 		}},
 		{what: "a single-use hold with an invalid ID", want: []string{"malformed 0NCE"}, do: held("ONCE", "", func(it attributes) { it["redemption"] = text("12") })},
 		{what: "a single-use hold of a voucher that has many uses", want: []string{"wrong_kind 0NCE"}, do: held("ONCE", "", without("maxUses"))},
-		{what: "fewer uses over a lowered limit than stored", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
+		{what: "fewer uses over a lowered limit than the voucher says", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
 			s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", 1) })
 		}},
-		{what: "more uses over a lowered limit than stored", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
+		{what: "more uses over a lowered limit than the voucher says", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
 			s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", -2) })
 		}},
-		{what: "a use left over a lowered limit", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
+		{what: "a use that is left, although too many are taken for a lowered limit", want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
 			s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", 1) })
 			s.change("W1NTER#c#", func(it attributes) { it.add("left", 1) })
 		}},
-		{what: "fewer than no uses over a limit", want: []string{"malformed SUMMER20"}, do: func(s *shop) {
+		{what: "a negative number of uses over a limit", want: []string{"malformed SUMMER20"}, do: func(s *shop) {
 			s.change("SUMMER20", func(it attributes) { it["over"] = number(-1) })
 		}},
 		{what: "a single-use voucher with uses that came back", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
 			s.change("G1FT1", func(it attributes) { it["returns"] = number(1) })
 		}},
-		{what: "a mark as full without its version", want: []string{"malformed SUMMER20"}, do: func(s *shop) {
+		{what: "a voucher marked as full, without the version of the mark", want: []string{"malformed SUMMER20"}, do: func(s *shop) {
 			s.change("SUMMER20", func(it attributes) { it["fullUntil"] = number(s.opened.UnixMilli()) })
 		}},
 	}
@@ -411,11 +412,11 @@ func damagedUndone() []damage {
 		{what: "a nick's redemption that was undone is lost", want: []string{"undone_differ B0TH"}, do: undone("BOTH", "#r#", nil)},
 		{what: "a nick counts too many undone redemptions", want: []string{"undone_differ N1CKS"}, do: undone("NICKS", "#n#", func(it attributes) { it.add("undone", 1) })},
 		{what: "a use came back, but its redemption is not undone", want: []string{"uses_differ MANY"}, do: undone("MANY", "#r#", redone)},
-		{what: "a nick's redemption is not undone in its own item", want: []string{"wrong_kind N1CKS"}, do: undone("NICKS", "#r#", redone)},
+		{what: "a nick's undone redemption is not marked as undone", want: []string{"wrong_kind N1CKS"}, do: undone("NICKS", "#r#", redone)},
 		{what: "a voucher with many uses counts undone redemptions", want: []string{"wrong_kind MANY"}, do: undone("MANY", "", func(it attributes) { it["undone"] = number(1) })},
-		{what: "a voucher that counts fewer than no undone redemptions", want: []string{"malformed 0NCE"}, do: undone("ONCE", "", func(it attributes) { it["undone"] = number(-1) })},
-		{what: "an undone redemption without the time", want: []string{"malformed FREE#r#"}, do: undone("FREE", "#r#", func(it attributes) { delete(it, "undone") })},
-		{what: "an undone redemption with a reason that none can have", want: []string{"malformed FREE#r#"}, do: undone("FREE", "#r#", func(it attributes) { it["reason"] = text("bought\ntwice") })},
+		{what: "a voucher with a negative number of undone redemptions", want: []string{"malformed 0NCE"}, do: undone("ONCE", "", func(it attributes) { it["undone"] = number(-1) })},
+		{what: "an undone redemption without its time", want: []string{"malformed FREE#r#"}, do: undone("FREE", "#r#", func(it attributes) { delete(it, "undone") })},
+		{what: "an undone redemption with an invalid reason", want: []string{"malformed FREE#r#"}, do: undone("FREE", "#r#", func(it attributes) { it["reason"] = text("bought\ntwice") })},
 		{what: "undone long before it was redeemed", want: []string{"malformed FREE#r#"}, do: undone("FREE", "#r#", func(it attributes) {
 			it.add("undone", -(11 * time.Minute).Milliseconds())
 		})},
@@ -458,24 +459,24 @@ func damagedCodedCheckouts() []damage {
 			delete(it, "reason")
 		})},
 		{what: "a cancelled order whose redemption is lost", want: differs, do: ordered("FREE", "#r#", true, nil)},
-		{what: "an order that became an open checkout, with its redemption", want: differs, do: func(s *shop) {
+		{what: "an order that was turned back into an open checkout, but has its redemption", want: differs, do: func(s *shop) {
 			s.changeCheckoutOf(s.order(s.hold(s.createKind("MANY"), "Alder", s.opened, "")), func(it attributes) {
 				it["status"], it["expiresAt"] = text("open"), number((it.number("expires")+999)/1000+int64(8*day/time.Second))
 				delete(it, "ordered")
 				delete(it, "payment")
 			})
 		}},
-		{what: "a code without a use", want: malformed, do: opened(without("use"))},
-		{what: "a use without a code", want: malformed, do: opened(without("code"))},
-		{what: "a use that cannot be read", want: malformed, do: opened(having("use", "soon"))},
-		{what: "a use of an unknown kind", want: malformed, do: opened(func(it attributes) { it["use"] = text("x" + it.text("use")[1:]) })},
-		{what: "a single use of a counter", want: malformed, do: opened(func(it attributes) {
+		{what: "a checkout with a code but no hold", want: malformed, do: opened(without("use"))},
+		{what: "a checkout with a hold but no code", want: malformed, do: opened(without("code"))},
+		{what: "a hold that cannot be read", want: malformed, do: opened(having("use", "soon"))},
+		{what: "a hold of an unknown kind", want: malformed, do: opened(func(it attributes) { it["use"] = text("x" + it.text("use")[1:]) })},
+		{what: "a single-use hold that names a counter", want: malformed, do: opened(func(it attributes) {
 			it["use"] = text(strings.Replace(it.text("use"), ".-1.", ".1.", 1))
 		})},
-		{what: "a counted use without a counter", want: malformed, do: opened(func(it attributes) { it["use"] = text("r" + it.text("use")[1:]) })},
-		{what: "a code that no voucher can have", want: malformed, do: opened(having("code", "#"))},
-		{what: "a nick without its hash", want: malformed, do: opened(without("buyer"))},
-		{what: "the hash of another nick", want: malformed, do: opened(having("buyer", "LRLuWYz8-QoWsPfs4csHfg"))},
+		{what: "a counted hold without a counter", want: malformed, do: opened(func(it attributes) { it["use"] = text("r" + it.text("use")[1:]) })},
+		{what: "a checkout with an invalid code", want: malformed, do: opened(having("code", "#"))},
+		{what: "a checkout with a nick but no hash of it", want: malformed, do: opened(without("buyer"))},
+		{what: "a checkout with the hash of another nick", want: malformed, do: opened(having("buyer", "LRLuWYz8-QoWsPfs4csHfg"))},
 		{what: "a replaced checkout that was paid", want: malformed, do: opened(func(it attributes) { it["status"], it["payment"] = text("replaced"), text("stripe#pi_1047") })},
 		{what: "a discount without a code", want: []string{"price_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it.add("discount", 1); it.add("total", -1) })
@@ -492,14 +493,14 @@ func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
 		do   func(s *shop, code voucher.Code)
 		want uses
 	}{
-		"a live hold of a counter":      {"MANY", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") }, uses{4, 1, 1}},
-		"a lapsed hold of a counter":    {"BOTH", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") }, uses{10, 0, 0}},
-		"a live single-use hold":        {"ONCE", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") }, uses{0, 1, 1}},
-		"a lapsed single-use hold":      {"ONCE", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") }, uses{1, 0, 0}},
-		"a hold that was ordered":       {"MANY", func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.opened, "")) }, uses{4, 1, 0}},
-		"a redemption that was undone":  {"BOTH", func(s *shop, code voucher.Code) { s.undo(code) }, uses{10, 0, 0}},
-		"a single-use code, undone":     {"ONCE", func(s *shop, code voucher.Code) { s.undo(code) }, uses{1, 0, 0}},
-		"a hold to drop, after an edit": {"", func(s *shop, _ voucher.Code) { loweredBelowHolds(s) }, uses{0, 4, 1}},
+		"a live hold of a counter":     {"MANY", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") }, uses{4, 1, 1}},
+		"a lapsed hold of a counter":   {"BOTH", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") }, uses{10, 0, 0}},
+		"a live single-use hold":       {"ONCE", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") }, uses{0, 1, 1}},
+		"a lapsed single-use hold":     {"ONCE", func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") }, uses{1, 0, 0}},
+		"a hold that was ordered":      {"MANY", func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.opened, "")) }, uses{4, 1, 0}},
+		"a redemption that was undone": {"BOTH", func(s *shop, code voucher.Code) { s.undo(code) }, uses{10, 0, 0}},
+		"a single-use code, undone":    {"ONCE", func(s *shop, code voucher.Code) { s.undo(code) }, uses{1, 0, 0}},
+		"a hold above a lowered limit": {"", func(s *shop, _ voucher.Code) { loweredBelowHolds(s) }, uses{0, 4, 1}},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -528,7 +529,7 @@ func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
 	}
 }
 
-func TestRedemptions_Undone_AreListedAsSuch_AndHoldsAreNot(t *testing.T) {
+func TestRedemptions_UndoneOnes_AreListedAsUndone_AndHoldsAreNotListed(t *testing.T) {
 	tables := newTables(t)
 	for kind := range kindsOfHolds() {
 		t.Run(kind, func(t *testing.T) {

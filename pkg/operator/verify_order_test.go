@@ -9,8 +9,8 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-// orderedAs orders the open checkout, then fulfils and cancels the order as far as the status says. All times are that at which the
-// shop opened.
+// orderedAs orders the open checkout. Then it fulfils and cancels the order, as far as the status requires. All of that happens at the time
+// when the shop opened.
 func (s *shop) orderedAs(status checkout.OrderStatus) {
 	s.t.Helper()
 	var id checkout.ID
@@ -42,7 +42,7 @@ func everyOrder(s *shop) {
 	}
 }
 
-// damagedOrders damages orders, or verifies correct ones at a chosen time.
+// damagedOrders damages orders. Some of its cases only verify a correct order at a chosen time.
 func damagedOrders() []damage {
 	damaged := func(status checkout.OrderStatus, change func(attributes)) func(*shop) {
 		return func(s *shop) {
@@ -68,15 +68,15 @@ func damagedOrders() []damage {
 		{what: "an order that is three years old", after: 3 * 365 * day, do: damaged(cancelled, func(attributes) {})},
 		{what: "an order without its payment", want: []string{"unpaid_order "}, do: damaged(placed, without("payment"))},
 		{what: "a cancelled order without its payment", want: []string{"unpaid_order "}, do: damaged(cancelled, without("payment"))},
-		{what: "an order of nothing, without a payment", do: damaged(placed, func(it attributes) { free(it); delete(it, "payment") })},
-		{what: "an order of nothing that was paid", do: damaged(placed, free)},
+		{what: "an order with a total of zero, without a payment", do: damaged(placed, func(it attributes) { free(it); delete(it, "payment") })},
+		{what: "an order with a total of zero, with a payment", do: damaged(placed, free)},
 		{what: "an order that will be deleted", want: []string{"deletion_time_differs "}, do: damaged(placed, func(it attributes) {
 			it["expiresAt"] = number(it.number("expires")/1000 + int64(8*day/time.Second))
 		})},
 		{what: "an order whose total is wrong", want: []string{"price_differs "}, do: damaged(placed, func(it attributes) {
 			it.add("total", -1)
 		})},
-		{what: "an order under another ID's key", want: []string{"misplaced "}, do: damaged(placed, having("sk", "LRLuWYz8-QoWsPfs4csHfg"))},
+		{what: "an order under the key of another ID", want: []string{"misplaced "}, do: damaged(placed, having("sk", "LRLuWYz8-QoWsPfs4csHfg"))},
 
 		{what: "ordered in the last moment", after: 8 * day, do: damaged(placed, orderedLater(last))},
 		{what: "ordered after the last moment", after: 8 * day, want: malformed, do: damaged(placed, orderedLater(last+time.Millisecond))},
@@ -90,7 +90,7 @@ func damagedOrders() []damage {
 		{what: "fulfilled in the future", want: future, do: damaged(fulfilled, later("fulfilled", 11*time.Minute))},
 		{what: "cancelled in the future", want: future, do: damaged(cancelled, later("cancelled", 11*time.Minute))},
 
-		{what: "an order that became an open checkout", want: malformed, do: damaged(placed, having("status", "open"))},
+		{what: "an order that was turned back into an open checkout", want: malformed, do: damaged(placed, having("status", "open"))},
 		{what: "an open checkout with a payment", want: malformed, do: func(s *shop) { s.changeCheckout(having("payment", "stripe#pi_1047")) }},
 		{what: "an order without its time", want: malformed, do: damaged(placed, without("ordered"))},
 		{what: "an order whose time has another token", want: malformed, do: damaged(placed, func(it attributes) {
@@ -101,14 +101,14 @@ func damagedOrders() []damage {
 		})},
 		{what: "an order whose time is a word", want: malformed, do: damaged(placed, having("ordered", "noon"))},
 		{what: "a payment without a reference", want: malformed, do: damaged(placed, having("payment", "stripe"))},
-		{what: "a payment at a provider that no order can have", want: malformed, do: damaged(placed, having("payment", "Stripe#pi_1047"))},
+		{what: "a payment with an invalid provider", want: malformed, do: damaged(placed, having("payment", "Stripe#pi_1047"))},
 		{what: "a payment that is a number", want: malformed, do: damaged(placed, func(it attributes) { it["payment"] = number(1047) })},
 		{what: "a time of fulfilment that is a string", want: malformed, do: damaged(fulfilled, having("fulfilled", "noon"))},
 		{what: "a time of cancellation that is a string", want: malformed, do: damaged(cancelled, having("cancelled", "noon"))},
-		{what: "a cancelled order that became one to fulfil", want: malformed, do: damaged(cancelled, having("status", "ordered"))},
+		{what: "a cancelled order that was turned back into one to fulfil", want: malformed, do: damaged(cancelled, having("status", "ordered"))},
 		{what: "an order to fulfil with a reason", want: malformed, do: damaged(placed, having("reason", "chargeback"))},
-		{what: "a cancelled order without the time", want: malformed, do: damaged(cancelled, without("cancelled"))},
+		{what: "a cancelled order without its time", want: malformed, do: damaged(cancelled, without("cancelled"))},
 		{what: "a cancelled order without a reason", want: malformed, do: damaged(cancelled, without("reason"))},
-		{what: "a reason that no order can have", want: malformed, do: damaged(cancelled, having("reason", "charge\nback"))},
+		{what: "a cancelled order with an invalid reason", want: malformed, do: damaged(cancelled, having("reason", "charge\nback"))},
 	}
 }

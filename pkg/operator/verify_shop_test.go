@@ -28,7 +28,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// tables are the tables of one deployment, in which each test case has its own customer.
+// tables are the tables of one deployment. Each test case has its own customer in them.
 type tables struct {
 	client     *dynamodb.Client
 	names      operator.Tables
@@ -46,8 +46,7 @@ func newTables(t *testing.T) *tables {
 	}
 }
 
-// shop is a customer's shop, as its operator and its shoppers use it. Some of its functions write to the store without checking any
-// rule.
+// shop is a customer's shop, as its operator and its shoppers use it. Some of its methods write to the store without checking any rule.
 type shop struct {
 	*tables
 
@@ -99,7 +98,7 @@ func (s *shop) request(code, nick, key string) voucher.Request {
 	return request
 }
 
-// redeem sends a shopper's request, which may be refused but must not fail.
+// redeem sends a shopper's request. The request may be refused, but must not fail.
 func (s *shop) redeem(code, nick, key string) (redeemed bool) {
 	s.t.Helper()
 	_, _, err := s.redeemer.Redeem(s.t.Context(), s.request(code, nick, key))
@@ -133,7 +132,7 @@ func (s *shop) checkOut(at time.Time) {
 	}
 }
 
-// verify verifies the shop as seen at the given time.
+// verify verifies the shop at the given time.
 func (s *shop) verify(at time.Time) reconciliation.Report {
 	s.t.Helper()
 	report, err := s.operator.Verify(s.t.Context(), operator.Verification{Now: func() time.Time { return at }, Settle: time.Millisecond})
@@ -184,7 +183,7 @@ func (s *shop) stock() {
 	s.checkOut(s.opened)
 }
 
-// The functions below write to the store without checking any rule.
+// The functions and methods below write to the store without checking any rule.
 
 type attributes map[string]types.AttributeValue
 
@@ -208,7 +207,7 @@ func (a attributes) number(name string) int64 {
 
 func (a attributes) add(name string, n int64) { a[name] = number(a.number(name) + n) }
 
-// record returns the name of an attribute that holds a redemption.
+// record returns the name of an attribute with a redemption.
 func (a attributes) record() string {
 	for name := range a {
 		if strings.HasPrefix(name, "r#") {
@@ -257,7 +256,7 @@ func (s *shop) items(table, prefix string) []attributes {
 	if len(found) == 0 {
 		s.t.Fatalf("no item %s", prefix)
 	}
-	slices.SortFunc(found, func(a, b attributes) int { return cmp.Compare(a.text("sk"), b.text("sk")) }) // a voucher before its parts
+	slices.SortFunc(found, func(a, b attributes) int { return cmp.Compare(a.text("sk"), b.text("sk")) }) // a voucher comes first
 	return found
 }
 
@@ -286,7 +285,7 @@ func (s *shop) changeCheckout(change func(attributes)) {
 	s.put(s.names.Checkouts, it)
 }
 
-// nextBucket moves an item's key into another bucket.
+// nextBucket changes an item's key to that of the next bucket.
 func nextBucket(it attributes) {
 	customer, bucket, _ := strings.Cut(it.text("customer"), "#")
 	var n int

@@ -25,11 +25,11 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// damage writes to the store directly, against the rules, and lists the findings that this must cause, each as a kind and a sort key.
+// damage is a write to the store that breaks the rules. want are the findings that it must cause, each as a kind and a sort key.
 type damage struct {
 	what  string
 	do    func(s *shop)
-	after time.Duration // from the opening of the shop to its verification
+	after time.Duration // how long after the opening the shop is verified
 	want  []string
 }
 
@@ -42,7 +42,7 @@ func damages() []damage {
 	)
 }
 
-// damagedSums makes counters that do not add up.
+// damagedSums damages counters so that their sums are wrong.
 func damagedSums() []damage {
 	return []damage{
 		{what: "a use is taken, but no redemption is recorded", want: []string{"uses_differ SUMMER20"}, do: func(s *shop) {
@@ -61,10 +61,10 @@ func damagedSums() []damage {
 		{what: "a redemption is recorded, but no use is taken", want: []string{"uses_differ AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN#c#00", func(it attributes) { it.add("used", -1); it.add("left", 1) })
 		}},
-		{what: "a use is given away", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
+		{what: "a counter has one use too many left", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
 			s.change("SUMMER20#c#02", func(it attributes) { it.add("left", 1) })
 		}},
-		{what: "a use is lost", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
+		{what: "a counter has one use too few left", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
 			s.change("SUMMER20#c#00", func(it attributes) { it.add("left", -1) })
 		}},
 		{what: "a limit is raised, but its counters are not", want: []string{"limit_differs SUMMER20"}, do: func(s *shop) {
@@ -98,7 +98,7 @@ func damagedSums() []damage {
 	}
 }
 
-// damagedPlaces removes vouchers, or moves items to a place where they do not belong.
+// damagedPlaces deletes vouchers, or moves items to places where they do not belong.
 func damagedPlaces() []damage {
 	return []damage{
 		{what: "a voucher is lost", want: []string{"orphaned SUMMER20"}, do: func(s *shop) {
@@ -127,14 +127,14 @@ func damagedPlaces() []damage {
 	}
 }
 
-// damagedRecords damages redemptions, or changes a voucher so that its redemptions should be stored in another form.
+// damagedRecords damages redemptions, or changes a voucher so that its redemptions would have to be stored in another form.
 func damagedRecords() []damage {
 	return []damage{
 		{what: "two redemptions with one ID", want: []string{"duplicate_redemption AUTUMN"}, do: func(s *shop) {
 			records := s.items(s.names.Vouchers, "AUTUMN#r#")
 			records[1][records[1].record()] = records[0][records[0].record()]
 			for name, value := range records[0] {
-				if strings.HasPrefix(name, "n#") { // the nick's spelling, to which the redemption refers
+				if strings.HasPrefix(name, "n#") { // the redemption refers to this spelling of the nick
 					records[1][name] = value
 				}
 			}
@@ -172,7 +172,7 @@ func damagedRecords() []damage {
 	}
 }
 
-// damagedTerms leaves redemptions that their vouchers' terms did not allow.
+// damagedTerms leaves redemptions that violate the terms of their vouchers.
 func damagedTerms() []damage {
 	return []damage{
 		{what: "a nick has more redemptions than its limit", want: []string{"nick_limit_exceeded NEWS"}, do: func(s *shop) {
@@ -227,7 +227,7 @@ func malformedItems() []damage {
 		{what: "an item of an unknown kind", want: []string{"malformed SUMMER20#x#1"}, do: func(s *shop) {
 			s.change("SUMMER20#c#00", func(it attributes) { it["sk"] = text("SUMMER20#x#1") })
 		}},
-		{what: "a sort key that belongs to no code, among a code's items", want: []string{"malformed SUMMER20!"}, do: func(s *shop) {
+		{what: "a sort key without a code, among the items of a code", want: []string{"malformed SUMMER20!"}, do: func(s *shop) {
 			s.change("SUMMER20#c#00", func(it attributes) { it["sk"] = text("SUMMER20!") })
 		}},
 		{what: "a counter whose number is a word", want: []string{"malformed AUTUMN#c#one"}, do: func(s *shop) {
@@ -242,7 +242,7 @@ func malformedItems() []damage {
 		{what: "a limit that is a string", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN", func(it attributes) { it["maxUses"] = text("5") })
 		}},
-		{what: "a limit that no voucher can have", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
+		{what: "a negative limit", want: []string{"malformed AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN", func(it attributes) { it["maxUses"] = number(-5) })
 		}},
 		{what: "a voucher without a version", want: []string{"malformed G1FT2"}, do: func(s *shop) {
@@ -281,7 +281,7 @@ func malformedItems() []damage {
 	}
 }
 
-// damagedCheckouts damages checkouts, or verifies correct ones at a chosen time.
+// damagedCheckouts damages checkouts. Some of its cases only verify a correct checkout at a chosen time.
 func damagedCheckouts() []damage {
 	return []damage{
 		{what: "a checkout without a deletion time", want: []string{"deletion_time_differs "}, do: func(s *shop) {
@@ -290,7 +290,7 @@ func damagedCheckouts() []damage {
 		{what: "a checkout whose deletion time is a year late", want: []string{"deletion_time_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it.add("expiresAt", int64(365*day/time.Second)) })
 		}},
-		{what: "a checkout that was stored before there were orders", do: func(s *shop) {
+		{what: "a checkout that was stored before Shopfront had orders", do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it.add("expiresAt", -int64(day/time.Second)) })
 		}},
 		{what: "a checkout that should have been deleted", want: []string{"kept_too_long "}, after: 16 * day, do: func(*shop) {}},
@@ -310,13 +310,13 @@ func damagedCheckouts() []damage {
 		{what: "a checkout in another currency", want: []string{"currency_differs "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it["currency"] = text("USD") })
 		}},
-		{what: "a checkout under another ID's key", want: []string{"misplaced "}, do: func(s *shop) {
+		{what: "a checkout under the key of another ID", want: []string{"misplaced "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it["sk"] = text("LRLuWYz8-QoWsPfs4csHfg") })
 		}},
 		{what: "a checkout with an invalid ID", want: []string{"malformed "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it["id"] = text("12") })
 		}},
-		{what: "a checkout that is paid", want: []string{"malformed "}, do: func(s *shop) {
+		{what: "a checkout with an unknown status", want: []string{"malformed "}, do: func(s *shop) {
 			s.changeCheckout(func(it attributes) { it["status"] = text("paid") })
 		}},
 		{what: "a checkout without an amount", want: []string{"malformed "}, do: func(s *shop) {
@@ -355,11 +355,11 @@ func damagedAccess() []damage {
 		})},
 		{what: "a key without a name", want: malformed, do: item("key#", func(it attributes) { it["name"] = text("") })},
 		{what: "a key whose expiry is a string", want: malformed, do: item("key#", func(it attributes) { it["keyExpires"] = text("2027-06-30") })},
-		{what: "a key with an ID that no key has", want: malformed, do: item("key#", func(it attributes) { it["sk"] = text("key#till") })},
+		{what: "a key with an invalid ID", want: malformed, do: item("key#", func(it attributes) { it["sk"] = text("key#till") })},
 	}
 }
 
-// secured gives the shop a key that expires, one that is revoked, and settings.
+// secured gives the shop a key that expires, a revoked key, and settings.
 func secured(s *shop) {
 	s.t.Helper()
 	for _, expires := range []time.Time{s.opened.Add(day), {}} {
@@ -409,19 +409,19 @@ func TestVerify_Damage_CausesExactlyItsFindings(t *testing.T) {
 			test.do(s)
 			report := s.verify(s.opened.Add(test.after))
 			if report.Found != len(test.want) || len(report.InMotion) > 0 {
-				t.Errorf("found %d, in motion %+v", report.Found, report.InMotion)
+				t.Errorf("found %d, want %d; in motion %+v", report.Found, len(test.want), report.InMotion)
 			}
 			wantFindings(t, report.Findings, test.want)
 			for _, f := range report.Findings {
 				if code, _, _ := strings.Cut(f.Place.Sort, "#"); f.Place.Table == s.names.Vouchers && string(f.Code) != code {
-					t.Errorf("%+v is not about the code %s", f, code)
+					t.Errorf("%+v does not name the code %s", f, code)
 				}
 			}
 		})
 	}
 }
 
-// wantFindings compares kinds and sort keys. It cuts off the random ends of the keys.
+// wantFindings compares the kinds and sort keys of findings. It cuts off the random ends of the keys.
 func wantFindings(t *testing.T, findings []reconciliation.Finding, want []string) {
 	t.Helper()
 	got := make([]string, len(findings))
@@ -464,7 +464,7 @@ func TestVerify_EveryKindOfFinding_IsTestedAndDocumented(t *testing.T) {
 	for _, match := range regexp.MustCompile(`\sKind = "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
 		kind := match[1]
 		if !tested[kind] {
-			t.Errorf("no damage is found as %s", kind)
+			t.Errorf("no test causes a finding of the kind %s", kind)
 		}
 		if !strings.Contains(string(manual), "| `"+kind+"` |") {
 			t.Errorf("docs/operations.md does not say what %s means", kind)
@@ -472,7 +472,7 @@ func TestVerify_EveryKindOfFinding_IsTestedAndDocumented(t *testing.T) {
 		delete(tested, kind)
 	}
 	if len(tested) > 0 {
-		t.Errorf("the package does not define the kinds %v", tested)
+		t.Errorf("tests want the kinds %v, which the package does not define", tested)
 	}
 }
 
@@ -627,7 +627,8 @@ func TestVerify_Canceled_ReturnsAnError(t *testing.T) {
 
 var errKilled = errors.New("the command was killed")
 
-// cutAfter lets a number of updates through and drops the response to the last one. Later updates do not reach the store.
+// cutAfter is a client that lets a number of updates through and drops the response to the last of them. Later updates do not reach the
+// store.
 type cutAfter struct {
 	*dynamodb.Client
 
@@ -655,14 +656,14 @@ func TestVerify_InterruptedEdit_IsInMotionUntilRunAgain(t *testing.T) {
 				updates++
 			}
 			if updates < 6 {
-				t.Errorf("only %d updates were seen", updates)
+				t.Errorf("the edit completed after only %d updates", updates)
 			}
 		})
 	}
 }
 
-// cutOffEdit changes a limit from 10 and cuts the edit off after a number of updates. It returns false if the edit completed with
-// fewer updates.
+// cutOffEdit changes a limit from 10 and cuts the edit off after a number of updates. If the edit completes with fewer updates, cutOffEdit
+// returns false.
 func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) bool {
 	t.Helper()
 	s := tables.newShop(t)
@@ -691,7 +692,7 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	if report := s.verify(s.opened); report.Found > 0 {
 		t.Errorf("cut at update %d, then redeemed and edited: %+v", updates, report)
 	}
-	// A lost redemption is found even in the middle of an edit.
+	// A lost redemption must be found even in the middle of an edit.
 	s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "SUMMER20#r#")[0])
 	if report := s.verify(s.opened); report.Found != 1 || report.Findings[0].Kind != reconciliation.KindUses {
 		t.Errorf("cut at update %d, and a redemption lost: %+v", updates, report)
@@ -768,8 +769,8 @@ func (s *shop) trade() (redeemed *atomic.Int64, stop func()) {
 	}
 }
 
-// tradeLapsed checks out with a code, with a hold that has lapsed for everybody else: its use may pass on before the order. Two of three
-// checkouts are ordered, and one of these orders is cancelled.
+// tradeLapsed checks out with a code at a time so early that the hold has already lapsed. So another request may take the use over before
+// the order. Two of three checkouts are ordered, and one of these orders is cancelled.
 func (s *shop) tradeLapsed(code voucher.Code, n int) {
 	s.t.Helper()
 	c, err := s.tryHold(code, fmt.Sprintf("Alder%d", mathrand.IntN(20)), s.lapsed(), "")

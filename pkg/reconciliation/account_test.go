@@ -174,22 +174,22 @@ func TestJudge(t *testing.T) {
 			a.AddVoucher(kept(1))
 			counters(a, 6, 0, 5, 0)
 		}},
-		{name: "used beyond a limit that was lowered", read: func(a *reconciliation.Account) {
+		{name: "used beyond a lowered limit", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3, over(2)))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
-		{name: "used beyond a limit that was lowered, with a wrong number of uses over it", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "used beyond a lowered limit, with a wrong number of uses over it", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3, over(1)))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
-		{name: "used beyond a limit that was lowered, but no uses over it are stored", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "used beyond a lowered limit, but no uses over it are stored", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
 		}},
-		{name: "used beyond a limit that was lowered before vouchers stored how many are over it", read: func(a *reconciliation.Account) {
+		{name: "used beyond a limit that was lowered before vouchers stored how many uses are over it", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3, formerly))
 			counters(a, 0, 6, 0, 6, 2, 2)
 			records(a, 12)
@@ -204,7 +204,7 @@ func TestJudge(t *testing.T) {
 			counters(a, 0, 6, 0, 6)
 			records(a, 12)
 		}},
-		{name: "used beyond a limit that was lowered, with uses left", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
+		{name: "used beyond a lowered limit, with uses left", doubtful: "limit_differs", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(3, over(3)))
 			counters(a, 0, 6, 1, 6, 2, 2)
 			records(a, 12)
