@@ -9,7 +9,7 @@
 //	catalogue  ID        product#P       ProductKey     a product on sale, with its variants
 //	catalogue  ID        offsale#P       OffSaleKey     a product off sale (shopctl 0.1.0 stored these under ProductKey)
 //	catalogue  ID        settings        SettingsKey    policies, the limit on refused codes, what is paused, and how many keys were created
-//	catalogue  ID        key#K           AccessKeyKey   a secret key of the customer's server, as its hash
+//	catalogue  ID        key#K           AccessKeyKey   the hash of a secret key of the customer's server
 //	vouchers   ID#bb     CODE            VoucherKey     a voucher; if single-use, also its redemption or hold
 //	vouchers   ID#bb     CODE#c#NN       CounterKey     a counter of a code with a limit above one: uses left and used
 //	vouchers   ID#bb     CODE#h#NN#T#ID  HoldKey        a hold of a use of counter NN, which lapses at T, in milliseconds

@@ -224,8 +224,8 @@ func (l *EventLog) settled(
 	return rest, from, nil
 }
 
-// unnamed returns the last page, and those events that no page from the page number from on names. If a page became full after it was read,
-// and the next page was then read without it, the error is errLookAgain.
+// unnamed reads the pages from a page number on. It returns the last page, and the events that these pages do not name. If a page became
+// full after it was read, and the next page was then read without it, the error is errLookAgain.
 func (l *EventLog) unnamed(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,
 ) (missing []event.Event, last table.EventPage, err error) {

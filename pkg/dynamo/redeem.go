@@ -258,7 +258,7 @@ func (s *Redemptions) redeemFrom(ctx context.Context, r *recording, free *freeUs
 type recording struct {
 	claim      voucher.Claim
 	v          voucher.Voucher
-	uses       voucher.NickUses   // of the nick, as last seen
+	uses       voucher.NickUses   // of the nick, as last read
 	redemption voucher.Redemption // the result
 }
 
@@ -294,7 +294,7 @@ func countForNick(call *table.Update, v voucher.Voucher, uses voucher.NickUses, 
 	}
 	call.Remove(table.HoldPrefix + free.lapsed.ID)
 	call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))
-	for _, hold := range uses.Lapsed(request.At) { // each of them counted as free, so none of them may have been extended meanwhile
+	for _, hold := range uses.Lapsed(request.At) { // their uses counted as free, so no hold may have been extended meanwhile
 		call.RequireEqual(table.HoldPrefix+hold.ID, table.EncodeHold(hold))
 	}
 }

@@ -202,7 +202,7 @@ func (r patientRetryer) RetryDelay(attempt int, _ error) (time.Duration, error) 
 // TableStatus is a table's status, such as ACTIVE or CREATING (DynamoDB's TableStatus).
 type TableStatus struct {
 	Name, Status string
-	OrdersIndex  string // of the index of orders: DynamoDB's IndexStatus or IndexMissing; empty: the table needs no such index
+	OrdersIndex  string // DynamoDB's IndexStatus of the index of orders, or IndexMissing; empty: the table needs no such index
 	Stream       string // StreamEnabled, StreamDisabled or StreamOther; empty: the table needs no stream
 }
 

@@ -40,7 +40,7 @@ func (d *Deployment) Events(represent func(event.Fact) ([]byte, error), now func
 	}, nil
 }
 
-// Find returns an event of the shop by its ID, without its sequence number. is is false if the event is not stored.
+// Find returns an event of the shop by its ID, without its sequence number. is reports whether the event is stored.
 func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event.Event, is bool, err error) {
 	return e.log.Find(ctx, shop.Customer.ID, id)
 }

@@ -44,7 +44,7 @@ func (e *Events) RebuildNicks(ctx context.Context, shop *Shop, progress func(ste
 
 // RedemptionsOfNick yields the redemptions of the filter's nick, including undone ones, oldest first, and stops at the first error. It
 // reads the index of nicks, which is some seconds behind, and the vouchers of the redemptions. If the deployment has no events, or the
-// filter has a code, it reads all vouchers or that code instead, as Redemptions does.
+// filter has a code, it reads the items of the vouchers instead, as Redemptions does.
 func (s *Shop) RedemptionsOfNick(ctx context.Context, filter RedemptionFilter) iter.Seq2[Redemption, error] {
 	if s.events == nil || filter.Code != "" {
 		return s.Redemptions(ctx, filter)

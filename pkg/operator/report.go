@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// ReportGrouping says by what a report groups its counts.
+// ReportGrouping is the property by which a report groups its counts.
 type ReportGrouping string
 
 // The groupings of reports.

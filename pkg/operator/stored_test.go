@@ -73,12 +73,13 @@ func TestStoredBeforeHolds_StaysUsable(t *testing.T) {
 		}
 	}
 	s.wantClean("after replays and refusals")
-	redemptions, _, err := dynamo.NewRedemptionRecords(s.client, s.heldTables(), mathrand.Int64N).List(
-		t.Context(), s.customer, "W1NTER", voucher.RedemptionFilter{Limit: voucher.MaxRedemptionsPerPage})
+	records := dynamo.NewRedemptionRecords(s.client, s.heldTables(), mathrand.Int64N)
+	all := voucher.RedemptionFilter{Limit: voucher.MaxRedemptionsPerPage}
+	redemptions, _, err := records.List(t.Context(), s.customer, "W1NTER", all)
 	if err != nil || len(redemptions) != 5 {
 		t.Fatalf("%d redemptions of WINTER, %v", len(redemptions), err)
 	}
-	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(s.client, s.heldTables(), mathrand.Int64N)}
+	undoer := voucher.Undoer{Store: records}
 	for i, redemption := range redemptions[:3] { // 5 uses are taken, and the limit is 3
 		undone, _, err := undoer.Undo(t.Context(), voucher.UndoRequest{Customer: s.customer, Code: "W1NTER", ID: redemption.ID, At: s.opened})
 		if err != nil || undone.ID != redemption.ID {

@@ -93,7 +93,7 @@ func kindsOfHolds() map[string]voucher.Terms {
 	}
 }
 
-// createKind creates a voucher with the terms of a kind. The kind is also its code.
+// createKind creates a voucher with the terms of a kind. Its code is written like the kind.
 func (s *shop) createKind(kind string) voucher.Code {
 	s.t.Helper()
 	terms := kindsOfHolds()[kind]
@@ -196,8 +196,7 @@ func formerlyLowered(s *shop) {
 	s.change(string(loweredBelowHolds(s)), func(it attributes) { delete(it, "over") })
 }
 
-// markedUntilALapse leaves a code that was marked as full when its uses were held. Since then, one use is free, because its hold has
-// lapsed.
+// markedUntilALapse leaves a code that was marked as full while all of its uses were held. Since then, the holds have lapsed.
 func markedUntilALapse(s *shop) {
 	s.t.Helper()
 	code := s.create(voucher.Terms{Written: "SPRING", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)})

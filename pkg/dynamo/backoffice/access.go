@@ -64,8 +64,8 @@ func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, s
 // ChangePause applies a change to what a customer has paused and returns the result. It starts over if somebody else changes the settings
 // meanwhile. It returns errors of change unwrapped.
 //
-// Even if there is nothing to change, it writes the settings as a new version. A write of an interrupted command may still be in flight. It
-// depends on the old version, so it can no longer contradict the result that the caller got.
+// ChangePause writes the settings as a new version even if there is nothing to change. A write of an interrupted earlier command may still
+// be in flight. That write requires the old version, so it can no longer undo the result that the caller got.
 func (s *Access) ChangePause(
 	ctx context.Context, customer catalog.CustomerID, change func(voucher.Pause) (voucher.Pause, error),
 ) (voucher.Pause, error) {

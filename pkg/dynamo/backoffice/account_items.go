@@ -27,7 +27,7 @@ const (
 	typeTruth  attributeType = "true or false"
 )
 
-// typeOf returns the type that an attribute must have. For names that no table defines, such as RecordPrefix and a token, it returns "".
+// typeOf returns the type that an attribute must have. For other names, such as those that begin with RecordPrefix, it returns "".
 func typeOf(name string) attributeType {
 	switch name {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,

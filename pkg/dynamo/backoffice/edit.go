@@ -151,12 +151,12 @@ func termsOf(v voucher.Voucher) voucher.Voucher {
 
 // moveLimit changes the limit of a voucher with counters while it is being redeemed.
 //
-// First it takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter: it writes that
-// version to the counter, so that an older edit can no longer write it. From then on only this edit changes the sum of a counter's left and
-// used uses: it adds uses for a higher limit, and takes uses that are left for a lower one. Last, it writes the limit to the voucher, in
-// another new version. With the limit it writes AttrOver: how many uses it could not take, because no counter had any left. The new version
-// ends AttrFullUntil: a request that found all counters empty earlier can no longer mark the voucher as full. begun reports whether the new
-// limit was stored as AttrEditing.
+// First moveLimit takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter: it writes
+// that version to the counter, so that an older edit can no longer write the counter. From then on only this edit changes the sum of the
+// uses left and the uses taken in a counter. It adds uses for a higher limit, and takes uses that are left for a lower one. Last, it writes
+// the limit to the voucher, in another new version. With the limit it writes AttrOver: how many uses it could not take, because no counter
+// had any left. The new version ends AttrFullUntil: a request that found all counters empty earlier can no longer mark the voucher as full.
+// begun reports whether the new limit was stored as AttrEditing.
 //
 // If a use came back or was dropped since the first write, the edit starts over. Otherwise the use could be left in a counter from which
 // this edit took nothing, or AttrOver could leave it out.

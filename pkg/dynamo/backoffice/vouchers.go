@@ -51,8 +51,8 @@ func (s store) putNew(it table.Item) *types.Put {
 // noFailure means that no condition of a write failed.
 const noFailure = -1
 
-// write applies all of the actions or none. Each action is a put or a deletion. If a condition fails, failed is the number of the first
-// action whose condition failed, from 0, and old is the item that is stored under its key. Otherwise failed is noFailure.
+// write applies all of the actions or none. Each action is a put or a deletion. If a condition fails, failed is the number, from 0, of
+// the first action whose condition failed, and old is the item that is stored under its key. Otherwise failed is noFailure.
 func (s store) write(ctx context.Context, actions ...types.TransactWriteItem) (failed int, old table.Item, err error) {
 	if len(actions) == 1 {
 		err = s.writeAlone(ctx, actions[0])

@@ -142,7 +142,7 @@ func (u *Update) Action(table string) types.TransactWriteItem {
 	}}
 }
 
-// Deletion returns the deletion of the item under the update's condition, as a part of a transaction. It ignores changes of attributes.
+// Deletion returns the deletion of the item under the update's condition, as a part of a transaction. Set, Add and Remove do not affect it.
 func (u *Update) Deletion(table string) *types.Delete {
 	return &types.Delete{
 		TableName: aws.String(table), Key: u.Key.Attributes(), ConditionExpression: aws.String(u.Condition),
