@@ -14,7 +14,7 @@ const (
 	maxPageBytes   = 4_000_000 // for a page of a list, see docs/interface.md
 )
 
-// answer is a response.
+// answer is a response whose body was read.
 type answer struct {
 	status int
 	header http.Header

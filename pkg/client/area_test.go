@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/client"
 )
 
-// productJSON returns a product with a price in minor units.
+// productJSON returns a product that is sold at a price in minor units.
 func productJSON(id string, price int) string {
 	return fmt.Sprintf(`{"id":%q,"name":"<%s>","variants":[{"id":"500","name":"Small","price":{"minor":%d,"currency":"EUR","display":"-"},`+
 		`"minAmount":1,"maxAmount":64,"dataSchema":{"type":"object"},"checkout":"/shop/emberforge/checkout/%s/500"}]}`, id, id, price, id)
@@ -74,7 +74,6 @@ func TestCheckoutArea_UnchangedPagesAreNotSentAgain(t *testing.T) {
 		if !slices.Equal(lines, want) {
 			t.Errorf("shown %q, want %q", lines, want)
 		}
-		// The service does not send unchanged pages again.
 		pages, lines = shown(t, c, pages...)
 		if !slices.Equal(lines, want) {
 			t.Errorf("shown %q, want %q", lines, want)

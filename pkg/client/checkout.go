@@ -22,8 +22,8 @@ type Order struct {
 	// Nick is the shopper's name in the storefront. Some codes need a nick. If the nick can get only one use of the code, its checkouts
 	// share that use. Empty: none.
 	Nick string
-	// Replaces is the ID of the shopper's earlier checkout. The new checkout takes over the earlier checkout's use of the same Code. In the
-	// same step, ordering the earlier checkout becomes impossible. Empty: none.
+	// Replaces is the ID of the shopper's earlier checkout. The new checkout takes over the earlier checkout's use of the same Code. At the
+	// same moment, it becomes impossible to order the earlier checkout. Empty: none.
 	Replaces string
 }
 
@@ -35,7 +35,7 @@ const (
 	CheckoutOpen     CheckoutStatus = "open"
 	CheckoutExpired  CheckoutStatus = "expired"  // it can still be ordered for 7 days: a payment may arrive late
 	CheckoutOrdered  CheckoutStatus = "ordered"  // for good, even if the order is cancelled
-	CheckoutReleased CheckoutStatus = "released" // another checkout replaced it: do not let the shopper pay it
+	CheckoutReleased CheckoutStatus = "released" // another checkout replaced it: do not let the shopper pay for it
 )
 
 // Checkout is a priced intent to buy. Neither the shopper nor the shop is bound by it.

@@ -15,14 +15,14 @@ func vipRank() client.Order {
 	return client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder & Birch + 1"}`}
 }
 
-// summerRank is vipRank with a code that takes 20 % off.
+// summerRank returns the order of vipRank with a code that takes 20 % off.
 func summerRank() client.Order {
 	order := vipRank()
 	order.Code, order.Nick = "summer 20", "Alder"
 	return order
 }
 
-// discountedJSON is a checkout of summerRank.
+// discountedJSON returns a checkout of summerRank.
 func discountedJSON() string {
 	return strings.NewReplacer(
 		`"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, "9007199254740991", "799", "90071992547409.91", "7.99",
@@ -87,7 +87,8 @@ func TestCheckout_WithACode_ReturnsTheDiscount(t *testing.T) {
 	})
 }
 
-// A lost checkout may hold the code's last use. So a refusal is believed only when the lost attempt cannot be applied any more.
+// A lost attempt may have stored a checkout that holds the code's last use. So a refusal is final only when the lost attempt cannot be
+// applied any more.
 func TestCheckout_RefusedCode_IsFinalAfterTheLostAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := problem("code-refused", 409)
@@ -105,7 +106,7 @@ func TestCheckout_RefusedCode_IsFinalAfterTheLostAttempt(t *testing.T) {
 	})
 }
 
-// A source with too many holds gets 429 before the service looks for an earlier attempt.
+// The service responds with 429 to a source with too many holds before it looks for an earlier attempt.
 func TestCheckout_TooManyHolds_OutcomeOfALostAttemptStaysUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := problem("too-many-holds", 429, "Retry-After", "1200")
@@ -129,16 +130,16 @@ func TestCheckout_MalformedEarlierCheckout_IsNotSent(t *testing.T) {
 	}
 }
 
-// The shopper must neither pay the full price because a part of the query was lost, nor take a discount that was not asked for.
+// A shopper must not pay the full price because a part of the query was lost. Nor must a shopper get a discount without a code.
 func TestCheckout_ResponseWithAnotherCode_IsRejected(t *testing.T) {
 	for name, test := range map[string]struct {
 		order    client.Order
 		response string
 	}{
-		"no code, though one was sent":    {summerRank(), checkoutJSON},
-		"a code, though none was sent":    {vipRank(), strings.Replace(discountedJSON(), `"nick":"Alder",`, "", 1)},
-		"a nick, though none was sent":    {vipRank(), strings.Replace(checkoutJSON, `"amount"`, `"nick":"Alder","amount"`, 1)},
-		"a code that is empty in the end": {summerRank(), strings.Replace(discountedJSON(), "SUMMER-20", "", 1)},
+		"no code, though one was sent":       {summerRank(), checkoutJSON},
+		"a code, though none was sent":       {vipRank(), strings.Replace(discountedJSON(), `"nick":"Alder",`, "", 1)},
+		"a nick, though none was sent":       {vipRank(), strings.Replace(checkoutJSON, `"amount"`, `"nick":"Alder","amount"`, 1)},
+		"an empty code, though one was sent": {summerRank(), strings.Replace(discountedJSON(), "SUMMER-20", "", 1)},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			_, c := serve(t, answers(200, test.response))
@@ -229,8 +230,8 @@ func TestShowCheckout_OnlyTheShopsServerGetsTheData(t *testing.T) {
 	}
 }
 
-// Reading changes nothing, so its outcome is never unknown, and a refusal is final at once.
-func TestShowCheckout_Failures(t *testing.T) {
+// Reading changes nothing. So its outcome is never unknown, and a refusal is final at once.
+func TestShowCheckout_Failure_IsFinal(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps    []step
 		is       error // nil: an *AnswerError

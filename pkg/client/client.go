@@ -57,8 +57,8 @@ func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 // whole. With less than DefaultAttemptTimeout, an attempt may end while the service is still working.
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
 
-// WithLongestPoll makes Events ask for new events at least this often, even if the service asks for a longer wait. Every poll costs the
-// operator a request.
+// WithLongestPoll makes Events ask for new events at least this often, even if the service asks for a longer wait. The operator pays for
+// every request.
 func WithLongestPoll(d time.Duration) Option { return func(to *Client) { to.poll = d } }
 
 // WithOutageReport makes Events call report with the cause when it begins to wait for the service, and with nil when the service is back.
@@ -66,8 +66,8 @@ func WithOutageReport(report func(cause error)) Option {
 	return func(to *Client) { to.outage = report }
 }
 
-// WithServerKey makes calls as the shop's server, with a key of `shopctl key create`. The service then allows what the shop's
-// policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Calls about orders and events need the key, and
+// WithServerKey makes calls as the shop's server, with a key that `shopctl key create` printed. The service then allows what the
+// shop's policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Calls about orders and events need the key, and
 // so do listing and undoing redemptions. The key is secret. Never ship it to a shopper's device, and use an https base URL. New rejects
 // a malformed key with ErrMalformedServerKey.
 func WithServerKey(key string) Option {
@@ -114,12 +114,13 @@ type CallOption func(*request)
 // WithKey sends the call with the caller's key, so that the caller can repeat it: calls with the same arguments and key are applied
 // once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
-// An earlier call may have sent the key. The outcome therefore stays unknown until the service has judged the request, even after
-// 401 or 429, and even if nothing was sent. ErrWrongBaseURL is the only exception. Before you repeat a call, wait DefaultAttemptTimeout
-// after the call ended or its process was killed: an attempt in flight may still be applied after a refusal.
+// An earlier call may have sent the key. The outcome therefore stays unknown until the service has looked for that call. It stays unknown
+// if nothing was sent, and after 401 and 429, because the service sends these before it looks. ErrWrongBaseURL is the only exception.
+// Before you repeat a call, wait DefaultAttemptTimeout after the call ended or its process was killed: an attempt in flight may still be
+// applied after a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
 
-// once returns the request with an Idempotency-Key, so that it is applied once, however often it is sent.
+// once returns the request with an Idempotency-Key. The service then applies the request once, however often it is sent.
 func (r request) once(options []CallOption) request {
 	r.key, r.isChange = NewKey(), true
 	for _, option := range options {

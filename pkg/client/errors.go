@@ -22,7 +22,7 @@ var (
 	ErrKeyInUse             = errors.New("Idempotency-Key in use")
 	ErrUnauthorized         = errors.New("unauthorized")           // the shop requires a key, or this key is not valid
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
-	ErrTooManyHolds         = errors.New("too many holds")         // of strangers at one network address; see ProblemError.RetryAfter
+	ErrTooManyHolds         = errors.New("too many holds")         // by strangers at one network address; see ProblemError.RetryAfter
 	ErrCodeRefused          = errors.New("code refused")           // for this checkout, for any reason
 	ErrCheckoutExpired      = errors.New("checkout expired")       // too long ago, or somebody took its use of a code, or its key made another checkout
 	ErrCheckoutReplaced     = errors.New("checkout replaced")      // by another checkout, for good
@@ -84,7 +84,7 @@ type ProblemError struct {
 	Status int    `json:"status"`
 	Title  string `json:"title"`  // for people
 	Detail string `json:"detail"` // for people; do not log it, it may repeat what the shopper typed
-	// Parameter is the wrong query parameter. Pointer (a JSON Pointer, RFC 6901) is the wrong location in the body, or in the
+	// Parameter names the invalid query parameter. Pointer is a JSON Pointer (RFC 6901) to the invalid value in the body, or in the
 	// parameter's JSON.
 	Parameter string `json:"parameter"`
 	Pointer   string `json:"pointer"`
@@ -145,7 +145,7 @@ func describe(what string, status int, requestID string) string {
 // wait no lost attempt can be applied any more, so a refusal is final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for an order and for undoing
-	Err error  // of the last attempt; a refusal is a *ProblemError only if it is final
+	Err error  // the error of the last attempt; a refusal is a *ProblemError only if it is final
 }
 
 // Error describes the last attempt.
@@ -168,9 +168,9 @@ func (e unsentError) Unwrap() error { return e.error }
 // was no connection. Other statuses prove nothing unless the body is a problem of the service: 408 and 499, for example, may come
 // from a proxy that stopped waiting.
 //
-// isJudged means that the service itself rejected the request. If an earlier attempt had been applied by then, the service would have
-// returned the result of that attempt. A problem of an unknown type is not a judgement. The service sends 401 and 429 before it looks
-// for an earlier attempt, so they are not judgements either.
+// isJudged means that the service rejected the request after it had looked for an earlier attempt. If an earlier attempt had been applied
+// by then, the service would have returned the result of that attempt. The service sends 401 and 429 before it looks, so they do not count.
+// A problem of an unknown type does not count either.
 func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)
 	if !is {
@@ -188,7 +188,7 @@ func classify(err error) (isRejected, isJudged bool) {
 }
 
 // isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. The state behind such a refusal
-// never changes: for example, an order keeps its payment. So no attempt of the same call can be applied afterwards. After another
+// never changes: for example, an order keeps its payment. So no attempt of the same call can be applied afterwards. After any other
 // refusal, a lost attempt may still be applied: it may have arrived before the checkout expired, or while the code had a use left.
 func isLasting(refusal error) bool {
 	lasting := []error{ErrPaymentMismatch, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone, ErrRedemptionOfOrder}

@@ -25,11 +25,11 @@ func TestProblems_MatchTheServiceAndTheDocument(t *testing.T) {
 		t.Errorf("the client knows %q, the service has %q", names, service)
 	}
 	if documented := documentedProblems(t); !maps.Equal(known, documented) {
-		t.Errorf("the client knows %v, documented are %v", known, documented)
+		t.Errorf("the client knows %v, the document has %v", known, documented)
 	}
 }
 
-// serviceProblems returns the constants of type problemType in package httpapi.
+// serviceProblems returns the sorted values of package httpapi's constants of type problemType.
 func serviceProblems(t *testing.T) []string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "../httpapi/problem.go", nil, 0)
@@ -147,7 +147,7 @@ func TestProblems_SayWhenToRetry(t *testing.T) {
 	}
 }
 
-func TestProblems_OfTheGateway(t *testing.T) {
+func TestProblems_OfTheGateway_NameTheGateway(t *testing.T) {
 	for _, status := range []int{404, 413, 429, 500, 503} {
 		synctest.Test(t, func(t *testing.T) {
 			_, c := serve(t, message(status))

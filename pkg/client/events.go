@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// EventType is what happened. New types may be added: skip events of a type that you do not know.
+// EventType says what happened. New types may be added: skip events of a type that you do not know.
 type EventType string
 
 // The types of events.
 const (
-	EventRedemptionCreated EventType = "redemption.created" // also by an order: the goods are delivered with the order
+	EventRedemptionCreated EventType = "redemption.created" // perhaps by an order: then the goods are delivered with the order
 	EventRedemptionUndone  EventType = "redemption.undone"
 	EventOrderCreated      EventType = "order.created"
 	EventOrderFulfilled    EventType = "order.fulfilled"
@@ -68,7 +68,7 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// EventCursor is a place in the feed of a shop's events. The zero EventCursor is before the oldest event that is kept.
+// EventCursor is a place in the feed of a shop's events. The zero EventCursor is before the oldest stored event.
 type EventCursor struct {
 	After int64 `json:"after"` // the sequence of the last event before the place
 	// Feed is the feed that After belongs to. If that feed was lost, the service refuses the cursor, because another feed has other

@@ -20,7 +20,7 @@ import (
 
 const feedID = "Zk3p0c8Q"
 
-// eventJSON is an event of emberforge's feed.
+// eventJSON returns an event of emberforge's feed.
 func eventJSON(sequence int, kind, data string) string {
 	return fmt.Sprintf(`{"id":"MTCXgwWFAhhCzmYLdeg-%d","type":%q,"timestamp":"2026-11-22T01:35:52.130Z","sequence":%d,`+
 		`"customer":"emberforge","data":%s,"since":"2027"}`, sequence, kind, sequence, data)
@@ -30,13 +30,13 @@ func redeemedEvent(sequence int) string {
 	return eventJSON(sequence, "redemption.created", redemptionJSON)
 }
 
-// eventsJSON is a page of the feed that ends with a sequence.
+// eventsJSON returns a page of the feed. after is the sequence of its last event.
 func eventsJSON(after int, pollAfter int, events ...string) string {
 	return fmt.Sprintf(`{"feed":%q,"events":[%s],"next":"/shop/emberforge/events?after=%d&feed=%s","pollAfterSeconds":%d}`,
 		feedID, strings.Join(events, ","), after, feedID, pollAfter)
 }
 
-// feeds serves the events 1 to newest, at most perPage on a page, from earliest+1 on.
+// feeds serves the events from earliest+1 to newest, at most perPage on a page. The events up to earliest have expired.
 func feeds(earliest, newest, perPage int) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
@@ -67,7 +67,7 @@ func feeds(earliest, newest, perPage int) step {
 	}
 }
 
-// sequences collects n events and the error that ends them.
+// sequences returns the sequences of the first n events after a cursor. It returns earlier if an error ends the events.
 func sequences(ctx context.Context, c *client.Client, after client.EventCursor, n int) (got []int64, err error) {
 	for event, err := range c.Events(ctx, after) {
 		if err != nil {
@@ -135,7 +135,7 @@ func TestEvents_OutagesAndRestarts_NoEventIsMissed(t *testing.T) {
 			steps := slices.Concat([]step{feed}, failures, []step{feed}, failures, []step{feed}, failures, []step{feed})
 			_, c := serveTill(t, steps...)
 			var got []int64
-			for len(got) < events { // each round is another start of the consumer
+			for len(got) < events { // in each round, the consumer starts again
 				stored := client.EventCursor{After: int64(len(got)), Feed: feedID}
 				if len(got) == 0 {
 					stored = client.EventCursor{}
@@ -224,7 +224,7 @@ func TestEvents_Outage_IsReportedWhenItBeginsAndEnds(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := sequences(ctx, c, client.EventCursor{}, 1); err == nil || len(reports) != 2 {
-			t.Errorf("%v, reports %v: the end of the context is no outage", err, reports)
+			t.Errorf("%v, reports %v: the end of the context was reported as an outage", err, reports)
 		}
 	})
 }

@@ -47,7 +47,7 @@ func (t *till) grant(redemption string, reward client.Reward) error {
 	}
 }
 
-// redeem shows what to do with each outcome.
+// redeem redeems a code, and shows what to do with each outcome.
 func redeem(ctx context.Context, shop *client.Client, till *till, code, nick string) error {
 	key := client.NewKey()
 	if err := till.remember(key, code, nick); err != nil { // before the request is sent
@@ -111,7 +111,7 @@ func (*till) charge(checkout string, total client.Money) client.Payment {
 	return client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
 }
 
-// refund pays back the part of a payment that was for a checkout, once.
+// refund pays back the part of a payment that was for a checkout. It does so only once.
 func (*till) refund(checkout string, payment client.Payment) {
 	fmt.Println("refunded the part of", checkout, "in", payment.Reference)
 }
@@ -157,7 +157,7 @@ func settle(ctx context.Context, shop *client.Client, till *till, checkout strin
 		return err // the order stays placed, where Client.Orders finds it
 	}
 	_, err = shop.FulfilOrder(ctx, order.ID)
-	return err // if the response is lost, the next call delivers nothing and fulfils the order
+	return err // if the response is lost, the next call of settle delivers nothing and fulfils the order
 }
 
 // A sale is delivered once although two responses are lost.
@@ -208,7 +208,7 @@ func ExampleClient_Orders() {
 	// <nil>
 }
 
-// Stored pages are revalidated, and sent again only if they changed.
+// The client revalidates stored pages. The service sends a page again only if it has changed.
 func ExampleClient_CheckoutArea() {
 	server := httptest.NewServer(&service{steps: []step{area(499)}, made: map[string]bool{}})
 	defer server.Close()
@@ -258,7 +258,7 @@ func (l *ledger) apply(event client.Event) error {
 			fmt.Println(event.Sequence, "took back", event.Redemption.Reward.Amount, "of", event.Redemption.Reward.Product)
 		case client.EventOrderCreated, client.EventOrderFulfilled, client.EventOrderCancelled:
 			fmt.Println(event.Sequence, "order is", event.Order.Status)
-		default: // a type that a later release adds
+		default: // a type that a later release of the service may add
 			fmt.Println(event.Sequence, "skipped")
 		}
 	}

@@ -32,7 +32,7 @@ type PlacedOrder struct {
 	Amount  int64       `json:"amount"`
 	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string.
 	Data         json.RawMessage `json:"data"`
-	Code         string          `json:"code"`      // that the order redeemed; empty: none
+	Code         string          `json:"code"`      // the code that the order redeemed; empty: none
 	Nick         string          `json:"nick"`      // of the checkout; empty: none
 	UnitPrice    Money           `json:"unitPrice"` // at the time of the checkout, like the other prices
 	Subtotal     Money           `json:"subtotal"`
@@ -147,7 +147,7 @@ type orderPage struct {
 	pageEnd
 }
 
-// orderPage requests a page of orders, which begins after the last order of the page before.
+// orderPage requests a page of orders. last is the last order of the page before.
 func (c *Client) orderPage(ctx context.Context, query string, filter OrderFilter, last PlacedOrder) (orderPage, error) {
 	r := c.getPage("orders", "/orders", query)
 	r.isServersOnly = true
@@ -156,8 +156,8 @@ func (c *Client) orderPage(ctx context.Context, query string, filter OrderFilter
 	})
 }
 
-// selects reports whether the orders of a page are complete, newest first, not newer than the last order before, and as the filter
-// selects. A proxy that drops the query would otherwise pass cancelled orders off as orders to deliver.
+// selects reports whether the filter selects all orders of a page, and whether they are complete, newest first, and not newer than last,
+// the last order of the page before. A proxy that drops the query would otherwise pass cancelled orders off as orders to deliver.
 func (f OrderFilter) selects(orders []PlacedOrder, last PlacedOrder) bool {
 	for _, order := range orders {
 		isNewer := last.ID != "" && order.OrderedAt.After(last.OrderedAt)

@@ -87,8 +87,7 @@ func orderCalls() map[string]orderCall {
 	}
 }
 
-// Each call is retried after transient failures, with the same request and without a key.
-func TestOrder_TransientFailuresAreRetried(t *testing.T) {
+func TestOrder_TransientFailure_IsRetriedWithTheSameRequestAndNoKey(t *testing.T) {
 	for name, call := range orderCalls() {
 		responds := keeps(call.answer)
 		for failure, test := range map[string]struct {
@@ -134,9 +133,10 @@ func (call orderCall) wantRequests(t *testing.T, s *service, n int) {
 	}
 }
 
-// An earlier call may have changed the order, so the outcome of a change is unknown until the service has judged the request.
-// After ErrWrongBaseURL the caller must correct the URL first.
-func TestOrder_Outcome(t *testing.T) {
+// An earlier call may have changed the order. So an error settles the outcome of a change only if the service itself rejected the request.
+// 401 and 429 do not count, because the service sends them before it looks for the order. ErrWrongBaseURL settles it, too: the caller
+// must correct the URL first.
+func TestOrder_ChangeFails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		step     step
 		is       error // nil: an *AnswerError, or a failure of the connection
@@ -176,9 +176,9 @@ func TestOrder_Outcome(t *testing.T) {
 	}
 }
 
-// An order keeps its payment and stays cancelled, so these refusals are final at once even if an attempt was lost. Others are believed
+// An order keeps its payment and stays cancelled, so these refusals are final at once, even if an attempt was lost. Other refusals are final
 // only when no lost attempt can be applied any more.
-func TestPlaceOrder_WhenARefusalIsFinal(t *testing.T) {
+func TestPlaceOrder_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps    []step
 		attempts int
@@ -211,13 +211,13 @@ func TestPlaceOrder_WhenARefusalIsFinal(t *testing.T) {
 	}
 }
 
-// A slow lost attempt arrived just before the checkout became too old to order, and a later attempt just after.
+// A slow lost attempt arrives just before the checkout becomes too old to order. A later attempt arrives just after.
 func TestPlaceOrder_LostAttemptAtTheLastMoment_IsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := keeps(orderJSON)
 		s, c := serveTill(t, appliesLate(places), problem("checkout-expired", 409), places)
 		if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || !order.Replayed || len(s.seen()) != 3 {
-			t.Errorf("%+v, %v after %d requests, want the order of the first", order, err, len(s.seen()))
+			t.Errorf("%+v, %v after %d requests, want the order of the first request", order, err, len(s.seen()))
 		}
 	})
 }
@@ -241,7 +241,7 @@ func TestPlaceOrder_ReturnsTheCodeThatItRedeemed(t *testing.T) {
 	}
 }
 
-// A proxy that drops the query would pass off the orders of others.
+// A proxy that drops the query would pass off other orders as those of the nick.
 func TestOrders_OfANick_OrdersWithoutANickAreRejected(t *testing.T) {
 	ofAlder := strings.Replace(orderJSON, `"unitPrice"`, `"nick":"Alder","unitPrice"`, 1)
 	_, c := serveTill(t, answers(200, ordersJSON("null", ofAlder)), answers(200, ordersJSON("null", ofAlder, orderJSON)))
@@ -319,7 +319,7 @@ func TestOrder_ResponseWithoutTheChange_IsRejected(t *testing.T) {
 	}
 }
 
-func TestShowOrder_EveryStatus(t *testing.T) {
+func TestShowOrder_EveryStatus_IsReturned(t *testing.T) {
 	for body, status := range map[string]client.OrderStatus{
 		orderJSON: client.OrderPlaced, fulfilledJSON(): client.OrderFulfilled, cancelledJSON(): client.OrderCancelled,
 		orderWith("disputed", ""): "disputed", // the caller must handle unknown states
@@ -376,7 +376,7 @@ func idsOf(pages [][]client.PlacedOrder) [][]string {
 	return ids
 }
 
-// A page can be empty although more pages follow: few orders have the status.
+// A page can be empty although more pages follow, because few orders have the status.
 func TestOrders_IteratesOverAllPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := func(cursor string) string { return `"/shop/emberforge/orders?cursor=` + cursor + `&status=placed"` }

@@ -21,7 +21,7 @@ func eachPage[P any](query string, yield func(P, error) bool, get func(query str
 
 // pageEnd says where the next page of a list is.
 type pageEnd struct {
-	Next json.RawMessage `json:"next"` // a path or null; if it is missing, the response may be cut off
+	Next json.RawMessage `json:"next"` // a path or null; if it is missing, the response may be incomplete
 
 	next string // the query of the next page; empty on the last page
 }

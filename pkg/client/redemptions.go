@@ -31,8 +31,8 @@ func (r RedemptionRecord) isComplete() bool {
 		r.Status != "" && isUndone == (r.Status == RedemptionUndone)
 }
 
-// UndoRedemption undoes a redemption for good. Only the first call sets UndoneAt and UndoReason. Then the use is free again. The
-// redemption must have its ID and Code; with the Nick the service finds it faster. The reason has at most 400 bytes and can be empty.
+// UndoRedemption undoes a redemption for good, so that its use is free again. Only the first call sets UndoneAt and UndoReason. The
+// redemption must have its ID and Code. With the Nick, the service finds it faster. The reason has at most 400 bytes and can be empty.
 // The call needs WithServerKey.
 //
 // UndoRedemption takes nothing back from the shopper: do that yourself, before the call. ErrRedemptionNotFound means that the code has no
@@ -53,7 +53,7 @@ func (c *Client) UndoRedemption(ctx context.Context, redemption Redemption, reas
 	})
 }
 
-// RedemptionFilter selects redemptions of one code. A zero field, except Code, selects all.
+// RedemptionFilter selects redemptions of one code. All fields except Code are optional: a zero field selects all.
 type RedemptionFilter struct {
 	Code  string // required
 	Nick  string // compared as when redeeming

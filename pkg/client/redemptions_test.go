@@ -16,7 +16,7 @@ import (
 
 const redemptionID = "S90E4paHECWJc7i6kG6dOA"
 
-// recordJSON is the redemption of redemptionJSON with another status and more members.
+// recordJSON returns the redemption of redemptionJSON with another status and more members.
 func recordJSON(status, members string) string {
 	return strings.Replace(redemptionJSON, `"redeemed",`, fmt.Sprintf("%q,", status)+members, 1)
 }
@@ -25,7 +25,7 @@ func undoneJSON() string {
 	return recordJSON("undone", `"undoneAt":"2026-11-23T08:05:11.402Z","undoReason":"granted twice",`)
 }
 
-// record is the redemption of redemptionJSON.
+// record returns the redemption of redemptionJSON.
 func record() client.RedemptionRecord {
 	return client.RedemptionRecord{
 		Redemption: client.Redemption{
@@ -75,31 +75,33 @@ func TestUndoRedemption_NickAndReasonAreOptional(t *testing.T) {
 	}
 }
 
-// An earlier call may have undone the redemption, so only a judgement of the service settles the outcome.
-func TestUndoRedemption_Outcome(t *testing.T) {
+// An earlier call may have undone the redemption. So an error settles the outcome only if the service itself rejected the request.
+// 401 does not count, because the service sends it before it looks for the redemption. ErrWrongBaseURL settles it, too: the caller must
+// correct the URL first.
+func TestUndoRedemption_Fails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps    []step
 		is       error // nil: an *AnswerError, or a failure of the connection
 		unknown  bool
 		requests int
 	}{
-		"not found":                         {[]step{problem("redemption-not-found", 404)}, client.ErrRedemptionNotFound, false, 1},
-		"not found after a lost attempt":    {[]step{hangsUp, problem("redemption-not-found", 404)}, client.ErrRedemptionNotFound, false, 3},
-		"of an order":                       {[]step{problem("redemption-of-order", 409)}, client.ErrRedemptionOfOrder, false, 1},
-		"of an order after a lost attempt":  {[]step{hangsUp, problem("redemption-of-order", 409)}, client.ErrRedemptionOfOrder, false, 2},
-		"invalid":                           {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
-		"unauthorized":                      {[]step{problem("unauthorized", 401)}, client.ErrUnauthorized, true, 1},
-		"unavailable each time":             {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
-		"no route":                          {[]step{message(404)}, client.ErrWrongBaseURL, false, 1},
-		"every response is lost":            {[]step{loses(keeps(undoneJSON()))}, nil, true, 4},
-		"a redemption that was not undone":  {[]step{answers(200, redemptionJSON)}, nil, true, 1},
-		"another redemption":                {[]step{answers(200, strings.Replace(undoneJSON(), "S90E", "S90F", 1))}, nil, true, 1},
-		"undone, without a time":            {[]step{answers(200, recordJSON("undone", ""))}, nil, true, 1},
-		"a redemption without a code":       {[]step{answers(200, strings.Replace(undoneJSON(), `"code"`, `"word"`, 1))}, nil, true, 1},
-		"a reward that is not understood":   {[]step{answers(200, strings.Replace(undoneJSON(), `"amount":2`, `"amount":0`, 1))}, nil, true, 1},
-		"another server's page":             {[]step{page(200)}, nil, true, 1},
-		"refused with an unknown problem":   {[]step{problem("disputed", 409)}, nil, true, 1},
-		"no response, then another answers": {[]step{hangsUp, page(200)}, nil, true, 2},
+		"not found":                        {[]step{problem("redemption-not-found", 404)}, client.ErrRedemptionNotFound, false, 1},
+		"not found after a lost attempt":   {[]step{hangsUp, problem("redemption-not-found", 404)}, client.ErrRedemptionNotFound, false, 3},
+		"of an order":                      {[]step{problem("redemption-of-order", 409)}, client.ErrRedemptionOfOrder, false, 1},
+		"of an order after a lost attempt": {[]step{hangsUp, problem("redemption-of-order", 409)}, client.ErrRedemptionOfOrder, false, 2},
+		"invalid":                          {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
+		"unauthorized":                     {[]step{problem("unauthorized", 401)}, client.ErrUnauthorized, true, 1},
+		"unavailable each time":            {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
+		"no route":                         {[]step{message(404)}, client.ErrWrongBaseURL, false, 1},
+		"every response is lost":           {[]step{loses(keeps(undoneJSON()))}, nil, true, 4},
+		"a redemption that was not undone": {[]step{answers(200, redemptionJSON)}, nil, true, 1},
+		"another redemption":               {[]step{answers(200, strings.Replace(undoneJSON(), "S90E", "S90F", 1))}, nil, true, 1},
+		"undone, without a time":           {[]step{answers(200, recordJSON("undone", ""))}, nil, true, 1},
+		"a redemption without a code":      {[]step{answers(200, strings.Replace(undoneJSON(), `"code"`, `"word"`, 1))}, nil, true, 1},
+		"a reward that is not understood":  {[]step{answers(200, strings.Replace(undoneJSON(), `"amount":2`, `"amount":0`, 1))}, nil, true, 1},
+		"another server's page":            {[]step{page(200)}, nil, true, 1},
+		"refused with an unknown problem":  {[]step{problem("disputed", 409)}, nil, true, 1},
+		"no response, then another server": {[]step{hangsUp, page(200)}, nil, true, 2},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s, c := serveTill(t, test.steps...)

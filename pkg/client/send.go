@@ -22,8 +22,8 @@ const (
 	firstDelay        = 200 * time.Millisecond // upper bound; doubles with each retry
 	longestDelay      = 5 * time.Second        // upper bound
 	longestRetryAfter = 30 * time.Second       // a call gives up if the service asks for more
-	// settlingTime is how long a lost request may still be applied, with a margin: requests end within about 5 seconds
-	// (docs/interface.md).
+	// settlingTime is how long a lost request may still be applied. The service responds within about 5 seconds (docs/interface.md),
+	// so there is a margin.
 	settlingTime = DefaultAttemptTimeout
 )
 
@@ -80,8 +80,8 @@ func (r request) about(id string) request {
 	return r
 }
 
-// receive sends a request and returns the T in the body of the response. isWanted reports whether the T is what the request asked for,
-// and may complete the T.
+// receive sends a request and reads the body of the response as a T. isWanted reports whether the T is what the request asked for, and may
+// set fields that are not in the body. wanted names the T in errors.
 func receive[T any](ctx context.Context, c *Client, r request, wanted string, isWanted func(*T, answer) bool) (T, error) {
 	var received, none T
 	r.read = func(a answer) error {
@@ -110,8 +110,8 @@ func (c *Client) do(ctx context.Context, r request) error {
 
 // send sends a request until the outcome is certain, no attempt is left or the context ends.
 func (c *Client) send(ctx context.Context, r request) error {
-	perhapsApplied := false // by this call; always false if the request changes nothing
-	var settled time.Time   // from then on, no attempt so far can be applied
+	perhapsApplied := false // whether this call may have been applied; always false if the request changes nothing
+	var settled time.Time   // when no attempt made so far can be applied any more
 	if err := ctx.Err(); err != nil {
 		return r.failure(err, perhapsApplied)
 	}
@@ -141,7 +141,8 @@ func (c *Client) send(ctx context.Context, r request) error {
 	}
 }
 
-// failure returns the error of a call that the service did not judge. perhapsApplied says whether this call may have been applied.
+// failure returns the error of a call that ended before the service accepted or rejected it for good. The error is an *OutcomeUnknownError
+// if this call (perhapsApplied) or an earlier call may have been applied.
 func (r request) failure(err error, perhapsApplied bool) error {
 	if perhapsApplied || r.isRepeated && !errors.Is(err, ErrWrongBaseURL) {
 		return &OutcomeUnknownError{Key: r.key, Err: err}
@@ -157,8 +158,8 @@ func isTransient(status int) bool {
 	}, status)
 }
 
-// wait waits before a retry: the time that the service asked for, plus a random time, so that rejected clients do not all
-// return at once. It returns an error when the context ends. If the wait would be too long, it returns the error at once.
+// wait waits before a retry. It adds a random time to the time that the service asked for, so that rejected clients do not all
+// return at once. It returns an error if the context ends meanwhile. If the wait would be too long, it returns an error at once.
 func (c *Client) wait(ctx context.Context, attempt int, retryAfter time.Duration) error {
 	bound := min(firstDelay<<min(attempt-1, 10), longestDelay)
 	delay := retryAfter + bound/2 + time.Duration(c.jitter(int64(bound/2)))

@@ -19,8 +19,7 @@ import (
 	"shopfront/pkg/client"
 )
 
-// A transient failure is retried with the same key, and the redemption is applied once.
-func TestRedeem_TransientFailuresAreRetried(t *testing.T) {
+func TestRedeem_TransientFailure_IsRetriedWithTheSameKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		failures []step
 		replayed bool
@@ -71,8 +70,8 @@ func TestRedeem_TransientFailuresAreRetried(t *testing.T) {
 	}
 }
 
-// The outcome is unknown only if the request may have been applied. Then the error has the key.
-func TestRedeem_Outcome(t *testing.T) {
+// If the outcome is unknown, the error has the key.
+func TestRedeem_OutcomeIsUnknownOnlyIfTheRequestMayBeApplied(t *testing.T) {
 	tooLarge := answers(200, strings.Repeat(" ", 1<<20)+redemptionJSON)
 	for name, test := range map[string]struct {
 		steps    []step
@@ -152,9 +151,9 @@ func TestRedeem_OnlySomeStatusesProveThatNothingWasApplied(t *testing.T) {
 	}
 }
 
-// An earlier call may have sent the key of the caller, so only a judgement of the service settles the outcome. ErrWrongBaseURL
-// is the exception: the caller must correct the URL first.
-func TestRedeem_WithKey_OnlyAJudgementSettlesTheOutcome(t *testing.T) {
+// An earlier call may have sent the caller's key. The service sends 401 and 429 before it looks for that call. ErrWrongBaseURL is the
+// exception: the caller must correct the URL first.
+func TestRedeem_WithKey_OutcomeIsUnknownUntilTheServiceHasLookedForTheKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		step    step
 		unknown bool
@@ -199,8 +198,8 @@ func TestRedeem_WrongBaseURL_OutcomeIsKnown(t *testing.T) {
 	})
 }
 
-// A failed dial sends nothing. The outcome is unknown only if the transport already sent the request on a
-// connection that broke, or if an earlier call may have sent the key.
+// A failed dial sends nothing. The outcome is unknown only if the transport already sent the request on a connection that broke, or if an
+// earlier call may have sent the key.
 func TestRedeem_FailedDial_OutcomeIsUnknownOnlyIfTheRequestWasSentBefore(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps   []step
@@ -243,7 +242,7 @@ func TestRedeem_RefusalIsNotFinalWhileALostAttemptIsInFlight(t *testing.T) {
 		s, c := serve(t, appliesLate(redeems), problem("voucher-not-found", 404), redeems)
 		redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
 		if err != nil || !redemption.Replayed || len(s.seen()) != 3 {
-			t.Errorf("%+v, %v after %d requests, want the redemption of the first", redemption, err, len(s.seen()))
+			t.Errorf("%+v, %v after %d requests, want the redemption of the first request", redemption, err, len(s.seen()))
 		}
 		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
 			t.Errorf("it took %v", took)
@@ -251,7 +250,7 @@ func TestRedeem_RefusalIsNotFinalWhileALostAttemptIsInFlight(t *testing.T) {
 	})
 }
 
-func TestRedeem_WhenARefusalIsFinal(t *testing.T) {
+func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	refused := problem("voucher-not-found", 404)
 	for name, test := range map[string]struct {
 		steps    []step
@@ -290,7 +289,8 @@ func TestRedeem_WhenARefusalIsFinal(t *testing.T) {
 	}
 }
 
-// wantFailure fails the test if there is no error, or if an unknown outcome has another key. key is empty for a call without a key.
+// wantFailure reports whether the error says that the outcome is unknown. It fails the test if there is no error, or if the error has another
+// key or shows the key in its text. key is empty for a call without a key.
 func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	t.Helper()
 	if err == nil {
@@ -304,7 +304,7 @@ func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	return unknown
 }
 
-// wantNoSecrets fails the test if an error's texts contain something that must not be logged.
+// wantNoSecrets fails the test if the text of an error contains something that must not be logged.
 func wantNoSecrets(t *testing.T, err error) {
 	t.Helper()
 	secrets := []string{
@@ -329,7 +329,7 @@ func TestRedeem_UnknownOutcome_RepeatWithTheKeyReturnsTheRedemption(t *testing.T
 		}
 		redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey(unknown.Key))
 		if err != nil || !redemption.Replayed {
-			t.Errorf("redemption %+v, %v, want the one that was made", redemption, err)
+			t.Errorf("redemption %+v, %v, want the earlier redemption", redemption, err)
 		}
 		if want := slices.Repeat([]string{unknown.Key}, 5); !slices.Equal(s.keys(), want) {
 			t.Errorf("keys %q, want %q", s.keys(), want)
@@ -351,8 +351,7 @@ func TestRedeem_EachCallHasItsOwnKey(t *testing.T) {
 
 func unavailableFor(seconds string) step { return problem("unavailable", 503, "Retry-After", seconds) }
 
-// Delays double and have a random part.
-func TestRetry_DelaysDouble(t *testing.T) {
+func TestRetry_Delays_DoubleAndHaveARandomPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var first []time.Duration
 		for range 20 {
@@ -375,7 +374,7 @@ func TestRetry_DelaysDouble(t *testing.T) {
 	})
 }
 
-func TestRetry_DelaysAreAtMostFiveSeconds(t *testing.T) {
+func TestRetry_Delays_AreAtMostFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := serve(t, message(429))
 		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(100))
@@ -389,7 +388,7 @@ func TestRetry_DelaysAreAtMostFiveSeconds(t *testing.T) {
 	})
 }
 
-func TestRetry_GivesUpIfTheWaitWouldBeTooLong(t *testing.T) {
+func TestRetry_WaitWouldBeTooLong_GivesUp(t *testing.T) {
 	for name, test := range map[string]struct {
 		step        step
 		limit       time.Duration // of the context
@@ -422,7 +421,7 @@ func TestRetry_GivesUpIfTheWaitWouldBeTooLong(t *testing.T) {
 	}
 }
 
-func TestRetry_CancellationEndsTheWait(t *testing.T) {
+func TestRetry_Cancellation_EndsTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, unavailableFor("5"))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -485,7 +484,7 @@ func TestCall_RedirectsAreNotFollowed(t *testing.T) {
 	}
 }
 
-func TestCheckout_NoServiceListens(t *testing.T) {
+func TestCheckout_NoServiceListens_ErrorSaysSo(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	c := newClient(t, server.URL, client.WithAttempts(2))
@@ -518,7 +517,7 @@ func TestClient_IsSafeForConcurrentUse(t *testing.T) {
 	}
 }
 
-func TestNew_Options(t *testing.T) {
+func TestNew_Options_AreAppliedOrRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := serve(t, silent)
 		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1), client.WithAttemptTimeout(time.Minute))

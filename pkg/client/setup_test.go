@@ -22,8 +22,8 @@ import (
 // step responds to one request.
 type step func(s *service, w http.ResponseWriter, r *http.Request)
 
-// service responds to the first request with its first step, and so on. The last step responds to all further requests. The
-// service is in memory, so that in a bubble of testing/synctest only waiting takes time.
+// service responds to the first request with its first step, and so on. The last step responds to all further requests.
+// Its client connects in memory, because a bubble of testing/synctest cannot wait for a socket. In a bubble, only waiting takes time.
 type service struct {
 	steps []step
 	http  *http.Client // connects to the service
@@ -68,7 +68,7 @@ func serve(t *testing.T, steps ...step) (*service, *client.Client) {
 	return s, newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http))
 }
 
-// serveTill is serve, with a client that has the key of the shop's server.
+// serveTill is like serve, but the client has the key of the shop's server.
 func serveTill(t *testing.T, steps ...step) (*service, *client.Client) {
 	t.Helper()
 	s, _ := serve(t, steps...)
@@ -95,14 +95,14 @@ func collect[P any](t *testing.T, list iter.Seq2[P, error]) (pages []P, failure 
 	return pages, failure
 }
 
-// wantPages fails the test unless a list ended after n pages without an error, or with an error. The error is as wanted, or an
-// *AnswerError if is is nil.
-func wantPages[P any](t *testing.T, list iter.Seq2[P, error], n int, ok bool, is error) {
+// wantPages fails the test unless a list has n pages. If ok is true, the list must end without an error. Otherwise it must end with the
+// wanted error, or with an *AnswerError if want is nil.
+func wantPages[P any](t *testing.T, list iter.Seq2[P, error], n int, ok bool, want error) {
 	t.Helper()
 	pages, failure := collect(t, list)
 	_, notUnderstood := errors.AsType[*client.AnswerError](failure)
-	if len(pages) != n || (failure == nil) != ok || !ok && notUnderstood != (is == nil) || !errors.Is(failure, is) && is != nil {
-		t.Errorf("%d pages, %v; want %d and %v", len(pages), failure, n, is)
+	if len(pages) != n || (failure == nil) != ok || !ok && notUnderstood != (want == nil) || !errors.Is(failure, want) && want != nil {
+		t.Errorf("%d pages, %v; want %d and %v", len(pages), failure, n, want)
 	}
 }
 
@@ -115,14 +115,14 @@ func newClient(t *testing.T, baseURL string, options ...client.Option) *client.C
 	return c
 }
 
-// seen returns the requests so far.
+// seen returns the requests that the service has received.
 func (s *service) seen() []request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// keys returns the keys of the requests so far.
+// keys returns the keys of the requests that the service has received.
 func (s *service) keys() []string {
 	var keys []string
 	for _, r := range s.seen() {
@@ -196,7 +196,7 @@ func page(status int) step {
 // silent accepts a request and does not respond.
 func silent(_ *service, _ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// appliesLate hangs up, and runs the step five seconds later.
+// appliesLate hangs up at once, and runs the step five seconds later.
 func appliesLate(then step) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		time.AfterFunc(5*time.Second, func() { then(s, httptest.NewRecorder(), r) })
@@ -259,10 +259,10 @@ const (
 		`"payment":{"provider":"stripe","reference":"pi_3Q0001"},"orderedAt":"2026-11-21T09:12:04.118Z","since":"2027"}`
 )
 
-// redeems redeems once for each key and repeats the response.
+// redeems redeems once for each key, and sends the same response again when a key is repeated.
 func redeems(s *service, w http.ResponseWriter, r *http.Request) { keeps(redemptionJSON)(s, w, r) }
 
-// keeps makes something once for each key and repeats the response.
+// keeps responds with a body, and marks the response as a replay when a key is repeated.
 func keeps(body string) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

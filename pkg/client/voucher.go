@@ -33,8 +33,8 @@ type RewardKind string
 // The kinds of reward.
 const (
 	RewardProduct    RewardKind = "product"     // an amount of a variant, free
-	RewardPercentOff RewardKind = "percent_off" // for the storefront's till
-	RewardAmountOff  RewardKind = "amount_off"  // for the storefront's till
+	RewardPercentOff RewardKind = "percent_off" // a discount that the storefront's till gives
+	RewardAmountOff  RewardKind = "amount_off"  // a discount that the storefront's till gives
 	RewardBundle     RewardKind = "bundle"      // amounts of several variants, free
 )
 
@@ -108,8 +108,8 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 // earlier call with this key redeemed the code, and that the redemption was undone: grant nothing, and use a new key to redeem again.
 // After an *OutcomeUnknownError grant nothing, and repeat the call with its key.
 //
-// A lost attempt may be applied after a later attempt was refused. Then Redeem asks again DefaultAttemptTimeout after the loss, when a
-// refusal is final. If the context or the attempts end before that, the outcome is unknown.
+// A lost attempt may still be applied after a later attempt was refused. Redeem therefore asks again DefaultAttemptTimeout after the loss:
+// then a refusal is final. If the context or the attempts end before that, the outcome is unknown.
 func (c *Client) Redeem(ctx context.Context, code, nick string, options ...CallOption) (Redemption, error) {
 	r := c.voucherRequest("redeem voucher", code, nick).once(options)
 	received, err := receive(ctx, c, r, "a redeemed voucher", func(v *voucherAnswer, a answer) bool {

@@ -41,7 +41,7 @@ func TestRedeem_ReturnsTheRedemption(t *testing.T) {
 	}
 }
 
-func TestCheck_Rewards(t *testing.T) {
+func TestCheck_Reward_IsReturnedOnlyIfComplete(t *testing.T) {
 	euros := func(minor string) string {
 		return `{"kind":"amount_off","amountOff":{"minor":` + minor + `,"currency":"EUR","display":"-"}}`
 	}
@@ -99,7 +99,7 @@ func TestCheck_Rewards(t *testing.T) {
 	}
 }
 
-// A check changes nothing: it has no key, is retried, and its outcome is never unknown.
+// A check changes nothing. So it needs no key, and its outcome is never unknown.
 func TestCheck_IsRetriedWithoutAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const redeemable = `{"status":"redeemable","code":"FIVER","reward":{"kind":"percent_off","percentOff":20}}`

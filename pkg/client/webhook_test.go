@@ -79,7 +79,7 @@ func TestVerifyWebhook(t *testing.T) {
 		"a secret that is too short":     {[]string{"whsec_AAAA"}, with("", ""), body, client.ErrMalformedSecret},
 		"a secret that is too long":      {[]string{"whsec_" + strings.Repeat("AAAA", 22)}, with("", ""), body, client.ErrMalformedSecret},
 		"a secret that is not base64":    {[]string{strings.Replace(webhookSecret, "M", "*", 1)}, with("", ""), body, client.ErrMalformedSecret},
-		"an empty secret after the used": {[]string{webhookSecret, ""}, with("", ""), body, client.ErrMalformedSecret},
+		"an empty second secret":         {[]string{webhookSecret, ""}, with("", ""), body, client.ErrMalformedSecret},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event, err := client.VerifyWebhook(test.secrets, test.header, []byte(test.body), now)
