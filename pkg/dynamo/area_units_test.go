@@ -16,15 +16,15 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-// merch is a product whose item has 4 KB.
+// merch returns a product whose item takes 4 KB.
 func merch(number int) catalog.Product {
 	p := product(catalog.ProductID(fmt.Sprintf("merch-%04d", number)))
 	p.Variants[0].DataSchema = strings.Repeat("x", 3915)
 	return p
 }
 
-// However shoppers page through a shop, it is read once in MaxAge, and products off sale cost nothing. docs/capacity.md computes
-// with these figures.
+// However many pages shoppers request, the shop is read once in catalog.MaxAge. Products off sale take no read units. docs/capacity.md
+// uses these figures.
 func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -45,7 +45,7 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 			units = units.Plus(call.Units)
 		}
 		if len(metered) != calls || units != (metering.Units{Read: read}) {
-			t.Errorf("%s: %d calls with %+v, want %d with %v to read", what, len(metered), units, calls, read)
+			t.Errorf("%s: %d calls with %+v, want %d with %v read units", what, len(metered), units, calls, read)
 		}
 	}
 	for i := range 90 {

@@ -24,7 +24,7 @@ func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options
 	must(s.t, s.plan(wanted).Apply(s.t.Context(), shops, func() {}))
 }
 
-// plan plans to apply a shop with prune.
+// plan returns a plan that applies a shop, and takes products off sale that the shop does not have.
 func (s *stockroom) plan(wanted catalog.Shop) catalog.Plan {
 	s.t.Helper()
 	plan, err := catalog.NewPlan(s.t.Context(), s.shops, wanted, true)
@@ -68,11 +68,11 @@ func priced(minor int64) catalog.Product {
 	return p
 }
 
-// Once an apply has returned, a write that is still in flight does not undo it. It may be a lost first attempt,
-// made by this apply or by an earlier one.
+// A write that is still in flight when an apply returns does not undo that apply. The write may be a lost first attempt of that apply or
+// of an earlier one.
 func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 	t.Parallel()
-	for what, applied := range map[string][]catalog.Shop{ // in order; the second-to-last apply's first write arrives late
+	for what, applied := range map[string][]catalog.Shop{ // in order; the first write of the second-to-last apply arrives late
 		"new":                     {shopOf(priced(499)), shopOf(priced(499))},
 		"new, and a price":        {shopOf(priced(499)), shopOf(priced(549))},
 		"opened and closed":       {closed(shopOf()), shopOf(), closed(shopOf())},
@@ -135,7 +135,7 @@ func TestApply_StalePlan_IsRejected(t *testing.T) {
 func TestApply_LostResponse_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
-	for _, step := range []struct { // each takes one write
+	for _, step := range []struct { // each step makes one write
 		write string
 		shop  catalog.Shop
 	}{
@@ -160,7 +160,7 @@ func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
 	s := newStockroom(t)
 	s.apply(shopOf(priced(499)))
 	plan := s.plan(shopOf(priced(549)))
-	for range 2 { // the second time, all is already written
+	for range 2 { // the second time, everything is already written
 		must(t, plan.Apply(t.Context(), s.shops, func() {}))
 	}
 	s.apply(shopOf(priced(599)))
@@ -231,7 +231,7 @@ func (s *stockroom) wantKeys(want ...string) {
 	}
 }
 
-// Products off sale have keys of their own, so that the query of what is on sale does not read them.
+// Products off sale have keys of their own, so that the query for products on sale does not read them.
 func TestApply_Product_HasOneKeyOnSaleAndAnotherOffSale(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -269,8 +269,8 @@ func TestApply_ProductOffSaleUnderTheOlderKey_IsReadAndMoved(t *testing.T) {
 	s.wantApplied(shopOf(product("cap"), offSale(product("cup")), product("pin")))
 }
 
-// An older shopctl does not see a product under its off-sale key. If its file mentions the product, it stores a second
-// copy. Shoppers see that one, so it counts; the next write leaves one copy.
+// An older shopctl does not see a product under its off-sale key. If it applies a file with that product, it stores a second copy.
+// Shoppers see the second copy, so the second copy counts. The next write leaves only one copy.
 func TestApply_SecondCopyByAnOlderShopctl_CountsAndIsMerged(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {

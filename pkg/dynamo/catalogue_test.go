@@ -29,7 +29,7 @@ func profile(id catalog.CustomerID, currency money.Currency) catalog.Customer {
 	return catalog.Customer{ID: id, Name: "Shop of " + string(id), Currency: currency}
 }
 
-// product has one variant, for 4.99 EUR.
+// product returns a product with one variant, for 4.99 EUR.
 func product(id catalog.ProductID) catalog.Product {
 	return catalog.Product{ID: id, Name: "Product " + string(id), Variants: []catalog.Variant{{
 		ID: "500", Name: "500 pieces", Price: money.Money{Minor: 499, Currency: "EUR"}, MinAmount: 1, MaxAmount: 64,
@@ -41,7 +41,7 @@ func offSale(p catalog.Product) catalog.Product {
 	return p
 }
 
-// bulky is a product of about 200 KB.
+// bulky returns a product of about 200 KB.
 func bulky(id catalog.ProductID) catalog.Product {
 	p := product(id)
 	template := p.Variants[0]
@@ -53,7 +53,7 @@ func bulky(id catalog.ProductID) catalog.Product {
 	return p
 }
 
-// stockroom is a catalogue table with both stores on it: the operator's and the functions'.
+// stockroom is a catalogue table, with the operator's store (shops) and the functions' store (catalogue) on it.
 type stockroom struct {
 	t         testing.TB
 	client    *dynamodb.Client
@@ -78,7 +78,7 @@ func (s *stockroom) put(customer catalog.Customer, products ...catalog.Product) 
 	}
 }
 
-// replace overwrites stored items with their current versions.
+// replace overwrites a customer and products that are already stored.
 func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Product) {
 	s.t.Helper()
 	shop, err := s.shops.Shop(s.t.Context(), customer.ID)
@@ -95,7 +95,6 @@ func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Produ
 	s.put(customer, products...)
 }
 
-// ids returns the IDs of the products.
 func ids(t testing.TB, products iter.Seq2[catalog.Product, error]) []catalog.ProductID {
 	t.Helper()
 	var found []catalog.ProductID
@@ -227,7 +226,7 @@ func TestProductsOnSale_AreInOrderAfterAProduct(t *testing.T) {
 	s.put(profile(emberforge, "EUR"),
 		product("coins"), product("Zebra"), product("coins.old"), product("coins-2"), product("9"), offSale(product("cup")), product("vip_rank"))
 	all := []catalog.ProductID{"9", "Zebra", "coins", "coins-2", "coins.old", "vip_rank"}
-	tests := map[catalog.ProductID]int{ // how many products come before
+	tests := map[catalog.ProductID]int{ // how many products on sale the listing skips
 		"": 0, "0": 0, "9": 1, "coins": 3, "coins-": 3, "coins-2": 4, "coins.old": 5, "cup": 5, "vip_rank": 6, "zzz": 6,
 	}
 	for after, before := range tests {
@@ -303,7 +302,7 @@ func TestProductsOnSale_ManyOffSaleInARow_TakesFewCalls(t *testing.T) {
 	}
 }
 
-// The largest product that Validate accepts must fit in an item, which is 400 KB.
+// The largest product that Validate accepts must fit in an item. DynamoDB limits items to 400 KB.
 func TestApply_LargestValidProduct_IsStored(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -327,7 +326,7 @@ func TestApply_LargestValidProduct_IsStored(t *testing.T) {
 	largest.Version = 1
 	got, err := s.shops.Product(t.Context(), customer.ID, largest.ID)
 	if !reflect.DeepEqual(got, largest) || err != nil {
-		t.Errorf("it is read back differently, or %v", err)
+		t.Errorf("the product that is read back differs, or cannot be read: %v", err)
 	}
 	i := slices.IndexFunc(largest.Variants, func(v catalog.Variant) bool { return len(v.DataSchema) < catalog.MaxDataSchemaBytes })
 	largest.Variants[i].DataSchema += "s"
@@ -455,7 +454,7 @@ func TestCatalogue_OtherCustomersProducts_AreInvisible(t *testing.T) {
 	}
 }
 
-// A catalogue out of reach must not look empty or unknown.
+// A catalogue that is out of reach must not look like an empty or unknown one.
 func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)

@@ -49,11 +49,11 @@ func (k *kiosk) openerOf(client *dynamodb.Client) checkout.Opener {
 	}
 }
 
-func (k *kiosk) behind(network *unreliable) checkout.Opener {
+func (k *kiosk) over(network *unreliable) checkout.Opener {
 	return k.openerOf(newClient(k.t, over(network)))
 }
 
-// coins requests three packs. The key may be empty.
+// coins returns a request for three packs of coins. The key may be empty.
 func coins(key string) checkout.Request {
 	r := checkout.Request{Customer: emberforge, Product: "coins", Variant: "500", Amount: 3, At: noon()}
 	if key != "" {
@@ -71,8 +71,8 @@ func (k *kiosk) mustOpen(r checkout.Request) checkout.Checkout {
 	return c
 }
 
-// kept returns the stored checkouts of a customer.
-func (k *kiosk) kept(customer catalog.CustomerID) []checkout.Checkout {
+// stored returns the stored checkouts of a customer.
+func (k *kiosk) stored(customer catalog.CustomerID) []checkout.Checkout {
 	k.t.Helper()
 	var all []checkout.Checkout
 	for c, err := range k.records.List(k.t.Context(), customer) {
@@ -82,9 +82,9 @@ func (k *kiosk) kept(customer catalog.CustomerID) []checkout.Checkout {
 	return all
 }
 
-func (k *kiosk) wantKept(want ...checkout.Checkout) {
+func (k *kiosk) wantStored(want ...checkout.Checkout) {
 	k.t.Helper()
-	got := k.kept(emberforge)
+	got := k.stored(emberforge)
 	if len(got) != len(want) {
 		k.t.Fatalf("%d checkouts are stored, want %d", len(got), len(want))
 	}
@@ -111,7 +111,7 @@ func TestCheckout_IsReadBackAsWritten(t *testing.T) {
 			t.Errorf("Open = %+v, %v", got, err)
 		}
 	}
-	k.wantKept(made, bare)
+	k.wantStored(made, bare)
 }
 
 func TestCheckout_TimeToLive_Is8DaysAfterExpiry(t *testing.T) {
@@ -127,7 +127,7 @@ func TestCheckout_TimeToLive_Is8DaysAfterExpiry(t *testing.T) {
 	}
 }
 
-// item returns the stored item of a checkout; it is empty if there is none.
+// item returns the stored item of a checkout, or an empty item if the checkout is not stored.
 func (k *kiosk) item(c checkout.Checkout) map[string]types.AttributeValue {
 	k.t.Helper()
 	out, err := k.client.GetItem(k.t.Context(), &dynamodb.GetItemInput{
@@ -185,7 +185,7 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	first := k.race(func(int) checkout.Request { return coins("1047") })
-	made := k.kept(emberforge)
+	made := k.stored(emberforge)
 	if len(made) != 1 || first.opened[made[0].ID] != 1 || first.replayed[made[0].ID] != 31 {
 		t.Fatalf("stored %+v, opened %v, replayed %v", made, first.opened, first.replayed)
 	}
@@ -193,7 +193,7 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	again := coins("1047")
 	again.At = made[0].Expires
 	second := k.race(func(int) checkout.Request { return again })
-	remade := k.kept(emberforge)
+	remade := k.stored(emberforge)
 	if len(remade) != 1 || remade[0].ID == made[0].ID || second.opened[remade[0].ID] != 1 || second.replayed[remade[0].ID] != 31 {
 		t.Errorf("stored %+v, opened %v, replayed %v", remade, second.opened, second.replayed)
 	}
@@ -207,7 +207,7 @@ func TestCheckout_RaceOfOneKeyForDifferentAmounts_OpensOneCheckout(t *testing.T)
 		r.Amount = int64(1 + i%4)
 		return r
 	})
-	made := k.kept(emberforge)
+	made := k.stored(emberforge)
 	if len(made) != 1 || got.opened[made[0].ID] != 1 || got.replayed[made[0].ID] != 7 || got.inUse != 24 {
 		t.Errorf("stored %+v, opened %v, replayed %v, refused %d", made, got.opened, got.replayed, got.inUse)
 	}
@@ -217,21 +217,21 @@ func TestCheckout_RaceWithoutKeys_OpensOneEach(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	got := k.race(func(int) checkout.Request { return coins("") })
-	if len(got.opened) != 32 || len(got.replayed) != 0 || len(k.kept(emberforge)) != 32 {
-		t.Errorf("opened %d, replayed %d, stored %d", len(got.opened), len(got.replayed), len(k.kept(emberforge)))
+	if len(got.opened) != 32 || len(got.replayed) != 0 || len(k.stored(emberforge)) != 32 {
+		t.Errorf("opened %d, replayed %d, stored %d", len(got.opened), len(got.replayed), len(k.stored(emberforge)))
 	}
 }
 
 // The SDK retries a call whose response was lost. The retry finds the item that the first attempt wrote.
 func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
-	for name, behind := range map[string]bool{"response": true, "request": false} {
+	for name, losesResponses := range map[string]bool{"response": true, "request": false} {
 		for _, key := range []string{"", "1047"} {
 			t.Run(name+", key "+key, func(t *testing.T) {
 				k := newKiosk(t)
-				network := &unreliable{operation: "PutItem", behind: behind}
+				network := &unreliable{operation: "PutItem", losesResponses: losesResponses}
 				network.failures.Store(2)
-				opener := k.behind(network)
+				opener := k.over(network)
 				c, replayed, err := opener.Open(within(t), coins(key))
 				if replayed || err != nil {
 					t.Errorf("Open = replayed %v, %v", replayed, err)
@@ -239,7 +239,7 @@ func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 				if left := network.failures.Load(); left >= 0 {
 					t.Errorf("the third attempt was not made, %d failures are left", left)
 				}
-				k.wantKept(c)
+				k.wantStored(c)
 			})
 		}
 	}
@@ -250,17 +250,17 @@ func TestCheckout_LostResponse_IsReplayedWithTheKey(t *testing.T) {
 	k := newKiosk(t)
 	network := losingResponses("PutItem", 1<<20)
 	ctx := endingAfter(t, 300*time.Millisecond)
-	opener := k.behind(network)
+	opener := k.over(network)
 	_, _, err := opener.Open(ctx, coins("1047"))
 	wantUnavailable(t, err)
-	made := k.kept(emberforge)
+	made := k.stored(emberforge)
 	if len(made) != 1 {
 		t.Fatalf("%d checkouts are stored, want 1", len(made))
 	}
 	if c, replayed, err := k.opener.Open(within(t), coins("1047")); c != made[0] || !replayed || err != nil {
 		t.Errorf("Open = %+v, replayed %v, %v, want the first checkout", c, replayed, err)
 	}
-	k.wantKept(made[0])
+	k.wantStored(made[0])
 }
 
 func TestCheckout_Replay_WorksAfterTheProductIsGone(t *testing.T) {
@@ -293,10 +293,10 @@ func TestCheckout_Replay_WorksAfterTheProductIsGone(t *testing.T) {
 			}
 		})
 	}
-	k.wantKept(made)
+	k.wantStored(made)
 }
 
-func TestCheckout_CallsPerRequest(t *testing.T) {
+func TestCheckout_EachRequest_TakesOneOrTwoCalls(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	k.mustOpen(coins("1047"))
@@ -346,7 +346,7 @@ func TestCheckout_Quote_IsNotStored(t *testing.T) {
 			t.Errorf("Quote = %+v, replayed %v, %v", c, replayed, err)
 		}
 	}
-	k.wantKept()
+	k.wantStored()
 }
 
 func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
@@ -357,19 +357,19 @@ func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
 	theirs.Customer = sakura
 	mine := k.mustOpen(coins("1047"))
 	other := k.mustOpen(theirs)
-	k.wantKept(mine)
-	if kept := k.kept(sakura); len(kept) != 1 || kept[0] != other {
-		t.Errorf("%s has %+v", sakura, kept)
+	k.wantStored(mine)
+	if stored := k.stored(sakura); len(stored) != 1 || stored[0] != other {
+		t.Errorf("%s has %+v", sakura, stored)
 	}
 	for customer, id := range map[catalog.CustomerID]checkout.ID{emberforge: other.ID, sakura: mine.ID, "nobody": mine.ID} {
 		if _, err := k.shown.Show(t.Context(), customer, id); !errors.Is(err, checkout.ErrNotFound) {
 			t.Errorf("Show(%s, …) = %v, want checkout.ErrNotFound", customer, err)
 		}
-		if customer == "nobody" && len(k.kept(customer)) != 0 {
+		if customer == "nobody" && len(k.stored(customer)) != 0 {
 			t.Error("an unknown customer has checkouts")
 		}
 	}
-	// Not even its token finds another customer's checkout.
+	// The token does not find another customer's checkout either.
 	if _, err := k.opener.Store.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Recall = %v, want checkout.ErrNotFound", err)
 	}
@@ -389,7 +389,7 @@ func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
 	if _, err := k.shown.Show(t.Context(), emberforge, first.ID); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Show of the replaced checkout = %v, want checkout.ErrNotFound", err)
 	}
-	k.wantKept(second)
+	k.wantStored(second)
 }
 
 func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {
@@ -422,7 +422,7 @@ func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {
 	}
 	close(requests)
 	tills.Wait()
-	for _, c := range k.kept(emberforge) {
+	for _, c := range k.stored(emberforge) {
 		if !want[c.ID] {
 			t.Errorf("%s is listed twice or was never made", c.ID)
 		}

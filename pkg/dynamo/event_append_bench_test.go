@@ -22,8 +22,9 @@ import (
 	"shopfront/pkg/event"
 )
 
-// BenchmarkEventLog_Append compares appending events with bare puts of the same items, with the same concurrency: one put for each event,
-// and one for each batch's page. In a round, each customer gets 100 events. "x-bare" is how much longer appending takes.
+// BenchmarkEventLog_Append compares appending events with bare puts of the same items, with the same concurrency. Bare means one put for
+// each event, and one put for the page of each batch. In a round, each customer gets 100 events. The metric x-bare is how many times as
+// long as the bare puts appending takes.
 func BenchmarkEventLog_Append(b *testing.B) {
 	for _, customers := range []int{1, 16} {
 		for _, size := range []int{1, 10, 100} {
@@ -72,7 +73,7 @@ func benchmarkAppend(b *testing.B, customers, size int) {
 	b.ReportMetric(float64(b.N*customers*perRound)/appending.Seconds(), "events/s")
 }
 
-// putBare puts the items of a batch: its events, 16 at a time, and then a page.
+// putBare puts the items of a batch: first its events, 16 at a time, then a page.
 func putBare(customer catalog.CustomerID, events []event.Event, put func(table.Item) error) error {
 	var all sync.WaitGroup
 	slots, failed := make(chan struct{}, 16), make(chan error, len(events))
@@ -95,7 +96,7 @@ func putBare(customer catalog.CustomerID, events []event.Event, put func(table.I
 	return put(page)
 }
 
-// newEvents makes events that are not in any log, as large as those of redemptions.
+// newEvents returns events that are not in any log, as large as the events of redemptions.
 func newEvents(customer catalog.CustomerID, count int) []event.Event {
 	events := make([]event.Event, count)
 	for i := range events {

@@ -97,7 +97,8 @@ func (b *bureau) delete(key table.Key) {
 	}
 }
 
-// leave stores an event, while the log is empty, without adding it to the log, as a function does that dies in between.
+// leave stores an event but does not add it to the log, like a function that dies in between. The event says that
+// page 0 was the last page then.
 func (b *bureau) leave(e event.Event, expires time.Time) {
 	b.t.Helper()
 	input := &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: table.EncodeEvent(e, 0, expires)}
@@ -174,7 +175,8 @@ func TestAppend_LostResponse_AddsEachEventOnce(t *testing.T) {
 	}
 }
 
-// Events and full pages expire, a page one day after its last event. The last page stays: otherwise the sequence would begin again.
+// Events and full pages expire. A page expires one day after its last event. The last page never expires, because the sequence would begin
+// again without it.
 func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -207,16 +209,16 @@ func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) 
 	}
 }
 
-// An event that waited before it was added is kept as long as other events, counted from its addition.
+// An event may wait for long between being stored and being added to the log. It is kept for the whole retention after it was added.
 func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
 	for what, test := range map[string]struct {
 		waited time.Duration
-		want   time.Duration // after it was added
+		want   time.Duration // how long the event is kept after it was added
 	}{
-		"for an hour": {time.Hour, retention + 7*day - time.Hour}, "for 7 days": {7 * day, retention},
-		"for 8 days": {8 * day, retention + 7*day}, "for a year": {365 * day, retention + 7*day},
+		"an hour": {time.Hour, retention + 7*day - time.Hour}, "7 days": {7 * day, retention},
+		"8 days": {8 * day, retention + 7*day}, "a year": {365 * day, retention + 7*day},
 	} {
 		b := newBureau(t)
 		events := eventsOf(emberforge, "redemptions", 2)
@@ -225,13 +227,12 @@ func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 		b.append(emberforge, events, len(events))
 		b.wantFeed(emberforge, events)
 		if got := b.item(table.EventKey(emberforge, events[1].ID)).Num(table.AttrExpiresAt); got != b.clock.Add(test.want).Unix() {
-			t.Errorf("%s: kept for %s, want %s", what, time.Unix(got, 0).Sub(b.clock), test.want)
+			t.Errorf("after waiting for %s: kept for %s, want %s", what, time.Unix(got, 0).Sub(b.clock), test.want)
 		}
 	}
 }
 
-// A function that died after it stored an event has noted the last page of that moment: the event is on no earlier page.
-// A function stores an event and dies. When the change is recorded at last, the log has grown by five pages.
+// A function stores an event while the log is empty, and dies. When another function adds the event at last, the log has six full pages.
 func TestAppend_EventNamedFarFromItsPage_IsAddedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -243,6 +244,7 @@ func TestAppend_EventNamedFarFromItsPage_IsAddedOnce(t *testing.T) {
 	b.wantFeed(emberforge, events)
 }
 
+// A function stores an event and dies before it adds the event to the log.
 func TestAppend_EventStoredByAFunctionThatDied_IsAddedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -255,7 +257,8 @@ func TestAppend_EventStoredByAFunctionThatDied_IsAddedOnce(t *testing.T) {
 	b.wantFeed(emberforge, events[:121])
 }
 
-// pageByPage reads one page in a call, as DynamoDB does when a response is full. Something happens before the second page is read.
+// pageByPage is a client that reads one page in a call, as DynamoDB does when a response is full. It calls beforeSecond before it reads the
+// second page.
 type pageByPage struct {
 	*dynamodb.Client
 
@@ -302,20 +305,20 @@ func TestWindow(t *testing.T) {
 		limit       int
 		first, last int64 // of the window
 		from, to    int64 // of its events
-		gone        bool  // the first event
+		gone        bool  // whether the first of these events is deleted
 	}{
-		"before the oldest page":    {0, 10, 51, 150, 51, 60, true},
-		"on the oldest page":        {51, 10, 51, 150, 52, 61, false},
-		"up to the missing page":    {101, 100, 101, 150, 102, 150, false},
-		"on the missing page":       {150, 10, 201, 320, 201, 210, false},
-		"three pages":               {249, 100, 201, 320, 250, 320, false},
-		"as many as asked for":      {200, 100, 201, 320, 201, 300, false},
-		"the last page":             {300, 100, 301, 320, 301, 320, false},
-		"behind the last event":     {320, 100, 301, 320, 321, 320, false},
-		"far behind the last event": {1 << 62, 100, 301, 320, 321, 320, false},
+		"before the oldest page":   {0, 10, 51, 150, 51, 60, true},
+		"on the oldest page":       {51, 10, 51, 150, 52, 61, false},
+		"up to the missing page":   {101, 100, 101, 150, 102, 150, false},
+		"on the missing page":      {150, 10, 201, 320, 201, 210, false},
+		"three pages":              {249, 100, 201, 320, 250, 320, false},
+		"as many as asked for":     {200, 100, 201, 320, 201, 300, false},
+		"the last page":            {300, 100, 301, 320, 301, 320, false},
+		"after the last event":     {320, 100, 301, 320, 321, 320, false},
+		"far after the last event": {1 << 62, 100, 301, 320, 321, 320, false},
 	} {
 		w, err := b.log.Window(within(t), emberforge, test.after, test.limit)
-		// If the window ends before the log, Last may be lower than the log's last event, but not lower than the window's.
+		// If the window ends before the log, Last may be lower than the log's last event, but not lower than the window's last event.
 		if err != nil || w.Feed != feed || w.First != test.first || w.Last < test.to || w.Last > test.last || len(w.Events) != int(test.to-test.from)+1 {
 			t.Errorf("%s: %q, %d to %d with %d events, %v", what, w.Feed, w.First, w.Last, len(w.Events), err)
 			continue
@@ -336,7 +339,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// DynamoDB deletes an item days after it has expired. The feed does not show it after its expiry.
+// DynamoDB may delete an item days after it has expired. The feed hides an event as soon as it expires.
 func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -349,21 +352,21 @@ func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
 	if want := (&event.ExpiredError{Earliest: 55, Feed: b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed)}); !reflect.DeepEqual(err, want) {
 		t.Errorf("%v; want %v", err, want)
 	}
-	if kept := b.all(emberforge); len(kept) != 15 || kept[0].Sequence != 56 || kept[0].ID != events[55].ID {
-		t.Errorf("kept are %d from %d", len(kept), kept[0].Sequence)
+	if left := b.all(emberforge); len(left) != 15 || left[0].Sequence != 56 || left[0].ID != events[55].ID {
+		t.Errorf("the feed has %d events, from number %d on", len(left), left[0].Sequence)
 	}
 	if _, found, err := b.log.Find(within(t), emberforge, events[54].ID); found || err != nil {
 		t.Errorf("an expired event is found: %t, %v", found, err)
 	}
 	b.clock = noon().Add(2 * retention)
 	b.append(emberforge, events[70:71], 1)
-	if kept := b.all(emberforge); len(kept) != 1 || kept[0].Sequence != 71 {
-		t.Errorf("kept is %+v", kept)
+	if left := b.all(emberforge); len(left) != 1 || left[0].Sequence != 71 {
+		t.Errorf("the feed has %+v", left)
 	}
 }
 
-// A rebuild can bring back an event that has expired, while its page is kept. Then the log names it twice.
-func TestWindow_EventThatCameAgain_IsInBothPlaces(t *testing.T) {
+// A rebuild can append an expired event again while the page that names the event still exists. Then the log names the event twice.
+func TestWindow_EventAppendedAgain_IsInBothPlaces(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	events := eventsOf(emberforge, "redemptions", 3)[:3]
@@ -373,7 +376,7 @@ func TestWindow_EventThatCameAgain_IsInBothPlaces(t *testing.T) {
 	b.wantFeed(emberforge, []event.Event{events[0], events[1], events[2], events[1]})
 }
 
-func TestFind(t *testing.T) {
+func TestFind_StoredEvent_IsFound(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	events := eventsOf(emberforge, "redemptions", 2)
@@ -452,11 +455,11 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 		t.Fatal(released, err)
 	}
 	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost}) {
-		t.Errorf("%+v; want %+v", got, lost)
+		t.Errorf("after the release: %+v; want %+v", got, lost)
 	}
 }
 
-// Another change of an item may be set aside after the item was read and before its release. That change must be retried, too.
+// After an item was read and before its change is released, another change of the item may be set aside. That change must be retried, too.
 func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -482,7 +485,7 @@ func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
 	}
 }
 
-// smallPages returns one item with each query, or pages without end.
+// smallPages is a client whose queries return one item each, or pages of 1,000 items without end.
 type smallPages struct {
 	*dynamodb.Client
 

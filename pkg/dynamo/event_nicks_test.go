@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// nicks are a bureau's index of nicks, and the vouchers whose batches it shows.
+// nicks is a bureau that indexes redemptions by nick, with the table of the redeemed vouchers.
 type nicks struct {
 	*bureau
 
@@ -36,7 +36,7 @@ func newNicks(t testing.TB) *nicks {
 	return &nicks{b, vouchers, backoffice.NewEvents(b.client, dynamo.Tables{Vouchers: vouchers}, b.table, mathrand.Int64N)}
 }
 
-// index fails the test unless each redemption is indexed, one after the other.
+// index indexes redemptions, one after the other. It fails the test on an error.
 func (n *nicks) index(customer catalog.CustomerID, redemptions ...voucher.Redemption) {
 	n.t.Helper()
 	for _, r := range redemptions {
@@ -82,7 +82,8 @@ func undoneLater(r voucher.Redemption) voucher.Redemption {
 	return r
 }
 
-// The streams deliver changes at least once, and the changes of two items in any order. Undoing a single-use redemption moves it to another item.
+// The streams deliver changes at least once, and the changes of two items in any order. Undoing a single-use redemption moves it to another
+// item.
 func TestIndex_ChangesInAnyOrder_UndoneStaysUndone(t *testing.T) {
 	t.Parallel()
 	created := redeemedBy("Alder", 1)
@@ -121,7 +122,7 @@ func TestIndex_EveryKindOfRedemption_IsReadBack(t *testing.T) {
 	n.want(emberforge, "#Alder ~ Ash\u0007", want...)
 	out, err := n.client.Scan(within(t), &dynamodb.ScanInput{TableName: aws.String(n.table)})
 	if err != nil || len(out.Items) != len(want) {
-		t.Errorf("%d items, %v: want %d, none for the redemption without a nick", len(out.Items), err, len(want))
+		t.Errorf("%d items, %v; want %d, because a redemption without a nick has no item", len(out.Items), err, len(want))
 	}
 }
 
@@ -155,12 +156,12 @@ func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
 		from, until time.Time
 		want        []voucher.Redemption
 	}{
-		"a second":                 {second(7), second(7), all[107:108]},
-		"both ends are included":   {second(-3), second(130), all[97:231]},
-		"between two redemptions":  {second(7).Add(time.Millisecond), second(8).Add(-time.Millisecond), nil},
-		"from long ago":            {time.Date(1903, 1, 1, 0, 0, 0, 0, time.UTC), second(-99), all[:2]},
-		"until the far future":     {second(148), farFuture, all[248:]},
-		"from then on, to the end": {second(149), time.Time{}, all[249:]},
+		"a second":                {second(7), second(7), all[107:108]},
+		"both ends are included":  {second(-3), second(130), all[97:231]},
+		"between two redemptions": {second(7).Add(time.Millisecond), second(8).Add(-time.Millisecond), nil},
+		"from long ago":           {time.Date(1903, 1, 1, 0, 0, 0, 0, time.UTC), second(-99), all[:2]},
+		"until the far future":    {second(148), farFuture, all[248:]},
+		"without an end":          {second(149), time.Time{}, all[249:]},
 	} {
 		if got := n.of(emberforge, "Alder", test.from, test.until); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %d redemptions, want %d", what, len(got), len(test.want))
@@ -168,12 +169,12 @@ func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
 	}
 }
 
-// Redeeming goes on until the millis have more digits, and the index must still sort.
+// In the year 2286, a time in milliseconds gets one more digit. The index must still sort the redemptions by time.
 func TestRedemptionsOf_TimesOfMoreDigits_KeepTheOrder(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	early, late := redeemedBy("Alder", 0), redeemedBy("Alder", 0)
-	early.At, late.At = time.UnixMilli(9_999_999_999_999).UTC(), time.UnixMilli(10_000_000_000_000).UTC() // in 2286
+	early.At, late.At = time.UnixMilli(9_999_999_999_999).UTC(), time.UnixMilli(10_000_000_000_000).UTC()
 	n.index(emberforge, late, early)
 	n.want(emberforge, "Alder", early, late)
 }
@@ -202,7 +203,7 @@ func TestRedemptionsOf_BatchOfTheVoucher_IsTheCurrentOne(t *testing.T) {
 	}
 }
 
-func TestIndex_ResponseLost_IsDone(t *testing.T) {
+func TestIndex_LostResponse_Succeeds(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	network := losingResponses("PutItem", 2)
@@ -221,7 +222,7 @@ func TestIndex_OneWriteFails_IsAnError(t *testing.T) {
 	once := over(network)
 	log := n.logOver(newClient(t, once, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }))
 	if err := log.Index(within(t), emberforge, []voucher.Redemption{redeemedBy("Alder", 1), redeemedBy("Alder", 2)}); err == nil {
-		t.Errorf("indexed %d of 2 redemptions, and says so of both", len(n.of(emberforge, "Alder", time.Time{}, time.Time{})))
+		t.Errorf("indexed %d of 2 redemptions, but returned no error", len(n.of(emberforge, "Alder", time.Time{}, time.Time{})))
 	}
 }
 
@@ -269,7 +270,7 @@ func TestRedemptionsOf_DamagedItem_IsAnError(t *testing.T) {
 	}
 }
 
-// The index shares its table with the feed, and its stream with the function that publishes events.
+// The index shares its table with the feed. So the function that publishes events also gets the index's items from the table's stream.
 func TestIndex_FeedOfTheSameTable_IsUnchanged(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
@@ -284,7 +285,7 @@ func TestIndex_FeedOfTheSameTable_IsUnchanged(t *testing.T) {
 		record(1, "events", table.KeyOf(it), nil, it), record(2, "events", table.NickNoteKey(emberforge), nil, table.NickNoteKey(emberforge).Attributes()),
 	})
 	if err != nil || len(added) != 0 {
-		t.Errorf("publish-events takes the index for %+v, %v", added, err)
+		t.Errorf("the index's items were read as the events %+v, %v", added, err)
 	}
 	entries := 0
 	for entry, err := range n.reader.Log(within(t), emberforge, noon()) {
@@ -297,7 +298,7 @@ func TestIndex_FeedOfTheSameTable_IsUnchanged(t *testing.T) {
 	}
 }
 
-func TestNicksNoted_OtherCustomers_AreNot(t *testing.T) {
+func TestNicksNoted_OneCustomer_OthersAreNotNoted(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	must(t, n.reader.NoteNicks(within(t), emberforge, noon()))

@@ -55,7 +55,7 @@ func TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence(t *testing.T) {
 	}
 }
 
-// logTrial is a trial: functions that record, and a shop's server that polls.
+// logTrial is a trial in which functions record events and a shop's server polls.
 type logTrial struct {
 	*simulation
 
@@ -112,17 +112,17 @@ func (s *logTrial) run() {
 	}
 	for _, ids := range polled {
 		if len(ids) > len(s.known) || !slices.Equal(ids, s.known[:len(ids)]) {
-			s.t.Errorf("polled %s, which is not how the log begins: %s", ids, s.known)
+			s.t.Errorf("polled %s, but the log begins with %s", ids, s.known)
 		}
 	}
 	for i, e := range s.pool {
 		if e.Type == event.RedemptionUndone && slices.Index(s.known, e.ID) < slices.Index(s.known, s.pool[i-1].ID) {
-			s.t.Errorf("event %s, which ended something, comes before what made it", e.ID)
+			s.t.Errorf("event %s undoes a redemption, but comes before the event that created it", e.ID)
 		}
 	}
 }
 
-// record appends some of the events. Half of the time, the function dies meanwhile; requests that it sent may still arrive.
+// record appends some of the events. Half of the time, the function dies meanwhile. Requests that the function sent may still arrive.
 func (s *logTrial) record(ctx context.Context) {
 	limit := 5 * time.Second
 	if s.random.Int64N(2) == 0 {
@@ -132,7 +132,7 @@ func (s *logTrial) record(ctx context.Context) {
 	defer cancel()
 	first := int(s.random.Int64N(int64(len(s.pool))))
 	batch := slices.Clone(s.pool[first:min(len(s.pool), first+1+int(s.random.Int64N(12)))])
-	if batch[0].Type == event.RedemptionUndone { // the creation comes with it
+	if batch[0].Type == event.RedemptionUndone { // an undo comes in one batch with its creation
 		batch = slices.Insert(batch, 0, s.pool[first-1])
 	}
 	_, err := s.log(s.dynamodb).Append(ctx, emberforge, batch)
@@ -141,7 +141,7 @@ func (s *logTrial) record(ctx context.Context) {
 	}
 }
 
-// poll reads the feed until it has reached its end several times.
+// poll reads the feed until it has reached the end of the feed several times, and returns the IDs of the events.
 func (s *logTrial) poll(ctx context.Context) (ids []event.ID) {
 	feed, cursor := event.Feed{Store: s.log(s.dynamodb)}, event.Cursor{}
 	for ends := 0; ends < 6; {
@@ -173,7 +173,7 @@ func (s *logTrial) poll(ctx context.Context) (ids []event.ID) {
 	return ids
 }
 
-// check reads the log as it is stored.
+// check checks the stored log. Each event must be in it once, and the log must begin as it was last seen.
 func (s *logTrial) check(stored *simulatedDynamoDB) {
 	var ids []event.ID
 	var last table.EventPage
@@ -184,7 +184,7 @@ func (s *logTrial) check(stored *simulatedDynamoDB) {
 		}
 		page, err := table.DecodeEventPage(it)
 		if err != nil || page.First() != int64(len(ids))+1 || page.Len() == 0 || len(ids) > 0 && (page.Feed != last.Feed || !lastExpires) {
-			s.t.Errorf("page %+v after %+v, which expires: %t; %v", page, last, lastExpires, err)
+			s.t.Errorf("page %+v after %+v, which expires: %t, %v", page, last, lastExpires, err)
 		}
 		for place := range page.Len() {
 			id := page.ID(place)

@@ -27,7 +27,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// attributes returns an item as records of streams show it.
+// attributes returns an item in the form that records of streams have.
 func attributes(it table.Item) map[string]map[string]any {
 	shown := make(map[string]map[string]any, len(it))
 	for name, value := range it {
@@ -47,7 +47,7 @@ func attributes(it table.Item) map[string]map[string]any {
 	return shown
 }
 
-// record returns the record of a change as DynamoDB Local's stream has it, with what Lambda adds. An image without attributes is left out.
+// record returns the record of a change, as Lambda delivers it from a stream of DynamoDB Local. An image without attributes is left out.
 func record(sequence int, tableName string, key table.Key, old, now table.Item) json.RawMessage {
 	change := map[string]any{
 		"ApproximateCreationDateTime": 1795348800, "Keys": attributes(key.Attributes()), "SequenceNumber": fmt.Sprintf("%021d", sequence),
@@ -118,7 +118,7 @@ func (j *journal) records() (records []json.RawMessage) {
 	return records
 }
 
-// what returns a fact in words.
+// what describes a fact.
 func what(fact event.Fact) string {
 	if fact.Redemption != nil {
 		return fmt.Sprint(fact.Type, " ", fact.Redemption.ID)
@@ -126,7 +126,7 @@ func what(fact event.Fact) string {
 	return fmt.Sprint(fact.Type, " ", fact.Order.ID)
 }
 
-// want fails the test unless the changes since the last look show exactly these facts, each of them possibly in several records.
+// want fails the test unless the changes since the last look show exactly these facts. Several records may show the same fact.
 func (j *journal) want(step string, facts ...event.Fact) {
 	j.t.Helper()
 	got := make(map[event.ID]bool)
@@ -149,7 +149,7 @@ func (j *journal) want(step string, facts ...event.Fact) {
 		delete(got, fact.ID())
 	}
 	for id := range got {
-		j.t.Errorf("%s: shows %s", step, what(j.found[id]))
+		j.t.Errorf("%s: the changes also show %s", step, what(j.found[id]))
 	}
 }
 
@@ -250,7 +250,7 @@ func (j *journal) orderAndCancel() {
 	j.want("redeem after an undone redemption", event.OfRedemption(emberforge, second)...)
 }
 
-// A batch may hold many changes of an item, of several codes and customers. The terms of a code are read once.
+// A batch may have many changes of an item, and changes of several codes and customers. The terms of each code are read once.
 func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -278,7 +278,7 @@ func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 	}
 }
 
-// recordItem is the item of a redemption of a code without limits.
+// recordItem returns the item of a redemption of a code without limits.
 func recordItem(t testing.TB, customer catalog.CustomerID, code, seed string) table.Item {
 	t.Helper()
 	r := request(t, code, "Alder", "")
@@ -318,19 +318,19 @@ func TestChanges_UnreadableRecord_IsAnErrorOfItsOwn(t *testing.T) {
 		"another table":         record(1, "refusals", table.KeyOf(good), nil, good),
 	}
 	for what, it := range map[string]table.Item{
-		"a customer that is none":       with(good, key("#07", table.KeyOf(good).Sort)),
-		"an item of an unknown kind":    key("emberforge#07", "SUMMER20#x#7"),
-		"no code":                       with(good, key("emberforge#07", "#r#"+token)),
-		"a record of no voucher":        recordItem(t, emberforge, "LOST-20", "redemption 1"),
-		"a record of another customer":  recordItem(t, sakura, "SUMMER-20", "redemption 1"),
-		"a malformed record":            with(good, table.Item{table.RecordPrefix + token: table.Str(token)}),
-		"a record without a time":       with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
-		"a record with a malformed ID":  with(good, table.Item{table.RecordPrefix + token: table.Str("short.mi8c1k00.")}),
-		"a voucher without a reward":    with(single, table.Item{table.AttrReward: table.Str("")}),
-		"a redemption of no customer":   with(single, with(redeemed, key("#07", "ONE"))),
-		"a redemption without a time":   with(single, with(redeemed, table.Item{table.AttrRedeemed: table.Num(0)})),
-		"a redemption with a short ID":  with(single, with(redeemed, table.Item{table.AttrRedemption: table.Str("short")})),
-		"a redemption without its code": with(single, with(redeemed, table.Item{table.AttrCode: table.Str("")})),
+		"a partition without a customer":  with(good, key("#07", table.KeyOf(good).Sort)),
+		"an item of an unknown kind":      key("emberforge#07", "SUMMER20#x#7"),
+		"no code":                         with(good, key("emberforge#07", "#r#"+token)),
+		"a record of an unknown voucher":  recordItem(t, emberforge, "LOST-20", "redemption 1"),
+		"a record of another customer":    recordItem(t, sakura, "SUMMER-20", "redemption 1"),
+		"a malformed record":              with(good, table.Item{table.RecordPrefix + token: table.Str(token)}),
+		"a record without a time":         with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
+		"a record with a malformed ID":    with(good, table.Item{table.RecordPrefix + token: table.Str("short.mi8c1k00.")}),
+		"a voucher without a reward":      with(single, table.Item{table.AttrReward: table.Str("")}),
+		"a redemption without a customer": with(single, with(redeemed, key("#07", "ONE"))),
+		"a redemption without a time":     with(single, with(redeemed, table.Item{table.AttrRedeemed: table.Num(0)})),
+		"a redemption with a short ID":    with(single, with(redeemed, table.Item{table.AttrRedemption: table.Str("short")})),
+		"a redemption without its code":   with(single, with(redeemed, table.Item{table.AttrCode: table.Str("")})),
 	} {
 		records[what] = record(1, s.table, table.KeyOf(it), nil, it)
 	}
@@ -365,7 +365,7 @@ func TestChanges_UnreadableRecord_IsAnErrorOfItsOwn(t *testing.T) {
 	}
 }
 
-// The old image was recorded while it was readable, or a retry will record it.
+// If the old image is unreadable, all facts of the new image count as new. Recording a fact twice does nothing.
 func TestChanges_OldImageIsUnreadable_NewOneIsRecorded(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -383,7 +383,7 @@ func TestChanges_OldImageIsUnreadable_NewOneIsRecorded(t *testing.T) {
 	}
 }
 
-// Streams of DynamoDB Local have strings, numbers, bytes and booleans, as the text of this record shows them.
+// The record has an attribute of every type that Shopfront writes, in the form of DynamoDB Local's streams.
 func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -439,18 +439,18 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 		delete(all, fact.ID())
 	}
 	if len(all) > 0 {
-		t.Errorf("%d facts too many", len(all))
+		t.Errorf("%d unexpected facts", len(all))
 	}
 	gone := j.source.Reread(within(t), event.Place{Table: event.Checkouts, Partition: "emberforge", Sort: "gone"})
 	if gone.Err != nil || len(gone.Facts) != 0 {
 		t.Errorf("an item that is gone: %+v", gone)
 	}
 	if lost := j.source.Reread(within(t), event.Place{}); lost.Err == nil {
-		t.Error("a place that could not be read has no error")
+		t.Error("rereading an unknown place returns no error")
 	}
 }
 
-// stalled never responds.
+// stalled is a store that never responds.
 type stalled struct{ dynamo.EventSourceAPI }
 
 func (stalled) BatchGetItem(ctx context.Context, _ *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
@@ -458,7 +458,7 @@ func (stalled) BatchGetItem(ctx context.Context, _ *dynamodb.BatchGetItemInput, 
 	return nil, ctx.Err()
 }
 
-// The other customers of the batch wait for the terms, too.
+// While the terms are read, all other customers of the batch wait.
 func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -476,7 +476,7 @@ func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
 	})
 }
 
-// hot leaves the vouchers of emberforge unprocessed, as DynamoDB does with those of a partition that gets too many requests.
+// hot is a store that leaves the vouchers of emberforge unprocessed, as DynamoDB does when a partition gets too many requests.
 type hot struct{ vouchersOnDemand }
 
 func (h hot) BatchGetItem(
@@ -495,7 +495,7 @@ func (h hot) BatchGetItem(
 	return out, err
 }
 
-// One shop's sale must not set the changes of every shop aside.
+// If a sale makes the terms of one shop unreadable, the changes of other shops must not be set aside.
 func TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -510,7 +510,7 @@ func TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead(t *testing.T) {
 	})
 }
 
-// vouchersOnDemand has a voucher under every key.
+// vouchersOnDemand is a store that has a voucher under every key.
 type vouchersOnDemand struct{ dynamo.EventSourceAPI }
 
 func (vouchersOnDemand) BatchGetItem(

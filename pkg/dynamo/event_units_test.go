@@ -20,7 +20,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// What recording and reading events takes, for events of 300 bytes of data. docs/cost.md computes with these figures.
+// The steps show how many calls and units it takes to record and read events with 300 bytes of data. docs/cost.md uses these figures.
 func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	t.Parallel()
 	table := localtest.Table(t, "EventsTable")
@@ -70,13 +70,13 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 			_, err := log.Append(ctx, emberforge, events[112:1012])
 			return err
 		}, price{920, 1, 973}},
-		{"what made a thing 18 pages ago, and what ended it", appendingBoth(11, 1012), price{5, 2, 3}},
+		{"an undo with its creation, which is 18 pages back", appendingBoth(11, 1012), price{5, 2, 3}},
 		{"a page of the feed with 100 events", reading(0, 100), price{2, 101, 0}},
 		{"a poll without news", reading(1013, 0), price{1, 1, 0}},
 	})
 }
 
-// The calls and units of indexing a redemption by its nick, and of listing what the nick redeemed.
+// The steps show how many calls and units it takes to index a redemption by its nick, and to list what the nick redeemed.
 func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	t.Parallel()
 	table := localtest.Table(t, "EventsTable")
@@ -111,7 +111,7 @@ func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	})
 }
 
-// metered returns a client whose calls are metered.
+// metered returns a client and the meter of its calls.
 func metered(t *testing.T) (*metering.Meter, *dynamodb.Client) {
 	t.Helper()
 	meter := metering.New(localtest.Endpoint(t))
@@ -120,7 +120,7 @@ func metered(t *testing.T) (*metering.Meter, *dynamodb.Client) {
 	return meter, dynamolocal.NewClient(server.URL)
 }
 
-// step is one thing that takes calls and units.
+// step is something that takes calls and units.
 type step struct {
 	what  string
 	takes func(context.Context) error

@@ -86,7 +86,7 @@ func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T)
 	for what, test := range map[string]struct {
 		perNick   voucher.Limit
 		meanwhile func(*halves) // while the transaction is half visible
-		waits     string        // the operation that meets the transaction and is repeated
+		waits     string        // the operation that meets the transaction and is retried
 	}{
 		"the transactions conflict":                 {voucher.NoLimit, func(*halves) {}, "TransactWriteItems"},
 		"the transactions conflict, limit per nick": {1, func(*halves) {}, "TransactWriteItems"},
@@ -103,7 +103,7 @@ func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T)
 			redeeming.Go(func() { first, firstErr = s.redeem() })
 			<-s.half
 			s.proxy.SetRates(nil)
-			s.awaitCalls(1, "TransactWriteItems", nil) // the first request's
+			s.awaitCalls(1, "TransactWriteItems", nil) // of the first request
 			test.meanwhile(s)
 			done := make(chan struct{})
 			redeeming.Go(func() {
@@ -111,7 +111,7 @@ func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T)
 				second, secondErr = s.redeem()
 			})
 			if !s.awaitCalls(2, test.waits, done) {
-				t.Error("the second request did not wait")
+				t.Error("the second request did not wait for the first")
 			}
 			close(s.finish)
 			redeeming.Wait()

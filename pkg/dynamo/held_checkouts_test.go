@@ -60,7 +60,7 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	s.percent20(100, voucher.NoLimit)
-	now := time.Now().UTC().Truncate(time.Millisecond) // DynamoDB Local deletes items whose time to live is over
+	now := time.Now().UTC().Truncate(time.Millisecond) // not noon: DynamoDB Local deletes items whose time to live is over
 	var mu sync.Mutex
 	opened, refused := 0, 0
 	var racers sync.WaitGroup
@@ -98,7 +98,7 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	}
 }
 
-// Sharing makes a hold last longer, but does not add one.
+// Checkouts of one nick can share a hold. Sharing makes the hold last longer, but adds no hold.
 func TestOpenHeld_SharedHold_CountsOnceForItsSource(t *testing.T) {
 	t.Parallel()
 	for what, limits := range map[string][2]voucher.Limit{"single-use": {1, 0}, "one for each nick": {100, 1}} {
@@ -130,13 +130,13 @@ func TestOpenHeld_Replaces_TakesTheHoldAlongWithoutANick(t *testing.T) {
 	}
 }
 
-// replaceACheckout holds the last use, then changes the cart at a time.
+// replaceACheckout holds the last use of a code, and replaces that checkout at a time.
 func replaceACheckout(s *stall, at time.Time) {
 	s.t.Helper()
 	old := s.hold(s.wanted("", "", noon()))
 	changed := s.wanted("", "", at)
 	if _, _, err := s.opener.Open(within(s.t), changed); err == nil {
-		s.t.Error("held once too often")
+		s.t.Error("the last use is held twice")
 	}
 	changed.Replaces, changed.Amount = old.ID, 3
 	c := s.hold(changed)
@@ -149,7 +149,7 @@ func replaceACheckout(s *stall, at time.Time) {
 	if err := s.order(c, at); err != nil {
 		s.t.Errorf("the new checkout: %v", err)
 	}
-	if _, _, err := s.opener.Open(within(s.t), changed); !isUsedUp(err) { // the code is judged first
+	if _, _, err := s.opener.Open(within(s.t), changed); !isUsedUp(err) { // the code is checked before Replaces
 		s.t.Errorf("replaced twice: %v", err)
 	}
 	changed.Code = ""
@@ -177,8 +177,8 @@ func (s *stall) order(c checkout.Checkout, at time.Time) error {
 	return err
 }
 
-// A hold keeps what it was promised, whatever the operator edits. But after it has lapsed it counts as free, and a lowered limit leaves
-// no free use to order.
+// Until its hold lapses, a checkout can be ordered whatever the operator edits. After that, the held use counts as free. If the operator has
+// lowered the limit, no free use is left for the order.
 func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	t.Parallel()
 	for what, edit := range map[string]voucher.Edit{
@@ -198,7 +198,7 @@ func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	}
 }
 
-// orderAfterEdit holds all four uses of a code, edits it, and orders the checkouts at a time.
+// orderAfterEdit holds all four uses of a code, edits the code, and orders the checkouts at a time.
 func orderAfterEdit(s *stall, edit voucher.Edit, at time.Time, want error) {
 	s.t.Helper()
 	v := s.percent20(4, voucher.NoLimit)

@@ -20,8 +20,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// meanwhile is a client that lets something happen before its first transaction, and before the first GetItem after that. If nth is set,
-// it happens before the nth UpdateItem instead.
+// meanwhile is a client that calls beforeWrite before its first transaction or, if nth is set, before its nth UpdateItem. It calls
+// beforeRead before the first GetItem after a transaction.
 type meanwhile struct {
 	*dynamodb.Client
 
@@ -60,7 +60,7 @@ func (m *meanwhile) GetItem(
 	return m.Client.GetItem(ctx, input, options...)
 }
 
-// openerDuring returns an opener during whose first transaction something happens.
+// openerDuring returns an opener that calls do before its first transaction.
 func (s *stall) openerDuring(client *dynamodb.Client, do func()) checkout.Opener {
 	opener := s.opener
 	opener.Holds = dynamo.NewHeldCheckouts(&meanwhile{Client: client, beforeWrite: do}, s.tables, mathrand.Int64N)
@@ -105,7 +105,7 @@ func TestOpenHeld_EditedSinceTheLook_IsJudgedAgain(t *testing.T) {
 	})
 }
 
-// An attempt that got no response may still store the checkout.
+// The attempt that got no response may still store the checkout.
 func TestOpenHeld_AttemptInFlight_IsUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -131,7 +131,7 @@ func TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn(t *testing.T) {
 }
 
 // placedMeanwhile places an order of Alder's checkout. Its first transaction fails, because another checkout makes the shared hold last
-// longer. Before the request looks for the hold again, something else happens.
+// longer. Before the request looks for the hold again, placedMeanwhile calls do.
 func placedMeanwhile(t *testing.T, do func(s *stall, c checkout.Checkout)) (placed checkout.Checkout, replayed bool, err error) {
 	t.Helper()
 	s := newStall(t)
@@ -173,7 +173,7 @@ func TestPlaceHeld_ReplacedMeanwhile_IsReleased(t *testing.T) {
 	}
 }
 
-// Before vouchers stored how many uses exceed a lowered limit, an edit left nothing that says so.
+// Older versions did not store how many uses exceed a lowered limit.
 func TestHolds_LimitLoweredBefore_UsesAboveItAreDropped(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -213,10 +213,10 @@ func (s *stall) mustUndo(v voucher.Voucher, r voucher.Redemption) {
 	}
 }
 
-// limits of a code are its uses, and the uses of each nick; 0: no limit.
+// limits are how often a code, and each nick, may be used. 0 means no limit.
 type limits struct{ uses, ofNick voucher.Limit }
 
-// kindsOfLimits returns the limits of a code of each voucher.HoldKind.
+// kindsOfLimits returns limits for each voucher.HoldKind.
 func kindsOfLimits() map[string]limits {
 	return map[string]limits{
 		"single-use": {1, 0}, "limited, one for each nick": {100, 1}, "limited": {100, 0}, "one for each nick": {0, 1}, "no limit": {0, 0},
@@ -239,7 +239,7 @@ func TestUndo_KeyOfTheRedemption_RedeemsNoMore(t *testing.T) {
 			}
 			s.mustRedeem(request(t, "SUMMER-20", "Alder", "order-1048"))
 			if r, _, err := s.redeemer.Redeem(within(t), first); !errors.Is(err, voucher.ErrUndone) {
-				t.Errorf("when another request has redeemed the code: Redeem = %+v, %v; want voucher.ErrUndone", r, err)
+				t.Errorf("after another request redeemed the code: Redeem = %+v, %v; want voucher.ErrUndone", r, err)
 			}
 		})
 	}
@@ -299,7 +299,7 @@ func (s *stall) redeemerOver(api dynamo.UsesAPI, random func(int64) int64) vouch
 	return voucher.Redeemer{Store: dynamo.NewRedemptions(api, s.table, random), Random: rand.Reader}
 }
 
-// percent20of creates SUMMER-20 with a limit and so many counters.
+// percent20of creates SUMMER-20 with a limit and a number of counters.
 func (s *stall) percent20of(uses voucher.Limit, counters int) voucher.Voucher {
 	s.t.Helper()
 	return s.create(voucher.Terms{
@@ -308,7 +308,7 @@ func (s *stall) percent20of(uses voucher.Limit, counters int) voucher.Voucher {
 	})
 }
 
-// undoDuring undoes a redemption. Before its transaction, something else happens.
+// undoDuring undoes a redemption, and calls do before its transaction.
 func (s *stall) undoDuring(v voucher.Voucher, r voucher.Redemption, do func()) {
 	s.t.Helper()
 	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(&meanwhile{Client: s.client, beforeWrite: do}, s.tables, alwaysFirst)}
@@ -322,7 +322,7 @@ func TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20of(2, 2)
-	redemptions := []voucher.Redemption{s.mustRedeem(s.at("Alder", noon())), s.mustRedeem(s.at("Birch", noon()))} // one of each counter
+	redemptions := []voucher.Redemption{s.mustRedeem(s.at("Alder", noon())), s.mustRedeem(s.at("Birch", noon()))} // one from each counter
 	s.undoDuring(v, redemptions[0], func() { s.undoDuring(v, redemptions[1], func() {}) })
 	s.wantUses(v, 2, 0)
 }
@@ -347,7 +347,7 @@ func TestEdit_UseComesBackMeanwhile_IsCounted(t *testing.T) {
 	for range 3 {
 		r = s.mustRedeem(s.at("Alder", noon()))
 	}
-	const lastWrite = 3 // after the beginning and the counter's fence
+	const lastWrite = 3 // the first begins the edit, the second fences the counter
 	api := &meanwhile{Client: s.client, nth: lastWrite, beforeWrite: func() { s.mustUndo(v, r) }}
 	if _, err := backoffice.NewVouchers(api, s.table, alwaysFirst).Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
 		t.Fatal(err)
@@ -364,7 +364,7 @@ func TestRedeem_UseDroppedMeanwhile_DropsNoOther(t *testing.T) {
 	}
 	s.mustEdit(v, voucher.Edit{MaxUses: new(voucher.Limit(3))})
 	late := s.at("Alder", noon().Add(time.Hour))
-	other := s.redeemerOver(s.client, func(n int64) int64 { return n - 1 }) // does not meet the same hold
+	other := s.redeemerOver(s.client, func(n int64) int64 { return n - 1 }) // takes another hold
 	redeemer := s.redeemerOver(&meanwhile{Client: s.client, beforeWrite: func() {
 		if _, _, err := other.Redeem(within(t), late); err != nil {
 			t.Error(err)
@@ -376,7 +376,7 @@ func TestRedeem_UseDroppedMeanwhile_DropsNoOther(t *testing.T) {
 	s.wantUses(v, 0, 3)
 }
 
-// Holds lapse by the clock of the request that made them, so a counter's first hold may not be the first to lapse.
+// The clock of a request decides when its hold lapses. So a counter's first hold may not be the first to lapse.
 func TestRedeem_SecondHoldLapsesFirst_IsFound(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -386,7 +386,7 @@ func TestRedeem_SecondHoldLapsesFirst_IsFound(t *testing.T) {
 	s.mustRedeem(s.at("Cedar", second.Hold.Until))
 }
 
-// missing is a client whose first Query misses every item, as it may while a hold is moved.
+// missing is a client whose first Query misses every item, as a Query may while a hold is being moved.
 type missing struct {
 	*dynamodb.Client
 
@@ -414,12 +414,12 @@ func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
 	s.mustRedeem(s.at("Birch", later().Add(checkout.Lifetime)))
 }
 
-// swapping is the UpdateItem of a redemption that swaps the nick's own hold. The first finds that the code has many uses, the second that
-// the nick has none left.
+// swapping is the number of the UpdateItem with which a redemption swaps the nick's own hold. The first UpdateItem finds that the code has
+// many uses, the second finds that the nick has no use left.
 const swapping = 3
 
-// Alder has a redemption and two lapsed holds, one more than the limit, which was lowered. So one hold is free for Alder, until a request
-// with a slower clock extends the other one.
+// Alder has a redemption and two lapsed holds, which is one more than the lowered limit. So Alder can redeem one of the holds, until a request
+// with a slower clock extends one.
 func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
 	t.Parallel()
 	for extended := range 2 {
@@ -437,7 +437,7 @@ func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
 	}
 }
 
-// The limit is three for a moment, in which Alder redeems once more.
+// For a moment the limit is three, and Alder redeems once more.
 func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -452,7 +452,7 @@ func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 	wantRefusal(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", held.Hold.Until), voucher.ReasonNickLimit)
 }
 
-// Alder's order is placed and cancelled meanwhile, and Birch holds the use for as long as Alder did.
+// Meanwhile, Alder's checkout is ordered and cancelled, and Birch gets a hold of the use that lasts as long as Alder's did.
 func TestOpenHeld_AnotherHoldMeanwhile_IsNotShared(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -469,7 +469,7 @@ func TestOpenHeld_AnotherHoldMeanwhile_IsNotShared(t *testing.T) {
 	wantRefused(t, err, voucher.ReasonUsedUp)
 }
 
-// ordersDuring returns orders during whose first transaction something happens.
+// ordersDuring returns orders that call do before their first transaction.
 func (s *stall) ordersDuring(do func()) checkout.Orders {
 	api := &meanwhile{Client: s.client, beforeWrite: do}
 	return checkout.Orders{Store: dynamo.NewOrders(api, s.tables.Checkouts, s.tables.Vouchers, mathrand.Int64N)}

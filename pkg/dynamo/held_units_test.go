@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// meteredStall is a stall with a meter. Requests that prepare a step go past it.
+// meteredStall is a stall with a meter. Requests that only prepare a step are not metered.
 type meteredStall struct {
 	*stall
 
@@ -30,7 +30,7 @@ type meteredStall struct {
 	undoer voucher.Undoer
 }
 
-// alwaysFirst makes requests take the same counter.
+// alwaysFirst is a source of random numbers that makes all requests take the same counter.
 func alwaysFirst(int64) int64 { return 0 }
 
 // newMeteredStall returns a stall with the code SUMMER-20.
@@ -50,13 +50,13 @@ func newMeteredStall(t *testing.T, of limits) *meteredStall {
 	return s
 }
 
-// price is what a request takes: calls, read units and write units. The calls of the catalogue are not among them.
+// price is the number of calls, read units and write units that a request takes. Calls of the catalogue do not count.
 type price struct {
 	calls       int
 	read, write float64
 }
 
-// want fails the test unless the request takes what it must.
+// want fails the test unless a request succeeds at the price that s.prices has for it.
 func (s *meteredStall) want(what string, request func(ctx context.Context) error) {
 	s.t.Helper()
 	s.meter.Take()
@@ -76,7 +76,7 @@ func (s *meteredStall) want(what string, request func(ctx context.Context) error
 	}
 }
 
-// Steps that are priced.
+// Requests that have a price.
 const (
 	checksOut         = "check out"
 	checksOutAgain    = "check out, the same again"
@@ -122,7 +122,7 @@ func TestHolds_EachRequest_TakesItsCallsAndUnits(t *testing.T) {
 	}
 }
 
-// heldPrices returns what each request takes, by the kind of its code.
+// heldPrices returns the price of each request, by the kind of its code.
 func heldPrices() map[string]map[string]price {
 	return map[string]map[string]price{
 		"single-use": {
@@ -186,7 +186,7 @@ func (s *meteredStall) redeems(nick string, key idempotency.Key, at time.Time, r
 	}
 }
 
-// refuses makes a refusal of the request its success.
+// refuses returns a request that succeeds if the given request is refused.
 func refuses(request func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		err := request(ctx)
@@ -197,7 +197,7 @@ func refuses(request func(context.Context) error) func(context.Context) error {
 	}
 }
 
-// later is when holds of checkouts that began at noon have lapsed.
+// later returns a time at which the holds of checkouts that were made at noon have lapsed.
 func later() time.Time { return noon().Add(time.Hour) }
 
 func (s *meteredStall) checkingOut(of limits) {
@@ -223,7 +223,7 @@ func (s *meteredStall) checkingOutAsAStranger(limits) {
 	s.want(checksOutStranger, s.opens(s.wanted("Alder", "203.0.113.7", noon()), &c))
 }
 
-// fill takes every use for holds that lapse, and marks the code as full.
+// fill holds every use of the code. It then requests one more, so that the code is marked as full.
 func (s *meteredStall) fill(of limits) {
 	s.t.Helper()
 	for i := range of.uses {

@@ -45,7 +45,7 @@ func stripe(reference string) checkout.Payment {
 	return checkout.Payment{Provider: "stripe", Reference: reference}
 }
 
-// mustPlace orders a checkout, paid with pi_1047 at noon.
+// mustPlace orders a checkout at noon, paid with pi_1047.
 func (k *till) mustPlace(c checkout.Checkout) checkout.Checkout {
 	k.t.Helper()
 	return k.must(k.orders.Place(within(k.t), emberforge, c.ID, stripe("pi_1047"), noon()))
@@ -61,7 +61,7 @@ func (k *till) mustCancel(c checkout.Checkout) checkout.Checkout {
 	return k.must(k.orders.Cancel(within(k.t), emberforge, c.ID, "out of stock", noon().Add(time.Hour)))
 }
 
-// must returns the order that was changed.
+// must returns the changed order. It fails the test after an error or a replay.
 func (k *till) must(order checkout.Checkout, replayed bool, err error) checkout.Checkout {
 	k.t.Helper()
 	if replayed || err != nil {
@@ -70,13 +70,14 @@ func (k *till) must(order checkout.Checkout, replayed bool, err error) checkout.
 	return order
 }
 
-// with returns the checkout with the order.
+// with returns a copy of the checkout, with the order.
 func with(order checkout.Order, c checkout.Checkout) checkout.Checkout {
 	c.Order = &order
 	return c
 }
 
-// wantOrder compares the returned order, and what each way of reading it returns, with the one that is wanted. It must be the newest.
+// wantOrder compares the returned order with the wanted one. It also reads the order in every possible way, and compares the results. The
+// order must be the newest.
 func (k *till) wantOrder(what string, got, want checkout.Checkout) {
 	k.t.Helper()
 	shown, failed := k.orders.Show(k.t.Context(), emberforge, want.ID)
@@ -88,7 +89,7 @@ func (k *till) wantOrder(what string, got, want checkout.Checkout) {
 	if unlisted != nil || len(listed) != 1 {
 		k.t.Fatalf("%s: listed %+v, %v", what, listed, unlisted)
 	}
-	for how, is := range map[string]checkout.Checkout{"answered": got, "shown": shown, "recorded": record, "listed": listed[0]} {
+	for how, is := range map[string]checkout.Checkout{"returned": got, "shown": shown, "recorded": record, "listed": listed[0]} {
 		if !reflect.DeepEqual(is, want) {
 			k.t.Errorf("%s: %s as %+v, %+v\nwant %+v, %+v", what, how, is, is.Order, want, want.Order)
 		}
@@ -108,7 +109,7 @@ func TestOrder_IsReadBackAsWritten(t *testing.T) {
 	order.Cancelled, order.Reason = noon().AddDate(3, 0, 0), "Rückbuchung 📦"
 	got = k.must(k.orders.Cancel(within(t), emberforge, c.ID, order.Reason, order.Cancelled))
 	k.wantOrder("cancelled", got, with(order, c))
-	if got := k.kept(emberforge); len(got) != 1 || !reflect.DeepEqual(got[0], with(order, c)) {
+	if got := k.stored(emberforge); len(got) != 1 || !reflect.DeepEqual(got[0], with(order, c)) {
 		t.Errorf("stored %+v", got)
 	}
 }
@@ -164,7 +165,7 @@ func TestPlace_Order_IsPermanent(t *testing.T) {
 	wantPermanent("cancelled")
 }
 
-// Items of versions that knew no orders have a time to live of 7 days after the expiry. The other attributes are the same.
+// Versions without orders stored checkouts with a time to live of 7 days after the expiry. The other attributes are the same.
 func TestOrder_CheckoutOfAnOlderVersion_IsReadAndOrdered(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -199,7 +200,7 @@ func TestOrder_CheckoutOfAnOlderVersion_IsReadAndOrdered(t *testing.T) {
 	}
 }
 
-// Each case breaks a condition of a write, which must change nothing. The error is what a client learns.
+// Each case breaks a condition of a write. The write must change nothing, and return the right error.
 func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -228,26 +229,26 @@ func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 		change func() error
 		want   error // nil: the same order is returned
 	}{
-		"place: unknown":                    {place(unknown, stripe("pi_1048"), at), checkout.ErrNotFound},
-		"place: another ID":                 {place(sameFirstHalf(open), stripe("pi_1048"), at), checkout.ErrExpired},
-		"place: another ID, without total":  {place(sameFirstHalf(free), checkout.Payment{}, at), checkout.ErrExpired},
-		"place: another ID of an order":     {place(sameFirstHalf(placed), stripe("pi_1047"), at), checkout.ErrExpired},
-		"place: 7 days after the expiry":    {place(open.ID, stripe("pi_1048"), open.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
-		"place: free, 7 days later":         {place(free.ID, checkout.Payment{}, free.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
-		"place: already placed":             {place(placed.ID, stripe("pi_1047"), at), nil},
-		"place: already placed otherwise":   {place(placed.ID, stripe("pi_1048"), at), checkout.ErrPaymentMismatch},
-		"place: already fulfilled":          {place(fulfilled.ID, stripe("pi_1047"), at), nil},
-		"place: cancelled":                  {place(cancelled.ID, stripe("pi_1047"), at), checkout.ErrOrderCancelled},
-		"place: not paid, and already paid": {place(placed.ID, checkout.Payment{}, at), checkout.ErrPaymentMismatch},
-		"fulfil: unknown":                   {fulfil(unknown), checkout.ErrOrderNotFound},
-		"fulfil: another ID":                {fulfil(sameFirstHalf(placed)), checkout.ErrOrderNotFound},
-		"fulfil: not ordered":               {fulfil(open.ID), checkout.ErrOrderNotFound},
-		"fulfil: already fulfilled":         {fulfil(fulfilled.ID), nil},
-		"fulfil: cancelled":                 {fulfil(cancelled.ID), checkout.ErrOrderCancelled},
-		"cancel: unknown":                   {cancel(unknown), checkout.ErrOrderNotFound},
-		"cancel: another ID":                {cancel(sameFirstHalf(placed)), checkout.ErrOrderNotFound},
-		"cancel: not ordered":               {cancel(open.ID), checkout.ErrOrderNotFound},
-		"cancel: already cancelled":         {cancel(cancelled.ID), nil},
+		"place: unknown":                         {place(unknown, stripe("pi_1048"), at), checkout.ErrNotFound},
+		"place: another ID":                      {place(sameFirstHalf(open), stripe("pi_1048"), at), checkout.ErrExpired},
+		"place: another ID, without total":       {place(sameFirstHalf(free), checkout.Payment{}, at), checkout.ErrExpired},
+		"place: another ID of an order":          {place(sameFirstHalf(placed), stripe("pi_1047"), at), checkout.ErrExpired},
+		"place: 7 days after the expiry":         {place(open.ID, stripe("pi_1048"), open.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
+		"place: free, 7 days later":              {place(free.ID, checkout.Payment{}, free.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
+		"place: already placed":                  {place(placed.ID, stripe("pi_1047"), at), nil},
+		"place: already placed, another payment": {place(placed.ID, stripe("pi_1048"), at), checkout.ErrPaymentMismatch},
+		"place: already fulfilled":               {place(fulfilled.ID, stripe("pi_1047"), at), nil},
+		"place: cancelled":                       {place(cancelled.ID, stripe("pi_1047"), at), checkout.ErrOrderCancelled},
+		"place: not paid, and already paid":      {place(placed.ID, checkout.Payment{}, at), checkout.ErrPaymentMismatch},
+		"fulfil: unknown":                        {fulfil(unknown), checkout.ErrOrderNotFound},
+		"fulfil: another ID":                     {fulfil(sameFirstHalf(placed)), checkout.ErrOrderNotFound},
+		"fulfil: not ordered":                    {fulfil(open.ID), checkout.ErrOrderNotFound},
+		"fulfil: already fulfilled":              {fulfil(fulfilled.ID), nil},
+		"fulfil: cancelled":                      {fulfil(cancelled.ID), checkout.ErrOrderCancelled},
+		"cancel: unknown":                        {cancel(unknown), checkout.ErrOrderNotFound},
+		"cancel: another ID":                     {cancel(sameFirstHalf(placed)), checkout.ErrOrderNotFound},
+		"cancel: not ordered":                    {cancel(open.ID), checkout.ErrOrderNotFound},
+		"cancel: already cancelled":              {cancel(cancelled.ID), nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			before := k.items()
@@ -279,7 +280,7 @@ func (k *till) items() []map[string]types.AttributeValue {
 	return out.Items
 }
 
-// orderChange is a change of an order, with what is stored before it.
+// orderChange is a change of an order. prepare stores the checkout or order that is changed.
 type orderChange struct {
 	prepare func(*till) checkout.Checkout
 	do      func(ctx context.Context, orders checkout.Orders, id checkout.ID, at time.Time) (checkout.Checkout, bool, error)
@@ -313,11 +314,11 @@ func TestOrders_LostRequestOrResponse_ChangesTheOrderOnce(t *testing.T) {
 	t.Parallel()
 	at := noon().Add(2 * time.Hour)
 	for what, change := range orderChanges() {
-		for lost, behind := range map[string]bool{"response": true, "request": false} {
+		for lost, losesResponses := range map[string]bool{"response": true, "request": false} {
 			t.Run(what+", lost "+lost, func(t *testing.T) {
 				k, undisturbed := newTill(t), newTill(t)
 				c := change.prepare(k)
-				network := &unreliable{operation: "UpdateItem", behind: behind}
+				network := &unreliable{operation: "UpdateItem", losesResponses: losesResponses}
 				network.failures.Store(2)
 				got := k.must(change.do(within(t), ordersOf(newClient(t, over(network)), k.checkouts), c.ID, at))
 				if left := network.failures.Load(); left >= 0 {
@@ -374,7 +375,7 @@ func TestOrders_StoreOutOfReach_AreUnavailable(t *testing.T) {
 	})
 }
 
-// atOnce calls all functions at the same moment, and waits.
+// atOnce calls all functions at the same moment, and waits for them.
 func atOnce(calls ...func()) {
 	start := make(chan struct{})
 	var racers sync.WaitGroup
@@ -388,7 +389,7 @@ func atOnce(calls ...func()) {
 	racers.Wait()
 }
 
-// placing is one request of a race, and its answer.
+// placing is one request of a race, and its response.
 type placing struct {
 	payment  checkout.Payment
 	at       time.Time
@@ -420,8 +421,8 @@ func TestPlace_RaceOfTwoPayments_HasOneWinner(t *testing.T) {
 	}
 }
 
-// wantOneWinner judges a race. The first request with the payment that is stored makes the order, and the second is a replay. Requests
-// with the other payment learn that it came too late.
+// wantOneWinner checks a race. The first request with the stored payment places the order, and the second is a replay. Requests with the
+// other payment get checkout.ErrPaymentMismatch.
 func (k *till) wantOneWinner(id checkout.ID, race []*placing) {
 	k.t.Helper()
 	stored, err := k.shown.Show(k.t.Context(), emberforge, id)
@@ -446,7 +447,7 @@ func (k *till) wantOneWinner(id checkout.ID, race []*placing) {
 	}
 }
 
-// Whichever comes first, the order ends as cancelled. It is fulfilled only if the shop was told so.
+// Whichever request comes first, the order ends as cancelled. The order shows that it was fulfilled only if Fulfil succeeded.
 func TestOrders_RaceOfFulfilAndCancel_EndsCancelled(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -496,8 +497,8 @@ func TestCancel_RaceOfTwoReasons_HasOneReason(t *testing.T) {
 	}
 }
 
-// At the instant of expiry, a key can make another checkout, and a late payment can order the old one. Only one of the two happens, so
-// no paid checkout is lost.
+// At the instant of expiry, a key can make another checkout, and a late payment can order the old checkout. Only one of the two happens,
+// so no paid checkout is lost.
 func TestPlace_RaceWithTheKeysNextCheckout_HasOneWinner(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)

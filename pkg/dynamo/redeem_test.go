@@ -31,7 +31,7 @@ const emberforge catalog.CustomerID = "emberforge"
 
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
-// shop is a vouchers table with both stores on it: the operator's and the functions'.
+// shop is a vouchers table, with the operator's store (vouchers) and the functions' store (redeemer) on it.
 type shop struct {
 	t        testing.TB
 	client   *dynamodb.Client
@@ -49,7 +49,7 @@ func redeemerOf(client dynamo.UsesAPI, table string) voucher.Redeemer {
 	return voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
 }
 
-// over returns a redeemer for the same table through a network.
+// over returns a redeemer that reaches the same table through a network.
 func (s *shop) over(network dynamodb.HTTPClient) voucher.Redeemer {
 	return redeemerOf(newClient(s.t, over(network)), s.table)
 }
@@ -80,15 +80,15 @@ func request(t testing.TB, code, nick, key string) voucher.Request {
 	return voucher.Request{Customer: emberforge, Code: parsedCode, Nick: parsedNick, Key: idempotency.Key(key), At: noon()}
 }
 
-// wantRefused fails unless err is a refusal with the reason.
+// wantRefused fails the test unless err is a refusal with the reason. An empty reason stands for no refusal.
 func wantRefused(t testing.TB, err error, want voucher.Reason) {
 	t.Helper()
 	if reason, _ := voucher.IsRefusal(err); reason != want {
-		t.Errorf("got %v; want a refusal as %s", err, want)
+		t.Errorf("got %v; want a refusal with the reason %q", err, want)
 	}
 }
 
-// wantRefusal sends a request, and fails unless it is refused for the reason.
+// wantRefusal sends a request, and fails the test unless it is refused with the reason. An empty reason stands for no refusal.
 func wantRefusal(t testing.TB, redeemer voucher.Redeemer, r voucher.Request, want voucher.Reason) {
 	t.Helper()
 	_, _, err := redeemer.Redeem(within(t), r)
@@ -156,7 +156,7 @@ func TestRedeem_ReturnsTheRewardAndRecordsTheRedemption(t *testing.T) {
 		"limited":                    {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(100))},
 		"limited, no limit per nick": {Written: "WELCOME-COINS", MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)},
 		"no limit":                   {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit)},
-		"no limit, nor per nick":     {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+		"no limit at all":            {Written: "WELCOME-COINS", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
 		"bound":                      {Written: "WELCOME-COINS", Nick: "ALDER"},
 		"within its time":            {Written: "WELCOME-COINS", ValidFrom: noon(), ValidUntil: noon().Add(time.Millisecond)},
 		"percent off":                {Written: "WELCOME-COINS", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}},
@@ -182,13 +182,13 @@ func TestRedeem_ReturnsTheRewardAndRecordsTheRedemption(t *testing.T) {
 			}
 			records := s.records("WELCOME-COINS")
 			if len(records) != 1 || records[0].ID != got.ID || records[0].Nick != "Alder" || !records[0].At.Equal(noon()) {
-				t.Errorf("on record: %+v", records)
+				t.Errorf("stored redemptions: %+v", records)
 			}
 		})
 	}
 }
 
-func TestRedeem_Refusals(t *testing.T) {
+func TestRedeem_RefusedCode_GivesTheReasonAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	unlimited := new(voucher.NoLimit)
@@ -289,7 +289,7 @@ func TestCheck_ChangesNothing(t *testing.T) {
 	}
 }
 
-// A key is scoped to a customer, a code and a nick. Its redemption is replayed as long as it exists.
+// A key is scoped to a customer, a code and a nick. A request with the key of a redemption is a replay for as long as that redemption exists.
 func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	t.Parallel()
 	for kind, terms := range map[string]voucher.Terms{
@@ -297,7 +297,7 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 		"limited":                    {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))},
 		"limited, no limit per nick": {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)},
 		"no limit":                   {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)},
-		"no limit, nor per nick":     {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+		"no limit at all":            {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			s := newShop(t)
@@ -331,7 +331,7 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	}
 }
 
-// No Redeemer makes the same token for two customers. Even claims with the same token would be separate.
+// A Redeemer never makes the same token for two customers. Even if it did, their claims would be separate.
 func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
 	t.Parallel()
 	one, two, none := new(voucher.Limit(1)), new(voucher.Limit(2)), new(voucher.NoLimit)
@@ -382,7 +382,7 @@ func TestRedeem_CodeWithManyUsesElsewhere_StillTakesOneCall(t *testing.T) {
 }
 
 // Each call adds to the response time.
-func TestRedeem_CallsPerRequest(t *testing.T) {
+func TestRedeem_EachRequest_TakesOneOrTwoCalls(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SINGLE"})
@@ -441,8 +441,8 @@ func TestRedeem_CallsPerRequest(t *testing.T) {
 	}
 }
 
-// A write unit covers 1 KB of an item. The largest single-use voucher with its redemption must fit. The largest reward of several goods
-// takes three units.
+// A write unit covers 1 KB of an item. The largest single-use voucher must fit in 1 KB together with its redemption. With the largest
+// reward of several goods it takes three units.
 func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnit(t *testing.T) {
 	t.Parallel()
 	longID := strings.Repeat("m", 64)
@@ -478,7 +478,7 @@ func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnit(t *testing.T) {
 	}
 }
 
-// A limit per nick is at most 10. The item of a nick with ten redemptions must fit in 1 KB, however long the nick.
+// A limit per nick is at most 10. The item of a nick with ten redemptions must fit in 1 KB, however long the nick is.
 func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -592,7 +592,7 @@ func wantOutcomes(t testing.TB, got, want map[string]int) {
 	}
 }
 
-// wantRecords fails unless exactly the redemptions that were reported are stored.
+// wantRecords fails the test unless exactly the reported redemptions are stored. The keys of reported are their IDs.
 func (s *shop) wantRecords(code string, reported map[string]int) {
 	s.t.Helper()
 	records := s.records(code)
@@ -671,7 +671,7 @@ func TestRedeem_RaceForTheNicksLimit_StopsAtTheLimit(t *testing.T) {
 	}
 }
 
-// Either the request or the response of every write may be lost.
+// The first three attempts of the write fail: either their requests or their responses are lost.
 func TestRedeem_LostRequestOrResponse_RedeemsOnce(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -683,18 +683,18 @@ func TestRedeem_LostRequestOrResponse_RedeemsOnce(t *testing.T) {
 		{"limited", voucher.Terms{MaxUses: new(voucher.Limit(2))}, "TransactWriteItems"},
 		{"limited, no limit per nick", voucher.Terms{MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)}, "TransactWriteItems"},
 		{"no limit", voucher.Terms{MaxUses: new(voucher.NoLimit)}, "UpdateItem"},
-		{"no limit, nor per nick", voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)}, "UpdateItem"},
+		{"no limit at all", voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)}, "UpdateItem"},
 	}
 	for _, test := range tests {
-		for _, behind := range []bool{false, true} {
+		for _, losesResponses := range []bool{false, true} {
 			for _, key := range []string{"", "order-1047"} {
-				t.Run(fmt.Sprintf("%s, response lost %v, key %q", test.kind, behind, key), func(t *testing.T) {
+				t.Run(fmt.Sprintf("%s, response lost %v, key %q", test.kind, losesResponses, key), func(t *testing.T) {
 					t.Parallel()
 					s := newShop(t)
 					terms := test.terms
 					terms.Written = "WELCOME-COINS"
 					s.create(terms)
-					network := &unreliable{operation: test.operation, behind: behind}
+					network := &unreliable{operation: test.operation, losesResponses: losesResponses}
 					network.failures.Store(3)
 					redemption, replayed, err := s.over(network).Redeem(within(t), request(t, "WELCOME-COINS", "Alder", key))
 					if err != nil || replayed {
@@ -727,7 +727,7 @@ func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
 }
 
 // conflictBehind applies the first transaction but reports a conflict of the record and a failed condition of the counter, as
-// if another request had emptied it.
+// if another request had emptied the counter.
 type conflictBehind struct {
 	*dynamodb.Client
 	done bool
@@ -762,10 +762,11 @@ func TestRedeem_TransactionConflicts_AreRetried(t *testing.T) {
 	}
 }
 
+// conflictBefore cancels the first transactions for a reason.
 type conflictBefore struct {
 	*dynamodb.Client
-	conflicts int
-	code      string
+	conflicts int    // transactions still to cancel
+	code      string // the reason
 }
 
 func (c *conflictBefore) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -808,7 +809,7 @@ func TestClient_ConflictOfASingleWrite_IsRetried(t *testing.T) {
 	}
 }
 
-// A host without an address is out of reach, although retries would not help.
+// A host that has no address counts as out of reach, although retries do not help.
 func TestRedeem_UnknownHost_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	client := dynamodb.New(newClient(t).Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://store.invalid") })
@@ -817,8 +818,8 @@ func TestRedeem_UnknownHost_IsUnavailable(t *testing.T) {
 	wantUnavailable(t, err)
 }
 
-// A process's memory of a code saves a call but decides nothing. Someone may have deleted the code, or restored it as another
-// kind.
+// A process remembers which codes have many uses. This memory saves a call but decides nothing: someone may have deleted the code, or
+// restored it as another kind.
 func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -838,7 +839,7 @@ func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 	wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "Birch", ""), voucher.ReasonUsedUp)
 }
 
-// An edit adds a use while a request finds every counter empty. The request must find that use, and not mark the voucher full.
+// An edit adds uses while a request finds every counter empty. The request must find one of these uses, and not mark the voucher full.
 func TestRedeem_LimitRaisedWhileCountersAreRead_IsNotUsedUp(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -847,7 +848,7 @@ func TestRedeem_LimitRaisedWhileCountersAreRead_IsNotUsedUp(t *testing.T) {
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
 	api := &afterFirstBatch{Client: s.client, do: func() { s.mustEditLimit(v.Code, 4) }}
 	if _, _, err := redeemerOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "", "")); err != nil {
-		t.Errorf("Redeem = %v; want the use that the raise brought", err)
+		t.Errorf("Redeem = %v; want the use that the higher limit added", err)
 	}
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
 	wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "", ""), voucher.ReasonUsedUp)

@@ -17,33 +17,34 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-// patience bounds a request to DynamoDB Local, also on a busy machine.
+// patience limits a request to DynamoDB Local. It is long enough for a busy machine.
 const patience = 30 * time.Second
 
-// newTable creates a table for one test. All tables have the same keys, but only that of the checkouts has an index.
+// newTable creates a table for one test. The table can stand for any other table without an index, because all tables have the same keys.
+// Only the table of the checkouts has an index.
 func newTable(t testing.TB) (*dynamodb.Client, string) {
 	t.Helper()
 	return newClient(t), localtest.Table(t, "VouchersTable")
 }
 
-// newClient returns the client that functions use, for DynamoDB Local.
+// newClient returns a client of DynamoDB Local with the settings of a function's client, but with more patience.
 func newClient(t testing.TB, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	t.Helper()
 	client := dynamo.NewClient(dynamo.Settings{
 		Region: localtest.Region, Endpoint: localtest.Endpoint(t), Jitter: mathrand.Int64N,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	patient := func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} } // a busy machine may take long
+	patient := func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} }
 	return dynamodb.New(client.Options(), append([]func(*dynamodb.Options){patient}, options...)...)
 }
 
-// unreliable is a network that fails the first calls of an operation. Either the request does not arrive or, if behind is set,
-// the store applies it and the response is lost.
+// unreliable is a network that fails the first calls of an operation. If losesResponses is set, the store applies the call and the response
+// is lost. Otherwise the request does not arrive.
 type unreliable struct {
-	operation string
-	behind    bool
-	failures  atomic.Int32 // failures left
-	calls     atomic.Int32 // of any operation
+	operation      string
+	losesResponses bool
+	failures       atomic.Int32 // failures left
+	calls          atomic.Int32 // of any operation
 }
 
 var errCut = errors.New("connection cut by the test")
@@ -54,7 +55,7 @@ func (u *unreliable) Do(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("X-Amz-Target") != "DynamoDB_20120810."+u.operation || u.failures.Add(-1) < 0 {
 		return client.Do(r)
 	}
-	if u.behind {
+	if u.losesResponses {
 		response, err := client.Do(r)
 		if err != nil {
 			return nil, err
@@ -76,7 +77,7 @@ func losingRequests(operation string, failures int32) *unreliable {
 
 func losingResponses(operation string, failures int32) *unreliable {
 	network := losingRequests(operation, failures)
-	network.behind = true
+	network.losesResponses = true
 	return network
 }
 
