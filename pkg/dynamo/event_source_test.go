@@ -383,7 +383,7 @@ func TestChanges_OldImageIsUnreadable_NewOneIsRecorded(t *testing.T) {
 	}
 }
 
-// The record has an attribute of every type that Shopfront writes, in the form of DynamoDB Local's streams.
+// The record has strings, numbers, bytes and booleans in the form of DynamoDB Local's streams.
 func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -70,7 +70,7 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 			_, err := log.Append(ctx, emberforge, events[112:1012])
 			return err
 		}, price{920, 1, 973}},
-		{"an undo with its creation, which is 18 pages back", appendingBoth(11, 1012), price{5, 2, 3}},
+		{"a new event, with an event that was added 20 pages ago", appendingBoth(11, 1012), price{5, 2, 3}},
 		{"a page of the feed with 100 events", reading(0, 100), price{2, 101, 0}},
 		{"a poll without news", reading(1013, 0), price{1, 1, 0}},
 	})
@@ -120,7 +120,7 @@ func metered(t *testing.T) (*metering.Meter, *dynamodb.Client) {
 	return meter, dynamolocal.NewClient(server.URL)
 }
 
-// step is something that takes calls and units.
+// step is a request, with the calls and units that it takes.
 type step struct {
 	what  string
 	takes func(context.Context) error

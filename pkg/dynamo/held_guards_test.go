@@ -213,7 +213,7 @@ func (s *stall) mustUndo(v voucher.Voucher, r voucher.Redemption) {
 	}
 }
 
-// limits are how often a code, and each nick, may be used. 0 means no limit.
+// limits are how often a code may be used, in total and by each nick. 0 means no limit.
 type limits struct{ uses, ofNick voucher.Limit }
 
 // kindsOfLimits returns limits for each voucher.HoldKind.
@@ -418,8 +418,8 @@ func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
 // many uses, the second finds that the nick has no use left.
 const swapping = 3
 
-// Alder has a redemption and two lapsed holds, which is one more than the lowered limit. So Alder can redeem one of the holds, until a request
-// with a slower clock extends one.
+// Alder has a redemption and two lapsed holds, which is one more than the lowered limit. So Alder can redeem one of the holds, until a
+// request with a slower clock extends one.
 func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
 	t.Parallel()
 	for extended := range 2 {

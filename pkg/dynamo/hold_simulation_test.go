@@ -26,8 +26,9 @@ const (
 	simulatedRefusals  = "refusals"
 )
 
-// Shoppers redeem one code, hold it for checkouts, change their carts, pay in time, late or never. The shop cancels and undoes. Operators
-// edit the limits. Clocks differ by a second. Whatever fails, and in whatever order the steps happen, every use is in one place.
+// Shoppers redeem one code, hold it for checkouts and change their carts. They pay in time, late or never. The shop cancels orders and
+// undoes redemptions. An operator edits the limits. Clocks differ by a second. Whatever fails, and in whatever order the steps happen,
+// every use is either free, held or redeemed.
 func TestHolds_ConcurrentRequestsAndFaults_KeepEveryUseInOnePlace(t *testing.T) {
 	t.Parallel()
 	limit := func(n int) *voucher.Limit { return new(voucher.Limit(n)) }
@@ -57,7 +58,7 @@ func TestHolds_ConcurrentRequestsAndFaults_KeepEveryUseInOnePlace(t *testing.T) 
 	}
 }
 
-// fair is a trial: shoppers, a shop and an operator around one code.
+// fair is a trial in which shoppers, a shop and an operator use one code.
 type fair struct {
 	*simulation
 
@@ -78,9 +79,9 @@ type fair struct {
 // asking is a request in flight for a use.
 type asking struct {
 	request  voucher.Request
-	mayShare bool // the nick's own hold
-	sawNone  bool // at some moment no use was free
-	sawLimit bool // at some moment the nick had reached its limit
+	mayShare bool // whether the request may share the nick's own hold
+	sawNone  bool // whether, at some moment, no use was free
+	sawLimit bool // whether, at some moment, the nick had reached its limit
 }
 
 func newFair(s *simulation, terms voucher.Terms) *fair {
@@ -149,7 +150,7 @@ func (f *fair) clock() time.Time {
 	return f.now().Add(time.Duration(f.random.Int64N(int64(2*time.Second))) - time.Second).Truncate(time.Millisecond)
 }
 
-// inTime gives the request the time that a function has.
+// inTime limits a request to the time that a function has.
 func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, 5*time.Second)
 }
@@ -223,19 +224,19 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 	switch f.random.Int64N(4) {
 	case 0: // never paid
 		return
-	case 1: // at the moment of the lapse, or after it
+	case 1: // paid about when the hold lapses
 		time.Sleep(c.Hold.Until.Sub(f.now()) - time.Duration(f.random.Int64N(int64(4*time.Second))) + time.Second)
 	default:
 		time.Sleep(time.Duration(f.random.Int64N(int64(2 * time.Second))))
 	}
-	if f.random.Int64N(4) == 0 { // while it is ordered; only cancelling the order may undo its redemption
+	if f.random.Int64N(4) == 0 { // undo while the checkout is ordered: only cancelling the order may undo its redemption
 		f.request(ctx, "undo order "+string(c.ID[:8]), func(ctx context.Context) {
 			ctx, cancel := inTime(ctx)
 			defer cancel()
 			time.Sleep(time.Duration(f.random.Int64N(int64(20 * time.Millisecond))))
 			request := voucher.UndoRequest{Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, c.Nick), ID: c.Hold.ID, At: f.clock()}
 			if r, _, err := f.undoer.Undo(ctx, request); err == nil && r.UndoReason == "" { // a cancellation has a reason
-				f.t.Errorf("undone the redemption of the order %s: %+v", c.ID, r)
+				f.t.Errorf("the redemption of the order %s was undone: %+v", c.ID, r)
 			}
 		})
 	}
@@ -252,7 +253,7 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 		if errors.Is(err, checkout.ErrExpired) {
 			f.alone(func() {
 				stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts, table.CheckoutKey(emberforge, c.ID.Token())))
-				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // else its key made another one
+				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // otherwise its key made another checkout
 					f.t.Errorf("order of %s: expired, but its hold %s is stored", c.ID, c.Hold.ID)
 				}
 			})
@@ -292,10 +293,10 @@ func (f *fair) edit(ctx context.Context) {
 	}
 }
 
-// want fails the test if an error is neither unknown nor one of those that may come back.
-func (f *fair) want(err error, what string, may []error) {
+// want fails the test unless there is no error, the outcome is unknown, or the error is one of those allowed.
+func (f *fair) want(err error, what string, allowed []error) {
 	_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
-	if err != nil && !unavailable && !slices.ContainsFunc(may, func(e error) bool { return errors.Is(err, e) }) {
+	if err != nil && !unavailable && !slices.ContainsFunc(allowed, func(e error) bool { return errors.Is(err, e) }) {
 		f.t.Errorf("%s: %v", what, err)
 	}
 }
@@ -325,10 +326,11 @@ func (f *fair) end(a *asking, what string, err error) {
 	}
 	switch {
 	case reason == voucher.ReasonUsedUp && !a.sawNone, reason == voucher.ReasonNickLimit && !a.sawLimit:
-		f.t.Errorf("%s by %q at %s: %s, but a use was free all the time", what, a.request.Nick.Written, a.request.At.Format("15:04:05.000"), reason)
+		f.t.Errorf("%s by %q at %s: refused as %s, but a use was always free", what, a.request.Nick.Written, a.request.At.Format("15:04:05.000"), reason)
 	}
 }
 
+// look notes whether the stored items justify a refusal of a request in flight.
 func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 	b := f.read(stored)
 	free := b.left
@@ -353,12 +355,12 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 	a.sawLimit = a.sawLimit || uses.Taken-len(uses.Lapsed(a.request.At)) >= int(b.single.MaxUsesPerNick)
 }
 
-// books are everything that is stored about the code.
+// books is everything that is stored about the code.
 type books struct {
 	single              table.Voucher
 	left, used          int
-	holds               []voucher.Hold // counted
-	holders             map[string]string
+	holds               []voucher.Hold    // the holds that counters count
+	holders             map[string]string // hashes of nicks, by the hold's ID
 	nicks               map[string]voucher.NickUses
 	records, undone     map[string]idempotency.Token // by ID
 	recordsOf, undoneOf map[string]int               // by nick
@@ -400,7 +402,7 @@ func (f *fair) read(stored *simulatedDynamoDB) books {
 	return b
 }
 
-// readRecords adds the redemptions in an item to the books. hash is that of its nick, if it is the item of one.
+// readRecords adds the redemptions in an item to the books. If the item belongs to a nick, hash is the hash of the nick.
 func (f *fair) readRecords(b books, it table.Item, hash string) {
 	for name := range it {
 		text, is := strings.CutPrefix(name, table.RecordPrefix)
@@ -420,7 +422,7 @@ func (f *fair) readRecords(b books, it table.Item, hash string) {
 	}
 }
 
-// check checks what holds after every write.
+// check checks what must be true after every write.
 func (f *fair) check(stored *simulatedDynamoDB) {
 	f.alone(func() {
 		b := f.read(stored)
@@ -478,7 +480,7 @@ func (f *fair) checkNicks(b books) {
 	}
 }
 
-// checkLostHolds checks that a hold ends before its time only as a redemption.
+// checkLostHolds checks that a hold ends early only if it becomes a redemption.
 func (f *fair) checkLostHolds(b books) {
 	now := map[string]voucher.Hold{}
 	for _, hold := range b.holds {
@@ -521,7 +523,7 @@ func (f *fair) checkOrders(stored *simulatedDynamoDB, b books) {
 	}
 }
 
-// takeTheRest checks that every use that is free in the end can be taken, and not one more.
+// takeTheRest checks that all uses that are free in the end can be taken, and no others.
 func (f *fair) takeTheRest() {
 	f.afterCommit = func(*simulatedDynamoDB) {}
 	b := f.read(f.setup)
@@ -559,7 +561,7 @@ func (f *fair) takeTheRest() {
 	}
 }
 
-// later is a request of a nick after all holds have lapsed.
+// later returns a request of a nick at a time when all holds have lapsed.
 func (f *fair) later(nick string) voucher.Request {
 	return voucher.Request{Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick), At: f.now().Add(2 * time.Hour)}
 }
@@ -571,7 +573,7 @@ func mustNick(t testing.TB, text string) voucher.Nick {
 	return nick
 }
 
-// A source opens 12 checkouts at once when it has 14 live holds, some of them with the same keys. It gets 6 more holds.
+// A source that has 14 live holds opens 12 more checkouts at once, some of them with the same key. It gets at most 6 more holds.
 func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 	t.Parallel()
 	for what, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.05)} {

@@ -64,8 +64,8 @@ func (l *late) deliver(t *testing.T) {
 }
 
 // A refusal promises that nothing was taken and nothing will be. An attempt in flight could break that promise if an operator
-// makes the code redeemable again. So while one may be in flight, no request is refused, whatever the reason. That includes
-// unknown codes, which must look like all others.
+// makes the code redeemable again. So a request is never refused while one of its attempts may be in flight, whatever the reason. The same
+// applies to unknown codes, because they must look like all other codes.
 func TestRedeem_LostAttemptStillInFlight_IsNotRefused(t *testing.T) {
 	t.Parallel()
 	none := new(voucher.NoLimit)
@@ -94,7 +94,7 @@ func TestRedeem_LostAttemptStillInFlight_IsNotRefused(t *testing.T) {
 	}
 }
 
-// lateAttempt is a request by Alder whose first attempt arrives after an edit.
+// lateAttempt is a request by Alder. Its first attempt arrives after an edit of the voucher.
 type lateAttempt struct {
 	operation string // its first call is late
 	terms     voucher.Terms
@@ -132,7 +132,7 @@ func (d *detour) Do(r *http.Request) (*http.Response, error) {
 
 // If nothing of an attempt was sent, it cannot be applied later. So a mistyped code is refused as soon as the store responds.
 // Once the store may have received the request, the outcome is unknown.
-func TestRedeem_AttemptFailed_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
+func TestRedeem_FailedAttempt_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	strange := httptest.NewUnstartedServer(nil)
@@ -166,7 +166,7 @@ func TestRedeem_AttemptFailed_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
 	}
 }
 
-// attemptTime bounds an attempt that gets no response. DynamoDB Local needs less, even on a busy machine.
+// attemptTime limits an attempt that gets no response. DynamoDB Local responds sooner, even on a busy machine.
 const attemptTime = 2 * time.Second
 
 // receive reads a whole request.
@@ -176,7 +176,7 @@ func receive(connection *net.TCPConn) {
 	}
 }
 
-// listen accepts connections, and resets each after serve has returned.
+// listen accepts connections, and resets each connection after serve has returned.
 func listen(t *testing.T, serve func(*net.TCPConn)) net.Listener {
 	t.Helper()
 	listener, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})

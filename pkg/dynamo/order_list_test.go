@@ -54,7 +54,7 @@ func (k *till) wantList(what string, filter checkout.OrderFilter, want []checkou
 	var got []checkout.Checkout
 	for _, page := range k.list(filter) {
 		if len(page) > filter.Limit {
-			k.t.Errorf("%s: a page has %d orders, above %d", what, len(page), filter.Limit)
+			k.t.Errorf("%s: a page has %d orders, more than %d", what, len(page), filter.Limit)
 		}
 		got = append(got, page...)
 	}
@@ -75,7 +75,7 @@ func TestListOrders_AreNewestFirst(t *testing.T) {
 	k := newTill(t)
 	k.wantList("no orders", checkout.OrderFilter{Limit: 50}, nil)
 	k.mustOpen(coins("1047"))
-	k.wantList("no orders but a checkout", checkout.OrderFilter{Limit: 50}, nil)
+	k.wantList("a checkout, but no orders", checkout.OrderFilter{Limit: 50}, nil)
 	orders := k.takeOrders(-1, 0, 1, 1000, -1000, 7)
 	k.wantList("orders", checkout.OrderFilter{Limit: 50}, orders)
 }
@@ -99,11 +99,11 @@ func TestListOrders_OrderPlacedMeanwhile_DisturbsNoPage(t *testing.T) {
 		t.Fatalf("first page: %s, %v", summary(first), err)
 	}
 	k.must(k.orders.Place(within(t), emberforge, k.mustOpen(coins("")).ID, stripe("pi_1048"), noon().Add(time.Second)))
-	k.must(k.orders.Cancel(within(t), emberforge, first[1].ID, "out of stock", noon().Add(time.Second))) // the page ended with it
+	k.must(k.orders.Cancel(within(t), emberforge, first[1].ID, "out of stock", noon().Add(time.Second))) // the last order of the first page
 	k.wantList("following pages", checkout.OrderFilter{Limit: 2, After: end}, orders[2:])
 }
 
-func TestListOrders_FromAndUntil(t *testing.T) {
+func TestListOrders_FromAndUntil_LimitTheTimes(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
 	orders := k.takeOrders(0, 1, 1, 2, 3) // newest first: 3, 2, 1, 1, 0
@@ -139,7 +139,8 @@ func TestListOrders_FromAndUntil(t *testing.T) {
 	}
 }
 
-// A client may send a cursor with other times than those of its list. The list then has what follows the cursor and is in the times.
+// A client may send a cursor of one list with the times of another. The list then has the orders that follow the cursor and are in
+// these times.
 func TestListOrders_CursorOfAListWithOtherTimes_Continues(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -171,7 +172,7 @@ func TestListOrders_CursorOfAListWithOtherTimes_Continues(t *testing.T) {
 	}
 }
 
-func TestListOrders_Status(t *testing.T) {
+func TestListOrders_Status_SelectsTheOrders(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
 	orders := k.takeOrders(0, 1, 2, 3, 4, 5)
@@ -193,7 +194,7 @@ func TestListOrders_Status(t *testing.T) {
 	}
 }
 
-// A page takes at most five calls, so a list of a rare status has pages that are short or empty, and goes on.
+// A page takes at most five calls. So a list of orders with a rare status may have short or empty pages before its last page.
 func TestListOrders_RareStatus_TakesFewCallsPerPage(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -225,7 +226,7 @@ func TestListOrders_RareStatus_TakesFewCallsPerPage(t *testing.T) {
 	}
 }
 
-// The largest page is read in one call, however large the data of its orders.
+// A page can have as many orders as allowed, even if all of them have the largest data.
 func TestListOrders_LargestPage_IsComplete(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)

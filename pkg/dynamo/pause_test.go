@@ -7,7 +7,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// pausedBatches returns as many batches as can be paused. The batch summer is one of them.
+// pausedBatches returns a pause of as many batches as possible. The batch summer is one of them.
 func pausedBatches() voucher.Pause {
 	p := voucher.Pause{Batches: []string{"summer"}}
 	for i := range voucher.MaxPausedBatches - 1 {
@@ -16,8 +16,8 @@ func pausedBatches() voucher.Pause {
 	return p
 }
 
-// A paused code is refused in as many calls as a disabled one, and by the same first call: a write for a single-use code, a read
-// for a code that is known to have many uses.
+// Refusing a paused code takes as many calls as refusing a disabled code. The first call is the same: a write for a single-use code, and a
+// read for a code that is known to have many uses.
 func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -54,7 +54,7 @@ func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 			}
 		}
 		if records := s.records(terms.Written); len(records) != 0 {
-			t.Errorf("%s: on record: %+v", what, records)
+			t.Errorf("%s: stored redemptions: %+v", what, records)
 		}
 	}
 }

@@ -34,8 +34,8 @@ func uses(stored *simulatedDynamoDB, code voucher.Code) (left, used, records int
 	return left, used, records
 }
 
-// Twenty requests, some of them repetitions, race for five uses in three counters. Whatever fails, each use is either left or recorded
-// once, a repetition gets the same redemption, and in the end no use is left.
+// Twenty requests race for five uses in three counters. Some of the requests are retries. Whatever fails, each use is either left or
+// recorded once, a retry gets the same redemption, and in the end no use is left.
 func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
 	t.Parallel()
 	for what, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.05)} {
@@ -65,7 +65,7 @@ func raceForFiveUses(s *simulation) {
 	refused := make(map[string]bool)                // by key
 	unknown := 0
 	for i := range 20 {
-		key := fmt.Sprint("order-", 1040+i%12) // some requests are repetitions
+		key := fmt.Sprint("order-", 1040+i%12) // some requests are retries
 		s.request(s.t.Context(), fmt.Sprintf("redeem %02d %s", i, key), func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()

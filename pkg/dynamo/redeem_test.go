@@ -289,7 +289,7 @@ func TestCheck_ChangesNothing(t *testing.T) {
 	}
 }
 
-// A key is scoped to a customer, a code and a nick. A request with the key of a redemption is a replay for as long as that redemption exists.
+// A key is scoped to a customer, a code and a nick. A redemption is replayed to requests with its key for as long as it exists.
 func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	t.Parallel()
 	for kind, terms := range map[string]voucher.Terms{

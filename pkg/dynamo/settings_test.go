@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// door is a catalogue table with both sides of access on it: the operator's and the functions'.
+// door is a catalogue table, with the operator's and the functions' store of settings and keys on it.
 type door struct {
 	t         testing.TB
 	table     string
@@ -36,12 +36,12 @@ func newDoor(t testing.TB) *door {
 	return &door{t, table, backoffice.NewAccess(client, table, mathrand.Int64N), dynamo.NewAccess(client, table, mathrand.Int64N)}
 }
 
-// through is the operator's side over another network.
+// through returns the operator's store with another client.
 func (d *door) through(options ...func(*dynamodb.Options)) *backoffice.Access {
 	return backoffice.NewAccess(newClient(d.t, options...), d.table, mathrand.Int64N)
 }
 
-// wantSettings compares what a function reads.
+// wantSettings compares the settings that a function reads with the wanted ones.
 func (d *door) wantSettings(want access.Settings) {
 	d.t.Helper()
 	got, _, err := d.functions.Access(d.t.Context(), emberforge, "")
@@ -50,7 +50,7 @@ func (d *door) wantSettings(want access.Settings) {
 	}
 }
 
-// strict are settings in which every field differs from the defaults.
+// strict returns settings in which every field differs from the defaults.
 func strict() access.Settings {
 	return access.Settings{
 		Redeem: access.ServerOnly, CheckOut: access.ServerOnly, Refusals: access.DefaultRefusals(),
@@ -142,7 +142,7 @@ func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
 	}
 }
 
-// A command that finds nothing to change must still fence off a late write of an interrupted command. Otherwise codes could become
+// A command that finds nothing to change must still make a late write of an interrupted command fail. Otherwise codes could become
 // redeemable again after the last operator was told that they are paused.
 func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) {
 	t.Parallel()
@@ -248,10 +248,10 @@ func TestCreateKey_RevokedAndExpiredKeys_AreNotCounted(t *testing.T) {
 		must(t, err)
 	}
 	if _, err := create(0, time.Time{}); !errors.Is(err, access.ErrTooManyKeys) {
-		t.Errorf("while the first one lives: %v", err)
+		t.Errorf("while the first key is live: %v", err)
 	}
 	if _, err := create(1, time.Time{}); err != nil {
-		t.Errorf("once it has expired: %v", err)
+		t.Errorf("once the first key has expired: %v", err)
 	}
 }
 
@@ -285,21 +285,21 @@ func TestCreateKey_Race_LeavesAtMostTheLimit(t *testing.T) {
 	}
 }
 
-// behind is a store whose first query does not see the newest key yet.
-type behind struct {
+// staleQuery is a client whose first query does not see the newest key yet.
+type staleQuery struct {
 	*dynamodb.Client
 
 	newest access.KeyID
 	once   sync.Once
 }
 
-func (b *behind) Query(
+func (s *staleQuery) Query(
 	ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.QueryOutput, error) {
-	out, err := b.Client.Query(ctx, in, options...)
-	b.once.Do(func() {
+	out, err := s.Client.Query(ctx, in, options...)
+	s.once.Do(func() {
 		out.Items = slices.DeleteFunc(out.Items, func(it map[string]types.AttributeValue) bool {
-			return reflect.DeepEqual(it["sk"], &types.AttributeValueMemberS{Value: "key#" + string(b.newest)})
+			return reflect.DeepEqual(it["sk"], &types.AttributeValueMemberS{Value: "key#" + string(s.newest)})
 		})
 	})
 	return out, err
@@ -315,7 +315,7 @@ func TestCreateKey_AnotherCreationHalfVisible_LeavesAtMostTheLimit(t *testing.T)
 		must(t, d.operator.CreateKey(t.Context(), emberforge, newest))
 	}
 	_, record := newKey(t, 0)
-	store := backoffice.NewAccess(&behind{Client: newClient(t), newest: newest.ID}, d.table, mathrand.Int64N)
+	store := backoffice.NewAccess(&staleQuery{Client: newClient(t), newest: newest.ID}, d.table, mathrand.Int64N)
 	err := store.CreateKey(t.Context(), emberforge, record)
 	records, readErr := d.operator.Keys(t.Context(), emberforge)
 	if !errors.Is(err, access.ErrTooManyKeys) || readErr != nil || len(records) != access.MaxLiveKeys {
@@ -323,7 +323,7 @@ func TestCreateKey_AnotherCreationHalfVisible_LeavesAtMostTheLimit(t *testing.T)
 	}
 }
 
-// A record that somebody deleted in the table must not stop all creations.
+// After somebody deleted a record in the table, keys can still be created.
 func TestCreateKey_RecordDeletedByHand_Succeeds(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
@@ -337,7 +337,7 @@ func TestCreateKey_RecordDeletedByHand_Succeeds(t *testing.T) {
 	must(t, d.operator.CreateKey(t.Context(), emberforge, record))
 }
 
-// canceling applies the first transaction and reports that another one conflicted with it.
+// canceling is a client that applies the first transaction, but reports that another transaction conflicted with it.
 type canceling struct {
 	*dynamodb.Client
 

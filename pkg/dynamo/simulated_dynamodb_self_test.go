@@ -28,7 +28,7 @@ type simulatedAPI interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// twins are DynamoDB Local and the simulated DynamoDB. Every call goes to both, and both must answer alike.
+// twins are DynamoDB Local and the simulated DynamoDB. Every call goes to both, and both must respond alike.
 type twins struct {
 	t         *testing.T
 	local     *dynamodb.Client
@@ -41,7 +41,7 @@ func newTwins(t *testing.T) *twins {
 	return &twins{t: t, local: client, simulated: &simulatedDynamoDB{simulatedTables: newSimulatedTables()}, table: &name}
 }
 
-// alike makes the call and returns the answer. Two answers that differ fail the test.
+// alike makes the call to both and returns DynamoDB Local's answer. It fails the test if the answers differ.
 func (w *twins) alike(what string, call func(simulatedAPI) (any, error)) string {
 	w.t.Helper()
 	want, got := answer(call(w.local)), answer(call(w.simulated))
@@ -51,7 +51,7 @@ func (w *twins) alike(what string, call func(simulatedAPI) (any, error)) string 
 	return want
 }
 
-// answer describes an output or an error, without texts for humans.
+// answer describes an output or an error, without the texts that are for people.
 func answer(out any, err error) string {
 	if canceled, is := errors.AsType[*types.TransactionCanceledException](err); is {
 		var b strings.Builder
@@ -121,7 +121,7 @@ func shownAll(items []map[string]types.AttributeValue) string {
 	return strings.Join(all, "; ")
 }
 
-// summer is the key of an item in the tests of this file.
+// summer returns the key of an item in the tests of this file.
 func summer(part string) table.Key {
 	return table.Key{Partition: "emberforge#07", Sort: "SUMMER20" + part}
 }
@@ -172,7 +172,7 @@ func bind(expressions ...string) (names map[string]string, values table.Item) {
 	return names, values
 }
 
-// check compares whether a condition holds, by a write that it guards.
+// check compares whether a condition holds. To find out, it makes a transaction that only checks the condition.
 func (w *twins) check(key table.Key, condition string) string {
 	w.t.Helper()
 	names, values := bind(condition)
@@ -442,7 +442,6 @@ func TestSimulatedDynamoDB_Transactions_AnswerLikeDynamoDB(t *testing.T) {
 	}
 }
 
-// A token is applied once, also after its item was changed back.
 func TestSimulatedDynamoDB_RepeatedToken_IsAppliedOnce(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
@@ -523,7 +522,7 @@ func TestSimulatedDynamoDB_UnknownSyntax_Panics(t *testing.T) {
 	}
 }
 
-// trial runs a trial of writes and reads by several requests, and returns its trace and how many writes were committed.
+// trial runs a trial in which several requests write and read. It returns the trace and how many writes were committed.
 func trial(t *testing.T, seed uint64, f faults) (trace string, commits int) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSimulation(t, seed)
@@ -604,7 +603,7 @@ func TestSimulation_EachFault_Happens(t *testing.T) {
 	}
 }
 
-// A late attempt of a transaction may arrive after its token was forgotten, so that it is applied twice.
+// A late attempt of a transaction may arrive after DynamoDB has forgotten the token. Then the transaction is applied twice.
 func TestSimulation_LateAttempt_MayBeAppliedAgain(t *testing.T) {
 	t.Parallel()
 	again := 0
@@ -618,8 +617,8 @@ func TestSimulation_LateAttempt_MayBeAppliedAgain(t *testing.T) {
 	}
 }
 
-// readPairs runs trials of a transaction that writes two items, and a request that reads them meanwhile. It returns what was read:
-// "old new" if the second item was new already.
+// readPairs runs trials in which a transaction writes two items and a request reads them meanwhile. It counts what was read: "old new"
+// means that only the second item was new.
 func readPairs(t *testing.T, f faults, read func(context.Context, *simulation) []table.Item) map[string]int {
 	found := make(map[string]int)
 	for seed := range uint64(100) {
@@ -693,10 +692,10 @@ func TestSimulation_ReadsOfATransaction_AreTornOnlyByFaults(t *testing.T) {
 		"batch":                   {faults{}, batch, []string{"new new", "old old"}},
 		"torn batch":              {faults{torn: 1}, batch, []string{"new new", "new old", "old new", "old old"}},
 		"batch, some unprocessed": {faults{unprocessed: 0.5}, batch, []string{"new new", "new old", "old new", "old old"}},
-		"batch, halves":           {faults{halves: 1}, batch, []string{"new new", "new old", "old new", "old old"}},
+		"batch, half visible":     {faults{halves: 1}, batch, []string{"new new", "new old", "old new", "old old"}},
 		"query":                   {faults{}, query, []string{"new new", "old old"}},
-		"query, halves":           {faults{halves: 1}, query, []string{"new new", "new old", "old new", "old old"}},
-		"settled, halves":         {faults{halves: 1}, settled, []string{"new new", "old new", "old old"}},
+		"query, half visible":     {faults{halves: 1}, query, []string{"new new", "new old", "old new", "old old"}},
+		"settled, half visible":   {faults{halves: 1}, settled, []string{"new new", "old new", "old old"}},
 	} {
 		if found := readPairs(t, test.faults, test.read); !slices.Equal(slices.Sorted(maps.Keys(found)), test.want) {
 			t.Errorf("%s: %v; want %q", what, found, test.want)
@@ -704,7 +703,7 @@ func TestSimulation_ReadsOfATransaction_AreTornOnlyByFaults(t *testing.T) {
 	}
 }
 
-// A Query that is torn misses an item that moves from ahead of it to behind it.
+// A torn Query misses an item that moves from a key that the Query has not reached to a key that it has passed.
 func TestSimulation_TornQuery_MissesAMovedItem(t *testing.T) {
 	t.Parallel()
 	missed := func(f faults) (missed int) {
@@ -746,7 +745,7 @@ func TestSimulation_TornQuery_MissesAMovedItem(t *testing.T) {
 	}
 }
 
-// A race that a test is meant to find is found: two requests read, add one, and write without a condition.
+// The simulation finds a race: two requests read a number, add one, and write the sum without a condition. One addition can be lost.
 func TestSimulation_UnguardedWrites_LoseOne(t *testing.T) {
 	t.Parallel()
 	sums := make(map[int64]int)
@@ -775,7 +774,7 @@ func TestSimulation_UnguardedWrites_LoseOne(t *testing.T) {
 	}
 }
 
-// A request that ends before its call does gets the error of its context, and the call may be applied later.
+// If the context ends during a call, the call returns the error of the context. The call may be applied later.
 func TestSimulation_ContextEnds_CallMayBeAppliedLater(t *testing.T) {
 	t.Parallel()
 	applied := make(map[bool]int)

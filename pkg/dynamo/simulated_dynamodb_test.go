@@ -26,12 +26,12 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// simulatedDynamoDB is a client of an imagined DynamoDB in memory, with the tables that are written to. It has the methods of the
-// SDK's client that this package calls, retries as the client of a function does, and gives the SDK's errors. It panics if a call
-// uses anything that it does not simulate.
+// simulatedDynamoDB is a client of a DynamoDB that is simulated in memory. A table exists as soon as something is written to it. The
+// client has the methods of the SDK's client that this package calls. It retries as the client of a function does, and returns the SDK's
+// errors. It panics if a call uses anything that is not simulated.
 //
-// Every read sees the newest committed items. So it does not simulate reads that are eventually consistent, nor indexes, time to
-// live, or the bounds of sizes.
+// Every read sees the newest committed items: eventually consistent reads are not simulated. Indexes, time to live and size limits are
+// not simulated either.
 type simulatedDynamoDB struct {
 	*simulatedTables
 
@@ -49,14 +49,14 @@ func (k itemKey) String() string { return k.table + " " + k.Partition + " " + k.
 // simulatedTables are the items that all clients share. One goroutine at a time uses them.
 type simulatedTables struct {
 	stored    map[itemKey]table.Item
-	hidden    map[itemKey]table.Item // what others still see of items in transactions that are half visible
-	locked    map[itemKey]bool       // items in such transactions
+	hidden    map[itemKey]table.Item // old items that reads still see, because the transaction that replaced them is half visible
+	locked    map[itemKey]bool       // all items of half-visible transactions
 	tokens    map[string]*transaction
 	forgotten bool   // whether DynamoDB has forgotten all tokens
 	committed func() // called after every write
 }
 
-// transaction is one that was applied under a client's token.
+// transaction is a transaction that was applied under a client's token.
 type transaction struct {
 	actions []types.TransactWriteItem
 	keys    []itemKey
@@ -99,10 +99,10 @@ func (d *simulatedDynamoDB) visible(key itemKey) table.Item {
 	return d.stored[key]
 }
 
-// moment runs f at one moment of a call. Nothing happens between moments of a call that has only one.
+// moment runs f at one moment of a call. Other calls can run between two moments of a call, but not during a moment.
 type moment func(f func() error) error
 
-// operation is a call. A read may have several moments, a write changes something in its first.
+// operation is a call. A read may have several moments. A write makes all its changes in its first moment.
 type operation[Out any] struct {
 	name      string
 	keys      []itemKey
@@ -111,7 +111,7 @@ type operation[Out any] struct {
 	apply     func(at moment) (*Out, error)
 }
 
-// call runs an operation as the SDK's client does: it makes attempts until one succeeds, fails for good, or the context ends.
+// call runs an operation as the SDK's client does. It makes attempts until one succeeds or fails for good, or the context ends.
 func call[Out any](ctx context.Context, d *simulatedDynamoDB, options []func(*dynamodb.Options), o operation[Out]) (*Out, error) {
 	if d.steps == nil {
 		out, err := o.apply(func(f func() error) error { return f() })
@@ -134,7 +134,7 @@ func call[Out any](ctx context.Context, d *simulatedDynamoDB, options []func(*dy
 	return out, nil
 }
 
-// arrival is what decides which faults an attempt may meet.
+// arrival describes an attempt. It decides which faults the attempt may meet.
 type arrival struct {
 	operation        string
 	keys             []itemKey
@@ -170,7 +170,7 @@ func (d *simulatedDynamoDB) attempt(ctx context.Context, a arrival) moment {
 	}
 }
 
-// meet runs f, or lets it meet a fault, which it describes for the trace.
+// meet runs f, perhaps with a fault. It describes the fault for the trace.
 func (d *simulatedDynamoDB) meet(label string, a arrival, f func() error) (trace string, err error) {
 	s, p := d.steps, d.steps.faults
 	cut := &smithyhttp.RequestSendError{Err: errCut}
@@ -194,7 +194,7 @@ func (d *simulatedDynamoDB) meet(label string, a arrival, f func() error) (trace
 	}
 }
 
-// arriveLate runs f, half the time so late that DynamoDB has forgotten the token of its transaction.
+// arriveLate runs f. In half of the cases, DynamoDB has forgotten the transaction's token by then.
 func (d *simulatedDynamoDB) arriveLate(f func() error) string {
 	d.forgotten = d.steps.happens(0.5)
 	defer func() { d.forgotten = false }()
@@ -277,7 +277,7 @@ func require(input any, simulated ...string) {
 	}
 }
 
-// keyIn returns the key of an item, or of a call if only is set: then nothing else may be in it.
+// keyIn returns the key in an item. If only is set, it panics if the item has other attributes.
 func keyIn(name *string, it table.Item, only bool) itemKey {
 	key := table.KeyOf(it)
 	if aws.ToString(name) == "" || key.Partition == "" || key.Sort == "" || only && len(it) != 2 {
@@ -398,8 +398,8 @@ func (d *simulatedDynamoDB) TransactGetItems(
 	})
 }
 
-// Query reads the items of a partition that a condition selects, in the order of their sort keys. Torn, it may miss an item that
-// is written behind its position, and see one that is written ahead.
+// Query reads the items of a partition that a condition selects, in the order of their sort keys. A torn Query may miss an item that is
+// written at a key that it has passed, and see an item that is written at a key still ahead.
 func (d *simulatedDynamoDB) Query(
 	ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.QueryOutput, error) {
@@ -467,10 +467,10 @@ func (q query) run(at moment) (*dynamodb.QueryOutput, error) {
 	return out, nil
 }
 
-// looksAgain reports whether a torn read sees what is written ahead of its end before it ends.
+// looksAgain reports whether a torn read that has reached the end looks once more for new items.
 func (q query) looksAgain() bool { return q.steps != nil && q.steps.happens(q.steps.faults.torn) }
 
-// ahead returns the selected items after a position; nil: all of them.
+// ahead returns the selected items after a position, or all of them if the position is nil.
 func (q query) ahead(position *table.Key) []table.Item {
 	keys := make(map[itemKey]bool)
 	for _, items := range []map[itemKey]table.Item{q.stored, q.hidden} {
@@ -573,7 +573,7 @@ func updateAction(in *types.Update) action {
 	return a
 }
 
-// judge returns the item that the action leaves, or why it writes nothing.
+// judge returns the item that the action leaves, or an error if the action writes nothing.
 func (d *simulatedDynamoDB) judge(a action) (after table.Item, err error) {
 	if err := d.conflicts(a.key); err != nil {
 		return nil, err
@@ -606,7 +606,7 @@ func (s *simulatedTables) store(key itemKey, it table.Item) {
 	s.stored[key] = it
 }
 
-// write writes one item outside a transaction. It returns the attributes that returns asks for.
+// write writes one item outside a transaction. The parameter returns says which attributes to return.
 func (d *simulatedDynamoDB) write(at moment, a action, returns types.ReturnValue) (attributes table.Item, err error) {
 	err = at(func() error {
 		before := d.stored[a.key]
@@ -659,7 +659,7 @@ func (d *simulatedDynamoDB) PutItem(
 	})
 }
 
-// onlyOld panics unless a Put or a Delete may return what is asked for.
+// onlyOld panics if a Put or a Delete asks for attributes that only an update can return.
 func onlyOld(returns types.ReturnValue) {
 	if returns != "" && returns != types.ReturnValueNone && returns != types.ReturnValueAllOld {
 		panic("only an update returns " + string(returns))
@@ -732,7 +732,7 @@ func (d *simulatedDynamoDB) TransactWriteItems(
 	}
 	token := aws.ToString(in.ClientRequestToken)
 	if token == "" && d.steps != nil {
-		token = fmt.Sprint(d.steps.random.Int64N(math.MaxInt64)) // all attempts of a call share one
+		token = fmt.Sprint(d.steps.random.Int64N(math.MaxInt64)) // all attempts of a call share a token
 	}
 	return call(ctx, d, options, operation[dynamodb.TransactWriteItemsOutput]{
 		name: "TransactWriteItems", keys: keys, write: true, apply: func(at moment) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -755,8 +755,8 @@ func (d *simulatedDynamoDB) TransactWriteItems(
 	})
 }
 
-// transact makes all writes of a transaction, unless it was applied under its token before. Then settled reports whether all of
-// it is visible to others.
+// transact makes all writes of a transaction, unless the transaction was applied under its token before. settled reports whether all
+// writes are visible to others.
 func (d *simulatedDynamoDB) transact(
 	token string, items []types.TransactWriteItem, actions []action, keys []itemKey,
 ) (settled bool, err error) {
@@ -815,7 +815,7 @@ func (d *simulatedDynamoDB) hide(keys []itemKey, before []table.Item) {
 	}
 }
 
-// cancellation collects why a transaction is canceled: a reason for each action.
+// cancellation collects the reasons for which a transaction is canceled. It has a reason, perhaps None, for each action.
 type cancellation []types.CancellationReason
 
 func (c *cancellation) judge(err error) {
@@ -824,7 +824,7 @@ func (c *cancellation) judge(err error) {
 		named, _ := errors.AsType[smithy.APIError](err)
 		reason = types.CancellationReason{Code: aws.String(named.ErrorCode()), Message: aws.String(named.ErrorMessage())}
 	}
-	switch failed := err.(type) { //nolint:errorlint // judge made it
+	switch failed := err.(type) { //nolint:errorlint // simulatedDynamoDB.judge returns it unwrapped
 	case *types.ConditionalCheckFailedException:
 		reason.Code, reason.Item = aws.String(table.ConditionFailed), failed.Item
 	case *types.TransactionConflictException:

@@ -18,12 +18,12 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// expressions are the expressions of one call or action. They share its names and values. What is not simulated panics, as does
-// what DynamoDB always rejects: a test must not pass because of it.
+// expressions are the expressions of one call or action. They share its names and values. They panic at anything that is not simulated,
+// and at anything that DynamoDB always rejects. Otherwise a test could pass because of it.
 type expressions struct {
 	names  map[string]string
 	values table.Item
-	used   map[string]bool // names and values
+	used   map[string]bool // names and values that an expression uses
 }
 
 func newExpressions(names map[string]string, values table.Item) *expressions {
@@ -44,13 +44,13 @@ func (e *expressions) done() {
 	}
 }
 
-// condition reports whether it holds for an item, which is empty if it does not exist.
+// condition reports whether a condition holds for an item. The item is empty if it does not exist.
 type condition func(table.Item) bool
 
 // operand returns an attribute or a value; nil if the attribute is missing.
 type operand func(table.Item) types.AttributeValue
 
-// condition parses a condition. It always holds if the text is nil.
+// condition parses a condition. If the text is nil, the condition always holds.
 func (e *expressions) condition(text *string) condition {
 	if text == nil {
 		return func(table.Item) bool { return true }
@@ -61,7 +61,7 @@ func (e *expressions) condition(text *string) condition {
 	return c
 }
 
-// keyCondition parses the condition of a query: a partition key and, optionally, a condition on sort keys.
+// keyCondition parses the key condition of a query, which is a partition key and, optionally, a condition for the sort keys.
 func (e *expressions) keyCondition(text *string) (partition string, sort condition) {
 	p := e.parser(text)
 	if p.path() != table.PartitionKey {
@@ -77,7 +77,7 @@ func (e *expressions) keyCondition(text *string) (partition string, sort conditi
 			subject = p.tokens[2]
 		}
 		if p.resolve(subject) != table.SortKey || slices.Contains(p.tokens, "<>") || slices.Contains(p.tokens, "IN") {
-			p.fail("has a condition that no query may have")
+			p.fail("has a condition that DynamoDB does not allow for sort keys")
 		}
 		sort = p.predicate()
 	}
@@ -149,7 +149,7 @@ func (p *parser) isFunction(name string) bool {
 	return len(p.tokens) > 2 && p.tokens[0] == name && p.tokens[1] == "("
 }
 
-// resolve returns the name of the attribute for which a token stands.
+// resolve returns the attribute name that a token stands for.
 func (p *parser) resolve(token string) string {
 	switch {
 	case !wordPattern.MatchString(token):
@@ -301,7 +301,7 @@ func integer(number *types.AttributeValueMemberN) int64 {
 	return n
 }
 
-// compare orders two values of the same type.
+// compare orders two values. ordered is false if they have different types, or if one is missing.
 func compare(a, b types.AttributeValue) (order int, ordered bool) {
 	if a == nil || b == nil || reflect.TypeOf(a) != reflect.TypeOf(b) {
 		return 0, false
@@ -380,7 +380,7 @@ func (e *expressions) update(text *string) update {
 	return u
 }
 
-// action parses an action, and adds the attribute that it writes.
+// action parses an action, and adds the attribute that the action writes to u.
 func (p *parser) action(verb string, u *update) func(before, after table.Item) error {
 	name := p.path()
 	if slices.Contains(u.names, name) || name == table.PartitionKey || name == table.SortKey {
@@ -412,7 +412,7 @@ func (p *parser) action(verb string, u *update) func(before, after table.Item) e
 	}
 }
 
-// computed returns a value to assign.
+// computed returns the value to assign, which it computes from the item as it was before the update.
 type computed func(before table.Item) (types.AttributeValue, error)
 
 func set(name string, value computed) func(before, after table.Item) error {
@@ -483,7 +483,7 @@ func add(a, b types.AttributeValue, sign int64) (types.AttributeValue, error) {
 	return table.Num(integer(augend) + sign*integer(addend)), nil
 }
 
-// apply returns the item that the update makes of an item, which is empty if it does not exist.
+// apply returns the updated item. The item before is empty if it does not exist.
 func (u update) apply(key table.Key, before table.Item) (table.Item, error) {
 	after := maps.Clone(before)
 	if after == nil {

@@ -15,9 +15,9 @@ import (
 	"time"
 )
 
-// simulation is one trial of concurrent requests against a simulatedDynamoDB. Requests run one at a time. Each call to DynamoDB is
-// one step, some calls are several. The seed decides which request's step is next, how far the clock moves, and which calls fail. So
-// a seed always gives the same trial:
+// simulation is one trial of concurrent requests against a simulatedDynamoDB. Requests run one at a time. A call to DynamoDB takes one or
+// more steps. The seed decides which request's step is next, how far the clock moves, and which calls fail. So a seed always gives the
+// same trial:
 //
 //	simulate(t, 300, func(s *simulation) {
 //		s.faults = everyFault(0.05)
@@ -34,15 +34,15 @@ import (
 // random, and the time from now.
 type simulation struct {
 	t testing.TB
-	// dynamodb is for requests. setup is for everything else: its calls are no steps, and never fail.
+	// dynamodb is for requests. setup is for everything else: its calls are not steps, and never fail.
 	dynamodb, setup *simulatedDynamoDB
 	// random gives random numbers to code under test.
 	random *randomSource
 	faults faults
 	// pace returns how far the clock moves before a step: at least a nanosecond, so that no two timers end at once.
 	pace func(*mathrand.Rand) time.Duration
-	// afterCommit is called after every write that is applied, also by setup. It must not call dynamodb. The store
-	// that it gets is setup. No transaction is half visible to it.
+	// afterCommit is called after every applied write, also after those of setup. Its argument is setup, which sees every transaction as a
+	// whole. afterCommit must not call dynamodb.
 	afterCommit func(stored *simulatedDynamoDB)
 
 	seeded   *mathrand.Rand // only the scheduler and setup use it
@@ -57,7 +57,7 @@ type simulation struct {
 	waiting []waitingStep
 }
 
-// waitingStep is a step that the scheduler may choose. Its function returns what the trace says about it; empty: nothing.
+// waitingStep is a step that the scheduler may choose. run returns what the trace says about the step, or nothing.
 type waitingStep struct {
 	label string
 	run   func() string
@@ -108,8 +108,8 @@ func newSimulation(t testing.TB, seed uint64) *simulation {
 	return s
 }
 
-// alone runs f while no other request runs it, and after everything that happened before. Code of tests that shares variables or reads the
-// store between its own steps needs it: for the race detector, a timer that ends says nothing about what others did meanwhile.
+// alone runs f while no other request is in alone. Requests need it to share variables, and to read the store between their own steps.
+// Requests run one at a time anyway, but the race detector cannot tell that a request whose timer ends runs after the others.
 func (s *simulation) alone(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,7 +121,8 @@ func (s *simulation) now() time.Time {
 	return noon().Add(time.Since(s.began)).Truncate(time.Millisecond)
 }
 
-// request adds a request. It begins at a step of its own, now or during run. Its context never ends, unless it sets a deadline.
+// request adds a request, before or during run. The request begins at a step of its own. Its context never ends, unless serve sets a
+// deadline.
 func (s *simulation) request(ctx context.Context, name string, serve func(context.Context)) {
 	ctx = context.WithValue(context.WithoutCancel(ctx), requestName{}, name)
 	s.mu.Lock()
@@ -162,7 +163,7 @@ func (s *simulation) run() {
 			continue
 		}
 		time.Sleep(s.pace(s.seeded))
-		synctest.Wait() // requests whose timers ended meanwhile
+		synctest.Wait() // until requests whose timers ended meanwhile wait again
 		s.runOne()
 	}
 }
@@ -194,7 +195,8 @@ func (s *simulation) wake() {
 	}
 }
 
-// step waits until the scheduler has run f. If the context ends first, f still runs later, unless it looks at the context.
+// step waits until the scheduler has run f. If the context ends first, step returns its error. The scheduler still runs f later, so f must
+// look at the context itself.
 func (s *simulation) step(ctx context.Context, label string, f func() string) error {
 	done := make(chan struct{})
 	s.add(label, func() string {
@@ -212,7 +214,7 @@ func (s *simulation) step(ctx context.Context, label string, f func() string) er
 	}
 }
 
-// later runs f after the scheduler has chosen it so many times in vain.
+// later adds a step that does nothing the first times that the scheduler chooses it, and then runs f. times is how often it does nothing.
 func (s *simulation) later(label string, times int, f func() string) {
 	s.add(label, func() string {
 		if times == 0 {
@@ -223,15 +225,15 @@ func (s *simulation) later(label string, times int, f func() string) {
 	})
 }
 
-// happens reports whether something with a probability happens.
+// happens decides at random whether something with a probability happens.
 func (s *simulation) happens(probability float64) bool { return s.seeded.Float64() < probability }
 
-// faults are the probabilities of faults. The client retries as a function's does, so a request notices only some of them.
+// faults are the probabilities of faults. The client retries like the client of a function, so a request notices only some of the faults.
 type faults struct {
 	unreached   float64 // an attempt is not applied; its caller gets an error of the connection
 	lost        float64 // an attempt is applied, but its response is lost
 	late        float64 // an attempt is applied, or refused, many steps after its caller got an error
-	refused     float64 // DynamoDB throttles an attempt, or fails
+	refused     float64 // DynamoDB throttles an attempt, or responds with a server error
 	conflict    float64 // a write or a TransactGetItems conflicts with an invented transaction
 	halves      float64 // other requests see a transaction item by item
 	torn        float64 // a BatchGetItem or a Query reads its items at several moments

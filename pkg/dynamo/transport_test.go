@@ -24,7 +24,7 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 	tests := map[string]struct {
 		status         int
 		body, checksum string
-		foreign        bool // whether it has no request ID
+		foreign        bool // whether the response has no request ID
 		wantMissing    bool
 	}{
 		"no such item":                   {http.StatusOK, `{}`, checksum(`{}`), false, true},

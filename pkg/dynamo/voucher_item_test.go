@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// The error of a damaged item must not blame the request or the operator's terms.
+// The error that a damaged item causes must not blame the request or the operator's terms.
 func TestRedeem_DamagedItem_IsNotBlamedOnTheRequest(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// vouchersOver is the operator's side of the same shop through a network.
+// vouchersOver returns the operator's store of the same shop, which it reaches through a network.
 func (s *shop) vouchersOver(network dynamodb.HTTPClient) *backoffice.Vouchers {
 	return backoffice.NewVouchers(newClient(s.t, over(network)), s.table, mathrand.Int64N)
 }
@@ -150,7 +150,7 @@ func (s *shop) mustEditLimit(code voucher.Code, limit voucher.Limit) {
 	}
 }
 
-func TestEdit_LimitAboveOrBelowTheUsesTaken(t *testing.T) {
+func TestEdit_Limit_CountsTheUsesTaken(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
@@ -169,7 +169,7 @@ func TestEdit_LimitAboveOrBelowTheUsesTaken(t *testing.T) {
 		redeem("")
 	}
 	wantStanding(2, 8)
-	s.mustEditLimit(v.Code, 5) // below the uses taken, so used up
+	s.mustEditLimit(v.Code, 5) // fewer than the uses taken, so the code is used up
 	redeem(voucher.ReasonUsedUp)
 	wantStanding(0, 8)
 	s.mustEditLimit(v.Code, 8)
@@ -247,7 +247,7 @@ func TestEdit_RaceOfLimits_IsCompleteOrMarkedUnfinished(t *testing.T) {
 
 // Another edit runs after the counters moved to a new limit and before the limit is written to the voucher. Neither edit is
 // lost, and a code that was used up can be redeemed again.
-func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeither(t *testing.T) {
+func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeitherEdit(t *testing.T) {
 	t.Parallel()
 	for note, other := range map[string]voucher.Edit{"": {MaxUses: new(voucher.Limit(3))}, "stream": {Note: new("stream")}} {
 		t.Run(note, func(t *testing.T) {
@@ -326,8 +326,8 @@ func (b *beforeWrite) UpdateItem(
 	return b.Client.UpdateItem(ctx, in, options...)
 }
 
-// An edit of a limit is interrupted after each of its writes in turn. No more is ever redeemed than the higher limit allows, and
-// running the edit again completes it.
+// An edit of a limit is interrupted after each of its writes in turn. There are never more uses than the higher limit allows, and running
+// the edit again completes it.
 func TestEdit_InterruptedLimit_IsCompletedByRunningItAgain(t *testing.T) {
 	t.Parallel()
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower": 6} {
@@ -343,8 +343,8 @@ func TestEdit_InterruptedLimit_IsCompletedByRunningItAgain(t *testing.T) {
 	}
 }
 
-// interruptedLimitEdit changes the limit from 10, and is interrupted at the write with the given number. It reports whether the edit
-// came so far.
+// interruptedLimitEdit changes the limit from 10, and is interrupted at the write with the given number. It returns false if the edit was
+// complete before that write.
 func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	t.Helper()
 	s := newShop(t)
@@ -374,7 +374,7 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 
 var errKilled = errors.New("the command was killed")
 
-// cutAfter lets a number of writes through and then fails. The response to the last one is lost.
+// cutAfter is a client that makes a number of writes and then fails. The response to its last write is lost.
 type cutAfter struct {
 	*dynamodb.Client
 	writes int
@@ -432,8 +432,8 @@ func (f *flaky) Do(r *http.Request) (*http.Response, error) {
 	return nil, &smithyhttp.RequestSendError{Err: errCut}
 }
 
-// Operators edit different fields at once. No edit is lost.
-func TestEdit_RaceOfFields_LosesNone(t *testing.T) {
+// Operators edit different fields at once.
+func TestEdit_RaceOfFields_LosesNoEdit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20"})
@@ -552,7 +552,7 @@ func TestEntries_YieldEveryItemOfACode(t *testing.T) {
 	}
 	for entry, err := range s.vouchers.Entries(t.Context(), emberforge, "SUMMER") {
 		if err != nil || entry.Code != "SUMMER" {
-			t.Errorf("asked for one code, got %s, %v", entry.Code, err)
+			t.Errorf("an entry of SUMMER has the code %s, %v", entry.Code, err)
 		}
 	}
 	stopped, cancel := context.WithCancel(t.Context())
@@ -566,7 +566,7 @@ func TestEntries_YieldEveryItemOfACode(t *testing.T) {
 	}
 }
 
-// A page of DynamoDB has up to 1 MB. Smaller pages would take more calls.
+// A page of DynamoDB has up to 1 MB, so the vouchers fit on one. Smaller pages would take more calls.
 func TestEntries_BucketOf150Vouchers_IsReadInOneCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
