@@ -100,7 +100,7 @@ func (c *Client) areaPage(ctx context.Context, query string, requested map[strin
 	return page, nil
 }
 
-// isComplete reports whether every product and variant is as docs/interface.md says, and no product comes twice.
+// isComplete reports whether every product and variant follows docs/interface.md, and no product comes twice.
 func (p Page) isComplete() bool {
 	seen := map[string]bool{}
 	for _, product := range p.Products {

@@ -67,9 +67,9 @@ func WithOutageReport(report func(cause error)) Option {
 }
 
 // WithServerKey makes calls as the shop's server, with a key that `shopctl key create` printed. The service then allows what the
-// shop's policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Calls about orders and events need the key, and
-// so do listing and undoing redemptions. The key is secret. Never ship it to a shopper's device, and use an https base URL. New rejects
-// a malformed key with ErrMalformedServerKey.
+// shop's policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Calls about orders and events need the
+// key. Listing and undoing redemptions need it, too. The key is secret. Never ship it to a shopper's device, and use an https base URL.
+// New rejects a malformed key with ErrMalformedServerKey.
 func WithServerKey(key string) Option {
 	return func(to *Client) { to.serverKey = func() string { return key } }
 }

@@ -1,5 +1,5 @@
-// Package client calls the Shopfront service for a storefront that is written in Go. It follows docs/interface.md, also when responses
-// get lost.
+// Package client calls the Shopfront service for a storefront that is written in Go. It follows the rules of docs/interface.md,
+// including those for lost responses.
 //
 // Grant goods only if [Client.Redeem] returns no error, and only once for each [Redemption] ID, because a retry returns the same
 // redemption again. A unique index can enforce that. Never grant goods after [Client.Check].

@@ -24,7 +24,7 @@ var (
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
 	ErrTooManyHolds         = errors.New("too many holds")         // by strangers at one network address; see ProblemError.RetryAfter
 	ErrCodeRefused          = errors.New("code refused")           // for this checkout, for any reason
-	ErrCheckoutExpired      = errors.New("checkout expired")       // too long ago, or somebody took its use of a code, or its key made another checkout
+	ErrCheckoutExpired      = errors.New("checkout expired")       // too long ago, its use of a code was taken, or its key made another checkout
 	ErrCheckoutReplaced     = errors.New("checkout replaced")      // by another checkout, for good
 	ErrPaymentMismatch      = errors.New("ordered with another payment")
 	ErrOrderCancelled       = errors.New("order cancelled")   // for good

@@ -100,7 +100,7 @@ type EventPage struct {
 // consumers would apply everything twice.
 //
 // While the service throttles, is unavailable or cannot be reached, Events waits without limit; see WithOutageReport. Events ends only
-// with an error: the error of the context, or an error that waiting does not cure. ErrCursorExpired means that the consumer has missed
+// with an error: the error of the context, or an error that a retry would not fix. ErrCursorExpired means that the consumer has missed
 // events: they are no longer stored, or the feed was lost. Handle that, and continue with the ProblemError's Earliest and Feed. ErrInvalid
 // means that the feed has not reached the cursor yet. To get only new events, begin at NewestEvent.
 func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event, error] {

@@ -181,7 +181,7 @@ func ExampleClient_PlaceOrder() {
 	// <nil>
 }
 
-// A till that starts again delivers what was paid but not delivered.
+// After a restart, the till delivers the orders that were paid but not delivered.
 func ExampleClient_Orders() {
 	server := httptest.NewServer(&service{steps: []step{
 		answers(200, ordersJSON("null", orderJSON)), answers(200, orderJSON), answers(200, fulfilledJSON()),
@@ -305,7 +305,7 @@ func ExampleClient_Events() {
 	// 3 true
 }
 
-// A server that receives forwarded events responds with 2xx once the event is applied. Until then the event comes again.
+// A server that receives forwarded events responds with 2xx once the event is applied. Until then, the sender posts the event again.
 func ExampleVerifyWebhook() {
 	ledger := &ledger{applied: map[string]bool{}}
 	now := func() time.Time { return time.Date(2026, 11, 22, 1, 36, 0, 0, time.UTC) }

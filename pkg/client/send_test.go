@@ -49,7 +49,7 @@ func TestRedeem_TransientFailure_IsRetriedWithTheSameKey(t *testing.T) {
 		"the response is lost, then 429":     {[]step{loses(redeems), message(429), problem("unavailable", 503)}, true, 700 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // it begins at midnight of 2000-01-01
+			synctest.Test(t, func(t *testing.T) { // a bubble begins at midnight of 2000-01-01
 				s, c := serve(t, append(slices.Clone(test.failures), redeems)...)
 				began := time.Now()
 				redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey("till-1047"))

@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/measure/metering"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
@@ -32,11 +29,9 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	for i := range 90 {
 		must(t, s.shops.PutProduct(t.Context(), emberforge, merch(i)))
 	}
-	meter := metering.New(localtest.Endpoint(t))
-	server := httptest.NewServer(meter)
-	t.Cleanup(server.Close)
+	meter, client := metered(t)
 	clock := time.Now()
-	area := catalog.NewArea(dynamo.NewCatalogue(dynamolocal.NewClient(server.URL), s.table, mathrand.Int64N), func() time.Time { return clock })
+	area := catalog.NewArea(dynamo.NewCatalogue(client, s.table, mathrand.Int64N), func() time.Time { return clock })
 	wantUnits := func(what string, calls int, read float64) {
 		t.Helper()
 		metered := meter.Take()

@@ -170,7 +170,7 @@ func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
 	s.wantApplied(shopOf(priced(599)))
 }
 
-// Versions start at 1, which is not stored. Items that predate versions have version 1, too.
+// Version 1 is not stored as an attribute. So items that predate versions have version 1, too.
 func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)

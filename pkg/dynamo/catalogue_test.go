@@ -499,8 +499,7 @@ func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 
 func TestCatalogue_MissingTable_IsAnError(t *testing.T) {
 	t.Parallel()
-	missing := "no-such-table"
-	catalogue := dynamo.NewCatalogue(newClient(t), missing, mathrand.Int64N)
+	catalogue := dynamo.NewCatalogue(newClient(t), "no-such-table", mathrand.Int64N)
 	_, err := catalogue.Customer(t.Context(), emberforge)
 	notFound := (*types.ResourceNotFoundException)(nil)
 	if !errors.As(err, &notFound) || errors.Is(err, catalog.ErrNotFound) || aws.ToString(notFound.Message) == "" {

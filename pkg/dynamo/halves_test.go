@@ -77,7 +77,7 @@ func (s *halves) awaitCalls(n int, operation string, done <-chan struct{}) bool 
 }
 
 // Two requests with the same key race for the last use of a code. The transaction of the first is half visible: the counter is
-// empty, but the record does not exist yet. The second must not be refused, because the first will be redeemed.
+// empty, but the record does not exist yet. The second request must not be refused, because the first will succeed.
 func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T) {
 	t.Parallel()
 	birch := func(s *halves) {

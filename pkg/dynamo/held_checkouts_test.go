@@ -177,8 +177,8 @@ func (s *stall) order(c checkout.Checkout, at time.Time) error {
 	return err
 }
 
-// Until its hold lapses, a checkout can be ordered whatever the operator edits. After that, the held use counts as free. If the operator has
-// lowered the limit, no free use is left for the order.
+// Until its hold lapses, a checkout can be ordered whatever the operator edits. After that, the held use counts as free. If the operator
+// has lowered the limit, no free use is left for the order.
 func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	t.Parallel()
 	for what, edit := range map[string]voucher.Edit{

@@ -269,7 +269,7 @@ func TestUndo_RedemptionOfAnOrder_IsRefused(t *testing.T) {
 	}
 }
 
-// wantUses checks the uses of a limited code.
+// wantUses fails the test unless a limited code has these uses left and used, and none over its limit.
 func (s *stall) wantUses(v voucher.Voucher, left, used int) {
 	s.t.Helper()
 	stored, err := table.ReadVoucher(within(s.t), s.client, s.table, emberforge, v.Code)

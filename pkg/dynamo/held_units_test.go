@@ -5,12 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/measure/metering"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
@@ -36,10 +33,8 @@ func alwaysFirst(int64) int64 { return 0 }
 // newMeteredStall returns a stall with the code SUMMER-20.
 func newMeteredStall(t *testing.T, of limits) *meteredStall {
 	t.Helper()
-	s := &meteredStall{stall: newStall(t), meter: metering.New(localtest.Endpoint(t))}
-	server := httptest.NewServer(s.meter)
-	t.Cleanup(server.Close)
-	client := dynamolocal.NewClient(server.URL)
+	meter, client := metered(t)
+	s := &meteredStall{stall: newStall(t), meter: meter}
 	s.opener = s.stall.opener
 	s.opener.Store = dynamo.NewCheckouts(client, s.tables.Checkouts)
 	s.opener.Holds = dynamo.NewHeldCheckouts(client, s.tables, alwaysFirst)

@@ -344,7 +344,7 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 		return
 	}
 	if own := b.single.Held; a.mayShare && own != nil && own.Nick.Compared != "" && own.Nick.Compared == a.request.Nick.Compared {
-		return // lapsed or not, it can be used
+		return // the request can use this hold, even if it has lapsed
 	}
 	switch {
 	case f.v.SingleUse():

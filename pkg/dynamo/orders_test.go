@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
-	"net/http/httptest"
 	"reflect"
 	"strings"
 	"sync"
@@ -16,8 +15,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/measure/metering"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
@@ -529,15 +526,13 @@ func TestPlace_RaceWithTheKeysNextCheckout_HasOneWinner(t *testing.T) {
 	t.Logf("%d of 50 checkouts were ordered, the others were replaced", ordered)
 }
 
-// Each request is one call. A change of an order without data takes one write unit in the table and one in the index. A request that
-// changes nothing takes one.
+// Each request is one call. A change of an order without data takes one write unit in the table and one in the index. A write that
+// changes nothing takes one write unit.
 func TestOrders_EachRequest_IsOneCall(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
-	meter := metering.New(localtest.Endpoint(t))
-	server := httptest.NewServer(meter)
-	t.Cleanup(server.Close)
-	orders := ordersOf(dynamolocal.NewClient(server.URL), k.checkouts)
+	meter, client := metered(t)
+	orders := ordersOf(client, k.checkouts)
 	c := k.mustOpen(coins("1047"))
 	unknown := checkout.ID(strings.Repeat("A", 44))
 	place := func(id checkout.ID, payment checkout.Payment) func() {

@@ -798,7 +798,7 @@ func TestRedeem_ThrottledTransactions_AreRetried(t *testing.T) {
 
 func TestClient_ConflictOfASingleWrite_IsRetried(t *testing.T) {
 	t.Parallel()
-	retryer := dynamo.NewRetryer(func(int64) int64 { return 0 })
+	retryer := dynamo.NewRetryer(alwaysFirst)
 	for _, err := range []error{&types.TransactionConflictException{}, &types.ProvisionedThroughputExceededException{}, &smithy.DeserializationError{}} {
 		if !retryer.IsErrorRetryable(err) {
 			t.Errorf("%T is not retried", err)

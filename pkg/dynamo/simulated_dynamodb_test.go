@@ -86,12 +86,12 @@ func (s *simulatedTables) items(name string) iter.Seq2[table.Key, table.Item] {
 	}
 }
 
-// item returns a stored item; nil if it does not exist.
+// item returns a stored item, or nil if it does not exist.
 func (s *simulatedTables) item(name string, key table.Key) table.Item {
 	return s.stored[itemKey{name, key}]
 }
 
-// visible returns an item as a read outside a transaction sees it; nil if it does not exist.
+// visible returns an item as a read outside a transaction sees it, or nil if it does not exist.
 func (d *simulatedDynamoDB) visible(key itemKey) table.Item {
 	if old, is := d.hidden[key]; is && d.steps != nil {
 		return old

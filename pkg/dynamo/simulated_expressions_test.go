@@ -47,7 +47,7 @@ func (e *expressions) done() {
 // condition reports whether a condition holds for an item. The item is empty if it does not exist.
 type condition func(table.Item) bool
 
-// operand returns an attribute or a value; nil if the attribute is missing.
+// operand returns a value or an attribute, or nil if the attribute is missing.
 type operand func(table.Item) types.AttributeValue
 
 // condition parses a condition. If the text is nil, the condition always holds.

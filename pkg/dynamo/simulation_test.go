@@ -230,7 +230,7 @@ func (s *simulation) happens(probability float64) bool { return s.seeded.Float64
 
 // faults are the probabilities of faults. The client retries like the client of a function, so a request notices only some of the faults.
 type faults struct {
-	unreached   float64 // an attempt is not applied; its caller gets an error of the connection
+	unreached   float64 // an attempt is not applied; its caller gets a connection error
 	lost        float64 // an attempt is applied, but its response is lost
 	late        float64 // an attempt is applied, or refused, many steps after its caller got an error
 	refused     float64 // DynamoDB throttles an attempt, or responds with a server error

@@ -228,7 +228,7 @@ func TestEdit_RaceOfLimits_IsCompleteOrMarkedUnfinished(t *testing.T) {
 	for i := range 8 {
 		editors.Go(func() {
 			limit := voucher.Limit(50 * (i + 1))
-			// An edit that is overtaken too often returns an error.
+			// An edit that other edits overtake too often returns an error.
 			if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: &limit}); err != nil {
 				t.Logf("edit to %d: %v", limit, err)
 			}
@@ -442,7 +442,7 @@ func TestEdit_RaceOfFields_LosesNoEdit(t *testing.T) {
 		{Disabled: new(true)}, {Batch: new("launch")}, {Note: new("stream")}, {Nick: new("Alder")}, {ValidFrom: new(noon())},
 	} {
 		editors.Go(func() {
-			for { // an edit that was overtaken too often asks to be run again
+			for { // an edit that other edits overtake too often returns an error
 				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, edit); err == nil || t.Context().Err() != nil {
 					return
 				}
@@ -462,7 +462,7 @@ func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for _, maxUses := range []voucher.Limit{1, 2} {
-		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses, MaxUsesPerNick: nil})
+		v := s.create(voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", maxUses), MaxUses: &maxUses})
 		for i := range maxUses + 1 { // the last request is refused as used up
 			_, _, err := s.redeemer.Redeem(within(t), request(t, v.Written, nickOf(int(i)), ""))
 			if _, refused := voucher.IsRefusal(err); err != nil && !refused {
