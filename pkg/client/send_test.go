@@ -265,7 +265,7 @@ func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 		"some time after a lost attempt":        {[]step{hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 10 * time.Second},
 		"some time after an attempt timed out":  {[]step{silent, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 20 * time.Second},
 		"some time after the last lost attempt": {[]step{hangsUp, unavailableFor("7"), refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
-		"whatever the problem":                  {[]step{hangsUp, problem("invalid", 422)}, time.Hour, nil, client.ErrInvalid, 3, 10 * time.Second},
+		"another refusal, after a lost attempt": {[]step{hangsUp, problem("invalid", 422)}, time.Hour, nil, client.ErrInvalid, 3, 10 * time.Second},
 		"some time after the transport resent":  {[]step{message(429), hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
 		"not if the context ends first":         {[]step{hangsUp, refused}, 5 * time.Second, nil, nil, 2, 0},
 		"not if no attempt is left":             {[]step{hangsUp, refused}, time.Hour, []client.Option{client.WithAttempts(2)}, nil, 2, 0},
@@ -299,7 +299,7 @@ func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	wantNoSecrets(t, err)
 	outcome, unknown := errors.AsType[*client.OutcomeUnknownError](err)
 	if unknown && (outcome.Key != key || key != "" && strings.Contains(fmt.Sprintf("%v %+v %q", err, err, err), key)) {
-		t.Errorf("%v has the key %q, want %q outside its text", err, outcome.Key, key)
+		t.Errorf("%v has the key %q; want %q, and not in the text", err, outcome.Key, key)
 	}
 	return unknown
 }

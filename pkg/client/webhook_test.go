@@ -70,7 +70,7 @@ func TestVerifyWebhook(t *testing.T) {
 		"no ID":                          {[]string{webhookSecret}, signed(t, webhookSecret, "", now, body), body, client.ErrWebhookRefused},
 		"another body than was signed":   {[]string{webhookSecret}, with("", ""), strings.Replace(body, "Alder", "Heron", 1), client.ErrWebhookRefused},
 		"no signature":                   {[]string{webhookSecret}, with("Webhook-Signature", ""), body, client.ErrWebhookRefused},
-		"the signature of another kind":  {[]string{webhookSecret}, with("Webhook-Signature", "v1a"+signature[2:]), body, client.ErrWebhookRefused},
+		"a signature of another kind":    {[]string{webhookSecret}, with("Webhook-Signature", "v1a"+signature[2:]), body, client.ErrWebhookRefused},
 		"a part of the signature":        {[]string{webhookSecret}, with("Webhook-Signature", signature[:len(signature)-1]), body, client.ErrWebhookRefused},
 		"no secret":                      {nil, with("", ""), body, client.ErrWebhookRefused},
 		"another secret":                 {[]string{oldSecret}, with("", ""), body, client.ErrWebhookRefused},

@@ -276,7 +276,7 @@ func TestCheckout_Replay_WorksAfterTheProductIsGone(t *testing.T) {
 		name   string
 		change func()
 	}{
-		{"dearer, in larger amounts", func() { k.replace(profile(emberforge, "EUR"), dearer) }},
+		{"a higher price, and larger amounts", func() { k.replace(profile(emberforge, "EUR"), dearer) }},
 		{"off sale", func() { k.replace(profile(emberforge, "EUR"), offSale(product("coins"))) }},
 		{"closed", func() { k.replace(closed) }},
 	}

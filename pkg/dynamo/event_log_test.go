@@ -147,7 +147,7 @@ func TestAppend_BatchesThatOverlapAtOnce_AddEachEventOnce(t *testing.T) {
 	seen := make(map[event.ID]bool)
 	for i, e := range b.all(emberforge) {
 		if seen[e.ID] || e.Sequence != int64(i)+1 {
-			t.Errorf("event %s has number %d at %d; it was there before: %t", e.ID, e.Sequence, i+1, seen[e.ID])
+			t.Errorf("event %s has the sequence %d at place %d; seen before: %t", e.ID, e.Sequence, i+1, seen[e.ID])
 		}
 		seen[e.ID] = true
 	}

@@ -66,7 +66,7 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 		{"10 events again", appending(2, 10, 0), price{12, 2, 10}},
 		{"100 events, over three pages", appending(12, 100, 100), price{104, 1, 109}},
 		{"100 events again", appending(12, 100, 0), price{102, 2, 100}},
-		{"much of the feed", func(ctx context.Context) error {
+		{"900 more events", func(ctx context.Context) error {
 			_, err := log.Append(ctx, emberforge, events[112:1012])
 			return err
 		}, price{920, 1, 973}},
