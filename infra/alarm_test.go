@@ -82,7 +82,7 @@ func contents(t *testing.T, path string) string {
 	return string(content)
 }
 
-// checkAlarm checks the name of an alarm, that its description names its section of the manual, and that it notifies nobody if no
+// checkAlarm checks that an alarm has its name, that its description names its section of the manual, and that it notifies nobody if no
 // address is given.
 func checkAlarm(t *testing.T, alarm any, name, manual string) {
 	t.Helper()
@@ -189,7 +189,7 @@ func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	}
 }
 
-// unfounded returns the first figure in a description that does not come from the rule, or "". It ignores status codes.
+// unfounded returns the first number or unit of time in a description that does not follow from the rule, or "". It ignores status codes.
 func (r rule) unfounded(description string) string {
 	words, _, _ := strings.Cut(strings.ToLower(description), "what to do:")
 	founded := []string{map[int]string{300: "in five minutes", 900: "for a quarter of an hour"}[r.period*r.periods]}
@@ -285,12 +285,12 @@ func TestAlarms_ExistingTopic_IsNotified(t *testing.T) {
 	s := deploy(t, map[string]string{"Alarms": "on", "AlarmTopicArn": topic})
 	checkActions(t, s, topic)
 	if made := s.byType["AWS::SNS::Topic"]; len(made) > 0 {
-		t.Errorf("beside an existing topic, the stack creates %q", made)
+		t.Errorf("the stack creates %q although a topic exists", made)
 	}
 	checkActions(t, deploy(t, map[string]string{"Alarms": "on", "AlarmTopicArn": topic, "AlarmEmail": "owner@shop.example"}), "${Watch.Topic}", topic)
 }
 
-func TestAlarms_Address_IsNotified(t *testing.T) {
+func TestAlarms_EmailAddress_IsNotified(t *testing.T) {
 	s := deploy(t, map[string]string{"Alarms": "on", "AlarmEmail": "owner@shop.example"})
 	checkActions(t, s, "${Watch.Topic}")
 	for _, test := range []struct {

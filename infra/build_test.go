@@ -85,7 +85,7 @@ func TestPreflight(t *testing.T) {
 			home := t.TempDir()
 			cmd.Env = append(test.environment, "PATH="+os.Getenv("PATH"), "HOME="+home, "AWS_EC2_METADATA_DISABLED=true")
 			out, err := cmd.CombinedOutput()
-			// Processor time, because other tests may keep the machine busy.
+			// It checks processor time, because other tests may keep the machine busy.
 			if took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); took > 2*time.Second {
 				t.Errorf("it took %s, want at most 2 s", took)
 			}

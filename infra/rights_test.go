@@ -37,7 +37,8 @@ func actions() map[string]bool {
 	return all
 }
 
-// programs builds the functions, without inlining code of this module, and returns the folder of the programs.
+// programs builds the functions and returns the folder of the programs. It inlines no code of this module, so that each call leaves a
+// symbol.
 func programs(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -69,34 +70,34 @@ func linked(t *testing.T, path string) []string {
 	return names
 }
 
-// access is an action on a table. The table is an expression of the routine: a parameter, or a field of its receiver after a dot, such as
+// access is an action on a table. The table is written as the routine names it: a parameter, or a dot and a field of the receiver, such as
 // .tables.Checkouts. A transaction itself has no table.
 type access struct {
 	action, table string
-	ofIndex       bool // of the index of orders, not of its table
+	ofIndex       bool // on the index of orders, not on its table
 }
 
-// routine is a function or method of pkg/dynamo, or of the package table in it.
+// routine is a function or method of pkg/dynamo, or of its internal package table.
 type routine struct {
 	parameters []string
 	accesses   []access
 	calls      []routineCall
 }
 
-// routineCall is a call in a routine, or a function or method that it passes on to be called.
+// routineCall is a call in a routine, or a function or method that the routine passes on as a value.
 type routineCall struct {
 	name      string   // of the plain function, or of the method
-	receiver  string   // "." for the routine's own; "" for a plain function
-	arguments []string // as tables are written; "" if an argument is no such expression
+	receiver  string   // "." if it is the receiver of the routine itself; "" for a plain function
+	arguments []string // written like tables; "" for an argument that cannot be a table
 }
 
-// library is the source of pkg/dynamo. Routines are named as the linker names them: (*Catalogue).Product. Those of the package table have
-// its name in front.
+// library is the source of pkg/dynamo. Routines are named as the linker names them: (*Catalogue).Product. Routines of the package table
+// have the prefix table.
 type library struct {
 	routines map[string]routine
 	methods  map[string][]string // types that have a method, such as (*Catalogue), by its name
 	embedded map[string][]string // types that a type embeds
-	clients  map[string]bool     // types that have a client of DynamoDB
+	clients  map[string]bool     // types that have a DynamoDB client
 }
 
 // parts maps the members of a transaction's items to the actions that they need:
@@ -204,7 +205,7 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 	return r
 }
 
-// resolve adds a call for each table that a local variable among its arguments may be.
+// resolve replaces each call with a local variable among its arguments by a call for each table that the variable may hold.
 func (r *routine) resolve(locals map[string][]string) {
 	tables := func(name string) []string {
 		return slices.DeleteFunc(slices.Clone(locals[name]), func(value string) bool { return !strings.HasPrefix(value, ".") })
@@ -239,7 +240,7 @@ func parametersOf(f *ast.FuncDecl) (names []string) {
 	return names
 }
 
-// written returns an expression that may be a table as access has it.
+// written returns an expression in the form that access uses for tables, or "" if the expression cannot be a table.
 func written(e ast.Expr, receiver string) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -261,7 +262,7 @@ func written(e ast.Expr, receiver string) string {
 	return ""
 }
 
-// accessesOf returns the actions of the input of a call, or of a part of a transaction.
+// accessesOf returns the access that a literal describes: the input of a call, or a part of a transaction.
 func accessesOf(t *testing.T, literal *ast.CompositeLit, known map[string]bool, write func(ast.Expr) string) []access {
 	t.Helper()
 	of, ok := literal.Type.(*ast.SelectorExpr)
@@ -302,14 +303,14 @@ func accessesOf(t *testing.T, literal *ast.CompositeLit, known map[string]bool, 
 	if !named {
 		t.Errorf("an input of %s names no table", action)
 	}
-	if strings.HasSuffix(found.table, ".TableName") { // copied from a part of a transaction, which counts
+	if strings.HasSuffix(found.table, ".TableName") { // copied from a part of a transaction, which is counted itself
 		return nil
 	}
 	return []access{found}
 }
 
-// reached returns the accesses of a routine and of what it calls, directly or indirectly, with tables as fields of the routine's receiver,
-// and the names of these routines.
+// reached returns the accesses of a routine and of all routines that it calls, directly or indirectly, and the names of these routines.
+// Tables are written as fields of the first routine's receiver.
 func (s library) reached(name string) (made map[access]bool, seen map[string]bool) {
 	if of, method, isMethod := strings.Cut(name, ")."); isMethod {
 		name = s.method(of+")", method)
@@ -319,7 +320,7 @@ func (s library) reached(name string) (made map[access]bool, seen map[string]boo
 	return w.made, w.seen
 }
 
-// walk follows the calls of a routine, the first. It writes tables as the first routine has them.
+// walk follows the calls of a routine, which is the first. It writes tables as fields of the first routine's receiver.
 type walk struct {
 	library
 
@@ -328,7 +329,7 @@ type walk struct {
 	visited map[string]bool
 }
 
-// visit is a call of a routine. Its receiver and arguments are written as the first routine of a walk has them.
+// visit is a call of a routine. Its receiver and arguments are written as the first routine of the walk would write them.
 type visit struct {
 	name, receiver string
 	arguments      []string
@@ -352,7 +353,7 @@ func (w walk) visit(v visit) {
 	}
 }
 
-// outside returns a table of the visited routine as the first routine has it.
+// outside returns a table of the visited routine as the first routine would write it.
 func (v visit) outside(r routine, table string) string {
 	if i := slices.Index(r.parameters, table); i >= 0 && i < len(v.arguments) {
 		return v.arguments[i]
@@ -363,7 +364,7 @@ func (v visit) outside(r routine, table string) string {
 	return table
 }
 
-// next returns what a call in the visited routine may call.
+// next returns the routines that a call in the visited routine may call.
 func (s library) next(v visit, r routine, c routineCall) []visit {
 	var passed []string
 	for _, argument := range c.arguments {
@@ -385,7 +386,7 @@ func (s library) next(v visit, r routine, c routineCall) []visit {
 	return candidates
 }
 
-// method returns the name of a type's method, which may be that of an embedded type.
+// method returns the name of a type's method, which may come from an embedded type.
 func (s library) method(of, name string) string {
 	if slices.Contains(s.methods[name], of) {
 		return of + "." + name
@@ -426,8 +427,8 @@ func sources(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// stores returns the stores by the names of their constructors. The name of a table is the number of the argument that it comes from, and
-// its member. A linked store that is missing here fails the test.
+// stores returns the stores by the names of their constructors. The name of each table is the number of the constructor's argument, with
+// the field of dynamo.Tables if the argument has one: 1.Vouchers. If a linked store is missing here, the test fails.
 func stores() map[string]any {
 	several := dynamo.Tables{Checkouts: "1.Checkouts", Vouchers: "1.Vouchers", Refusals: "1.Refusals"}
 	return map[string]any{
@@ -441,7 +442,7 @@ func stores() map[string]any {
 	}
 }
 
-// warm stands for the function Warm, which is not a store. Its table is the table for which Warm opens a connection.
+// warm stands for the function Warm, which is not a store. The name is that of the table for which Warm opens a connection.
 type warm struct{ name string }
 
 // tableOf returns the name of the table in a field of a store, or "" if it has no such field.
@@ -461,14 +462,14 @@ func tableOf(store any, field string) string {
 	return value.String()
 }
 
-// wiring is how a package creates stores.
+// wiring says with which tables a package creates stores.
 type wiring struct {
-	tables   map[string]string // the settings that name tables, such as VouchersTable, by constructor and table: dynamo.NewOrders 2
+	tables   map[string]string // the settings that name tables, such as VouchersTable, by constructor and argument: dynamo.NewOrders 2
 	settings map[string]string // by variable
 	calls    map[string][]ast.Expr
 }
 
-// readWiring reads a package. callers is the package that calls it, if any.
+// readWiring reads the wiring of a package. callers is the wiring of the package that calls it, if any.
 func readWiring(t *testing.T, folder string, callers wiring) wiring {
 	t.Helper()
 	w := wiring{make(map[string]string), make(map[string]string), make(map[string][]ast.Expr)}
@@ -487,7 +488,7 @@ func readWiring(t *testing.T, folder string, callers wiring) wiring {
 	return w
 }
 
-// assign gives a variable the settings that are assigned to it.
+// assign records the settings that are assigned to a variable.
 func (w wiring) assign(n *ast.AssignStmt) {
 	variable := written(n.Lhs[0], "")
 	if setting, of := strings.CutPrefix(called(n.Rhs[0]), "env."); of {
@@ -498,7 +499,7 @@ func (w wiring) assign(n *ast.AssignStmt) {
 	}
 }
 
-// call gives a constructor's tables the settings that it is called with.
+// call records the settings that a function is called with.
 func (w wiring) call(n *ast.CallExpr) {
 	w.calls[called(n)] = n.Args
 	for number, argument := range n.Args {
@@ -508,7 +509,7 @@ func (w wiring) call(n *ast.CallExpr) {
 	}
 }
 
-// bind gives parameters the settings that the caller passes.
+// bind records the settings that the caller passes as parameters.
 func (w wiring) bind(f *ast.FuncDecl, caller wiring, arguments []ast.Expr) {
 	number := 0
 	for _, field := range f.Type.Params.List {
@@ -521,7 +522,7 @@ func (w wiring) bind(f *ast.FuncDecl, caller wiring, arguments []ast.Expr) {
 	}
 }
 
-// members returns the settings in an expression: a variable, or a literal of dynamo.Tables, with its members after dots.
+// members returns the settings in a variable or in a literal of dynamo.Tables, by member: .Vouchers, or "" for the whole value.
 func (w wiring) members(expression ast.Expr) map[string]string {
 	found := make(map[string]string)
 	switch e := expression.(type) {
@@ -661,7 +662,7 @@ func (s *Checkouts) forget(c checkout.Checkout) error {
 	}
 }
 
-// calls returns the actions of a program by table or index, such as VouchersTable: dynamodb:UpdateItem.
+// calls returns the actions of a program by table or index, such as dynamodb:UpdateItem on VouchersTable.
 func (p program) calls(t *testing.T, s library) map[string][]string {
 	t.Helper()
 	found, visited, byTable := make(map[string]bool), make(map[string]bool), make(map[string][]string)
@@ -702,8 +703,8 @@ func (p program) methodsOf(store any) []string {
 	return slices.DeleteFunc(slices.Clone(p.methods), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
-// checkFound checks that the source shows every action and every routine that the symbols show, or one of the two was misread. Parts
-// of a transaction have no symbol.
+// checkFound fails if the symbols show an action or a routine that the source does not show: then one of the two was misread. Parts of a
+// transaction have no symbol.
 func (p program) checkFound(t *testing.T, s library, actions, routines map[string]bool) {
 	t.Helper()
 	for action := range p.client {
@@ -745,8 +746,8 @@ func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
 	}
 }
 
-// Each function imports pkg/httpapi, which imports pkg/storefront. The linker leaves its code and embedded files out of the functions that
-// show no page, as long as no variable or init refers to them.
+// Each function imports pkg/httpapi, which imports pkg/storefront. As long as no variable or init refers to the page, the linker leaves its
+// code and embedded files out of the functions that do not show it.
 func TestFunctions_OnlyTheStorefront_LinksThePage(t *testing.T) {
 	site, folder := storefront.NewSite(), programs(t)
 	for _, f := range load(t, map[string]string{"EventBus": "shops"}).Functions {

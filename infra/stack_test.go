@@ -14,7 +14,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-func TestRoutes(t *testing.T) {
+func TestRoutes_LeadToTheirFunctions(t *testing.T) {
 	want := []string{
 		"GET /assets/{name} → storefront",
 		"GET /changelog → api-docs",
@@ -68,7 +68,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-func TestFunctions(t *testing.T) {
+func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
 	const endpoint = "http://127.0.0.1:8000"
 	// dataTables returns the environment of a function that uses these tables.
 	dataTables := func(tables ...string) map[string]string {
@@ -137,7 +137,7 @@ func TestCORS_WithoutOrigins_IsOff(t *testing.T) {
 	}
 }
 
-func TestCORS(t *testing.T) {
+func TestCORS_WithOrigins_AllowsThem(t *testing.T) {
 	for origins, want := range map[string][]string{
 		"*":                    {"*"},
 		"https://shop.example": {"https://shop.example"},
@@ -231,7 +231,7 @@ func TestParameters_BadValues_AreRejected(t *testing.T) {
 	}
 }
 
-func TestThrottle(t *testing.T) {
+func TestThrottle_FollowsTheParameters(t *testing.T) {
 	for _, test := range []struct {
 		parameters  map[string]string
 		rate, burst string
@@ -252,7 +252,7 @@ func TestVersion_BeforeABuild_IsDevelopment(t *testing.T) {
 	}
 }
 
-func TestLogs_ExpireAndBelongToOneFunction(t *testing.T) {
+func TestLogs_EachFunctionHasItsOwn_AndTheyExpire(t *testing.T) {
 	s := deploy(t, map[string]string{"LogRetentionDays": "90"})
 	for _, f := range s.byType[typeFunction] {
 		if got, want := text(s.properties[f], "LoggingConfig", "LogGroup"), "${"+f+"Logs}"; got != want {
@@ -270,7 +270,7 @@ func TestLogs_ExpireAndBelongToOneFunction(t *testing.T) {
 
 const certificate = "arn:aws:acm:eu-central-1:123456789012:certificate/2f1c6f0e-6d0b-4c39-9a3e-7d1f5b0c8a44"
 
-func TestDomain(t *testing.T) {
+func TestDomain_ReplacesTheAddressOfTheAPI(t *testing.T) {
 	s := deploy(t, map[string]string{"DomainName": "api.shop.example", "CertificateArn": certificate, "HostedZoneId": "Z1D633PJN98FT9"})
 	for resource, want := range map[string]map[string]any{
 		"Domain": {
@@ -336,7 +336,7 @@ func TestAccessLogs_NameTheSourceButNoPathOrQuery(t *testing.T) {
 	}
 }
 
-func TestEnvironments_AccessLogsAlarmsAndDashboard(t *testing.T) {
+func TestEnvironments_OnlyProd_HasAlarmsAndDashboard(t *testing.T) {
 	for environment, want := range map[string]struct{ accessLogs, alarms, dashboard bool }{
 		"dev": {}, "staging": {accessLogs: true}, "prod": {accessLogs: true, alarms: true, dashboard: true},
 	} {
@@ -367,7 +367,7 @@ func TestDefaults_OptionalCostsAreOff(t *testing.T) {
 	}
 }
 
-func TestReservedConcurrency(t *testing.T) {
+func TestReservedConcurrency_IsForRedeemVoucherOnly(t *testing.T) {
 	for _, want := range []string{"40", "0"} {
 		s := deploy(t, map[string]string{"RedeemVoucherConcurrency": want})
 		for _, f := range s.byType[typeFunction] {

@@ -14,7 +14,7 @@ const (
 	eventsStream    = "arn:aws:dynamodb:eu-central-1:123456789012:table/events-restored/stream/2026-11-22T01:35:52.130"
 )
 
-func TestEvents_OnOffAndWithABus(t *testing.T) {
+func TestEvents_ResourcesFollowTheParameters(t *testing.T) {
 	withEvents := []string{"ListEvents", "ListEventsRole", "ListEventsLogs", "RecordEvents", "RecordEventsRole", "RecordEventsLogs", "DiscardedRecords"}
 	withBus := []string{"PublishEvents", "PublishEventsRole", "PublishEventsLogs"}
 	const images = "NEW_AND_OLD_IMAGES" // another type would make a new stream, and lose the unread records

@@ -94,7 +94,7 @@ func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
 	}
 }
 
-func TestTables_Mistakes_DeleteNoTable(t *testing.T) {
+func TestTables_AreProtectedAgainstLoss(t *testing.T) {
 	s := deploy(t, nil)
 	declared := source(t, "template.yaml")["Resources"]
 	// Under a new logical ID, CloudFormation would create an empty table. TestTables_Keys_NeverChange checks names and keys.
@@ -138,7 +138,7 @@ func TestTables_AnyCreated_UpdateOf010StackIsRejected(t *testing.T) {
 	}
 }
 
-func TestTables_UnitCeilings(t *testing.T) {
+func TestTables_UnitLimits_FollowTheParameters(t *testing.T) {
 	for _, test := range []struct{ parameters, want map[string]string }{
 		{nil, nil},
 		{map[string]string{"TableMaxReadUnits": "500"}, map[string]string{"MaxReadRequestUnits": "500"}},
@@ -151,12 +151,12 @@ func TestTables_UnitCeilings(t *testing.T) {
 		s := deploy(t, test.parameters)
 		for _, table := range []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"} {
 			if got := texts(s.properties[table], "OnDemandThroughput"); !maps.Equal(got, test.want) {
-				t.Errorf("%v: the ceilings of %s are %v, want %v", test.parameters, table, got, test.want)
+				t.Errorf("%v: the unit limits of %s are %v, want %v", test.parameters, table, got, test.want)
 			}
 		}
 		for _, index := range under(s.properties["Checkouts"], "GlobalSecondaryIndexes").([]any) { //nolint:errcheck,forcetypeassert // it is a list
 			if got := texts(index, "OnDemandThroughput"); !maps.Equal(got, test.want) {
-				t.Errorf("%v: the ceilings of the index are %v, want %v", test.parameters, got, test.want)
+				t.Errorf("%v: the unit limits of the index are %v, want %v", test.parameters, got, test.want)
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func texts(v any, key string) map[string]string {
 	return all
 }
 
-func TestWarmThroughput(t *testing.T) {
+func TestTables_WarmThroughput_FollowsTheParameters(t *testing.T) {
 	for _, test := range []struct {
 		parameters          map[string]string
 		vouchers, checkouts map[string]string

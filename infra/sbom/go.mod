@@ -1,5 +1,5 @@
-// The program that `make sbom` writes bills of materials with. It has a module of its own, so that Shopfront does not require what it
-// requires.
+// The program with which `make sbom` writes bills of materials. It has a module of its own, so that Shopfront does not require its
+// dependencies.
 module shopfront/infra/sbom
 
 go 1.26.0
