@@ -37,8 +37,8 @@ func actions() map[string]bool {
 	return all
 }
 
-// programs builds the functions and returns the folder of the programs. It inlines no code of this module, so that each call leaves a
-// symbol.
+// programs builds the functions and returns the folder of the programs. The compiler inlines no code of this module, so
+// that each call leaves a symbol.
 func programs(t *testing.T) string {
 	t.Helper()
 	folder := t.TempDir()
