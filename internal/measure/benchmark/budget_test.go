@@ -14,12 +14,13 @@ import (
 	"shopfront/internal/measure/fixture"
 )
 
-// budget is what a function may link and how large it may be.
+// budget limits what a function may link and how large its binary may be.
 type budget struct {
 	function string
-	// links are the packages that the function may link in addition to the reference's. Each includes the packages below it.
+	// links are the packages that the function may link in addition to those of the reference. Each includes the packages below it.
 	links [][]string
-	sdk   bool
+	// sdk says that the function may link the AWS SDK.
+	sdk bool
 	// growth is the maximum size of the function's binary, as a multiple of the reference's.
 	growth float64
 }
@@ -69,7 +70,7 @@ func TestBudget_EveryFunction_HasOne(t *testing.T) {
 	}
 }
 
-// A function may link only those packages of the standard library that the reference links or the budget names.
+// A function may link only packages that the reference links or that its budget names.
 func TestBudget_Function_LinksOnlyWhatItNeeds(t *testing.T) {
 	const backoffice = "shopfront/pkg/dynamo/backoffice" // the operator's side of the store
 	imports := allImports(t)

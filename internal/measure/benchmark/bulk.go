@@ -38,22 +38,22 @@ import (
 const (
 	leastOfBare    = 0.7         // of the bare loop's rate, for commands that write a new item for each voucher
 	mostBulkMemory = 150_000_000 // bytes, resident
-	leastJudged    = 20_000      // with fewer codes, a busy machine decides about the rate
+	leastJudged    = 20_000      // codes; with fewer, the rate depends too much on how busy the machine is
 )
 
-// Bulk is how fast shopctl works on many vouchers, compared with a bare loop of the PutItem calls that create them.
+// Bulk holds how fast shopctl works on many vouchers, compared with a bare loop of the PutItem calls that create vouchers.
 type Bulk struct {
 	Count  int `json:"count"` // vouchers in a round
 	Rounds int `json:"rounds"`
-	// Bare is the bare loop's rate in each round, in items a second, by the number of its calls in flight.
+	// Bare holds the bare loop's rate in each round, in items a second, by the number of calls in flight.
 	Bare     map[int][]float64 `json:"bare"`
 	Commands []BulkCommand     `json:"commands"`
 }
 
-// BulkCommand is a command with its figures in each round.
+// BulkCommand holds the figures of a command in each round.
 type BulkCommand struct {
 	Name    string    `json:"name"`
-	Target  float64   `json:"target,omitempty"` // what the median of OfBare must reach; 0: no target
+	Target  float64   `json:"target,omitempty"` // the least allowed median of OfBare; 0 if there is no target
 	Seconds []float64 `json:"seconds"`
 	OfBare  []float64 `json:"ofBare"` // vouchers a second ÷ items a second of the best bare loop
 	// Memory is the largest resident size of the process in any round, in bytes. It is an upper bound: Linux counts the size of this
@@ -167,8 +167,8 @@ func (b *bulkRun) loop(ctx context.Context, calls int) (float64, error) {
 	return float64(items) / time.Since(began).Seconds(), err
 }
 
-// round measures each command once. A rate is compared with the mean of the bare loop's rates before and after the command, or with its
-// last rate if the command has no target.
+// round measures each command once. It divides the rate of a command with a target by the mean of the bare loop's rates before and after
+// the command. It divides the rate of another command by the bare loop's last rate.
 func (b *bulkRun) round(ctx context.Context, number int) error {
 	sold, resold := fmt.Sprintf("emberforge-%d", number), fmt.Sprintf("sakura-goods-%d", number)
 	for _, id := range []string{sold, resold} {
@@ -273,7 +273,7 @@ func (b *Bulk) Missed() error {
 	var missed []error
 	for _, c := range b.Commands {
 		if ratio := spreadOf(c.OfBare...).Median; ratio < c.Target && b.Count >= leastJudged {
-			missed = append(missed, fmt.Errorf("voucher %s reaches %.2f of the bare loop, want %g", c.Name, ratio, c.Target))
+			missed = append(missed, fmt.Errorf("voucher %s reaches %.2f of the bare loop's rate, want %g", c.Name, ratio, c.Target))
 		}
 		if c.Memory > mostBulkMemory {
 			missed = append(missed, fmt.Errorf("voucher %s takes %d MB, want at most %d", c.Name, c.Memory/1e6, mostBulkMemory/1_000_000))

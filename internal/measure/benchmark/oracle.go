@@ -48,19 +48,20 @@ type Refusal struct {
 
 	P50 time.Duration `json:"p50"`
 	P95 time.Duration `json:"p95"`
-	// Apart is the difference between its p50 and the p50 of an unknown code, as a fraction of the latter.
+	// Apart is the difference between P50 and the p50 of an unknown code, as a fraction of the p50 of an unknown code.
 	Apart float64 `json:"apart"`
 
 	comparison
 
-	// ToTell is the number of requests for each of two codes, one unknown and one of this kind, that tell the codes apart by ranks with
-	// errors of 5 %. If the ranks do not differ significantly, ToTell is a lower bound.
+	// ToTell is how many requests it takes to tell a code of this kind from an unknown code by ranks, with errors of 5 %. Each of the two
+	// codes needs that many requests. If the ranks do not differ significantly, ToTell is a lower bound.
 	ToTell int `json:"toTell"`
 }
 
 func (r Refusal) differs() bool { return r.RankP < significant }
 
-// Apart is the greatest difference between a refusal's p50 and the p50 of an unknown code, as a fraction of the latter.
+// Apart returns the greatest difference between a refusal's p50 and the p50 of an unknown code, as a fraction of the p50 of an unknown
+// code.
 func (o Oracle) Apart() float64 {
 	apart := 0.0
 	for _, r := range o.Refusals {
@@ -251,10 +252,10 @@ func (o Oracle) Print(w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	_, err := fmt.Fprintf(w, `Refusals of one process, timed at the runtime API. The store answers in 5 ms. %d of each kind, in random order.
-Each kind is compared with unknown codes. "longer" is how often such a request takes longer than one for an unknown code. The two
+	_, err := fmt.Fprintf(w, `Refusals of one process, timed at the runtime API: %d of each kind, in random order. The store responds in 5 ms.
+Each kind is compared with unknown codes. "longer" is how often a request of this kind takes longer than one for an unknown code. The two
 p-values say how likely such samples are if times reveal nothing: by ranks (Mann-Whitney) and by the distance of the cumulative
-distributions (Kolmogorov-Smirnov). "requests to tell" is how many requests for each of two codes tell the codes apart, with errors of 5 %%.
+distributions (Kolmogorov-Smirnov). "requests to tell" is how many requests each of two codes needs to tell them apart, with errors of 5 %%.
 %s`, o.Samples, table.Align(1, rows))
 	return err
 }

@@ -20,7 +20,7 @@ type Report struct {
 	Oracle   Oracle                        `json:"oracle"`
 }
 
-// Line is a figure beside its target.
+// Line is a row of the report: a figure beside its target.
 type Line struct {
 	What    string `json:"what"`
 	Subject string `json:"subject"`
@@ -40,7 +40,7 @@ func (r *Report) add(store string, measured map[string]Round) {
 	}
 }
 
-// Figures of a round.
+// Each of these functions returns one figure of a round.
 func ready(m Round) float64    { return float64(m.Ready) }
 func readyCPU(m Round) float64 { return float64(m.ReadyCPU) }
 func first(m Round) float64    { return float64(m.First) }
@@ -50,8 +50,8 @@ func cpu(m Round) float64      { return float64(m.WarmCPU) }
 func calls(m Round) float64    { return m.Calls }
 func memory(m Round) float64   { return float64(m.Memory) }
 
-// compare adds a line for each figure, with its target. A function is compared with the reference that makes the same calls. A function
-// without calls is compared with the reference of redeeming.
+// compare adds a line for each figure, with its target. A function is compared with the reference that makes the same calls. If there is
+// no such reference, the start and the binary are compared with the reference for redeeming.
 func (r *Report) compare() {
 	each, withCalls := functions()
 	for _, s := range each {
@@ -62,7 +62,7 @@ func (r *Report) compare() {
 	}
 	for _, s := range withCalls {
 		warm := s.name
-		if s.reference == referenceArea { // its warm requests are served from memory
+		if s.reference == referenceArea { // the function serves warm requests from its cache
 			warm = s.reference
 		}
 		r.ratio("first request ÷ warm p50", s.name, 2, first, warm, p50)
@@ -144,9 +144,9 @@ func (l Line) cell(store string) string {
 func (r *Report) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, `%d rounds of %d starts and %d requests for each function and store
 
-%sMedian of the rounds, and in brackets the least and the greatest. ! marks a median above its target.
+%sA figure is the median of the rounds, with the least and the greatest in brackets. ! marks a median above its target.
 
-Every figure, as the median of the rounds. First, p50 and p99 are from handing over the event to the arrival of the response.
+Every figure, as the median of the rounds. "first", "p50" and "p99" are times from handing over the event to the arrival of the response.
 %s
 `, r.Plan.Rounds, r.Plan.Starts, r.Plan.Requests, r.targets(), r.figures())
 	if err != nil {

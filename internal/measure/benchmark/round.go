@@ -28,7 +28,7 @@ type runner struct {
 	Options
 
 	subjects []subject
-	number   int // of the last request
+	number   int // the last request's
 }
 
 // round measures every subject with a store.

@@ -1,8 +1,8 @@
 // Package benchmark measures the built functions as Lambda runs them, beside reference functions that make the same DynamoDB calls
-// and nothing else (package reference). It is for `make bench`, `make oracle` and tests; no Lambda function may link it.
+// and do nothing else (package reference). It is for `make bench`, `make oracle` and tests; no Lambda function may link it.
 //
 // A time measured on a busy machine means little by itself. So the benchmark runs in rounds. Each round measures every subject, in a
-// new order. The figures that matter are ratios of two subjects within one round; the report shows the median of the rounds, with the
+// new order. The figures that matter are ratios of two subjects within one round. The report shows the median of the rounds, with the
 // least and the greatest.
 package benchmark
 
@@ -14,7 +14,7 @@ import (
 	"shopfront/internal/measure/fixture"
 )
 
-// Plan is how much is measured.
+// Plan says how much to measure.
 type Plan struct {
 	// Rounds is how often each subject is measured.
 	Rounds int `json:"rounds"`

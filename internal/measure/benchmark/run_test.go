@@ -60,7 +60,7 @@ func checkRound(t *testing.T, options Options, measured []subject) {
 		}
 	}
 	for _, name := range []string{"checkout-area", "storefront"} {
-		if m := rounds[name]; m.First <= 0 || m.Warm <= 0 || m.Calls > 2 { // cached for five seconds
+		if m := rounds[name]; m.First <= 0 || m.Warm <= 0 || m.Calls > 2 { // the shop is cached for five seconds
 			t.Errorf("%s: %+v; want at most 2 calls", name, m)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Spread is a figure over all rounds.
+// Spread summarises a figure over all rounds.
 type Spread struct {
 	Median   float64 `json:"median"`
 	Least    float64 `json:"least"`
@@ -42,7 +42,7 @@ type comparison struct {
 	DistanceP float64 `json:"distanceP"`
 }
 
-// compare compares two samples, neither of them empty.
+// compare compares two samples. Neither may be empty.
 func compare(first, second []time.Duration) comparison {
 	a, b := slices.Sorted(slices.Values(first)), slices.Sorted(slices.Values(second))
 	both := slices.Sorted(slices.Values(slices.Concat(a, b)))
@@ -75,11 +75,11 @@ func countUpTo(sorted []time.Duration, value time.Duration) (below, notAbove flo
 	return float64(from), float64(to)
 }
 
-// distanceP is Kolmogorov's limit distribution, with Stephens' correction for finite samples.
+// distanceP returns the p-value of a distance, by Kolmogorov's limit distribution with Stephens' correction for finite samples.
 func distanceP(distance, size float64) float64 {
 	lambda := (math.Sqrt(size) + 0.12 + 0.11/math.Sqrt(size)) * distance
 	if lambda < 0.2 {
-		return 1 // here the series converges slowly, to 1 in twelve digits
+		return 1 // here the series converges slowly, and its limit is 1 to twelve digits
 	}
 	sum, sign := 0.0, 1.0
 	for k := 1.0; k <= 100; k++ {
@@ -89,8 +89,8 @@ func distanceP(distance, size float64) float64 {
 	return min(max(2*sum, 0), 1)
 }
 
-// samplesToTell returns how many values from each of two distributions it takes to tell by ranks which one is greater, with errors of
-// 5 % of either kind. The effect is the distance of the probability of superiority from 0.5 (Noether, Journal of the American
+// samplesToTell returns how many values are needed from each of two distributions to tell by ranks which distribution is greater, with
+// errors of 5 % of either kind. The effect is the distance of the probability of superiority from 0.5 (Noether, Journal of the American
 // Statistical Association 82, 1987, p. 645).
 func samplesToTell(effect float64) float64 {
 	const z = 1.6449 // the 95 % quantile of the normal distribution

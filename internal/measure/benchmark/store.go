@@ -28,12 +28,12 @@ func storeNames() []string { return []string{stubSteady, stubImmediate, localSto
 type store struct {
 	name  string
 	env   []string         // of the functions
-	calls func() int64     // so far; always 0 if the store does not count them
+	calls func() int64     // calls so far; always 0 if the store does not count them
 	local *dynamodb.Client // nil for a stub
 	stop  func() error
 }
 
-// startStub serves, over TLS, a stub that responds after the delay.
+// startStub fills a stub and serves it over TLS. The stub responds after the delay.
 func startStub(ctx context.Context, dir, name string, delay time.Duration, fill func(context.Context, *dynamodb.Client) error) (*store, error) {
 	stub := stubstore.New(delay)
 	if err := fill(ctx, fixture.Client("https://stub.invalid", func(o *dynamodb.Options) { o.HTTPClient = stub })); err != nil {
@@ -82,7 +82,7 @@ type topic struct {
 	create func(ctx context.Context, client *dynamodb.Client) (string, error)
 }
 
-// prepare returns the code or the ID that a request is about, or "" without a topic.
+// prepare returns the code or the ID that a request is about. It returns "" if the request has no topic.
 func (s *store) prepare(ctx context.Context, about topic) (string, error) {
 	if s.local == nil || about.create == nil {
 		return about.inStub, nil

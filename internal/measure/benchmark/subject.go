@@ -15,12 +15,12 @@ type subject struct {
 	name string
 	// pkg is the path of the main package in the source tree.
 	pkg string
-	// sample is the function whose event.json the requests are made from.
+	// sample names the function whose event.json is the template for the requests.
 	sample  string
 	request func(e fixture.Event, number int, of string) ([]byte, error)
 	about   topic  // of the requests; it is created before the clock starts
 	answers string // a regular expression that every response must match
-	// reference names the subject that makes the same calls and nothing else; empty for functions without calls and for references.
+	// reference names the subject that makes the same calls and does nothing else. It is empty if there is no such subject.
 	reference string
 	env       []string // of a reference function
 	// startOnly says that only starts and first requests are measured.
@@ -79,17 +79,17 @@ func subjects() []subject {
 		{sample: "storefront", request: asIs, answers: onSale, reference: referenceArea},
 		{sample: "checkout", request: checkOut, answers: open, reference: referenceCheckout},
 		{sample: "checkout-variant", request: checkOut, answers: open, reference: referenceCheckout},
-		// Each of these makes one call, as the reference of redeeming does. So they need no references of their own.
+		// Each of these functions makes one call, like the reference for redeeming. So they need no references of their own.
 		{sample: "show-checkout", request: fromServer, answers: `^{"statusCode":200,.*ordered`, reference: referenceRedeem},
 		{sample: "place-order", request: aboutOrder, about: newCheckout, answers: placed, reference: referenceRedeem},
 		{sample: "list-orders", request: listAll, answers: `^{"statusCode":200,.*vip-rank`, reference: referenceRedeem},
 		{sample: "show-order", request: fromServer, answers: placed, reference: referenceRedeem},
 		{sample: "fulfil-order", request: aboutOrder, about: newOrder, answers: `^{"statusCode":200,.*fulfilled`, reference: referenceRedeem},
 		{sample: "cancel-order", request: aboutOrder, about: newOrder, answers: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem},
-		// These read all buckets of a code, which no reference does.
+		// These two functions read all buckets of a code. No reference does that.
 		{sample: "list-redemptions", request: fromServer, answers: `^{"statusCode":200,.*redemptions`},
 		{sample: "undo-redemption", request: fromServer, answers: `^{"statusCode":404,.*redemption-not-found`},
-		// No reference makes the calls of these functions either. publish-events finds no event to publish.
+		// No reference makes the calls of the next three functions either. publish-events finds no event to publish.
 		{sample: "list-events", request: fromServer, answers: `^{"statusCode":200,.*redemption.created`},
 		{sample: "record-events", request: recordOne, answers: recorded},
 		{sample: "publish-events", request: asIs, answers: recorded},
@@ -113,7 +113,7 @@ func fromServer(e fixture.Event, _ int, _ string) ([]byte, error) {
 	return keyed.Encode()
 }
 
-// aboutOrder sends the event with the ID of a prepared order, or of a prepared checkout that becomes one.
+// aboutOrder sends the event with the ID of a prepared order, or of a prepared checkout that becomes an order.
 func aboutOrder(e fixture.Event, number int, id string) ([]byte, error) {
 	request, err := fromServer(e, number, id)
 	return bytes.ReplaceAll(request, []byte(fixture.Order), []byte(id)), err
@@ -151,11 +151,11 @@ func (s subject) check(answer []byte) error {
 	return nil
 }
 
-// comparedWith names the reference. A function without one is compared with the reference of redeeming.
+// comparedWith returns the name of the reference. A function without a reference is compared with the reference for redeeming.
 func (s subject) comparedWith() string { return cmp.Or(s.reference, referenceRedeem) }
 
-// functions returns two lists. In the first, each function has one subject. The second has every subject that is a function and
-// calls the store.
+// functions returns two lists. In the first, each function has one subject. The second has every subject whose calls a reference makes,
+// too.
 func functions() (each, withCalls []subject) {
 	seen := map[string]bool{}
 	for _, s := range subjects() {

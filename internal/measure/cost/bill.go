@@ -25,9 +25,9 @@ const (
 	// checkoutDays is how long a checkout without an order is stored: it expires after half an hour, is due for deletion 8 days later, and
 	// DynamoDB may take a few more days.
 	checkoutDays = 11
-	// eventDays is how long an event is stored, which is longer than it is promised.
+	// eventDays is how long an event is stored. That is longer than shops are promised.
 	eventDays = 100
-	// indexedBytes is the size of a redemption in the index of nicks, where it stays.
+	// indexedBytes is the size of a redemption in the index of nicks. It is not deleted from there.
 	indexedBytes = 233
 	monthDays    = 30
 	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five minutes
@@ -46,7 +46,7 @@ func billed(memoryMB int, took, cpu time.Duration) time.Duration {
 }
 
 // Lambda itself logs START, END and REPORT for each request in its text format, each with the request's ID. For the first request of an
-// instance it also logs INIT_START with the version of the runtime, and the report has the duration of the start
+// instance it also logs INIT_START with the version of the runtime, and adds the duration of the start to REPORT
 // (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html).
 const (
 	platformBytes = len("START RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b Version: $LATEST\n" +
@@ -54,7 +54,7 @@ const (
 		"Duration: 10.00 ms\tBilled Duration: 10 ms\tMemory Size: 256 MB\tMax Memory Used: 30 MB\t\n")
 	platformStartBytes = len("INIT_START Runtime Version: provided:al2023.v100\tRuntime Version ARN: arn:aws:lambda:us-east-1::runtime:" +
 		"0000000000000000000000000000000000000000000000000000000000000000\n" + "Init Duration: 100.00 ms\t")
-	// coldEvents are the log events of a first request: these four lines, and the function's own.
+	// coldEvents is the number of log events of a first request: four lines of Lambda's, and one line of the function's.
 	coldEvents = 5
 )
 
@@ -80,8 +80,9 @@ func newLine(r Request, memoryMB int) Line {
 	}
 }
 
-// usage returns the average usage of a request. The fraction cold of the requests, from 0 to 1, are the first of their instance.
-// Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the key of each table used over the connection.
+// usage returns the average usage of a request. The argument cold is the fraction of the requests, from 0 to 1, that are the first of
+// their instance. Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the key of each table used over the
+// connection.
 func (l Line) usage(cold *big.Rat) pricing.Usage {
 	average := func(warm, first int64) *big.Rat {
 		difference := new(big.Rat).Mul(cold, big.NewRat(first-warm, 1))
@@ -149,7 +150,7 @@ func readShops() (shops []ShopMonth, err error) {
 	return shops, nil
 }
 
-// monthly returns what a shop uses in a month. The request code has the calls that create a single-use code.
+// monthly returns what a shop uses in a month. The argument code holds the calls that create a single-use code.
 func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
 	u, metrics := make(pricing.Usage), make(map[string]bool)
 	var sent []Line
@@ -167,7 +168,7 @@ func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) prici
 			events += count * (grown - eventsIn(line.Operation)*indexedBytes)
 		}
 		switch grown, orders := int64(line.grown(fixture.CheckoutsTable)), s.Requests[placeOrder]; {
-		case line.Operation == checkOutKey: // an order keeps its checkout
+		case line.Operation == checkOutKey: // a checkout that becomes an order is not deleted
 			checkedOut += (count - orders) * grown
 			stays += orders * grown
 		case line.Function == checkout:

@@ -33,7 +33,7 @@ func TestBilled(t *testing.T) {
 	}
 }
 
-// checkoutLine is a checkout for which Lambda bills 10 ms, or 110 with a cold start.
+// checkoutLine returns a checkout for which Lambda bills 10 ms, or 110 ms with a cold start.
 func checkoutLine() Line {
 	request := Request{
 		Operation: checkOutKey, Function: checkout, LogBytes: 375, BodyBytes: 400, AnswerBytes: 600,
@@ -157,7 +157,7 @@ func TestShop_Month_AddsUp(t *testing.T) {
 	events.Operation, events.Function, events.Metrics = recordEvent, recordEvents, nil
 	events.Calls = []metering.Call{{Operation: "PutItem", Tables: []string{fixture.EventsTable}, Grown: 300}}
 	recording := ShopMonth{Requests: map[string]int64{recordEvent: 3}, RequestsPerStart: 10, Months: 12}
-	const stored = 3*(300-indexedBytes)*100/30 + 3*indexedBytes*12 // a redemption stays in the index, its event expires
+	const stored = 3*(300-indexedBytes)*100/30 + 3*indexedBytes*12 // a redemption stays in the index; its event expires
 	if got := recording.monthly([]Line{events}, code, 24); got[pricing.TableByteMonths].Cmp(big.NewRat(stored, 1)) != 0 ||
 		got[pricing.BackupByteMonths].Sign() != 0 {
 		t.Errorf("three redemptions with events, 300 bytes together, take %v byte-months, %v of backups", got[pricing.TableByteMonths], got[pricing.BackupByteMonths])

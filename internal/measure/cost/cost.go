@@ -1,7 +1,8 @@
 // Package cost computes what Shopfront costs at AWS. It sends requests of every kind to the built functions, measures what AWS bills
 // for them, and multiplies that by AWS's published prices. It is for `make cost` and tests only.
 //
-// A meter in front of DynamoDB Local counts units (package metering). Times are measured separately, with a store that takes 5 ms.
+// A meter in front of DynamoDB Local counts units (package metering). Times are measured separately, with a store that takes 5 ms for
+// each call.
 package cost
 
 import (
@@ -24,28 +25,28 @@ import (
 	"shopfront/internal/measure/table"
 )
 
-// The price of a million requests assumes one cold start in requestsPerStart requests. According to AWS, less than one
+// requestsPerStart is the number of requests for each cold start, in the price of a million requests. According to AWS, less than one
 // request in a hundred has a cold start (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
 const requestsPerStart = 100
 
-// Million is what a million requests of an operation cost.
+// Million holds what a million requests of an operation cost.
 type Million struct {
 	Line
 
 	Units metering.Units `json:"units"`
 	Bill  pricing.Bill   `json:"bill"`
-	// Target is an upper bound; nil if there is none.
+	// Target is an upper bound of the bill's total; nil if there is no target.
 	Target *pricing.USD `json:"target,omitempty"`
 }
 
-// Month is what a shop costs in a month.
+// Month holds what a shop costs in a month.
 type Month struct {
 	ShopMonth
 
 	Bill pricing.Bill `json:"bill"`
 }
 
-// Report is what Shopfront costs.
+// Report holds what Shopfront costs.
 type Report struct {
 	Region   string    `json:"region"`
 	Priced   string    `json:"priced"` // the day of the prices
@@ -63,7 +64,7 @@ type Report struct {
 	columns []string
 }
 
-// targets are the most that a million requests may cost, in USD.
+// targets returns the most that a million requests may cost, in USD, by operation.
 func targets() map[string]pricing.USD {
 	single, limited := pricing.USD{Rat: big.NewRat(250, 100)}, pricing.USD{Rat: big.NewRat(450, 100)}
 	return map[string]pricing.USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
@@ -108,7 +109,7 @@ func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, e
 	return report, err
 }
 
-// memoryOf returns the memory of the template's functions, in MB. All must have the same size, on arm64.
+// memoryOf returns the memory of the template's functions, in MB. All functions must have the same memory size and run on arm64.
 func memoryOf(root string) (memoryMB int, err error) {
 	template, err := localrun.LoadTemplate(root, "")
 	if err != nil {
@@ -188,9 +189,9 @@ func (r *Report) Print(w io.Writer) error {
 	for _, usage := range pricing.UsageTypes() {
 		fmt.Fprintf(&published, "- %s: %s\n", r.Prices[usage].Published, r.Prices[usage].Source)
 	}
-	_, err := fmt.Fprintf(w, `Prices of AWS in %s on %s, in USD, without the free tier. Functions have %d MB on arm64; one request in %d meets a cold start.
+	_, err := fmt.Fprintf(w, `Prices of AWS in %s on %s, in USD, without the free tier. Functions have %d MB on arm64; one request in %d has a cold start.
 
-A million requests, or events, in USD. ! marks a total above its target.
+The price of a million requests, or of a million events, in USD. ! marks a total above its target.
 %s
 One request: calls of DynamoDB, and the units that they read and write; bytes of the function's log line, of all its logs, and of the
 response; milliseconds of a warm request, of a start and of the first request after it, each with its processor time on this machine;
@@ -198,7 +199,7 @@ and the milliseconds that Lambda bills for them.
 %sWhile functions were timed, the store delayed each of %d calls by %v; %d of them took longer.
 Creating a single-use code writes %v unit and stores %d bytes.
 %s
-A month, in USD. What is assumed of each shop (internal/measure/cost/shops.yaml has the figures):
+The price of a month, in USD. The assumptions about each shop (internal/measure/cost/shops.yaml has the figures):
 %s%s
 The prices, and the pages where AWS publishes them:
 %s`, r.Region, r.Priced, r.MemoryMB, requestsPerStart, table.Align(1, millions), table.Align(1, requests), r.Calls, storeDelay, r.Late,

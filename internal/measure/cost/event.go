@@ -36,7 +36,7 @@ func eventsIn(operation string) int64 {
 	}
 }
 
-// recorded is the response to a batch. The status of such an operation is 0: no gateway sends its requests.
+// recorded is the response to a batch. An operation with this response has the status 0, because its requests do not come from the gateway.
 const recorded = `{"batchItemFailures":[]}`
 
 func eventOperations() []operation {
@@ -59,7 +59,7 @@ func records(count int) preparation {
 	}
 }
 
-// newShop returns the ID of a customer.
+// newShop returns the ID of a new customer. It is as long as the demo shop's.
 func newShop() string { return rand.Text()[:len(fixture.Customer)] }
 
 // recordsAgain delivers a redemption that was recorded before.
@@ -73,7 +73,7 @@ func scheduled(context.Context, *scene) (requests, error) {
 	return func() ([]byte, error) { return []byte(`{}`), nil }, nil
 }
 
-// feedAfter requests the events after a sequence number, or after the last one if there are fewer.
+// feedAfter requests the events after a sequence number. If the feed has fewer events, it requests those after the last event.
 func feedAfter(after int64) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		if err := fixture.AppendEvents(ctx, s.client, 210); err != nil {
@@ -89,8 +89,8 @@ func feedAfter(after int64) preparation {
 	}
 }
 
-// publish meters the read of an event that is sent to the bus. No bus was measured. The time and the logs are those of recording an event,
-// which makes four calls where publishing makes two.
+// publish meters the reads of an event that is sent to the bus. Sending the event is not measured. The time and the logs are those of
+// recording an event. Recording makes four calls to DynamoDB; publishing makes two calls.
 func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) {
 	w, err := fixture.Feed(l.client).Window(ctx, fixture.Customer, 0, 1)
 	if err != nil {
@@ -107,7 +107,7 @@ func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) 
 // monthSeconds are the seconds of a month of 730 hours.
 const monthSeconds = 730 * 3600
 
-// Polling is what a shop's server that polls its feed costs in a month, without new events.
+// Polling holds what it costs in a month that a shop's server polls the shop's feed, if there are no new events.
 type Polling struct {
 	Seconds int64       `json:"seconds"` // between polls
 	Cost    pricing.USD `json:"cost"`

@@ -27,13 +27,14 @@ func (s *scene) withCode(code, nick string) fixture.Event {
 	return s.event.With("rawQueryString", query.Encode()).WithKey(newKey())
 }
 
-// fromElsewhere gives the event a random source.
+// fromElsewhere returns a copy of the event with a random source address.
 func fromElsewhere(event fixture.Event) fixture.Event {
 	source := fmt.Sprintf("198.%d.%d.%d", 18+rand.IntN(2), rand.IntN(256), rand.IntN(256)) //nolint:gosec // any address will do
 	return withHTTP(event, "sourceIp", source)
 }
 
-// held is a checkout with a code: each time with a new one if codes with these terms have one use, else always with the same one.
+// held returns the operation of a checkout with a code. If a code with these terms has one use, each request has a new code. Otherwise all
+// requests have the same code.
 func held(name string, terms voucher.Terms, byServer bool) operation {
 	prepare := func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.discount(ctx, terms)
@@ -55,7 +56,7 @@ func held(name string, terms voucher.Terms, byServer bool) operation {
 	return operation{name, checkout, prepare, http.StatusOK, `"open"`}
 }
 
-// heldInVain checks out with a code that is held already.
+// heldInVain checks out with a code that another checkout already holds.
 func heldInVain(ctx context.Context, s *scene) (requests, error) {
 	code, err := s.discount(ctx, voucher.Terms{})
 	if err == nil {
@@ -64,7 +65,7 @@ func heldInVain(ctx context.Context, s *scene) (requests, error) {
 	return func() ([]byte, error) { return fromElsewhere(s.withCode(code, s.newNick())).WithKey("").Encode() }, err
 }
 
-// ofNewHeld is ofNew for checkouts or orders that each have a new code.
+// ofNewHeld works like ofNew, for checkouts or orders that each have a new code.
 func ofNewHeld(terms voucher.Terms, create func(ctx context.Context, client *dynamodb.Client, code string) (string, error)) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		withCode := func(ctx context.Context, client *dynamodb.Client) (string, error) {

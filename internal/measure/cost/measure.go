@@ -68,7 +68,7 @@ func (r Request) grown(table string) (bytes int) {
 	return bytes
 }
 
-// lab measures functions. It has their binaries, and a DynamoDB Local behind a meter and behind a delay.
+// lab measures functions. It has their binaries, and one DynamoDB Local that functions reach through a meter or through a delay.
 type lab struct {
 	fixture.Setup
 
@@ -141,7 +141,7 @@ func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, 
 	return request, nil
 }
 
-// meterRequests also returns events for timing, which have not been sent yet.
+// meterRequests meters an operation. It also returns events that have not been sent yet, for timing.
 func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (request Request, events [][]byte, err error) {
 	file, err := os.CreateTemp(l.Dir, "*.log")
 	if err != nil {

@@ -37,7 +37,7 @@ const (
 	publishEvents = "publish-events"
 )
 
-// operation is a kind of request that differs from others in what it costs, and its right response. shops.yaml uses the names, too.
+// operation is a kind of request with a cost of its own, and the response that it must get. shops.yaml uses the names, too.
 type operation struct {
 	name     string
 	function string
@@ -138,7 +138,7 @@ type scene struct {
 	serial  int // of the last nick
 }
 
-// ask sends a request that prepares others.
+// ask sends a request that prepares the measured ones.
 func (s *scene) ask(request []byte, err error) error {
 	if err != nil {
 		return err
@@ -196,7 +196,7 @@ func oneCode(terms voucher.Terms) preparation {
 	}
 }
 
-// replays repeats a request that succeeded.
+// replays retries a redemption that succeeded.
 func replays(terms voucher.Terms) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, terms)
@@ -221,14 +221,14 @@ func unknownCodes(key func() string) preparation {
 	}
 }
 
-// usedUp tries to redeem a used-up code. If the code had more than one use, it is marked as full as well.
+// usedUp tries to redeem a used-up code. A code that had more than one use is also marked as full.
 func usedUp(uses voucher.Limit, key func() string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, voucher.Terms{MaxUses: &uses})
 		if err != nil {
 			return nil, err
 		}
-		for range uses + 1 { // the last of these requests finds no use left, and marks a code that had more than one
+		for range uses + 1 { // the last of these requests finds no use left, and marks a code that had several uses
 			if err := s.ask(s.redemption(code, s.newNick(), "")); err != nil {
 				return nil, err
 			}
@@ -272,7 +272,7 @@ func ofNew(create func(context.Context, *dynamodb.Client) (string, error)) prepa
 	}
 }
 
-// ofOneOrder sends the sample event about an order that stays as it is.
+// ofOneOrder sends the sample event each time. The requests do not change its order.
 func ofOneOrder(_ context.Context, s *scene) (requests, error) {
 	event, err := s.event.WithServerKey()
 	return event.Encode, err
@@ -289,8 +289,8 @@ func fullPage(ctx context.Context, s *scene) (requests, error) {
 	return event.Encode, err
 }
 
-// newShops requests a path below a new copy of the demo shop each time, because the process caches the shops that it has shown. known is
-// the requests' If-None-Match.
+// newShops requests a path below a new copy of the demo shop each time, because the process caches the shops that it has shown. The
+// requests have the If-None-Match header known.
 func newShops(path, known string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		shop, err := s.client.Query(ctx, &dynamodb.QueryInput{

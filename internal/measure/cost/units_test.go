@@ -12,19 +12,20 @@ import (
 
 const root = "../../.."
 
-// bounds are upper bounds of the calls and units of a request:
-//   - A process that has seen a code with many uses reads it first. A process that has not tries a write, which fails.
+// bounds returns upper bounds of the calls and units of a request, by operation:
+//   - A process that has seen a code with many uses reads it first. A process that has not seen it first tries a write, which fails.
 //   - A check of a limited code reads all its counters. These codes have the maximum number of counters.
-//   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the settings of a shop
-//     that is new to the process.
-//   - A refusal takes one more write, which counts it.
+//   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the
+//     settings of a shop that is new to the process.
+//   - A refusal takes one more write, which counts the refusal.
 //   - A change of an order is written twice, to the table and to the index. A retry writes only to the table, and fails there.
-//   - A checkout with a code reads the code before the catalogue. A stranger's checkout also reads and counts the holds of its source.
+//   - A checkout with a code reads the code before the catalogue. A checkout without the server's key also reads and counts the holds of
+//     its source address.
 //   - An order with a code, or its cancellation, first tries the update for an order without a code.
 //   - A returned use of a limited code goes to a counter with taken uses. All counters are read to find such a counter.
 //   - A list of redemptions reads 64 buckets.
-//   - An event is stored, and then named by a page of its log. A new page takes a transaction of two writes. Before that, its redemption is
-//     indexed by nick.
+//   - The redemption of an event is first indexed by nick. Then the event is stored, and a page of the log names it. A new page takes a
+//     transaction of two writes.
 //   - A poll reads the shop's settings and its key, and then a page of the log. A page of the feed reads each event.
 //   - A page of 50 orders takes half a unit for each 4 KB of orders.
 func bounds() map[string]bound {

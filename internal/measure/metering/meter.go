@@ -1,7 +1,8 @@
 // Package metering computes what DynamoDB bills for calls, by AWS's published rules, from the sizes of the items that the calls touch. A
-// Meter stands between a client and DynamoDB Local, which reports wrong units for transactions and for failed conditions.
+// Meter stands between a client and DynamoDB Local. It is needed because DynamoDB Local reports wrong units for transactions and for
+// failed conditions.
 //
-// It is for `make cost` and tests only, and imports only the standard library.
+// The package is for `make cost` and tests only, and imports only the standard library.
 package metering
 
 import (
@@ -22,7 +23,7 @@ type Call struct {
 	Units     Units  `json:"units"`
 	// Tables are the tables that the call names.
 	Tables []string `json:"tables"`
-	// Grown is the growth of storage in bytes, with the storage overhead of new items.
+	// Grown is the growth of storage in bytes, including the storage overhead of new items.
 	Grown int `json:"grown"`
 }
 
@@ -35,7 +36,7 @@ type Meter struct {
 	calls []Call
 }
 
-// New meters the calls of the DynamoDB Local at a URL.
+// New returns a Meter in front of the DynamoDB Local at a URL.
 func New(target string) *Meter { return &Meter{target: target} }
 
 // Take returns the calls since the last Take.
@@ -47,7 +48,7 @@ func (m *Meter) Take() []Call {
 	return calls
 }
 
-// ServeHTTP forwards a call. If the Meter does not know the price, it responds 400, which the SDK does not retry.
+// ServeHTTP forwards a call. If the call cannot be metered, ServeHTTP responds 400, which the SDK does not retry.
 func (m *Meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -121,7 +122,7 @@ func (m *Meter) send(r *http.Request, operation string, body []byte) (answer, er
 	return answer{response.StatusCode, response.Header, text}, err
 }
 
-// forward sends the call, and reports whether a condition failed. Any other failure ends the measurement.
+// forward sends the call, and reports whether a condition failed. Any other failure is an error.
 func (m *Meter) forward(r *http.Request, call *Call, body []byte) (got answer, refused bool, err error) {
 	got, err = m.send(r, call.Operation, body)
 	if err != nil || got.status == http.StatusOK {
@@ -224,7 +225,7 @@ func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool)
 // indexed is the attribute that puts an item into the only index. The index holds whole items.
 const indexed = "ordered"
 
-// write meters writes. Each costs its units multiplied by times. An item in an index is also written there.
+// write meters writes. Each write costs its units multiplied by times. An item in the index costs another write there.
 func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
 	before, err := m.sizes(r, items)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"shopfront/internal/measure/metering"
 )
 
-// voucherOf returns an item of a size in bytes, which is at least 22 plus the length of the code.
+// voucherOf returns an item of the given size in bytes. The size must be at least 22 plus the length of the code.
 func voucherOf(code string, size int) map[string]types.AttributeValue {
 	const names = len("customer") + len("sk") + len("note")
 	return map[string]types.AttributeValue{
@@ -32,7 +32,7 @@ func keyOf(item map[string]types.AttributeValue) map[string]types.AttributeValue
 	return map[string]types.AttributeValue{"customer": item["customer"], "sk": item["sk"]}
 }
 
-// table creates a table, and returns a metered client and a direct one.
+// table creates a table. It returns a meter, a client whose calls are metered, and a client that bypasses the meter.
 func table(t *testing.T) (name string, meter *metering.Meter, metered, direct *dynamodb.Client) {
 	t.Helper()
 	direct = localtest.Client(t)
@@ -54,7 +54,7 @@ func table(t *testing.T) (name string, meter *metering.Meter, metered, direct *d
 	return name, meter, metered, direct
 }
 
-// connect returns a meter in front of DynamoDB Local, and its client.
+// connect returns a meter in front of DynamoDB Local, and a client of the meter.
 func connect(t *testing.T) (*metering.Meter, *dynamodb.Client) {
 	t.Helper()
 	meter := metering.New(localtest.Endpoint(t))
@@ -179,7 +179,7 @@ func TestMeter_ItemInTheIndex_IsBilledTwice(t *testing.T) {
 	}
 }
 
-// DynamoDB bills a write whose condition fails, and bills the writes of a transaction twice. DynamoDB Local reports otherwise.
+// DynamoDB bills a write whose condition fails, and bills the writes of a transaction twice. DynamoDB Local reports other units.
 func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 	name, meter, client, _ := table(t)
 	redeemed, large := voucherOf("SUMMER20", 300), voucherOf("GRAND2026", 1500)
@@ -240,8 +240,8 @@ func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 	}
 }
 
-// A missing item costs the minimum, in a batch too
-// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html); DynamoDB Local reports nothing.
+// A missing item costs the minimum, also in a batch
+// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html). DynamoDB Local reports no units for it.
 func TestMeter_MissingItemsOfABatch_AreBilled(t *testing.T) {
 	name, meter, client, _ := table(t)
 	for consistent, want := range map[bool]float64{true: 2, false: 1} {

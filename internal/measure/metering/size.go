@@ -2,7 +2,7 @@ package metering
 
 import "strings"
 
-// Item is an item in DynamoDB's JSON protocol, by attribute.
+// Item is an item in DynamoDB's JSON protocol: the values of its attributes by name.
 type Item map[string]Value
 
 // Value is the value of an attribute. Exactly one member is set.
@@ -70,7 +70,8 @@ func (v Value) size() int {
 	return size
 }
 
-// numberSize is one byte for every two significant digits, and one more. Leading and trailing zeroes are not significant.
+// numberSize returns the size of a number: one byte for every two significant digits, and one more byte. Leading and trailing zeroes
+// are not significant.
 func numberSize(n string) int {
 	mantissa, _, _ := strings.Cut(strings.ToLower(n), "e")
 	digits := strings.Map(func(r rune) rune {

@@ -55,7 +55,7 @@ type item struct {
 	refusedSize func(before int) int
 }
 
-// items returns the items that the call names. A Query names none.
+// items returns the items that the call names. A Query names no items.
 func (b body) items() (items []item) {
 	for table, asked := range b.RequestItems {
 		for _, key := range asked.Keys {

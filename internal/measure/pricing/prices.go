@@ -1,5 +1,5 @@
-// Package pricing computes what a usage costs at AWS's published prices, which it reads from one dated file. Money is exact:
-// fractions of integers, rounded only for display. It is for `make cost` and tests only, and imports no package of this module.
+// Package pricing computes the cost of a usage at AWS's published prices. It reads the prices from one dated file. Amounts of money are
+// exact fractions, and are rounded only for display. The package is for `make cost` and tests only, and imports no package of this module.
 package pricing
 
 import (
@@ -18,7 +18,7 @@ import (
 // UsageType is something that AWS bills, in the unit at the end of its name.
 type UsageType string
 
-// The usage types that are billed here.
+// The usage types of a bill.
 const (
 	WriteRequestUnits UsageType = "dynamodb-write-request-units"
 	ReadRequestUnits  UsageType = "dynamodb-read-request-units"
@@ -94,7 +94,7 @@ func Parse(text []byte) (prices Prices, err error) {
 	return prices, nil
 }
 
-// Usage is how many units of each type are used. It is a map: make it before adding to it.
+// Usage holds how many units of each type are used. It is a map: make it before adding to it.
 type Usage map[UsageType]*big.Rat
 
 // Add adds units of a type.
@@ -121,10 +121,10 @@ type USD struct{ *big.Rat }
 // MarshalText rounds the amount.
 func (u USD) MarshalText() ([]byte, error) { return []byte(u.FloatString(4)), nil }
 
-// Of returns a fraction of the amount.
+// Of returns the amount multiplied by times and divided by per.
 func (u USD) Of(times, per int64) USD { return USD{new(big.Rat).Mul(u.Rat, big.NewRat(times, per))} }
 
-// Bill is an amount by column, and in total.
+// Bill holds the amount in each column, and the total.
 type Bill struct {
 	Columns map[string]USD `json:"columns"`
 	Total   USD            `json:"total"`

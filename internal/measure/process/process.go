@@ -1,5 +1,5 @@
-// Package process measures processes of a built function: their times, their processor time and their memory. It is for measurements
-// and tests only.
+// Package process measures the processes of a built function: how long they take, and how much processor time and memory they use.
+// It is for measurements and tests only.
 package process
 
 import (
@@ -30,7 +30,7 @@ func Start(ctx context.Context, binary string, env []string, log *os.File) (*run
 	return runtimeapi.Start(ctx, command)
 }
 
-// Figures are what a function took. In JSON, times are in nanoseconds.
+// Figures are the times of a function and the memory that it used. In JSON, times are in nanoseconds.
 type Figures struct {
 	// Ready is the median time from the start of a process until it asked for an event, and First the median time from
 	// delivering its first event until the response arrived. ReadyCPU and FirstCPU are the medians of the processor times.
@@ -46,7 +46,7 @@ type Figures struct {
 	Memory int64 `json:"memory,omitempty"`
 }
 
-// Trial measures a function with one process after the other. The caller must call Stop.
+// Trial measures a function in one process after another. The caller must call Stop.
 type Trial struct {
 	Binary string
 	Env    []string
@@ -80,7 +80,7 @@ func (t *Trial) WarmUp(ctx context.Context, events [][]byte) error {
 	return err
 }
 
-// Measure sends events to the process one after the other.
+// Measure sends events to the process one after another, and records their times.
 func (t *Trial) Measure(ctx context.Context, events [][]byte) error {
 	warm, warmCPU, err := t.invoke(ctx, events)
 	t.warm, t.warmCPU = append(t.warm, warm...), t.warmCPU+warmCPU
@@ -135,8 +135,8 @@ func (t *Trial) Figures() (f Figures, err error) {
 	return f, err
 }
 
-// Quantile returns the nearest-rank quantile: the least of the values that at least the given part of all values does not exceed. The
-// part is above 0 and at most 1. There must be at least one value.
+// Quantile returns the nearest-rank quantile: the smallest value v for which at least the given part of the values is at most v. The part
+// is above 0 and at most 1. There must be at least one value.
 func Quantile[T cmp.Ordered](values []T, part float64) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is the processor time that all threads of a process have used together so far (clock_getcpuclockid(3)).
+// CPUTime returns the processor time that all threads of a process have used together so far (clock_getcpuclockid(3)).
 func CPUTime(pid int) (time.Duration, error) {
 	const cpuClock = 2 // CPUCLOCK_SCHED of a whole process, in the kernel's include/linux/posix-timers.h
 	var used unix.Timespec
@@ -20,7 +20,7 @@ func CPUTime(pid int) (time.Duration, error) {
 	return time.Duration(used.Nano()), nil
 }
 
-// peakMemory reads the largest resident size so far (proc_pid_status(5)), in bytes.
+// peakMemory returns the largest resident size of a process so far (proc_pid_status(5)), in bytes.
 func peakMemory(pid int) (int64, error) {
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {

@@ -26,13 +26,13 @@ import (
 // Handler handles an event.
 type Handler func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
 
-// The environment variables: the table, and a switch that delays opening the connection until the first request.
+// The environment variables. EnvTable names the table. If EnvNotConnecting is set, the connection is opened by the first request.
 const (
 	EnvTable         = "TABLE"
 	EnvNotConnecting = "NOT_CONNECTING"
 )
 
-// Start wires a client from the environment, opens its connection and serves.
+// Start wires a client from the environment, opens its connection and serves the handler.
 func Start(lookup func(string) string, wire func(*dynamodb.Client, string) Handler) {
 	credentials := aws.Credentials{AccessKeyID: lookup("AWS_ACCESS_KEY_ID"), SecretAccessKey: lookup("AWS_SECRET_ACCESS_KEY")}
 	client := dynamodb.New(dynamodb.Options{
@@ -63,7 +63,7 @@ func redemption(call func(ctx context.Context, customer string, asked request) (
 	}
 }
 
-// Redeem takes a single-use code in one UpdateItem.
+// Redeem redeems a single-use code in one UpdateItem.
 func Redeem(client *dynamodb.Client, table string) Handler {
 	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
 		now := number(time.Now().UnixMilli())
@@ -91,7 +91,7 @@ func Redeem(client *dynamodb.Client, table string) Handler {
 	})
 }
 
-// RedeemManyUses takes one use of a code with a limit. It reads the code, and in one transaction records the redemption with the nick and
+// RedeemManyUses takes one use of a code with a limit. It reads the code. Then one transaction records the redemption with the nick and
 // takes the use from a counter.
 func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
@@ -118,7 +118,7 @@ func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 			}},
 			{Update: &types.Update{
 				TableName: aws.String(table),
-				// Always the first counter: nobody else uses it at the same time.
+				// Always use the first counter: no other request uses it at the same time.
 				Key:                      key(bucket(customer, asked.Code), asked.Code+"#c#00"),
 				UpdateExpression:         aws.String("ADD #left :less, #used :one"),
 				ConditionExpression:      aws.String("#left >= :one"),
@@ -153,7 +153,7 @@ func Check(client *dynamodb.Client, table string) Handler {
 	})
 }
 
-// Area reads the customer's profile and queries the products, eventually consistent.
+// Area reads the customer's profile and queries the products, both with eventual consistency.
 func Area(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		customer := event.PathParameters["customer"]
@@ -178,8 +178,8 @@ func Area(client *dynamodb.Client, table string) Handler {
 	}
 }
 
-// Checkout reads the customer's profile with a product in one BatchGetItem and puts a checkout. Unlike the function, it uses one table
-// for both.
+// Checkout reads the customer's profile and a product in one BatchGetItem, and puts a checkout. Unlike Shopfront's function, it uses one
+// table for both calls.
 func Checkout(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		customer, product := event.PathParameters["customer"], event.PathParameters["product"]
@@ -277,14 +277,14 @@ func ListOrders(client *dynamodb.Client, table string) Handler {
 	}
 }
 
-// answer reports how much was read, so that the benchmark detects a reference that reads nothing.
+// answer returns a response that says how much was read, so that the benchmark detects a reference that reads nothing.
 func answer(read int, err error) (events.APIGatewayV2HTTPResponse, error) {
 	return events.APIGatewayV2HTTPResponse{
 		StatusCode: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: `{"read":` + strconv.Itoa(read) + `}`,
 	}, err
 }
 
-// VoucherKey is the primary key of a code in canonical form.
+// VoucherKey returns the primary key of a code in canonical form.
 func VoucherKey(customer, code string) map[string]types.AttributeValue {
 	return key(bucket(customer, code), code)
 }

@@ -33,10 +33,10 @@ type Store struct {
 
 type key struct{ table, partition, sort string }
 
-// item is an item in DynamoDB's JSON protocol, by attribute.
+// item is an item in DynamoDB's JSON protocol: the values of its attributes by name.
 type item map[string]json.RawMessage
 
-// New returns an empty store. Once sealed, it responds to each call after the delay.
+// New returns an empty store. After Seal, the store responds to each call after the delay.
 func New(delay time.Duration) *Store { return &Store{delay: delay, items: make(map[key]item)} }
 
 // Seal ends the filling. From now on, responses are delayed, and writes succeed without being stored, so that every request finds the
@@ -58,7 +58,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, response.Body) // the client may be gone
 }
 
-// Do handles a call without a connection: a Store can be the HTTPClient of an SDK client.
+// Do handles a call without a network connection, so that a Store can be the HTTPClient of an SDK client.
 func (s *Store) Do(r *http.Request) (*http.Response, error) {
 	due := time.Now().Add(s.delay)
 	body, err := io.ReadAll(r.Body)
@@ -113,7 +113,7 @@ func (s *Store) answer(operation string, body []byte) (status int, answer any) {
 		}
 		answer = struct{}{}
 	default:
-		err = fmt.Errorf("the stub does not know %q", operation)
+		err = fmt.Errorf("the stub does not support the operation %q", operation)
 	}
 	if err != nil {
 		return http.StatusBadRequest, map[string]string{"__type": "com.amazon.coral.validate#ValidationException", "message": err.Error()}

@@ -1,4 +1,4 @@
-// Command checkout is the reference function of checking out.
+// Command checkout is the reference function for checking out.
 package main
 
 import (

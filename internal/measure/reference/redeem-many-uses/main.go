@@ -1,4 +1,4 @@
-// Command redeem-many-uses is the reference function of redeeming a code with many uses.
+// Command redeem-many-uses is the reference function for redeeming a code with many uses.
 package main
 
 import (

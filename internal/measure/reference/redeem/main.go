@@ -1,4 +1,4 @@
-// Command redeem is the reference function of redeeming a single-use code.
+// Command redeem is the reference function for redeeming a single-use code.
 package main
 
 import (
