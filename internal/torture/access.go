@@ -15,7 +15,8 @@ import (
 	"shopfront/pkg/access"
 )
 
-// settings are the rules of a shop: strangers is for requests without a key, codes for all codes, and batch for those of launchBatch.
+// settings holds the rules of a shop. The rule strangers is for requests without a key, codes is for all codes, and batch is for the codes
+// of launchBatch.
 type settings struct{ strangers, codes, batch *rule }
 
 const launchBatch = "launch"
@@ -63,7 +64,7 @@ func (r *round) prepareAccess(tb testing.TB) {
 	r.createKey(tb)
 }
 
-// createKey creates a key of the shop's server, without faults.
+// createKey creates a key of the shop's server. No fault hits its calls.
 func (r *round) createKey(tb testing.TB) {
 	tb.Helper()
 	key, _, err := r.calm.CreateKey(tb.Context(), "till", time.Time{}, rand.Reader, time.Now())
@@ -87,8 +88,8 @@ func (r *round) keys() []caller {
 	return slices.Clone(r.created)
 }
 
-// judgeAccess judges a response by the rules that may have been in effect when the request was received. A denied request has no effect,
-// even if its response is not a denial.
+// judgeAccess judges a response by the rules that may have been in effect when the request was received. It returns the answer for the
+// voucher's history. There, a request that had to be denied counts as denied, whatever its response says.
 func (r *round) judgeAccess(t *target, by caller, received time.Time, answer history.Answer) history.Answer {
 	mayCall, mayBeDenied := by.judge(received)
 	mayRedeem, mayBePaused := r.settings.codes.judge(received)
@@ -101,9 +102,9 @@ func (r *round) judgeAccess(t *target, by caller, received time.Time, answer his
 	case outcome == history.Denied && !mayBeDenied:
 		r.breach("%s: %s got 401, but was allowed all the time", t.written, by.name)
 	case outcome != history.Denied && outcome != history.Unknown && !mayCall:
-		r.breach("%s: %s was answered %q more than %s after it was last allowed to call", t.written, by.name, outcome, TakesEffect)
+		r.breach("%s: %s got %q more than %s after it was last allowed to call", t.written, by.name, outcome, TakesEffect)
 	case (outcome == history.Redeemed || outcome == history.Redeemable) && !mayRedeem:
-		r.breach("%s: %s was answered %q more than %s after the code was paused", t.written, by.name, outcome, TakesEffect)
+		r.breach("%s: %s got %q more than %s after the code was paused", t.written, by.name, outcome, TakesEffect)
 	}
 	denied := !mayCall || !mayRedeem && outcome != history.Replayed
 	if denied && outcome != history.Unknown {
@@ -115,7 +116,7 @@ func (r *round) judgeAccess(t *target, by caller, received time.Time, answer his
 	return answer
 }
 
-// supervise makes one change after the other until the clients are done, and waits for each change to take effect.
+// supervise makes one change after another until the clients are done, and waits for each change to take effect.
 func (s *staff) supervise(tb testing.TB, over <-chan struct{}, change func(testing.TB)) {
 	tb.Helper()
 	for {
@@ -128,7 +129,7 @@ func (s *staff) supervise(tb testing.TB, over <-chan struct{}, change func(testi
 	}
 }
 
-// changeSettings changes the policy or a pause. At most one of them denies at a time.
+// changeSettings changes the policy or a pause. At most one of these rules denies at a time.
 func (s *staff) changeSettings(tb testing.TB) {
 	tb.Helper()
 	is := pick(s.random, s.settings.all()...)

@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// discard deletes a voucher while two shoppers request it. As long as the outcome is unknown, it tries again, three times in all.
+// discard deletes a voucher while two shoppers request it. While the outcome is unknown it retries, up to three attempts.
 func (s *staff) discard(tb testing.TB, t *target) {
 	tb.Helper()
 	time.Sleep(time.Duration(s.random.IntN(1500)) * time.Millisecond)
@@ -47,7 +47,7 @@ func (s *staff) untilTheEnd(tb testing.TB) (context.Context, context.CancelFunc)
 	return context.WithDeadline(tb.Context(), s.end.Add(time.Second))
 }
 
-// completeDeletion deletes a voucher if it is not known whether an operator did.
+// completeDeletion deletes a voucher if the outcome of an operator's deletion is unknown, or if no operator tried.
 func (r *round) completeDeletion(tb testing.TB, t *target) {
 	tb.Helper()
 	if outcome := t.deletion; outcome == history.Unknown || outcome == "" {
@@ -56,7 +56,7 @@ func (r *round) completeDeletion(tb testing.TB, t *target) {
 	}
 }
 
-// tryDelete deletes a voucher. A code with many uses may be disabled meanwhile. If the voucher was used, it is enabled again.
+// tryDelete deletes a voucher. Meanwhile, a code with many uses may be disabled. If the voucher was used, the deletion enables it again.
 func (r *round) tryDelete(
 	ctx context.Context, number int, t *target, shop *operator.Shop, wait func(context.Context, time.Duration) error,
 ) history.Outcome {
@@ -128,7 +128,8 @@ const (
 	soldAt   = "2026-02-03T11:00:00Z"
 )
 
-// drawSold draws a file of codes that another system sold. A third of them is unused.
+// drawSold draws a file of codes that another system sold. Of each three codes, the first is unused, the second was redeemed, and the third
+// has a random number of its 8 uses taken.
 func drawSold(random *mathrand.Rand) string {
 	var file strings.Builder
 	file.WriteString(soldHeader)

@@ -23,19 +23,20 @@ type purchase struct {
 	first     time.Time // when it was first sent
 
 	// The target's mu guards these.
-	id      string // empty: not known
+	id      string // empty while it is unknown
 	expires time.Time
 	paid    bool // an order was sent
 }
 
-// retriedFor is how long a checkout is retried. The function receives the last retry before the checkout expires, because the key of an
-// expired checkout makes another one.
+// retriedFor is how long a checkout is retried. The function receives the last retry before the checkout expires, because a retry with the
+// key of an expired checkout makes a new checkout.
 const retriedFor = checkoutLifetime - longestRequest - time.Second
 
 // longestRequest is how long a function takes at most.
 const longestRequest = 5 * time.Second
 
-// till is the shop's server. It checks out for the shoppers, because the holds of strangers are limited by their address.
+// till returns the shop's server. It checks out for the shoppers, because all shoppers have one address, and the holds of a stranger's
+// address are limited.
 func (r *round) till() caller { return r.keys()[0] }
 
 // buy sends a request that checks out, orders, cancels or undoes. It returns false if it found nothing to do.
@@ -56,7 +57,7 @@ func (c *client) buy(tb testing.TB, t *target) bool {
 	return false
 }
 
-// checkOut makes a checkout, or repeats a request whose checkout is not known.
+// checkOut makes a checkout, or retries a checkout whose outcome is unknown.
 func (c *client) checkOut(tb testing.TB, t *target) bool {
 	tb.Helper()
 	p := t.purchase(c.random, func(p *purchase) bool { return p.id == "" && time.Since(p.first) < retriedFor })
@@ -110,8 +111,8 @@ func (c *client) pay(tb testing.TB, t *target) bool {
 	return true
 }
 
-// finish sends a request that a client may repeat, up to three times while its outcome is unknown. If the outcome stays unknown, the
-// overseer repeats the request.
+// finish sends a request that can be retried. While the outcome is unknown it retries, up to three attempts. If the outcome stays unknown,
+// the overseer retries the request.
 func (r *round) finish(tb testing.TB, t *target, what string, request func() history.Outcome) {
 	tb.Helper()
 	for range 3 {
@@ -198,15 +199,15 @@ func (r *round) undo(tb testing.TB, client int, t *target, id string) history.Ou
 	})
 }
 
-// transition is a request that changes an order or a redemption. A 200 must show its ID, its new status and the code. Problems lists the
-// other responses, with what they mean.
+// transition is a request that changes an order or a redemption. A response with status 200 must show the ID, the new status and the code.
+// The field problems maps other responses to their outcomes.
 type transition struct {
 	path, body, id, status string
 	outcome                history.Outcome // of a 200
 	problems               map[string]history.Outcome
 }
 
-// ask sends such a request as the shop's server, and records its outcome.
+// ask sends a transition as the shop's server, and records its outcome.
 func (r *round) ask(tb testing.TB, t *target, asked history.Operation, to transition) history.Outcome {
 	tb.Helper()
 	returned := t.recorder.Call(asked)
@@ -224,7 +225,7 @@ func (r *round) ask(tb testing.TB, t *target, asked history.Operation, to transi
 	return outcome
 }
 
-// judgeProblem reads a response to the shop's server that is not 200: one of the problems, or a 503.
+// judgeProblem reads a response to the shop's server that is not 200. It must be one of the problems, or a 503.
 func (r *round) judgeProblem(t *target, got response, problems map[string]history.Outcome) history.Outcome {
 	var problem struct{ Type, Reason, Parameter string }
 	err := json.Unmarshal(got.body, &problem)
@@ -244,11 +245,11 @@ func (r *round) judgeProblem(t *target, got response, problems map[string]histor
 	return outcome
 }
 
-// purchase picks a checkout of the target, or returns nil.
-func (t *target) purchase(random *rand.Rand, is func(*purchase) bool) *purchase {
+// purchase picks one of the target's checkouts that fit. It returns nil if no checkout fits.
+func (t *target) purchase(random *rand.Rand, fits func(*purchase) bool) *purchase {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	fit := slices.DeleteFunc(slices.Clone(t.purchases), func(p *purchase) bool { return !is(p) })
+	fit := slices.DeleteFunc(slices.Clone(t.purchases), func(p *purchase) bool { return !fits(p) })
 	if len(fit) == 0 {
 		return nil
 	}
@@ -271,7 +272,7 @@ func (t *target) learnCheckout(p *purchase, answer history.Answer) {
 	t.lapsed = time.Now().Add(checkoutLifetime + usesFree)
 }
 
-// redemption picks a redemption to undo. From then on a list may lack it or have it twice, because undoing moves the item.
+// redemption picks a redemption to undo. From then on, a list may lack the redemption or have it twice, because undoing moves the item.
 func (t *target) redemption(random *rand.Rand) (id string, has bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -283,7 +284,7 @@ func (t *target) redemption(random *rand.Rand) (id string, has bool) {
 	return id, true
 }
 
-// note records whether the overseer must repeat a request.
+// note records whether the overseer must retry a request.
 func (t *target) note(what string, request func() history.Outcome, outcome history.Outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -294,7 +295,7 @@ func (t *target) note(what string, request func() history.Outcome, outcome histo
 	}
 }
 
-// finishAll repeats the requests of unknown outcome, and waits until every hold has lapsed.
+// finishAll retries the requests whose outcome is unknown, and waits until every hold has lapsed.
 func (r *round) finishAll() {
 	for _, t := range r.vouchers {
 		for _, request := range t.unfinished { // no client is left

@@ -17,7 +17,7 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// client is a storefront. It sends one request after the other.
+// client is a storefront. It sends one request after another.
 type client struct {
 	*round
 
@@ -28,7 +28,7 @@ type client struct {
 // nicks returns only a few nicks, so that they reach their limits and race with one another.
 func nicks() []string { return []string{"alder", "birch", "cedar", "hazel", "rowan"} }
 
-// shop sends requests until none is left or the time is up.
+// shop sends requests until no request is left or the time is up.
 func (c *client) shop(tb testing.TB) {
 	tb.Helper()
 	for time.Now().Before(c.end) {

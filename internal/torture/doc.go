@@ -12,5 +12,5 @@
 // In the trial "changes of access", operators also change policies, keys and pauses (access.go). Each response is judged by the settings
 // that may have been in effect when its request was received (rule.go).
 //
-// It is for tests only; nothing that ships may import it.
+// The package is for tests only; nothing that ships may import it.
 package torture

@@ -25,7 +25,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// feedPause is how long a poller waits.
+// feedPause is how long a poller waits between two polls.
 const feedPause = 20 * time.Millisecond
 
 // poller follows a customer's feed.
@@ -62,7 +62,7 @@ func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more
 		return false
 	}
 	if p.id != "" && page.Feed != p.id || len(page.Events) > limit {
-		p.round.violate("%s: the feed %s became %s, with %d of %d events", p.customer, p.id, page.Feed, len(page.Events), limit)
+		p.round.violate("%s: the feed %s is now %s, with %d events; the limit is %d", p.customer, p.id, page.Feed, len(page.Events), limit)
 	}
 	p.id = page.Feed
 	for i, e := range page.Events {
@@ -74,13 +74,13 @@ func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more
 		case sequence == int64(len(p.seen))+1:
 			p.seen = append(p.seen, text)
 		case sequence > int64(len(p.seen)) || !bytes.Equal(p.seen[sequence-1], text):
-			p.round.violate("%s: the event %d was %s, and is %s", p.customer, sequence, p.seen[min(sequence, int64(len(p.seen)))-1], text)
+			p.round.violate("%s: the event %d was %s, and is now %s", p.customer, sequence, p.seen[min(sequence, int64(len(p.seen)))-1], text)
 		}
 	}
 	return page.More
 }
 
-// stored holds the facts that the items of the tables show. The facts of one redemption or order are in order.
+// stored holds the facts that the items of the tables show. The facts of a redemption or an order are in the order in which they happened.
 type stored struct {
 	facts [][]event.Fact      // of each item
 	of    map[event.ID]string // the key of the item that shows an event
@@ -103,7 +103,7 @@ func (r *eventRound) scan(table string) (items []map[string]types.AttributeValue
 func (r *eventRound) inTables() stored {
 	s := stored{of: make(map[event.ID]string)}
 	terms := make(map[voucher.Code]*voucher.Voucher)
-	for _, v := range r.shops[0].vouchers { // each shop has the same
+	for _, v := range r.shops[0].vouchers { // each shop has the same vouchers
 		terms[v.Code] = &v
 	}
 	for _, it := range slices.Concat(r.scan(r.tables.Vouchers), r.scan(r.tables.Checkouts)) {
@@ -143,7 +143,7 @@ func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (mi
 	return missing
 }
 
-// rebuild rebuilds the feeds as the operator does. Only events whose records no consumer has read may be missing.
+// rebuild rebuilds the feeds as the operator does. Before the rebuild, an event may be missing only if no consumer has read its record.
 func (r *eventRound) rebuild(unread map[string]bool) {
 	s := r.inTables()
 	for _, shop := range r.shops {
@@ -162,7 +162,7 @@ func (r *eventRound) rebuild(unread map[string]bool) {
 	}
 }
 
-// verify verifies a shop as the operator does, as of a time at which each event must have been recorded.
+// verify verifies a shop as the operator does. It sets the clock ahead, to a time by which each event must have been recorded.
 func (r *eventRound) verify(customer catalog.CustomerID) {
 	late := func() time.Time { return time.Now().Add(reconciliation.RecordingTime + time.Second) }
 	report, err := r.deployedShop(customer).Verify(r.Context(), operator.Verification{Now: late, Settle: time.Millisecond})
@@ -200,7 +200,7 @@ func (r *eventRound) data(fact event.Fact) []byte {
 	return data
 }
 
-// named returns the sequence numbers of the events in a customer's log, from the pages as they are stored.
+// named returns the sequence numbers of the events in a customer's log. It reads them from the stored pages.
 func (r *eventRound) named(customer catalog.CustomerID) map[event.ID]int {
 	numbers := make(map[event.ID]int)
 	var last int
@@ -222,7 +222,7 @@ func (r *eventRound) named(customer catalog.CustomerID) map[event.ID]int {
 	return numbers
 }
 
-// The stored form of a page, which must never change.
+// The stored form of a page. It must never change.
 const (
 	eventsPerPage = 50
 	eventIDBytes  = 16
@@ -285,12 +285,13 @@ func (r *eventRound) judgeStored(recorded int) {
 	}
 }
 
-// isHasty reports whether a fact is a cancellation whose response may not show that the order was fulfilled meanwhile.
+// isHasty reports whether a fact is a cancellation that shows no fulfilment. If the order was fulfilled meanwhile, the response may not
+// show that.
 func isHasty(f event.Fact) bool {
 	return f.Type == event.OrderCancelled && f.Order.Order.Fulfilled.IsZero()
 }
 
-// judgeFacts checks that the feed has each fact as it was, and the facts of each redemption and order in their order.
+// judgeFacts checks that the feed shows each fact correctly, and has the facts of each redemption and order in the right order.
 func (r *eventRound) judgeFacts(p *poller, named map[event.ID]int, facts []event.Fact) {
 	before := make(map[string]int) // the last event of a redemption or an order
 	for _, fact := range facts {
@@ -312,7 +313,7 @@ func (r *eventRound) judgeFacts(p *poller, named map[event.ID]int, facts []event
 			before[subject] = 0
 		}
 		if at < before[subject] {
-			r.violate("%s: %s of %s is at %d, before what came first, at %d", p.customer, fact.Type, subject, at, before[subject])
+			r.violate("%s: %s of %s is at %d, before its earlier event at %d", p.customer, fact.Type, subject, at, before[subject])
 		}
 		before[subject] = at
 	}

@@ -28,13 +28,16 @@ import (
 	"shopfront/pkg/lambdahttp/eventfunction"
 )
 
-// The kinds of calls of the function that records events. Each kind must see a crash before a call, and a crash after a call was applied.
+// parks is the kind of call that parks a change whose events could not be recorded.
 const parks = "UpdateItem parked"
 
+// recordingCalls returns the kinds of calls that the function makes to record events. For each kind, the function must crash at least once
+// before a call, and at least once after a call was applied.
 func recordingCalls() []string {
 	return []string{"BatchGetItem vouchers", "Query last page", "Query pages", "PutItem event", "UpdateItem page", "TransactWriteItems page"}
 }
 
+// retryingCalls returns the kinds of calls that the function makes to park changes and to retry them. The same rule holds for these kinds.
 func retryingCalls() []string {
 	return []string{"Query parked", "GetItem item", "DeleteItem parked", parks}
 }
@@ -63,10 +66,10 @@ func recorderCall(header http.Header, body []byte) string {
 
 // recorderFate is what happens to an invocation at its nth call of a kind.
 type recorderFate struct {
-	call  string // empty: the nth call of any kind
-	nth   int    // from 1; 0: nothing happens
-	after bool   // the call is applied
-	stall bool   // the process is taken for dead, but keeps working; otherwise it crashes
+	call  string // if empty, calls of any kind count
+	nth   int    // from 1; if 0, nothing happens
+	after bool   // a crash comes after the call was applied
+	stall bool   // the process is taken for dead, but keeps working; if false, it crashes
 }
 
 var errCrashed = errors.New("the process has crashed")
@@ -75,7 +78,7 @@ var errCrashed = errors.New("the process has crashed")
 type invocation struct {
 	fate recorderFate
 	kill context.CancelFunc
-	// reached is closed when the fate has come. A stalled process continues when release is closed.
+	// reached is closed when the process has crashed or stalled. A stalled process continues when release is closed.
 	reached, release chan struct{}
 
 	mu    sync.Mutex
@@ -85,7 +88,7 @@ type invocation struct {
 
 type invocationKey struct{}
 
-// isDue counts a call, and reports whether the fate comes at it.
+// isDue counts a call. It reports whether the fate comes at this call, and whether the process has crashed already.
 func (i *invocation) isDue(call string) (due, dead bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -174,11 +177,11 @@ func (r *eventRound) refuse(ctx context.Context, call string, body []byte) (*htt
 	}
 	return &http.Response{
 		StatusCode: http.StatusBadRequest, Header: http.Header{"X-Amzn-Requestid": {"4KBNRPFH35UQNJ6C"}},
-		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.service#AccessDeniedException","message":"as the test has it"}`)),
+		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.service#AccessDeniedException","message":"the test denies access"}`)),
 	}, true
 }
 
-// eventTally counts the faults of a kind that happened.
+// eventTally counts what happened, by kind.
 type eventTally struct {
 	mu     sync.Mutex
 	counts map[string]int
@@ -229,7 +232,7 @@ func (t *eventTally) crash(random *mathrand.Rand, calls []string) recorderFate {
 // process is a process of the function that records events.
 type process struct{ eventfunction.Function }
 
-// newProcess starts a process. Some processes reach the store through the faults.
+// newProcess starts a process. Some processes reach the store through the proxy that injects faults.
 func (r *eventRound) newProcess(random *mathrand.Rand) process {
 	endpoint := r.endpoint
 	if random.IntN(3) == 0 {
@@ -250,7 +253,7 @@ func (r *eventRound) log(client *dynamodb.Client) *dynamo.EventLog {
 	return dynamo.NewEventLog(client, r.events, retention, time.Now, mathrand.Int64N, rand.Reader)
 }
 
-// begin invokes the function with records. When the function has ended, the channel has the number of records that are done.
+// begin invokes the function with records. When the function has ended, the channel delivers how many records are done.
 func (p process) begin(ctx context.Context, fate recorderFate, records []json.RawMessage) (*invocation, <-chan int) {
 	i := &invocation{fate: fate, reached: make(chan struct{}), release: make(chan struct{}), calls: make(map[string]int)}
 	ctx, i.kill = context.WithCancel(context.WithValue(ctx, invocationKey{}, i))
@@ -287,9 +290,9 @@ func decodeRecord(text json.RawMessage) streamRecord {
 	return streamRecord{record.DynamoDB.SequenceNumber, keys.Customer.S + "/" + keys.SK.S, keys.SK.S}
 }
 
-// eventShard is a part of a table's stream, with its consumer's place in it.
+// eventShard is a part of a table's stream, with its consumer's position.
 type eventShard struct {
-	held sync.RWMutex // locked: its records are held back
+	held sync.RWMutex // while locked, the shard's records are held back
 
 	mu       sync.Mutex
 	records  []json.RawMessage
@@ -327,7 +330,7 @@ func (s *eventShard) done(at, records int) {
 	}
 }
 
-// end says that no records follow.
+// end records that no more records follow.
 func (s *eventShard) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -361,8 +364,8 @@ type consumer struct {
 	stalled *invocation // taken for dead
 }
 
-// consume delivers records until it is stopped or all are done. Each batch has another size, so a batch that is delivered again ends at
-// another record.
+// consume delivers records until it is stopped or all records are done. The size of each batch is random, so a batch that is delivered
+// again mostly ends at another record.
 func (c *consumer) consume(stop *atomic.Bool) {
 	c.process = c.newProcess(c.random)
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -423,13 +426,13 @@ func (c *consumer) deliver(batch []json.RawMessage) (done int) {
 	if c.random.IntN(2) == 0 {
 		c.workOn(nil)
 	}
-	if isLost { // the response
+	if isLost { // the response is lost
 		return 0
 	}
 	return done
 }
 
-// workOn lets the process continue that was taken for dead before. It remembers the invocation that stalled last, or nil.
+// workOn lets the stalled invocation continue, if there is one. Then it remembers the given one, which may be nil, as stalled.
 func (c *consumer) workOn(stalled *invocation) {
 	if c.stalled != nil {
 		close(c.stalled.release)
@@ -437,7 +440,7 @@ func (c *consumer) workOn(stalled *invocation) {
 	c.stalled = stalled
 }
 
-// schedule retries what is parked until it is stopped.
+// schedule retries the parked changes until it is stopped.
 func (r *eventRound) schedule(stop *atomic.Bool, random *mathrand.Rand) {
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()

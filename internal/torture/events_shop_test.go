@@ -201,12 +201,12 @@ func (w *eventWriter) learnOrder(c checkout.Checkout, _ bool, err error) error {
 func (w *eventWriter) nick() voucher.Nick {
 	nick, err := voucher.ParseNick(pickEvent(w.random, []string{"Alder", "alder", "Birch", "Cedar", "Rowan", "Willow"}))
 	if err != nil {
-		panic(err) // each of them is a nick
+		panic(err) // all of them are valid nicks
 	}
 	return nick
 }
 
-// redeem redeems a code, or repeats an earlier request.
+// redeem redeems a code, or retries an earlier request.
 func (w *eventWriter) redeem(ctx context.Context, now time.Time) error {
 	request, again := known(w, &w.sent)
 	if !again || w.random.IntN(4) > 0 {
@@ -236,7 +236,7 @@ func (w *eventWriter) undo(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// checkOut makes a checkout, mostly with a code, and mostly orders it. Some checkouts have lapsed when they are ordered.
+// checkOut makes a checkout, mostly with a code, and mostly orders it. Some checkouts have expired when they are ordered.
 func (w *eventWriter) checkOut(ctx context.Context, now time.Time) error {
 	request := checkout.Request{Customer: w.customer, Product: "coins", Variant: "500", Nick: w.nick(), At: now}
 	if w.random.IntN(4) > 0 {

@@ -44,7 +44,7 @@ const (
 // once.
 func TestEvents(t *testing.T) {
 	tally := &eventTally{counts: make(map[string]int)}
-	missing := func() []string { // in the short form, crashes may miss a call
+	missing := func() []string { // in the short form, some calls may see no crash
 		if *injections == 1 {
 			return nil
 		}
@@ -91,7 +91,7 @@ type eventRound struct {
 	shops     []*eventShop
 	actors    int
 
-	pause   sync.RWMutex // locked: no consumer works
+	pause   sync.RWMutex // while locked, no consumer works
 	trouble atomic.Pointer[trouble]
 	working sync.WaitGroup // invocations that were taken for dead
 }
@@ -146,8 +146,8 @@ func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 	return r
 }
 
-// playEvents plays a round. In every other round, the vouchers are restored from a copy with another stream. In the others, a stream is
-// read from its start again.
+// playEvents plays a round. In odd rounds, the vouchers are restored into a table with a new stream. In even rounds, a shard of the stream
+// is read from its start again.
 func playEvents(t *testing.T, tally *eventTally, number int) {
 	t.Helper()
 	r := newEventRound(t, tally, number)
@@ -198,11 +198,11 @@ func playEvents(t *testing.T, tally *eventTally, number int) {
 // eventStream is a table's stream, cut into shards by key. DynamoDB Local has only one shard.
 type eventStream struct {
 	shards []*eventShard
-	stop   func() // reading
+	stop   func() // stops reading
 
 	mu   sync.Mutex
 	more *sync.Cond
-	seen map[string]bool // by the key of the item
+	seen map[string]bool // by the sort key of the item
 }
 
 // read begins to read the stream of a table.
@@ -233,7 +233,7 @@ func (r *eventRound) read(table string, shards int) *eventStream {
 	return s
 }
 
-// mark writes an item to each table, and waits until the streams were read that far.
+// mark writes an item to each table, and waits until the records of these items were read from the streams.
 func (r *eventRound) mark(vouchers, checkouts *eventStream) {
 	v, err := voucher.New(voucher.Terms{
 		Written: "END-" + rand.Text(), Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
@@ -244,7 +244,7 @@ func (r *eventRound) mark(vouchers, checkouts *eventStream) {
 	r.create("emberforge", v)
 	vouchers.await(string(v.Code))
 	w := newEventWriter(r.endpoint, r.tables, r.source(0))
-	at := time.Now().Truncate(time.Millisecond) // as the functions do: a time to live of finer times would differ from the stored times
+	at := time.Now().Truncate(time.Millisecond) // like the functions; a finer time would not match its time to live
 	request := checkout.Request{Customer: "emberforge", Product: "coins", Variant: "500", At: at}
 	c, _, err := w.opener.Open(r.Context(), request)
 	if err != nil {
@@ -341,7 +341,7 @@ func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 		}
 	}
 	troubled := r.trouble.Load()
-	for _, state := range []*trouble{nil, troubled, nil, troubled, nil} { // while what is parked is retried
+	for _, state := range []*trouble{nil, troubled, nil, troubled, nil} { // while the schedule retries parked changes
 		r.trouble.Store(state)
 		<-ticker.C
 		<-ticker.C

@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// staff is an operator who edits with shopctl, which is sometimes killed.
+// staff is an operator who edits with shopctl, and sometimes kills it.
 type staff struct {
 	*round
 
@@ -60,7 +60,7 @@ func (s *staff) edit(tb testing.TB, t *target) {
 	}
 }
 
-// annotate edits the note, on which no redemption depends.
+// annotate edits the note. No redemption depends on it.
 func (s *staff) annotate(tb testing.TB, t *target) {
 	tb.Helper()
 	arguments := []string{"voucher", "edit", string(s.customer), t.written, "--note", fmt.Sprintf("looked at %d times", s.random.IntN(1000))}
@@ -191,7 +191,8 @@ func (r *round) shopctl(ctx context.Context, arguments ...string) (status int, p
 	return 0, string(out)
 }
 
-// list lists a voucher's redemptions while clients redeem it. Every redemption confirmed before must be listed, and none twice.
+// list lists a voucher's redemptions while clients redeem it. Every redemption that was confirmed before must be listed, and no redemption
+// may be listed twice.
 func (s *staff) list(tb testing.TB, t *target) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)

@@ -16,10 +16,10 @@ type Row struct {
 	Fault string
 	// Injected counts how often the fault was injected. Where access changes, it counts the requests that had to be denied.
 	Injected int
-	// Redemptions counts the redemptions on record in the end, undone ones included, Refusals the refused requests, and Unknown the
-	// attempts whose outcome the client does not know.
+	// Redemptions counts the redemptions on record in the end, including those that were undone. Refusals counts the refused requests, and
+	// Unknown counts the attempts whose outcome the client does not know.
 	Redemptions, Refusals, Unknown int
-	// Violations counts broken promises. There must be none.
+	// Violations counts broken promises. It must be 0.
 	Violations int
 }
 
@@ -32,8 +32,8 @@ func (r *Row) Add(other Row) {
 	r.Violations += other.Violations
 }
 
-// Tell writes rows as a table to the test's output. If a file is named, it adds them to the table in that file instead. Several
-// tests can add to one file, one after the other.
+// Tell writes rows as a table to the test's output. If a file is named, Tell adds the rows to the table in that file instead. Several
+// tests can add to one file, one after another.
 func Tell(tb testing.TB, file string, rows []Row) {
 	tb.Helper()
 	if file == "" {

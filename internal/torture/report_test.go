@@ -9,7 +9,7 @@ import (
 	"shopfront/internal/torture"
 )
 
-func TestWriteTable_IsAlignedMarkdown(t *testing.T) {
+func TestTable_IsAlignedMarkdown(t *testing.T) {
 	row := torture.Row{Fault: "late request", Injected: 999, Redemptions: 1}
 	row.Add(torture.Row{Injected: 1_233_568, Redemptions: 2, Refusals: 3, Unknown: 4, Violations: 5})
 	want := strings.TrimLeft(`

@@ -29,7 +29,7 @@ type outcome struct {
 	plan                           plan
 	row                            Row
 	vouchers, requests, operations int
-	violations                     []Violation // Text and Breach only
+	violations                     []Violation // only Text and Breach are set
 	took                           time.Duration
 }
 
@@ -126,7 +126,7 @@ func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 	}
 }
 
-// noRefusals is the setting with which no refusal is counted: all requests come from one address.
+// noRefusals is the setting that turns off the limit on refusals. All requests come from one address, so the limit would stop the clients.
 const noRefusals = "refusals: off"
 
 // play runs clients and operators until no request is left or the time is up.
@@ -174,7 +174,7 @@ func (r *round) breach(format string, args ...any) { r.note(true, fmt.Sprintf(fo
 // violate records anything else that must not happen.
 func (r *round) violate(format string, args ...any) { r.note(false, fmt.Sprintf(format, args...)) }
 
-// mostReported is how many breaches and how many other violations of a round are reported in full. More are only counted.
+// mostReported is how many breaches and how many other violations of a round are reported in full. Further ones are only counted.
 const mostReported = 10
 
 func (r *round) note(breach bool, text string) {

@@ -18,8 +18,9 @@ const (
 	TakesEffect      = 750 * time.Millisecond
 )
 
-// A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. Its use is free at the latest usesFree after it has expired:
-// 1 second instead of 20. Overlay also bounds for how long a code is marked as full, so that each mark ends before a hold made meanwhile.
+// A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. The use that it holds is free again at most usesFree after the
+// checkout has expired: 1 second instead of 20. Overlay also shortens the time for which a code is marked as full, so that each mark ends
+// before a hold that was made meanwhile.
 const (
 	checkoutLifetime = 8 * time.Second
 	usesFree         = time.Second
@@ -42,8 +43,8 @@ func Overlay(tb testing.TB) map[string]string {
 type rule struct {
 	name    string
 	command func(allow bool) []string // the arguments of shopctl
-	// repeat says that a command of unknown outcome must be repeated before the opposite command. Otherwise the opposite command may
-	// find nothing to change, and the first command may be applied later.
+	// repeat says that a command whose outcome is unknown must be retried before the opposite command. Otherwise the opposite command
+	// may find nothing to change, and the first command may be applied later.
 	repeat bool
 
 	mu      sync.Mutex
@@ -56,7 +57,7 @@ type change struct {
 	confirmed time.Time
 }
 
-// newRule returns a rule that has not changed for long.
+// newRule returns a rule that has not changed for a long time.
 func newRule(name string, allow bool) *rule {
 	return &rule{name: name, changes: []change{{allow, time.Unix(0, 0)}}}
 }
@@ -82,8 +83,8 @@ func (r *rule) last() (allow, confirmed bool) {
 	return last.allow, !last.confirmed.IsZero()
 }
 
-// judge returns whether the rule may have allowed a request, and whether it may have denied it. Call it after the response: a change
-// that began meanwhile counts.
+// judge returns whether the rule may have allowed a request, and whether it may have denied the request. Call judge after the response has
+// come, because a change that began meanwhile counts, too.
 func (r *rule) judge(received time.Time) (mayAllow, mayDeny bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,8 +16,9 @@ import (
 // overseer is the client that finishes a round.
 const overseer = clients + operators
 
-// settle completes unfinished work without faults. It completes edits, retries each request with a key, order, cancellation and undo whose
-// outcome is unknown, and waits until every hold has lapsed. Then a new nick checks each voucher: a use that is left must be redeemable.
+// settle completes unfinished work without faults. It completes deletions and edits. It retries each request with a key, order,
+// cancellation and undo whose outcome is unknown. Then it waits until every hold has lapsed, and checks each voucher for a new nick: if a
+// use is left, the voucher must be redeemable.
 func (r *round) settle(tb testing.TB) {
 	tb.Helper()
 	r.shop.Proxy.Settle()
@@ -42,7 +43,7 @@ func (r *round) settle(tb testing.TB) {
 	}
 }
 
-// patienceOfOverseer is how many attempts the overseer makes, because a store with few units may still throttle.
+// patienceOfOverseer is how many attempts the overseer makes. It needs several, because a store with few units may still throttle.
 const patienceOfOverseer = 20
 
 // completeEdit retries edits with an unknown outcome until they are applied, and enables the voucher. It edits nothing else,
@@ -162,7 +163,7 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 	r.judgeStanding(ctx, t, used+t.imported)
 }
 
-// judgeStanding checks that the voucher says how many uses are taken and left, or is gone if it was deleted.
+// judgeStanding checks that the voucher shows correctly how many uses are taken and left. A deleted voucher must be gone.
 func (r *round) judgeStanding(ctx context.Context, t *target, used int) {
 	standing, err := r.calm.Voucher(ctx, t.code, time.Now())
 	if _, unknown := voucher.IsRefusal(err); t.deleted {

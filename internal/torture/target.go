@@ -19,11 +19,11 @@ type target struct {
 	written  string
 	code     voucher.Code
 	batch    string
-	perNick  bool            // a nick has a limit; that never changes
-	doomed   bool            // operators try to delete it
-	deletion history.Outcome // of the last attempt; only whoever deletes it uses this and deleted before the round is over
+	perNick  bool            // whether a nick has a limit; edits never change that
+	doomed   bool            // an operator tries to delete the voucher
+	deletion history.Outcome // of the last attempt; during a round, only the operator who deletes the voucher uses deletion and deleted
 	deleted  bool
-	imported int // uses that were made before it was imported
+	imported int // uses that were made before the voucher was imported
 	recorder *history.Recorder
 
 	editing         sync.Mutex // one edit at a time
@@ -47,7 +47,7 @@ type target struct {
 
 // asked is a request that may be sent again.
 type asked struct {
-	nick, key string // nick as it is compared
+	nick, key string // the nick is in lower case
 }
 
 // draw draws the vouchers of a round: some of each kind.
@@ -76,7 +76,7 @@ func (t trial) draw(random *rand.Rand) []order {
 		}
 	}
 	if t.holds {
-		drawn = slices.Concat(drawn[:2], drawn[4:8]) // few of a kind, so that requests race, and none without limits
+		drawn = slices.Concat(drawn[:2], drawn[4:8]) // only a few of each kind, so that requests race, and no code without limits
 		for i := range drawn {
 			d := &drawn[i]
 			d.requests, d.edits, d.holds, d.Disabled = 80, 8, 16, false
@@ -136,8 +136,8 @@ func (t trial) reward() voucher.Reward {
 }
 
 func newTarget(ctx context.Context, shop *operator.Shop, number int, order order, reward voucher.Reward) (*target, error) {
-	written := "SPRING-20-" + "ABCDEFGHJKMNPQRSTVWXYZ"[number:][:1]                     // without letters that are the same in a code
-	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick) // None is NoLimit
+	written := "SPRING-20-" + "ABCDEFGHJKMNPQRSTVWXYZ"[number:][:1]                     // without letters that look like others in a code
+	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick) // history.None is voucher.NoLimit
 	terms := voucher.Terms{
 		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Disabled: order.Disabled, Counters: order.counters,
 		Reward: reward,
@@ -177,7 +177,7 @@ func (t *target) typed(random *rand.Rand) string {
 		strings.Replace(t.written, "0", "O", 1), strings.Replace(t.written, "I", "1", 1))
 }
 
-// take takes one of what is left to make.
+// take counts down one of the numbers that are left to make. It returns false if the number is 0.
 func (t *target) take(left *int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -192,14 +192,14 @@ func (t *target) take(left *int) bool {
 // the checker has to try.
 const mostUnkeyed = 4
 
-// mayBeLost reports whether another request without a key may be sent, whose outcome may stay unknown.
+// mayBeLost reports whether another request without a key may be sent. Its outcome may stay unknown.
 func (t *target) mayBeLost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.unkeyed < mostUnkeyed
 }
 
-// remember stores a request, so that it can be repeated.
+// remember stores a request, so that it can be retried.
 func (t *target) remember(a asked) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

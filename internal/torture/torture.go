@@ -12,19 +12,20 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// Settings say what to run, and for how long. Programs is required.
+// Settings says what to run, and for how long. Programs is required.
 type Settings struct {
-	// Programs are at least functions/redeem-voucher and cmd/shopctl; Packages lists all. Where access changes, and where clients
-	// check out, they must be built with Overlay.
+	// Programs must include functions/redeem-voucher and cmd/shopctl; Packages lists all programs. For the trials in which access changes
+	// or clients check out, the programs must be built with Overlay.
 	Programs testshop.Programs
 	// Seed repeats the faults and the choices of clients and operators, but not their timing.
 	Seed uint64
-	// Duration is for how long rounds start. Each trial has at least one round.
+	// Duration is the time during which new rounds start. Each trial has at least one round.
 	Duration time.Duration
-	// Injections is how often each fault must hit a call. Where access changes, as many requests must be denied; without faults
-	// there must be as many redemptions. A trial is given up after many rounds without an injected fault or a redemption.
+	// Injections is how often each fault must hit a call. In the trial with changes of access, this many requests must be denied. In the
+	// trial without faults, there must be this many redemptions. After many rounds without an injected fault or without a redemption, Run
+	// gives up the trial.
 	Injections int
-	// Trial names the only trial to run, or is empty for all. Round is its only round, from 1, or 0 for all.
+	// Trial names the only trial to run, or is empty for all trials. Round is the only round to run, from 1, or 0 for all rounds.
 	Trial string
 	Round int
 }
@@ -149,8 +150,8 @@ func (r *run) next() (p *progress, number int, more bool) {
 	return p, p.begun, true
 }
 
-// done reports whether a trial's fault was injected, or requests were denied, often enough, and anything was redeemed. Without a
-// fault, it reports whether there were enough redemptions.
+// done reports whether a trial has done enough. Its fault must have been injected, or requests must have been denied, often enough, and
+// something must have been redeemed. A trial without a fault needs only enough redemptions.
 func (p *progress) done(injections int) bool {
 	if len(p.trial.counts) == 0 && !p.trial.access {
 		return p.row.Redemptions >= injections

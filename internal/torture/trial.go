@@ -9,19 +9,19 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-// trial is one kind of hostility.
+// trial is one combination of faults and load.
 type trial struct {
-	fault  string             // the name of its row in the report
+	fault  string             // the name of the trial's row in the report
 	drawn  []faultproxy.Fault // drawn equally often
 	counts []faultproxy.Fault // the faults that count as injected
 	held   bool               // transactions take long
 	tight  bool               // a partition key value takes few units
-	checks int                // per 100 requests; 0: usualChecks
-	lists  int                // per 100 actions of operators; 0: usualLists
+	checks int                // per 100 requests; 0 means usualChecks
+	lists  int                // per 100 actions of operators; 0 means usualLists
 	busy   bool               // one voucher has many uses and gets many requests
 	access bool               // the shop's server calls, too, while policies, keys and pauses change
 	holds  bool               // clients also check out with codes, order, cancel and undo
-	lasts  time.Duration      // how long clients send new requests; 0: usualRound
+	lasts  time.Duration      // how long clients send new requests; 0 means usualRound
 	pause  time.Duration      // between the requests of a client, on average
 }
 
@@ -63,7 +63,7 @@ func trials() []trial {
 	)
 }
 
-// Trials names what Settings.Trial can be.
+// Trials returns the names of all trials.
 func Trials() []string {
 	var names []string
 	for _, trial := range trials() {

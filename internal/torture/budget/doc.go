@@ -1,5 +1,5 @@
-// Package budget tests the bounds of a request, whatever the store does. A request ends with a documented response before Lambda
-// would end its function. It leaves no goroutine, connection or memory behind.
+// Package budget tests that a request stays within its bounds, whatever the store does. A request ends with a documented response before
+// Lambda would end its function. The request leaves no goroutine, connection or memory behind.
 //
-// It is for tests only; nothing that ships may import it.
+// The package is for tests only; nothing that ships may import it.
 package budget

@@ -53,7 +53,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 		t.Fatal(err)
 	}
 	var shown atomic.Int64
-	fast := func() time.Time { return time.Now().Add(time.Duration(shown.Add(1)) * catalog.MaxAge) } // every request reads the store
+	fast := func() time.Time { return time.Now().Add(time.Duration(shown.Add(1)) * catalog.MaxAge) } // so that every request reads the store
 	products := dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N)
 	_, desk, err := checkoutfunction.New(t.Context(), env)
 	if err != nil {

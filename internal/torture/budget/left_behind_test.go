@@ -101,7 +101,7 @@ func kindOf(operation string, body []byte) (string, error) {
 type crowd struct {
 	api      http.Handler
 	customer catalog.CustomerID
-	server   string // the key of its server
+	server   string // the key of the shop's server
 	next     atomic.Int64
 	statuses [600]atomic.Int64 // requests by status
 	redeemed atomic.Int64      // redemptions with status 200
@@ -111,7 +111,7 @@ type crowd struct {
 // close connections all the time, which a function with one request at a time does not do.
 const crowdSize = 16
 
-// send sends requests until the crowd has sent a total.
+// send sends requests until the crowd has sent total requests.
 func (c *crowd) send(tb testing.TB, total int) {
 	tb.Helper()
 	var sending sync.WaitGroup
@@ -140,7 +140,7 @@ func (c *crowd) send(tb testing.TB, total int) {
 	sending.Wait()
 }
 
-// A number follows each code. The responses to the first requests with each code are stored and replayed.
+// The crowd appends a number to each of these codes. The responses to the first requests with each code are stored and replayed.
 const (
 	single = "GEMS"
 	many   = "RANK"

@@ -65,7 +65,7 @@ func drawn() []misbehaviour {
 		always(faultproxy.SlowRequest, everyRequest), // some calls are not slow enough to fail
 		always(faultproxy.SlowAnswer, everyRequest),
 		always(faultproxy.Unprocessed,
-			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo, listEvents)), // the exceptions read batches
+			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo, listEvents)), // the other requests read no batches
 		always(faultproxy.ShortPage, everyRequest), // the next pages are read, too
 	}
 }
@@ -182,7 +182,7 @@ func nonsense() []misbehaviour {
 	}
 }
 
-// mixed makes the store misbehave at every second call, in a random way.
+// mixed makes the store misbehave at about every second call, in a random way.
 func mixed(seed uint64, from []misbehaviour) misbehaviour {
 	var mu sync.Mutex
 	random := rand.New(rand.NewPCG(seed, 0))

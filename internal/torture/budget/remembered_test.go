@@ -20,7 +20,7 @@ import (
 
 // manyUses is a store in which every code has many uses, with some uses left.
 type manyUses struct {
-	dynamo.UsesAPI // nil: no other calls are made
+	dynamo.UsesAPI // nil, because no other calls are made
 
 	voucher map[string]types.AttributeValue
 }
@@ -74,11 +74,11 @@ func remembered(t *testing.T, store manyUses, codes int) int64 {
 		}
 	}
 	with := live().objects
-	runtime.KeepAlive(desk) // only until here
+	runtime.KeepAlive(desk) // the desk is in use only until here
 	return with - live().objects
 }
 
-// keptVoucher is the stored item of a voucher with many uses.
+// keptVoucher returns the stored item of a voucher with many uses.
 func keptVoucher(t *testing.T, s *shop) map[string]types.AttributeValue {
 	t.Helper()
 	kept, err := localtest.Client(t).Scan(t.Context(), &dynamodb.ScanInput{

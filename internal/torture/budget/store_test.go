@@ -144,13 +144,14 @@ func (s *store) serve(w http.ResponseWriter, r *http.Request) {
 	how(exchange{store: s, Conn: connection, request: r, body: body})
 }
 
-// operation is the operation of the request, such as GetItem.
+// operation returns the operation of the request, such as GetItem.
 func (e exchange) operation() string {
 	_, operation, _ := strings.Cut(e.request.Header.Get("X-Amz-Target"), ".")
 	return operation
 }
 
-// right forwards the request to the real store and returns the bytes of the response, which closes the connection.
+// right forwards the request to the real store and returns the bytes of the response. The response tells the client that the connection
+// closes.
 func (e exchange) right() []byte {
 	recorder := httptest.NewRecorder()
 	again := e.request.Clone(context.WithoutCancel(e.request.Context()))

@@ -71,7 +71,7 @@ const (
 	checkOutOlder   = "check out by the deprecated path"
 	readCheckout    = "read a checkout back"
 	placeOrder      = "place an order"
-	payTwice        = "place an order that was paid otherwise"
+	payTwice        = "place an order again with another payment"
 	listOrders      = "list orders"
 	showOrder       = "show an order"
 	fulfilOrder     = "fulfil an order"
@@ -97,8 +97,8 @@ func (r request) isForPeople() bool { return strings.HasPrefix(r.Path, "?") }
 // redeems reports whether the request redeems a code.
 func (r request) redeems() bool { return strings.HasSuffix(r.Path, "/voucher") }
 
-// The names of checkouts, with which their IDs begin: one that stays open, one that a request orders, and the orders that the other
-// requests fulfil, cancel and read.
+// The names of checkouts and orders. Each ID begins with its name. One checkout stays open, and requests order another one. The orders are
+// fulfilled, cancelled and read by requests.
 const (
 	openCheckout    = "open"
 	paidCheckout    = "paid"
@@ -115,13 +115,13 @@ func idOf(name string) checkout.ID { return checkout.ID(name + strings.Repeat("0
 // paid returns the payment of every order.
 func paid() checkout.Payment { return checkout.Payment{Provider: "stripe", Reference: "pi_3NtT9zLk"} }
 
-// discount is the code of checkouts, and undoneID the ID of a redemption of it.
+// discount is the code at checkouts. undoneID is the ID of a redemption of that code.
 const (
 	discount = "FAIR-20"
 	undoneID = "fa1rfa1rfa1rfa1rfa1rfa"
 )
 
-// reason is why the cancelled order is cancelled.
+// reason is the reason for a cancellation or an undo.
 const reason = "chargeback of 24 May"
 
 func requests(server string) map[string]request {
@@ -199,7 +199,7 @@ type shop struct {
 	store    *store
 	proxy    *faultproxy.Proxy // store forwards to it, and it forwards to DynamoDB Local
 	customer catalog.CustomerID
-	server   string // the key of its server
+	server   string // the key of the shop's server
 	requests map[string]request
 	dir      string // of its functions
 
@@ -208,7 +208,7 @@ type shop struct {
 	log    []string // what the functions wrote
 }
 
-// floor is what all shops share: the programs of the functions, and one DynamoDB Local.
+// floor holds what all shops share: the programs of the functions, and one DynamoDB Local.
 type floor struct {
 	programs testshop.Programs
 	calm     *testshop.Shop
@@ -230,7 +230,7 @@ func (f floor) inTurn(do func()) {
 	do()
 }
 
-// open opens a shop for one test, whose store will misbehave in the given way.
+// open opens a shop for one test. Its store will misbehave in the given way.
 func (f floor) open(t *testing.T, how misbehaviour) *shop {
 	t.Helper()
 	customer := catalog.CustomerID("emberforge-" + rand.Text())
@@ -279,7 +279,7 @@ func keepCheckout(t *testing.T, customer catalog.CustomerID, name string) {
 	}
 }
 
-// keepHeld stores a checkout and an order with a code, and another redemption of it.
+// keepHeld stores a checkout and an order with the code discount, and another redemption of that code.
 func keepHeld(t *testing.T, opened *operator.Shop) {
 	t.Helper()
 	uses, now := voucher.Limit(100), time.Now().UTC().Truncate(time.Millisecond)

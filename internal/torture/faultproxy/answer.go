@@ -23,7 +23,7 @@ const (
 
 func throttled() reason { return reason{Code: "ThrottlingError", Message: overCapacity} }
 
-// refusal is an error in DynamoDB's format.
+// refusal returns an error in DynamoDB's format.
 func refusal(status int, name, message string) answer {
 	body, _ := json.Marshal(map[string]string{"__type": namespace + name, "message": message}) // strings always marshal
 	return answer{status, body}
@@ -33,7 +33,7 @@ func refusal(status int, name, message string) answer {
 type reason struct {
 	Code    string
 	Message string          `json:",omitempty"`
-	Item    json.RawMessage `json:",omitempty"` // if its condition failed
+	Item    json.RawMessage `json:",omitempty"` // if the part's condition failed
 }
 
 // uncanceled returns the reasons of a transaction that no part has canceled yet.
@@ -45,7 +45,7 @@ func (c *call) uncanceled() []reason {
 	return reasons
 }
 
-// canceled is the response to a canceled transaction. It sets the reason at the given places to cause.
+// canceled returns the response to a canceled transaction. It sets the reason at the given places to cause.
 func canceled(reasons []reason, places map[int]bool, cause reason) answer {
 	codes := make([]string, len(reasons))
 	for i := range reasons {
@@ -76,8 +76,8 @@ func (p *Proxy) conflict(ctx context.Context, c *call, held map[int]bool) answer
 	return canceled(reasons, held, reason{Code: "TransactionConflict", Message: message})
 }
 
-// checkOthers sets the reasons of the items that are not held. It replaces each held item by a check that always fails, and sends the
-// transaction to DynamoDB Local, so nothing is applied.
+// checkOthers sets the reasons of the items that are not held. It sends the transaction to DynamoDB Local. There, a check that always fails
+// replaces each held item, so nothing is applied.
 func (p *Proxy) checkOthers(ctx context.Context, c *call, held map[int]bool, reasons []reason) {
 	var request struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(c.body, &request); err != nil {

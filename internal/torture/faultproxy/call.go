@@ -32,7 +32,7 @@ type call struct {
 // isTransaction reports whether the call is a transaction, which either writes or reads.
 func (c *call) isTransaction() bool { return strings.HasPrefix(c.operation, "Transact") }
 
-// kind returns the operation and the start of the first item's sort key. Everything random in a key comes after its second #.
+// kind returns the operation and the first item's sort key up to its second #. The rest of the key may be random.
 func (c *call) kind() string {
 	keys := slices.Concat(c.writes, c.reads)
 	if len(keys) == 0 {

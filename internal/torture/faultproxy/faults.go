@@ -14,12 +14,12 @@ type Fault string
 // The faults that are drawn.
 const (
 	Conflict    Fault = "transaction conflict"     // the other transaction is invisible; hits writes and transactions only
-	Halves      Fault = "transaction in halves"    // its first item is shown and unlocked up to Settings.Delay after the others
+	Halves      Fault = "transaction in halves"    // the first item is shown and unlocked up to Settings.Delay after the others
 	Throttle    Fault = "throttle"                 // hits Settings.Burst calls in a row
 	ServerError Fault = "server error"             // 500 or 503, half of them after the call was applied
 	SlowRequest Fault = "slow request"             // applied up to Settings.Delay later
-	LateRequest Fault = "late request"             // the connection is cut, and the call applied up to Settings.Delay later
-	SlowAnswer  Fault = "slow answer"              // applied, and the response sent up to Settings.Delay later
+	LateRequest Fault = "late request"             // the connection is cut, and the call is applied up to Settings.Delay later
+	SlowAnswer  Fault = "slow answer"              // applied, but the response is sent up to Settings.Delay later
 	LostRequest Fault = "connection cut before"    // not applied
 	LostAnswer  Fault = "connection cut after"     // applied
 	CutAnswer   Fault = "answer cut in the middle" // applied
@@ -27,7 +27,7 @@ const (
 	ShortPage   Fault = "short page"               // a Query ends after one to three items
 )
 
-// The names under which calls are counted that the proxy's rules refuse. These faults are not drawn.
+// The proxy counts the calls that its rules refuse as these faults. They are never drawn.
 const (
 	HeldItem       Fault = "held item"       // a transaction in flight holds the item
 	OverThroughput Fault = "over throughput" // the partition key value has used its units

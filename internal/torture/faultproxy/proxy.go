@@ -3,14 +3,15 @@
 //
 // Two rules of the service apply to all calls if the settings turn them on:
 //
-//   - Transactions exclude each other. While one is in flight, other writes of its items, and transactions that read them, are refused
-//     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling),
-//     and so is a second transaction with the same client token.
-//   - A partition key value has a number of units a second, with a reserve for bursts
+//   - Transactions exclude each other. While a transaction is in flight, the proxy refuses other writes of its items, and transactions
+//     that read its items
+//     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling).
+//     It also refuses a second transaction with the same client token.
+//   - A partition key value has a limited number of units a second, with a reserve for bursts
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
 //
 // In addition, faults hit a share of the calls. The draw depends on the seed, the operation, the kind of item, and the number of such
-// calls before. So a seed repeats its faults for each kind of call. Which of several racing clients they hit is not repeated.
+// calls before. So the same seed repeats the faults of each kind of call. But if clients race, a fault may hit another client each time.
 package faultproxy
 
 import (
@@ -27,13 +28,13 @@ import (
 	"time"
 )
 
-// Settings say what the proxy does. If only Target is set, it just forwards.
+// Settings says what the proxy does. If only Target is set, the proxy just forwards.
 type Settings struct {
 	// Target is the URL of DynamoDB Local.
 	Target string
 	// Seed determines the faults: the same seed repeats them.
 	Seed uint64
-	// Rates have, for each fault, the share of calls, from 0 to 1, that it hits among those that it can hit. At most one fault hits a call.
+	// Rates holds a share from 0 to 1 for each fault: the fault hits this share of the calls that it can hit. At most one fault hits a call.
 	Rates map[Fault]float64
 	// Burst is how many calls in a row a Throttle refuses; 0 means 1.
 	Burst int
@@ -58,7 +59,7 @@ const (
 	Applied              // but the response is not sent yet
 )
 
-// Proxy is a hostile DynamoDB. Start makes one.
+// Proxy is a hostile DynamoDB. Start returns a running one.
 type Proxy struct {
 	schedule
 
@@ -213,7 +214,7 @@ func (p *Proxy) apply(ctx context.Context, c *call) answer {
 	return a
 }
 
-// broken is the response when DynamoDB Local does not respond.
+// broken returns the response to a call to which DynamoDB Local did not respond.
 func broken(err error) answer {
 	return refusal(http.StatusInternalServerError, "InternalServerError", err.Error())
 }

@@ -24,7 +24,7 @@ import (
 // shop is a vouchers table, reached through a proxy and directly.
 type shop struct {
 	proxy   *faultproxy.Proxy
-	hostile *dynamodb.Client // does not retry
+	hostile *dynamodb.Client // calls the proxy, and does not retry
 	direct  *dynamodb.Client
 	table   string
 }
@@ -203,7 +203,7 @@ func TestProxy_TransactionInFlight_RefusesOtherWritesOfItsItems(t *testing.T) {
 		t.Errorf("a write after the transaction: %v", err)
 	}
 	if got := shop.proxy.Injected()[faultproxy.HeldItem]; got != 3 {
-		t.Errorf("%d refused, want 3", got)
+		t.Errorf("%d calls were refused, want 3", got)
 	}
 }
 
@@ -234,10 +234,10 @@ func TestProxy_TransactionInHalves_ShowsItsFirstItemLast(t *testing.T) {
 		return out.Item["uses"]
 	}
 	if uses := read("LAUNCH#n#0001"); !reflect.DeepEqual(uses, &types.AttributeValueMemberN{Value: "1"}) {
-		t.Errorf("the first item has %v uses; want what it had", uses)
+		t.Errorf("the first item has %v uses; want 1, as before the transaction", uses)
 	}
 	if uses := read("LAUNCH#c#00"); !reflect.DeepEqual(uses, &types.AttributeValueMemberN{Value: "1"}) {
-		t.Errorf("the other item has %v uses; want the transaction's", uses)
+		t.Errorf("the other item has %v uses; want 1, as after the transaction", uses)
 	}
 	if got := errorCode(shop.use(t, "LAUNCH#n#0001")); got != "TransactionConflictException" {
 		t.Errorf("a write of the first item: %q", got)
@@ -291,7 +291,7 @@ func TestProxy_PartitionKeyValue_RefusesWritesBeyondItsUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := errorCode(shop.use(t, "SUMMER")); got != "ThrottlingException" {
-		t.Errorf("the eleventh: %q", got)
+		t.Errorf("a write beyond the ten units: %q", got)
 	}
 	if shop.uses(t, "LAUNCH#c#00") != 4 || shop.uses(t, "SUMMER") != 2 {
 		t.Error("a refused write was applied, or an accepted one was not")

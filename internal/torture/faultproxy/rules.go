@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// rules are the two rules of the service that always apply: transactions exclude each other, and the throughput of a partition key
-// value is limited.
+// rules holds the state of the service's two rules: transactions exclude each other, and the throughput of a partition key value is
+// limited.
 type rules struct {
 	settings Settings
 
 	mu           sync.Mutex
 	transactions map[itemKey]int    // how many transactions in flight write an item
-	writes       map[itemKey]int    // how many other calls in flight do
+	writes       map[itemKey]int    // how many other calls in flight write an item
 	tokens       map[string]bool    // of the transactions in flight
-	before       map[itemKey]answer // the response to a GetItem of an item that a transaction has changed invisibly
+	before       map[itemKey]answer // the response to a GetItem of an item whose change by a transaction is hidden
 	buckets      map[partition]*bucket
 }
 
-// partition is the read or the write capacity of a partition key value.
+// partition identifies the read or the write capacity of a partition key value.
 type partition struct {
 	table, value string
 	write        bool
@@ -36,7 +36,7 @@ type refused struct {
 	answer
 
 	rule Fault
-	held map[int]bool // the places of items that calls in flight hold; unless empty, Proxy.conflict makes the response
+	held map[int]bool // the places of items that calls in flight hold; if not empty, Proxy.conflict makes the response
 }
 
 // admit accepts a call or refuses it. The caller must release an accepted call at its end.
@@ -96,7 +96,7 @@ func (r *rules) show(key itemKey) {
 	delete(r.before, key)
 }
 
-// hidden returns what GetItem reads of an item that is hidden.
+// hidden returns the response to a GetItem of a hidden item.
 func (r *rules) hidden(c *call) (before answer, is bool) {
 	if c.operation != "GetItem" {
 		return answer{}, false
@@ -107,7 +107,7 @@ func (r *rules) hidden(c *call) (before answer, is bool) {
 	return before, is
 }
 
-// hold adds to how often calls in flight write the items of a call.
+// hold adds change to the number of calls in flight that write the items of a call.
 func (r *rules) hold(c *call, change int) {
 	held := r.writes
 	if c.isTransaction() {
@@ -120,7 +120,7 @@ func (r *rules) hold(c *call, change int) {
 }
 
 // charge takes a call's units, or returns the places of the items that are over the limit. An item costs one unit, because no item of
-// the vouchers table is larger, or two units in a transaction. A Query is free.
+// the vouchers table is larger than a unit. In a transaction it costs two units. A Query is free.
 func (r *rules) charge(c *call) (over map[int]bool) {
 	over = make(map[int]bool)
 	charged := make(map[*bucket]float64)

@@ -7,9 +7,9 @@ type checkout struct {
 	status status
 	id     redemption // a number that replaces its ID
 	nick   int
-	lapsed bool // its time has passed
-	// hold is the checkout that took the use. It is another checkout if this checkout shares a hold. A hold lasts until all its checkouts
-	// have lapsed. Spent is set at the checkout that took the use, once an order has redeemed the use.
+	lapsed bool // the checkout's time has passed
+	// hold is the place of the checkout that took the use. If this checkout shares a hold, that is the place of another checkout. A hold
+	// lasts until all its checkouts have lapsed. Once an order has redeemed the use, spent is set for the checkout that took the use.
 	hold  int
 	spent bool
 }
@@ -24,10 +24,10 @@ const (
 	replaced
 )
 
-// noCheckout is a place at which there is no checkout.
+// noCheckout is used instead of a place if there is no checkout.
 const noCheckout = -1
 
-// lasts reports whether a hold has not ended. If stale is not nil, it names checkouts that have not lapsed either.
+// lasts reports whether a hold has not ended. The checkouts that stale marks count as not lapsed. It may be nil.
 func (v voucher) lasts(hold int, stale []bool) bool {
 	for place, c := range v.checkouts {
 		if c.status != unmade && c.hold == hold && (!c.lapsed || stale != nil && stale[place]) {
@@ -37,7 +37,7 @@ func (v voucher) lasts(hold int, stale []bool) bool {
 	return false
 }
 
-// held counts the holds that last, and heldBy those of a nick.
+// held counts the holds that last. heldBy counts those of a nick.
 func (v voucher) held(stale []bool) int {
 	return v.countHolds(func(hold int) bool { return v.lasts(hold, stale) })
 }
@@ -119,7 +119,7 @@ func (o opening) sharable(v voucher) []int {
 	return own
 }
 
-// own lists the lasting holds of the nick and of the checkout to replace. Stale is as in lasts.
+// own lists the lasting holds of the nick and of the checkout to replace. The argument stale is the same as in lasts.
 func (o opening) own(v voucher, stale []bool) []int {
 	var holds []int
 	for hold, c := range v.checkouts {
@@ -135,8 +135,8 @@ func (o opening) continues(v voucher, hold int) bool {
 	return v.hasStatus(o.replaces, open) && v.checkouts[o.replaces].hold == hold
 }
 
-// open makes the checkout, if it can. A checkout that replaces another gets the use of that checkout. Otherwise it shares a hold of its
-// nick, or takes a free use. The free use may be that of a hold that has lapsed meanwhile: then the new checkout prolongs the hold.
+// open makes the checkout, if it can. A checkout that replaces another gets the use of that checkout. Any other checkout shares a hold of
+// its nick, or takes a free use. The free use may come from a hold that has lapsed meanwhile. Then the new checkout prolongs that hold.
 func (o opening) open(v voucher, id redemption) []voucher {
 	if !o.enabled || v.deleted || o.replaces != noCheckout && !v.hasStatus(o.replaces, open) {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"shopfront/internal/torture/history"
 )
 
-// These functions return operations on checkouts, with the ticks of their call and return; 0 is no return. A checkout's ID is its key.
-// Checkout 1 is the one that is replaced or cancelled, and redemption A the one that is undone.
+// These functions return operations on checkouts, with the ticks of their call and return. If the second tick is 0, no response came. The
+// ID of a checkout is its key. Checkout 1 is the one that is replaced or cancelled. Redemption A is the one that is undone.
 
 func asks(called, returned int64, ask history.Ask, nick, key string, outcome history.Outcome) history.Operation {
 	return history.Operation{Called: called, Returned: returned, Ask: ask, Nick: nick, Key: key, Answer: history.Answer{Outcome: outcome}}
@@ -96,7 +96,7 @@ func TestJudge_Checkouts(t *testing.T) {
 			hold(1, 2, "alder", "1", held), hold(3, 4, "birch", "2", refused),
 		}},
 		"a code that is disabled is not held": {two, history.Broken, []history.Operation{edit(1, 2, disable), hold(3, 4, "", "1", held)}},
-		"a checkout without a nick is refused where nicks have a limit": {oncePerNick, history.Kept, []history.Operation{
+		"a checkout without a nick is refused if nicks have a limit": {oncePerNick, history.Kept, []history.Operation{
 			hold(1, 2, "", "1", refused),
 		}},
 
@@ -137,7 +137,7 @@ func TestJudge_Checkouts(t *testing.T) {
 			hold(1, 2, "alder", "1", held), order(3, 0, "1", unknown), lapse(4, 5, "1"), redeem(6, 7, "birch", "", refused, ""),
 			order(8, 9, "1", ordered),
 		}},
-		"a lost order may not have redeemed the hold": {single, history.Kept, []history.Operation{
+		"a lost order need not have redeemed the hold": {single, history.Kept, []history.Operation{
 			hold(1, 2, "alder", "1", held), order(3, 0, "1", unknown), lapse(4, 5, "1"), redeem(6, 7, "birch", "", redeemed, "A"),
 			order(8, 9, "1", expired),
 		}},
@@ -151,10 +151,10 @@ func TestJudge_Checkouts(t *testing.T) {
 		"an order in time goes through after the code was disabled": {two, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), edit(3, 4, disable), order(5, 6, "1", expired), lapse(7, 8, "1"),
 		}},
-		"an order has no use that was passed on": {single, history.Broken, []history.Operation{
+		"an order does not get a use that was passed on": {single, history.Broken, []history.Operation{
 			hold(1, 2, "alder", "1", held), lapse(3, 4, "1"), redeem(5, 6, "birch", "", redeemed, "A"), order(7, 8, "1", ordered),
 		}},
-		"an order in flight has no use that was passed on meanwhile": {single, history.Broken, []history.Operation{
+		"an order in flight does not get a use that was passed on meanwhile": {single, history.Broken, []history.Operation{
 			hold(1, 2, "alder", "1", held), order(3, 10, "1", ordered), lapse(4, 5, "1"), redeem(6, 7, "birch", "", redeemed, "A"),
 		}},
 		"a late order may be placed": {single, history.Kept, []history.Operation{
@@ -166,7 +166,7 @@ func TestJudge_Checkouts(t *testing.T) {
 		"a late order may be refused": {two, history.Kept, []history.Operation{
 			hold(1, 2, "", "1", held), lapse(3, 4, "1"), order(5, 6, "1", expired),
 		}},
-		"a late order is not refused where nobody can take the use": {history.Terms{}, history.Broken, []history.Operation{
+		"a late order is not refused if nobody can take the use": {history.Terms{}, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), lapse(3, 4, "1"), order(5, 6, "1", expired),
 		}},
 		"a late order does not exceed a lowered limit": {history.Terms{MaxUses: 3}, history.Broken, []history.Operation{
@@ -197,7 +197,7 @@ func TestJudge_Checkouts(t *testing.T) {
 		"without a nick nothing is shared": {single, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), hold(3, 4, "", "2", held),
 		}},
-		"with a limit of all nicks together nothing is shared": {two, history.Broken, []history.Operation{
+		"nothing is shared if only all nicks together have a limit": {two, history.Broken, []history.Operation{
 			hold(1, 2, "alder", "1", held), hold(3, 4, "alder", "2", held), hold(5, 6, "alder", "3", held),
 		}},
 
@@ -210,7 +210,7 @@ func TestJudge_Checkouts(t *testing.T) {
 		"a checkout that replaces another one is not refused": {single, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), replace(3, 4, "2", refused), lapse(5, 6, "1"),
 		}},
-		"a use that goes to a newer checkout lasts as long": {single, history.Broken, []history.Operation{
+		"a use that goes to a newer checkout lasts as long as that checkout": {single, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), replace(3, 4, "2", held), lapse(5, 6, "1"), redeem(7, 8, "", "", redeemed, "A"), lapse(9, 10, "2"),
 		}},
 		"a replaced checkout is not ordered": {single, history.Broken, []history.Operation{
@@ -220,7 +220,7 @@ func TestJudge_Checkouts(t *testing.T) {
 		"an ordered checkout cannot be replaced": {two, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), replace(5, 6, "2", held),
 		}},
-		"only an ordered or replaced checkout cannot be replaced": {two, history.Broken, []history.Operation{
+		"an open checkout can be replaced": {two, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), replace(3, 4, "2", notReplaceable),
 		}},
 		"a used-up code is refused before the checkout to replace is judged": {single, history.Kept, []history.Operation{
@@ -254,7 +254,7 @@ func TestJudge_Checkouts(t *testing.T) {
 			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, cancelled), cancel(7, 8, cancelled),
 			redeem(9, 10, "", "", redeemed, "A"), redeem(11, 12, "", "", redeemed, "B"),
 		}},
-		"a cancellation that frees nothing": {single, history.Broken, []history.Operation{
+		"a cancellation does not leave the use taken": {single, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), order(3, 4, "1", ordered), cancel(5, 6, cancelled), redeem(7, 8, "", "", refused, ""), lapse(9, 10, "1"),
 		}},
 		"a lost cancellation may free the use": {single, history.Kept, []history.Operation{
@@ -276,7 +276,7 @@ func TestJudge_Checkouts(t *testing.T) {
 			redeem(1, 2, "", "", redeemed, "A"), redeem(3, 4, "", "", redeemed, "B"), undo(5, 6, undone), undo(7, 8, undone),
 			redeem(9, 10, "", "", redeemed, "C"), redeem(11, 12, "", "", redeemed, "D"),
 		}},
-		"an undo that frees nothing": {single, history.Broken, []history.Operation{
+		"an undo does not leave the use taken": {single, history.Broken, []history.Operation{
 			redeem(1, 2, "", "", redeemed, "A"), undo(3, 4, undone), hold(5, 6, "", "1", refused),
 		}},
 		"an undo frees the use of its nick": {oncePerNick, history.Broken, []history.Operation{
@@ -331,7 +331,7 @@ func TestRecorder_Checkouts_LapseFromTheirExpiryUntilTheirUseMustBeFree(t *testi
 			recorder.Call(history.Operation{Ask: history.AskRedeem})(history.Answer{Outcome: refused})
 			is := recorder.History()
 			if !slices.ContainsFunc(is.Operations, func(o history.Operation) bool { return o.Ask == history.AskLapse && o.Key == "1" }) {
-				t.Error("no lapse")
+				t.Error("the history has no lapse of the checkout")
 			}
 			wantVerdict(t, tt.want, is.Terms, is.Operations)
 		})

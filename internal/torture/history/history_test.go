@@ -75,7 +75,7 @@ func TestJudge(t *testing.T) {
 		"a request without a response may have taken the use": {single, history.Kept, []history.Operation{
 			lost(1, "alder", ""), redeem(2, 3, "birch", "", refused, ""),
 		}},
-		"a request without a response may not have taken the use": {single, history.Kept, []history.Operation{
+		"a request without a response need not have taken the use": {single, history.Kept, []history.Operation{
 			lost(1, "alder", ""), redeem(2, 3, "birch", "", redeemed, "B"),
 		}},
 		"a request without a response may take a use later": {two, history.Kept, []history.Operation{
@@ -236,10 +236,10 @@ func TestJudge(t *testing.T) {
 		"a code is not both redeemed and deleted": {single, history.Broken, []history.Operation{
 			redeem(1, 4, "alder", "", redeemed, "A"), del(2, 3, history.Deleted),
 		}},
-		"a code that was redeemed meanwhile stays": {single, history.Kept, []history.Operation{
+		"a code that was redeemed meanwhile is not deleted": {single, history.Kept, []history.Operation{
 			redeem(1, 4, "alder", "", redeemed, "A"), del(2, 3, history.WasUsed), list(5, 6, history.Redemption{ID: "A", Nick: "alder"}),
 		}},
-		"a code that was never used does not stay": {single, history.Broken, []history.Operation{del(1, 2, history.WasUsed)}},
+		"a code that was never used is deleted": {single, history.Broken, []history.Operation{del(1, 2, history.WasUsed)}},
 		"a deletion without a response may be applied later": {single, history.Kept, []history.Operation{
 			del(1, 0, history.Unknown), check(2, 3, "alder", redeemable), redeem(4, 5, "alder", "", refused, ""),
 		}},

@@ -1,9 +1,10 @@
 // Package history records the requests about one voucher with their responses, and decides by linearizability whether a voucher that
-// keeps the promises of docs/interface.md could have given these responses: recorder.go and operation.go are the record, terms.go
-// says which terms may apply to a request, voucher.go and checkout.go are the model of a voucher and its checkouts, and judge.go runs the
-// checker.
+// keeps the promises of docs/interface.md could have given these responses. The files recorder.go and operation.go are the record, and
+// terms.go finds the terms that may apply to a request. The model of a voucher and its checkouts is in voucher.go and checkout.go. The
+// checker runs in judge.go.
 //
-// It knows only the interface. It must not import any package of this module, so that it cannot share the mistakes of the tested code.
+// The package knows only the interface. It must not import any package of this module, so that it cannot share the mistakes of the tested
+// code.
 package history
 
 import (
@@ -21,7 +22,7 @@ type Verdict string
 // The verdicts.
 const (
 	Kept      Verdict = "kept"      // a voucher that keeps its promises could have responded like this
-	Broken    Verdict = "broken"    // no such voucher can
+	Broken    Verdict = "broken"    // no voucher that keeps its promises could have
 	Undecided Verdict = "undecided" // the time was up
 )
 
@@ -179,7 +180,7 @@ type modelled struct {
 
 func (m *modelled) id(id string) redemption { return firstID + redemption(m.ids.of(id)) }
 
-// staleAt reports, by key, which checkouts had not lapsed at a tick, or may not have.
+// staleAt reports, by key, which checkouts had not lapsed at a tick, or may not have lapsed by then.
 func (m *modelled) staleAt(tick int64) []bool {
 	stale := make([]bool, len(m.keys))
 	for _, lapse := range m.lapses {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// None is the value of a limit that does not limit.
+// None is the value of a limit that is not set.
 const None = 0
 
 // Terms are the terms with which a voucher was created.
@@ -46,7 +46,7 @@ type Outcome string
 
 // The outcomes.
 const (
-	Unknown    Outcome = "unknown"    // no response, or one that leaves open whether it is applied now, later or never
+	Unknown    Outcome = "unknown"    // no response, or one that leaves open whether the operation is applied now, later or never
 	Redeemed   Outcome = "redeemed"   // 200
 	Replayed   Outcome = "replayed"   // 200 with Idempotency-Replayed, of a redemption or a checkout
 	Redeemable Outcome = "redeemable" // 200 to a check
@@ -57,7 +57,7 @@ const (
 	Held           Outcome = "held"            // 200 to a checkout
 	KeyInUse       Outcome = "key in use"      // 422: the checkout with this key was ordered or replaced
 	NotReplaceable Outcome = "not replaceable" // 400: the checkout to replace was ordered or replaced
-	Ordered        Outcome = "ordered"         // 200, whether it was ordered now or before
+	Ordered        Outcome = "ordered"         // 200, whether the checkout was ordered now or before
 	Expired        Outcome = "expired"         // 409: the checkout has lost its use
 	Replaced       Outcome = "replaced"        // 409: another checkout replaced this one
 	Cancelled      Outcome = "cancelled"       // 200 to a cancellation, 409 to an order
@@ -75,8 +75,8 @@ type Operation struct {
 	Called, Returned int64
 	Client           int
 	Ask              Ask
-	// Nick is the nick as it is compared, or empty. Key is the idempotency key, or empty; a check ignores it. An order, a cancellation
-	// and a lapse have the key of their checkout.
+	// Nick is the nick in the form that is compared, or empty. Key is the idempotency key, or empty; a check ignores it. An order, a
+	// cancellation and a lapse have the key of their checkout.
 	Nick, Key string
 	// Of is the ID of the redemption to undo, or the key of the checkout that a new one replaces.
 	Of   string

@@ -9,16 +9,16 @@ import (
 )
 
 // History holds all requests about one voucher from its creation on, sorted by the tick of the call. Edits do not overlap, but an edit
-// of unknown outcome may still be applied during later ones.
+// whose outcome is unknown may still be applied during a later edit.
 type History struct {
 	Terms      Terms
 	Operations []Operation
 }
 
-// CheckoutTimes are what the interface promises about the time of a checkout.
+// CheckoutTimes holds the times that the interface promises for a checkout.
 type CheckoutTimes struct {
 	Lifetime time.Duration // how long a checkout is open
-	Free     time.Duration // how long after it has expired its use must be free
+	Free     time.Duration // the use is free at most this long after the checkout has expired
 }
 
 // Recorder records the history of one voucher. Goroutines may share it.
@@ -70,8 +70,8 @@ func (r *Recorder) History() History {
 	return History{Terms: r.history.Terms, Operations: operations}
 }
 
-// lapses returns a lapse for each key of a checkout. If no response says when the checkout expires, it is judged by when the function may
-// have received any of its requests.
+// lapses returns a lapse for each key of a checkout. If no response says when the checkout expires, the lapse spans all times that are
+// possible: the function may have received any of the checkout's requests at any time before the response.
 func (r *Recorder) lapses() []Operation {
 	type span struct{ from, until time.Time }
 	known, guessed := make(map[string]span), make(map[string]span)

@@ -2,10 +2,10 @@ package history
 
 import "slices"
 
-// voucher is the state of a voucher at one moment, as far as clients see it. It is never changed in place.
+// voucher is the state of a voucher at one moment, as far as clients see it. The slices are never changed in place.
 type voucher struct {
-	// low and high bound the limit; they differ while the limit is edited. A request takes a use from what is left at that very
-	// moment, whatever it read before: a lowered limit also applies to requests that are in flight.
+	// low and high bound the limit. They differ while the limit is edited. A request takes a use only if one is left at that very moment,
+	// whatever the request read before. So a lowered limit also applies to requests that are in flight.
 	low, high int
 	used      int // redemptions that are not undone
 	byNick    []int
@@ -24,11 +24,11 @@ const (
 	firstID
 )
 
-// event happens to a voucher at one moment between the call and the return of an operation. It returns what the voucher may be
-// afterwards: nothing if the outcome of the operation is impossible for this voucher.
+// event happens to a voucher at one moment between the call and the return of an operation. It returns the states in which the voucher may
+// be afterwards. If the outcome of the operation is impossible for this voucher, it returns none.
 type event func(v voucher) (after []voucher)
 
-// stays is the result of an event that changes nothing.
+// stays is the result of an event that changes nothing. The argument can says whether the event is possible.
 func (v voucher) stays(can bool) []voucher {
 	if !can {
 		return nil
@@ -43,7 +43,7 @@ type judged struct {
 	enabled, disabled       bool
 	perNickLow, perNickHigh int // unlimited: no nick is needed
 	// stale reports, by key, whether a checkout had not lapsed when the request was called. The request may be judged as of that moment,
-	// and so be refused because of a hold that has lapsed since. A request takes only a use that is free when it takes it.
+	// and so be refused because of a hold that has lapsed since. But a request takes only a use that is free at the moment of taking.
 	stale []bool
 }
 
@@ -63,8 +63,8 @@ func (j judged) isTaken(v voucher) bool {
 	return j.taken(v, j.stale) >= j.perNickLow || v.used+v.held(j.stale) >= v.low
 }
 
-// taken returns how many uses the request's nick has taken, holds included. A request without a nick cannot take any if a nick is
-// needed.
+// taken returns how many uses the request's nick has taken, holds included. If a nick is needed, a request
+// without a nick cannot take any use.
 func (j judged) taken(v voucher, stale []bool) int {
 	if j.perNickHigh == unlimited {
 		return v.byNick[j.nick]
@@ -120,7 +120,8 @@ func (v voucher) record(r redeeming, id redemption) voucher {
 	return v
 }
 
-// checking is a check with a response. It does not read everything at one moment: while the limit is edited, it may respond either way.
+// checking is a check with a response. A check does not read everything at one moment. So while the limit is edited, it may respond either
+// way.
 type checking struct {
 	judged
 

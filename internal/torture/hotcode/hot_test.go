@@ -34,7 +34,7 @@ func models() []model {
 		{"conflicts", faultproxy.Settings{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
 		// A partition key value has a 250th of its real units: 4 write units, which are 2 uses, and 12 reads a second.
 		{"units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4, ReadUnits: 12}},
-		// The same, but reads are unlimited, as if reading the rules cost nothing.
+		// This is like "units", but reads are unlimited, as if reading the code's terms cost nothing.
 		{"write units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4}},
 	}
 }
@@ -58,7 +58,7 @@ func (s series) String() string {
 }
 
 // BenchmarkRedemptions measures the redemptions per second of one code, by the number of its counters. Each iteration measures all
-// numbers of counters, one after the other: -benchtime 5x makes five rounds.
+// numbers of counters, one after another. So -benchtime 5x makes five rounds.
 func BenchmarkRedemptions(b *testing.B) {
 	for _, model := range models() {
 		b.Run(model.name, func(b *testing.B) {
@@ -109,8 +109,8 @@ func measure(b *testing.B, limits faultproxy.Settings, counters int) (rate, cost
 	return float64(count) / took.Seconds(), float64(spent) / float64(max(count, 1))
 }
 
-// BenchmarkSellOut measures how a code with 1,024 uses sells out, by the number of uses per counter: redemptions per second, and
-// calls per redemption, over all uses and over the last hundred.
+// BenchmarkSellOut measures how a code with 1,024 uses sells out, by the number of uses per counter. It measures the redemptions per
+// second, and the calls per redemption over all uses and over the last hundred.
 func BenchmarkSellOut(b *testing.B) {
 	const uses, last = 1024, 100
 	for _, model := range []model{

@@ -10,7 +10,8 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// soldText is a file to import. CODE and BATCH stand for those of the subject. Codes of each kind were used in another system.
+// soldText is a file to import. CODE and BATCH stand for the code and the batch of the subject. Three of the codes were used in another
+// system.
 const soldText = `code,reward,batch,max-uses,counters,redeemed_at,redeemed_by,uses
 CODE-A,20%,BATCH,,,,,
 CODE-B,20%,BATCH,,,2026-02-03T11:00:00Z,Alder,
@@ -28,7 +29,7 @@ func withFile(r *round, s subject, name, text string) string {
 	return file
 }
 
-// importSold imports codes. How many of them a further run finds depends on where the first one was killed.
+// importSold imports codes. How many codes the second run finds depends on where the first run was killed.
 func importSold() command {
 	return command{
 		kind: "import", late: true, mask: mask{ids: true},
@@ -55,7 +56,8 @@ CODE-E,20%,BATCH,none,1,,
 CODE-F,20%,BATCH,none,none,,
 `
 
-// deleteBatch deletes a batch, and is killed at one kind of write: it reads so much that killing it at every read would take hours.
+// deleteBatch deletes a batch, and is killed at one kind of write only. The command makes so many reads that killing it at every read would
+// take hours.
 func deleteBatch(kind, write string) command {
 	return command{
 		kind: "delete --batch, " + kind, only: write, late: true, mask: mask{ids: true}, args: ofBatch("delete", "--yes"),

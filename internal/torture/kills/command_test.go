@@ -30,19 +30,19 @@ type command struct {
 	kind string
 	// variant distinguishes commands of the same kind. Together they must reach the number of kills for their kind.
 	variant string
-	// isWhole: each run is about a whole customer.
+	// isWhole says that each run is about a whole customer.
 	isWhole bool
-	// only is the operation at which the command is ended; empty: at every operation.
+	// only is the operation at which the command is ended. If it is empty, the command is ended at every operation.
 	only string
-	// late: also end the command at calls that are applied only after it ran again.
+	// late says to end the command also at calls that are applied only after the command ran again.
 	late bool
-	// prepare sets up what the command needs. Nil: a customer with coins suffices.
+	// prepare sets up what the command needs. If it is nil, the command needs only a customer with coins.
 	prepare func(r *round, s subject)
 	args    func(r *round, s subject) []string
-	// again runs the command again after the process ended, and checks the output. Nil: the output must equal that of an
+	// again runs the command again after the process ended, and checks the output. If it is nil, the output must equal that of an
 	// undisturbed run.
 	again func(r *round, s subject, ended *process)
-	// check makes additional checks of the items stored in the end; may be nil. The items must equal those of an undisturbed run anyway.
+	// check makes additional checks of the items stored in the end. It may be nil. The items must equal those of an undisturbed run anyway.
 	check func(r *round, s subject, kept []keptItem)
 	mask  mask
 }
@@ -51,9 +51,9 @@ type command struct {
 type ending struct {
 	kind    string
 	fates   []fate
-	signals []syscall.Signal // used in turn; empty: the process ends by itself
-	exit    int              // -1: it was killed
-	// brief: end the command only at writes, once at each.
+	signals []syscall.Signal // used in turn; if empty, the process ends by itself
+	exit    int              // the expected exit code; -1 if the process was killed
+	// brief says to end the command only at writes, once at each write.
 	brief bool
 }
 
@@ -190,7 +190,7 @@ func (r *round) playUndisturbed() []string {
 	return r.trap.calls()
 }
 
-// completeAll reruns the ended commands, and compares the stored items with those of the undisturbed run.
+// completeAll runs the ended commands again, and compares the stored items with those of the undisturbed run.
 func (r *round) completeAll(steps []step, ended []*process) {
 	r.t.Helper()
 	r.between = r.readKept(r.t, r.prefix)
@@ -292,7 +292,8 @@ func (r *round) steps(calls []string) []step {
 	return steps
 }
 
-// fates returns the fates to test for a call. For a read the fate makes no difference, so the short form tests only one per read.
+// fates returns the fates to test for a call. For a read the fate makes no difference, so the short form tests only one fate per
+// read.
 func (r *round) fates(operation string, n int) []fate {
 	fates := slices.Clone(r.ending.fates)
 	if !r.command.late || !isWrite(operation) {
@@ -350,7 +351,7 @@ func (r *round) runAgain(s subject) {
 	p := r.must(r.t, r.command.args(r, s)...)
 	want := times.ReplaceAllString(r.subject(0).plain(r.t, r.whole.stdout.String()), "")
 	if got := times.ReplaceAllString(s.plain(r.t, p.stdout.String()), ""); got != want {
-		r.violation(r.t, "run again, it prints\n%s\nwant\n%s", got, want)
+		r.violation(r.t, "the second run prints\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -430,7 +431,7 @@ func wantAllPrinted(r *round, s subject, kept []keptItem) {
 	}
 }
 
-// keyCreated creates another key: the key that a killed process created is unknown.
+// keyCreated creates another key, because nobody knows the key that a killed process created.
 func keyCreated(r *round, s subject, _ *process) {
 	p := r.must(r.t, r.command.args(r, s)...)
 	var created struct{ Key string }

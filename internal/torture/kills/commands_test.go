@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// catalogueText is the file to apply. CUSTOMER stands for the ID.
+// catalogueText is the file to apply. CUSTOMER stands for the customer's ID.
 const catalogueText = `
 customers:
   - id: CUSTOMER
@@ -202,7 +202,7 @@ func withBatch(disabled bool) func(*round, subject) {
 	}
 }
 
-// ofShop are the arguments of a command about a customer.
+// ofShop returns the arguments of a command about a customer.
 func ofShop(args ...string) func(*round, subject) []string {
 	return func(_ *round, s subject) []string {
 		return append([]string{args[0], args[1], s.customer}, args[2:]...)

@@ -15,8 +15,8 @@ import (
 // eventsTable is the template's table of events. Only the command records events in it.
 const eventsTable = "EventsTable"
 
-// eventsRebuild adds the events of an order with a code that was cancelled. How many events it adds when it runs again depends on where it
-// was killed.
+// eventsRebuild adds the events of a cancelled order with a code. How many events the second run adds depends on where the first run was
+// killed.
 func eventsRebuild() command {
 	return command{
 		kind: "events rebuild", isWhole: true, late: true, args: ofShop("events", "rebuild"),

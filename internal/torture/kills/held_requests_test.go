@@ -45,11 +45,11 @@ func post(path, body string, members ...any) testshop.Request {
 	return testshop.Request{Method: http.MethodPost, Path: path, Body: fmt.Sprintf(body, members...)}
 }
 
-// counter is a shop whose server sends requests. Their functions are killed.
+// counter is a shop whose server sends requests. The test kills the functions that handle them.
 type counter struct {
 	*desk
 
-	server string // its key
+	server string // the key of the shop's server
 }
 
 func (c *counter) send(r testshop.Request) *httptest.ResponseRecorder {

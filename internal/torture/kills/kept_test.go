@@ -49,7 +49,7 @@ func nickOf(t *testing.T, written string) voucher.Nick {
 	return nick
 }
 
-// keptItem is an item that readKept read.
+// keptItem is a stored item.
 type keptItem struct {
 	table, customer, sort string
 	attributes            map[string]any
@@ -120,7 +120,7 @@ func readItem(t *testing.T, table string, attributes map[string]types.AttributeV
 			it.attributes[name] = id
 		}
 	}
-	if strings.Contains(it.sort, "#r#") && it.attributes["undone"] != nil { // in other items it is a number
+	if strings.Contains(it.sort, "#r#") && it.attributes["undone"] != nil { // in other items, undone is a number
 		it.attributes["undone"] = "at some time"
 	}
 	return it
@@ -189,16 +189,16 @@ func codes(kept []keptItem) []string {
 
 // mask says which parts of the stored items may differ from those of an undisturbed run.
 type mask struct {
-	// codes are random.
+	// codes may differ, because they are random.
 	codes bool
-	// versions: an interrupted edit uses up versions, and repeating a completed edit writes a new one.
+	// versions may differ. An interrupted edit uses up versions, and repeating a completed edit writes a new version.
 	versions bool
-	// shares: an edit of a limit spreads the added uses over the counters. An edit that completes an interrupted one leaves
-	// the same number of uses, but spread differently.
+	// shares of the counters may differ. An edit of a limit spreads the added uses over the counters. An edit that completes an
+	// interrupted one leaves the same number of uses, but spread differently.
 	shares bool
-	// ids: the IDs of imported redemptions are random.
+	// ids of imported redemptions may differ, because they are random.
 	ids bool
-	// keys: an interrupted run may have left an unknown key.
+	// keys may differ, because an interrupted run may have left an unknown key.
 	keys bool
 }
 
@@ -206,7 +206,7 @@ type mask struct {
 func isKey(it keptItem) bool { return strings.HasPrefix(it.sort, "key#") }
 
 // state returns all stored items of the subject, in a form that is the same for every subject with the same history. It leaves out
-// the time at which a voucher was created. If codes are random, it also leaves out the buckets: they follow from the sort keys, and
+// the time at which a voucher was created. If codes are random, it also leaves out the buckets. The buckets follow from the sort keys, and
 // `shopctl verify` checks them.
 func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 	t.Helper()

@@ -19,7 +19,7 @@ func paid() checkout.Payment {
 	return checkout.Payment{Provider: "stripe", Reference: "pi_3QK8ZbF2eZvKYlo1"}
 }
 
-// ofOrder is a command that changes an order. After the second run, a late write of the killed run must not change the stored order, not
+// ofOrder returns a command that changes an order. After the second run, a late write of the killed run must not change the stored order, not
 // even a time in it.
 func ofOrder(verb string, prepare func(*round, subject), flags ...string) command {
 	return command{

@@ -37,7 +37,7 @@ const (
 	recordEvents = "record-events"
 	deleteItem   = "DeleteItem"
 	eventsKept   = 90 * 24 * time.Hour
-	// almostAPage is the number of events in a log whose next events need a new page.
+	// almostAPage is a number of events that almost fills a page of the log, so that the next events need a new page.
 	almostAPage = 48
 )
 
@@ -54,14 +54,15 @@ type recorderBench struct {
 	customers int
 }
 
-// recorderWork is a kind of work of the function. prepare returns the event that invokes it, and the facts that it records.
+// recorderWork is a kind of work of the function. prepare returns the event that invokes the function, and the facts that the function
+// records.
 type recorderWork struct {
 	kind    string
 	prepare func(b *recorderBench, customer catalog.CustomerID) (invoke []byte, facts []event.Fact)
-	parks   bool // the voucher is missing, and comes back later
+	parks   bool // the function parks a change, because its voucher is missing for some time
 }
 
-// scheduled is the event of the schedule.
+// scheduled is the event with which the schedule invokes the function.
 const scheduled = `{"source":"aws.events","detail-type":"Scheduled Event"}`
 
 func recorderWorks() []recorderWork {
@@ -200,7 +201,7 @@ func (b *recorderBench) steps(work recorderWork) (steps []step) {
 	return steps
 }
 
-// kill kills the function at a step, and delivers the event again until it is done.
+// kill kills the function at a step. Then it delivers the event twice more: before and after a late call of the killed function is applied.
 func (b *recorderBench) kill(record *recorder, work recorderWork, at step) {
 	b.t.Helper()
 	invoke, facts := work.prepare(b, b.customer())
@@ -230,7 +231,7 @@ func (b *recorderBench) kill(record *recorder, work recorderWork, at step) {
 	}
 }
 
-// complete lets the schedule record what was parked, and judges the feed.
+// complete lets the schedule record the parked change, if there is one, and judges the feed.
 func (b *recorderBench) complete(record *recorder, work recorderWork, facts []event.Fact) {
 	b.t.Helper()
 	customer := facts[0].Customer
@@ -258,7 +259,7 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	}
 	for i, fact := range facts {
 		if at[fact.ID()] == 0 || fact.Type == event.RedemptionUndone && at[fact.ID()] < at[facts[i-1].ID()] {
-			record.violation(b.t, "%s is at %d", fact.Type, at[fact.ID()])
+			record.violation(b.t, "%s has the sequence number %d in the feed", fact.Type, at[fact.ID()])
 		}
 	}
 	if earlier := len(w.Events) - len(facts); earlier != 0 && earlier != almostAPage {
@@ -268,7 +269,7 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	record.row.Redemptions++
 }
 
-// judgeNicks judges the index of nicks. Alder redeemed everything.
+// judgeNicks checks the index of nicks. All redemptions are Alder's.
 func (b *recorderBench) judgeNicks(record *recorder, facts []event.Fact) {
 	b.t.Helper()
 	undone := make(map[string]bool)
@@ -356,7 +357,7 @@ func (b *recorderBench) orphan(customer catalog.CustomerID) (batch []byte, facts
 	for _, it := range b.items(customer) {
 		sort, is := it["sk"].(*types.AttributeValueMemberS)
 		if !is || strings.Contains(sort.Value, "#n#") {
-			continue // the redemption
+			continue // the redemption stays
 		}
 		_, err := b.client.DeleteItem(b.t.Context(), &dynamodb.DeleteItemInput{
 			TableName: aws.String(b.tables.Vouchers), Key: map[string]types.AttributeValue{"customer": it["customer"], "sk": it["sk"]},

@@ -27,18 +27,18 @@ type redemption struct {
 	// calls lists the operations of an undisturbed redemption in a process that knows the shop's settings. The last call of a
 	// refused request counts the refusal.
 	calls []string
-	// perhaps: the function may find a use with fewer calls.
+	// perhaps says that the function may find a use with fewer calls.
 	perhaps bool
 	keyed   bool
-	// prepare creates the voucher of the code, perhaps with uses taken; nil: the code is unknown.
+	// prepare creates the voucher of the code, perhaps with uses taken. If it is nil, the code is unknown.
 	prepare func(d *desk, code string)
 	// taken is how many redemptions the voucher has before the request.
 	taken int
-	// refused: no use is left for the request.
+	// refused says that no use is left for the request.
 	refused bool
-	// replayed: the request was redeemed before, by prepare.
+	// replayed says that prepare has already sent the request, which redeemed the code.
 	replayed bool
-	// single: the code has one use.
+	// single says that the code has one use.
 	single bool
 }
 
@@ -52,7 +52,7 @@ const (
 
 const alder = "Alder"
 
-// functionFailed is the gateway's response when the function ended without one.
+// functionFailed is the gateway's response when the function ended without a response.
 const functionFailed = `{"message":"Internal Server Error"}`
 
 func redemptions() []redemption {
@@ -243,7 +243,7 @@ func (d *desk) redeem(r request, want int) {
 	}
 }
 
-// killedOne is a request whose function was killed, with what is known about it.
+// killedOne is a request whose function was killed.
 type killedOne struct {
 	*redemption
 	*recorder
@@ -329,8 +329,8 @@ func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 	return nil
 }
 
-// tryKillAt sends the request, and reports whether the function was killed at the step. That can fail: the request may
-// not reach the step, or a busy machine may start another process for the request, whose first call does not belong to the request.
+// tryKillAt sends the request, and reports whether the function was killed at the step. That can fail: the request may not reach the step,
+// or a busy machine may start another process for the request. The first call of such a process does not belong to the request.
 func (d *desk) tryKillAt(k *killedOne) bool {
 	d.t.Helper()
 	// After this request, a function is running and knows the settings, unless the request went to a process that had just been killed.
@@ -474,7 +474,7 @@ func (k *killedOne) newOnRecord() (least, most int) {
 		return 1, 1
 	case k.hadTaken():
 		return 2, 2
-	case k.at.fate == late && k.perhaps: // it may have found its counter empty
+	case k.at.fate == late && k.perhaps: // the late call may have found its counter empty
 		return 1, 2
 	case k.at.fate == late && k.takesUse():
 		return 2, 2

@@ -71,7 +71,7 @@ func newBench(t *testing.T, programs testshop.Programs) *bench {
 	return &bench{Shop: shop, programs: programs, trap: trap}
 }
 
-// refusing responds as DynamoDB does to expired credentials when the store panics with errExpired.
+// refusing forwards to the store. If the store panics with errExpired, it responds like DynamoDB to expired credentials.
 func refusing(store http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -108,7 +108,7 @@ func create(t *testing.T, shop *operator.Shop, terms voucher.Terms) {
 	}
 }
 
-// wantVerified checks that a customer's records add up. Edits of a limit may be in progress only if mayBeEdited.
+// wantVerified checks that a customer's records add up. An edit of a limit may be in progress only if mayBeEdited is set.
 func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.CustomerID, mayBeEdited bool) {
 	t.Helper()
 	report, err := b.Customer(t, customer).Verify(t.Context(), operator.Verification{Now: time.Now, Settle: time.Millisecond})

@@ -21,11 +21,11 @@ const (
 	lost       fate = "lost"       // not applied
 	unanswered fate = "unanswered" // applied, but the response is lost
 	late       fate = "late"       // applied after the work was done again
-	expired    fate = "expired"    // refused like all later calls: the operator's credentials have expired
-	gone       fate = "gone"       // lost like all later calls: the store cannot be reached
+	expired    fate = "expired"    // refused, like all later calls, because the operator's credentials have expired
+	gone       fate = "gone"       // lost, like all later calls, because the store cannot be reached
 )
 
-// relativeTo says in the report when the kill happened, relative to a call.
+// relativeTo returns when the kill happened, relative to a call, for the report.
 func (f fate) relativeTo(call string) string {
 	switch f {
 	case unanswered:
@@ -67,7 +67,7 @@ type trap struct {
 	inFlight int      // calls that arrived and are not applied yet, except for held calls
 	held     sync.WaitGroup
 	release  chan struct{} // closed to release the held calls
-	at       *step         // nil: calls are only counted
+	at       *step         // if nil, calls are only counted
 	end      func()        // ends the process, and returns when it has ended; may be nil
 	sprung   bool
 }
@@ -111,7 +111,7 @@ func (t *trap) calls() []string {
 // errExpired is the panic value for a call that the store must reject as expired.
 var errExpired = errors.New("ExpiredTokenException")
 
-// watch is for faultproxy.Settings. With a panic it cuts the connection, or makes the handler of setup_test.go reject the call.
+// watch is the Watch of faultproxy.Settings. It panics to cut the connection, or to make the handler in setup_test.go reject the call.
 func (t *trap) watch(operation string, stage faultproxy.Stage) {
 	end, what, hold := t.count(operation, stage)
 	if end != nil {

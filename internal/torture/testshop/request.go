@@ -13,10 +13,10 @@ import (
 // Request is a request to a customer's shop.
 type Request struct {
 	Method string
-	Path   string // below the customer's; it may have a query
-	Body   string // JSON; empty: none
-	Key    string // of idempotency; empty: none
-	Server string // the secret key of the shop's server; empty: a stranger sends the request
+	Path   string // below the customer's path; it may have a query
+	Body   string // JSON; if empty, the request has no body
+	Key    string // the Idempotency-Key; if empty, the request has no key
+	Server string // the secret key of the shop's server; if empty, a stranger sends the request
 }
 
 // Redemption returns a request to redeem a code for a nick, which may be empty.

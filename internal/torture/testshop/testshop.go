@@ -1,5 +1,5 @@
 // Package testshop is a whole Shopfront under test: the built functions behind the Lambda runtime interface and the emulated
-// HTTP API, and shopctl, all of which reach DynamoDB Local through a proxy that injects faults into their calls. It is for
+// HTTP API, and shopctl. All of them reach DynamoDB Local through a proxy that injects faults into their calls. The package is for
 // tests only; nothing that ships may import it.
 //
 // All tests of a test binary share the tables of one DynamoDB Local. Each test has its own customers.
@@ -56,15 +56,15 @@ func findRoot(tb testing.TB) string {
 	return root
 }
 
-// Shopctl is the path of the operator's command. Run it in Shop.Dir with --local.
+// Shopctl returns the path of the operator's command. Run it in Shop.Dir with --local.
 func (p Programs) Shopctl() string { return filepath.Join(p.dir, "shopctl") }
 
-// Dir is the root with which localrun.NewRuntime runs these functions, for example with the test's own store.
+// Dir returns the directory that localrun.NewRuntime needs to run these functions, for example with the test's own store.
 func (p Programs) Dir() string { return p.dir }
 
 // Shop is a running Shopfront.
 type Shop struct {
-	// API is its HTTP API. Serve it without another handler in front, or call it.
+	// API is the shop's HTTP API. Serve it without another handler in front, or call it.
 	API http.Handler
 	// Proxy is the proxy between the shop and DynamoDB Local.
 	Proxy *faultproxy.Proxy
@@ -139,8 +139,8 @@ func closeAfter(tb testing.TB, c io.Closer) {
 	})
 }
 
-// Catalogue is the catalogue file of a customer that sells 500 coins for 4.99 euros. Each setting is a line about the customer, such as
-// "refusals: off".
+// Catalogue returns the catalogue file of a customer that sells 500 coins for 4.99 euros. Each setting is a line about the customer, such
+// as "refusals: off".
 func Catalogue(customer catalog.CustomerID, settings ...string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `customers:
@@ -155,7 +155,7 @@ func Catalogue(customer catalog.CustomerID, settings ...string) string {
 	return text.String()
 }
 
-// Open loads the Catalogue of a customer, and returns its shop as Customer does.
+// Open loads the Catalogue of a customer, and returns the customer's shop, like Customer.
 func (s *Shop) Open(tb testing.TB, customer catalog.CustomerID, settings ...string) *operator.Shop {
 	tb.Helper()
 	s.Load(tb, Catalogue(customer, settings...))
