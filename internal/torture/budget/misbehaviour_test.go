@@ -64,8 +64,8 @@ func drawn() []misbehaviour {
 		always(faultproxy.CutAnswer, nil),
 		always(faultproxy.SlowRequest, everyRequest), // some calls are not slow enough to fail
 		always(faultproxy.SlowAnswer, everyRequest),
-		always(faultproxy.Unprocessed,
-			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo, listEvents)), // the other requests read no batches
+		always(faultproxy.Unprocessed, // the requests that are not listed here read no batches
+			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo, listEvents)),
 		always(faultproxy.ShortPage, everyRequest), // the next pages are read, too
 	}
 }

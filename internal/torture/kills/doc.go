@@ -3,6 +3,6 @@
 // applied but before its response, and while it is still in flight. The items stored in the end must equal those of an
 // undisturbed run.
 //
-// The package has only tests. By default, they kill each kind of work at a few steps. With -kills=100 they kill at every step, and each kind of
-// work at least 100 times in each way, and print the results as a table.
+// The package has only tests. By default, they kill each kind of work at a few steps. With -kills=100, they kill each kind of work at every
+// step, and at least 100 times in each way. Then they print the results as a table.
 package kills

@@ -19,8 +19,8 @@ func paid() checkout.Payment {
 	return checkout.Payment{Provider: "stripe", Reference: "pi_3QK8ZbF2eZvKYlo1"}
 }
 
-// ofOrder returns a command that changes an order. After the second run, a late write of the killed run must not change the stored order, not
-// even a time in it.
+// ofOrder returns a command that changes an order. After the second run, a late write of the killed run must not change the stored order,
+// not even a time in the order.
 func ofOrder(verb string, prepare func(*round, subject), flags ...string) command {
 	return command{
 		kind: "order " + verb, isWhole: true, late: true, prepare: prepare,

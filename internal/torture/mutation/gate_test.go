@@ -8,7 +8,7 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-// gate is between the programs and the store. It holds some calls, so that other calls go first, and injects faults into others.
+// gate is between the programs and the store. It holds some calls, so that other calls go first, and injects faults into further calls.
 // A call is identified by its operation and its number, counted since stop or inflict was called.
 type gate struct {
 	proxy *faultproxy.Proxy

@@ -20,9 +20,9 @@ const (
 func ofUses() []tested {
 	return []tested{
 		inSimulation("takes from an empty counter", usesGo, `take.Condition = "#left >= :least"`, `take.Condition = "#left >= :least OR #left < :least"`),
-		inSimulation("passes a live hold on", usesGo,
+		inSimulation("passes on a live hold", usesGo,
 			"if hold.HasLapsed(request.At) {\n\t\t\tlapsed = append", "if hold.HasLapsed(request.At) || len(lapsed) == 0 {\n\t\t\tlapsed = append"),
-		inSimulation("passes a hold on that is gone", transactionGo,
+		inSimulation("passes on a hold that is gone", transactionGo,
 			`Key: key.Attributes(), ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),`, `Key: key.Attributes(),`),
 		inSimulation("takes a live hold of a single-use code", redeemGo, `OR #heldUntil <= :at)"`, `OR #heldUntil <= :at OR #heldUntil > :at)"`),
 		byTest("bounds a counter by its first hold exactly", pkgDynamo, "TestRedeem_SecondHoldLapsesFirst_IsFound", usesGo,
@@ -32,12 +32,13 @@ func ofUses() []tested {
 			`none = earliest(none, request.At.Add(longestMark))`, ``),
 		inSimulation("marks a code as full although a use came back", usesGo, "call.RequireCount(table.AttrReturns, v.Returns)\n\treturn call", `return call`),
 		inSimulation("leaves a code marked as full when a use comes back", usesGo, `returned.Remove(table.AttrFullUntil)`, ``),
-		inSimulation("passes uses on that exceed the limit", usesGo, `if free.lapsed == nil || v.Over == 0 {`, `if free.lapsed == nil || v.Over >= 0 {`),
-		byTest("gives more uses back than a counter has", pkgDynamo, "TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother", usesGo,
+		inSimulation("passes on uses that exceed the limit", usesGo,
+			`if free.lapsed == nil || v.Over == 0 {`, `if free.lapsed == nil || v.Over >= 0 {`),
+		byTest("gives back more uses than were taken from a counter", pkgDynamo, "TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother", usesGo,
 			`back.Condition = "#used >= :least"`, `back.Condition = "#used >= :least OR #used < :least"`),
 		byTest("drops a use that no longer exceeds the limit", pkgDynamo, "TestRedeem_UseDroppedMeanwhile_DropsNoOther", usesGo,
 			`"#over >= :least"`, `"#over >= :least OR #over < :least OR attribute_not_exists(#over)"`),
-		byTest("gives a use back that exceeds the limit", pkgDynamo, "TestUndo_LimitLoweredMeanwhile_UseIsGone", usesGo,
+		byTest("gives back a use that exceeds the limit", pkgDynamo, "TestUndo_LimitLoweredMeanwhile_UseIsGone", usesGo,
 			`OR #over = :zero)"`, `OR #over = :zero OR #over <> :zero)"`),
 		byTest("edits the limit although a use came back", pkgDynamo, "TestEdit_UseComesBackMeanwhile_IsCounted", editGo,
 			`end.RequireCount(table.AttrReturns, marked.Returns)`, ``),
@@ -79,16 +80,17 @@ func ofHolds() []tested {
 			`isOver := v.Over > 0`, `isOver := false`),
 		byTest("accepts late orders above a nick's lowered limit", pkgDynamo, "TestPlaceHeld_LateAboveTheNicksLoweredLimit_IsExpired", heldOrdersGo,
 			`isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)`, ``),
-		inSimulation("looks for a hold only where its checkout has it", heldOrdersGo, `hold, err = s.holdNow(ctx, claim.Request, hold)`, `err = checkout.ErrExpired`),
-		byTest("holds by rules that were edited since", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain", heldOpenGo,
+		inSimulation("looks for a hold only where its checkout recorded it", heldOrdersGo,
+			`hold, err = s.holdNow(ctx, claim.Request, hold)`, `err = checkout.ErrExpired`),
+		byTest("holds a use by terms that were edited since the lookup", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain", heldOpenGo,
 			`call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) //`, `//`),
-		byTest("shares by rules that refuse", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain", heldOpenGo,
+		byTest("shares a hold although the terms refuse", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain", heldOpenGo,
 			`if err := h.Voucher.RefuseShare(request); err != nil {`, `if err := h.Voucher.RefuseShare(request); err != nil && false {`),
 		byTest("says that a placed order expired", pkgDynamo, "TestPlaceHeld_PlacedMeanwhile_IsReplayed", heldOrdersGo,
 			`now.ID == c.ID && now.Order == nil && !now.Released {`, `now.ID == c.ID && !now.Released {`),
 		byTest("says that a replaced checkout expired", pkgDynamo, "TestPlaceHeld_ReplacedMeanwhile_IsReleased", heldOrdersGo,
 			`now.Order == nil && !now.Released {`, `now.Order == nil {`),
-		byTest("counts the holds of a source for nothing", pkgDynamo, atMost20, heldOpenGo,
+		byTest("does not limit the holds of a source", pkgDynamo, atMost20, heldOpenGo,
 			`if len(live) > checkout.MaxHoldsPerSource {`, `if len(live) > checkout.MaxHoldsPerSource && false {`),
 		byTest("counts concurrent holds of a source as one", pkgDynamo, atMost20, heldOpenGo,
 			`call.RequireEqual(table.AttrLapses, it[table.AttrLapses])`, ``),
@@ -114,7 +116,8 @@ func ofUndoing() []tested {
 			change{{undoGo, `call.RequireEqual(record, it[record])`, `call.Require("attribute_exists(" + table.SortKey + ")")`}, insertingAlways()},
 		},
 		inSimulation("undoes a redemption with its own item twice", undoGo, "call.RequireEqual(table.AttrUndone, nil)\n\t}\n\tvar actions", "}\n\tvar actions"),
-		inSimulation("looks once for a redemption that moves", undoGo, "found, err = s.look(ctx, request)\n\t}\n\treturn found, err", "}\n\treturn found, err"),
+		inSimulation("looks only once for a redemption that moves", undoGo,
+			"found, err = s.look(ctx, request)\n\t}\n\treturn found, err", "}\n\treturn found, err"),
 		byTest("undoes the redemption of an order", pkgDynamo, "TestUndo_RedemptionOfAnOrder_IsRefused", undoGo,
 			`case err == nil && c.Order != nil && c.Hold != nil`, `case err == nil && c.Order == nil && c.Hold != nil`),
 		byTest("redeems a single-use code with the key of an undone redemption", pkgDynamo, again, redeemGo,
@@ -128,12 +131,12 @@ func ofUndoing() []tested {
 		},
 		byTest("replays an undone redemption", pkgDynamo, again, redeemGo,
 			`if found && !redemption.Undone.IsZero() {`, `if found && false {`),
-		byTest("redeems again by rules that were edited since", pkgDynamo, "TestUndo_EditedSinceTheLook_IsJudgedAgain", redeemGo,
+		byTest("redeems again by terms that were edited since the lookup", pkgDynamo, "TestUndo_EditedSinceTheLook_IsJudgedAgain", redeemGo,
 			`call.RequireEqual(table.AttrVersion, table.Num(v.Version)) //`, `//`),
 	}
 }
 
-// ofCodes lists guards of discounts, holds and undo in the rules and in HTTP, and the customer in keys of holds.
+// ofCodes lists guards of discounts, holds and undo in the packages of rules and of HTTP. It also lists the customer in the keys of holds.
 func ofCodes() []tested {
 	return []tested{
 		byTest("replaces a checkout that was ordered", pkgCheckout, "TestOpen_Replaces_PassesTheOldCheckoutOn", openGo,
@@ -172,12 +175,12 @@ func ofCodes() []tested {
 	}
 }
 
-// inSimulation is a mutation that the simulation of holds must find. It replaces a string in the source.
+// inSimulation returns a mutation that the simulation of holds must find. It replaces a string in the source.
 func inSimulation(name, file, old, mutated string) tested {
 	return tested{name, pkgDynamo, theSimulation, change{{file, old, mutated}}}
 }
 
-// insertingAlways puts an item even if one has its key.
+// insertingAlways makes the store put an item even if another item has the same key.
 func insertingAlways() replacement {
 	const condition = `ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),`
 	return replacement{transactionGo, "Item: it, " + condition, "Item: it,"}

@@ -12,7 +12,7 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// all builds and runs every mutation, which takes seconds for each. By default only one in fewMutations is built and run, and the
+// The flag all builds and runs every mutation. Each mutation takes seconds. By default, only one in fewMutations is built and run, and the
 // others are only compared with the source.
 var all = flag.Bool("all", false, "build and run every mutation") //nolint:gochecknoglobals // a flag
 
@@ -57,7 +57,7 @@ func TestCheckers_MissingGuard_IsFound(t *testing.T) {
 	})
 }
 
-// wantFound plays the scene, and fails the test unless each of the checkers finds something.
+// wantFound plays the scene, and fails the test if one of the mutation's checkers finds nothing.
 func (m mutation) wantFound(s *shop) {
 	s.Helper()
 	m.scene(s)

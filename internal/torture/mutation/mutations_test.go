@@ -77,7 +77,7 @@ func mutations() []mutation {
 		inHistoryAndRecords("does not check the terms of codes with many uses", codesThatMustBeRefused, redeemGo,
 			"if err := r.v.Refuse(claim.Request); err != nil {\n\t\t\treturn err\n\t\t}\n", ""),
 
-		// The guard.
+		// The guard of access.
 		inHistory("redeems for strangers where only the server may", serverOnly, admitGo,
 			`!policy(settings).Allows(caller)`, `!policy(settings).Allows(caller) && false`),
 		inHistory("redeems for a revoked key", revokedKey, keyGo, `r.ID != "" && r.Revoked.IsZero() &&`, `r.ID != "" &&`),
@@ -95,7 +95,7 @@ func mutations() []mutation {
 			`request.Nick.Compared, string(request.Key))`, `request.Nick.Compared)`),
 		inHistory("has one token for all nicks", differentRequests, deskGo,
 			`request.Nick.Compared, string(request.Key))`, `string(request.Key))`),
-		inHistory("runs the parts of a token together", differentRequests, idempotencyGo,
+		inHistory("joins the parts of a token without their lengths", differentRequests, idempotencyGo,
 			`uint32(len(part)))`, `uint32(len(part)))[:len(joined)]`),
 		inHistory("reports a retry as a new redemption", requestsAreRetried, deskGo,
 			`redemption.ID != claim.RedemptionID, nil`, `false, nil`),
@@ -220,31 +220,31 @@ func mutations() []mutation {
 	}
 }
 
-// inHistory is a mutation that replaces one string, and that no history of a correct voucher explains.
+// inHistory returns a mutation that replaces one string. The history must then show responses that no correct voucher could give.
 func inHistory(name string, scene scene, file, old, mutated string) mutation {
 	return mutation{name: name, scene: scene, by: []checker{byHistory}, removed: change{{file, old, mutated}}}
 }
 
-// inHistoryAndRecords is such a mutation after which the stored records do not add up either.
+// inHistoryAndRecords returns a mutation like inHistory. In addition, the stored records must then not add up.
 func inHistoryAndRecords(name string, scene scene, file, old, mutated string) mutation {
 	m := inHistory(name, scene, file, old, mutated)
 	m.by = append(m.by, byVerify)
 	return m
 }
 
-// withoutRecall refuses a request without looking up whether it is already recorded.
+// withoutRecall makes the store refuse a request without looking up whether the request is already recorded.
 func withoutRecall() change {
 	return change{{redeemGo, `if mayBeRedeemedBefore(claim, v, err) {`, `if mayBeRedeemedBefore(claim, v, err) && false {`}}
 }
 
-// withoutSettling looks up the record without waiting for a transaction that is writing it.
+// withoutSettling makes the store look up the record without waiting for a transaction that is writing the record.
 func withoutSettling() change {
 	return change{{
 		redeemGo, `table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))`, `table.Get(ctx, s.api, s.table, recordKey(claim, v), nil)`,
 	}}
 }
 
-// withoutLost ignores attempts that may still be applied.
+// withoutLost makes the store ignore attempts that may still be applied.
 func withoutLost() change {
 	return change{{redeemGo, `if lost.mayContradict(err) {`, `if lost.mayContradict(err) && false {`}}
 }
@@ -254,15 +254,15 @@ func shortLived() change {
 	return change{{guardGo, torture.DeployedLifetime, torture.ShortLifetime}}
 }
 
-// recordThenUse is where a redemption of a limited code is put together.
+// recordThenUse is the source text that builds the transaction of a limited code's redemption.
 const recordThenUse = `append(r.actions(s.table, free), s.taking(request, *free, time.Time{})...)`
 
-// heedingEveryMark heeds a mark as full whatever the version at which it was made.
+// heedingEveryMark makes the store heed a mark as full, whatever the version at which the mark was made.
 func heedingEveryMark() change {
 	return change{{voucherItemGo, `it.Has(AttrFullUntil) && it.Num(AttrFullVersion) == v.Version {`, `it.Has(AttrFullUntil) {`}}
 }
 
-// drawingTheLast always draws the last of the counters.
+// drawingTheLast makes the function always draw the last of the counters.
 func drawingTheLast() change {
 	return change{{
 		functionGo, `dynamo.NewRedemptions(client, table, mathrand.Int64N)`,

@@ -16,7 +16,7 @@ type tested struct {
 	removed         change
 }
 
-// byTest is a mutation that replaces one string, and that a test must find.
+// byTest returns a mutation that replaces one string, and that a test must find.
 func byTest(name, pkg, test, file, old, mutated string) tested {
 	return tested{name, pkg, test, change{{file, old, mutated}}}
 }
@@ -39,8 +39,8 @@ const (
 	conditions   = "TestOrders_BrokenCondition_ChangesNothing"
 )
 
-// inPackages lists guards of access, the customer in each kind of key, and guards of orders, holds, undo, events, the catalogue, the shop's
-// page, imports and deletions.
+// inPackages lists guards of access, orders, holds, undo, events, the catalogue, the shop's page, imports and deletions. It also lists the
+// customer in each kind of key.
 func inPackages() []tested {
 	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents(), ofCatalogue(), ofStorefront(), ofBulk())
 }
@@ -54,7 +54,7 @@ func ofAccessAndKeys() []tested {
 		byTest("accepts an expired key", pkgAccess, "TestKeyRecord_Accepts", keyGo, `at.Before(r.Expires))`, `!at.IsZero())`),
 		byTest("accepts any secret", pkgAccess, "TestKeyRecord_Accepts", keyGo,
 			`return same && r.ID == key.ID`, `return (same || !same) && r.ID == key.ID`),
-		byTest("lets strangers in where only the server may", pkgHTTP, "TestAdmit_PolicyOfServer_KeepsStrangersOutBeforeAnyLookup", admitGo,
+		byTest("admits strangers where only the server may call", pkgHTTP, "TestAdmit_PolicyOfServer_KeepsStrangersOutBeforeAnyLookup", admitGo,
 			`!policy(settings).Allows(caller)`, `!policy(settings).Allows(caller) && false`),
 		byTest("judges codes of a blocked source", pkgHTTP, "TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked", blockedGo,
 			`c.received); blocked {`, `c.received); blocked && false {`),
@@ -103,29 +103,29 @@ func ofAccessAndKeys() []tested {
 	}
 }
 
-// forAll stores one item for all customers.
+// forAll returns a mutation that stores one item for all customers.
 func forAll(item, test, key string) tested {
 	return tested{"stores one " + item + " for all customers", pkgDynamo, test, change{{
 		keysGo, key, strings.NewReplacer("string(customer)", `string(customer[:0])+"all"`, "Bucket(customer,", `Bucket("all",`).Replace(key),
 	}}}
 }
 
-// ofOrders lists guards of orders in the rules and in HTTP.
+// ofOrders lists guards of orders in the packages of rules and of HTTP.
 func ofOrders() []tested {
 	return []tested{
-		byTest("orders the checkout that the key made since", pkgCheckout, "TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired", orderGo,
+		byTest("orders the checkout that the same key made since", pkgCheckout, "TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired", orderGo,
 			`case c.ID != id:`, `case c.ID != id && false:`),
 		byTest("replays an order to another payment", pkgCheckout, "TestPlace_AnotherPayment_IsAMismatch", orderGo,
 			`case c.Order.Payment != payment:`, `case c.Order.Payment != payment && false:`),
 		byTest("replays a cancelled order", pkgCheckout, "TestPlace_CancelledOrder_StaysCancelled", orderGo,
 			"ErrOrderCancelled\n\t}\n\treturn c, !c.Order.Placed", "nil\n\t}\n\treturn c, !c.Order.Placed"),
-		byTest("takes orders for ever", pkgCheckout, "TestPlace_LateOrder_IsAcceptedFor7Days", orderGo,
+		byTest("accepts late orders for ever", pkgCheckout, "TestPlace_LateOrder_IsAcceptedFor7Days", orderGo,
 			`at.Add(-LateOrders)`, `at.Add(-100*LateOrders)`),
 		byTest("asks for no payment", pkgCheckout, "TestPlace_MissingPayment_IsRequired", orderGo,
 			`payment == Payment{} && c.Total.Minor != 0:`, `payment == Payment{} && c.Total.Minor < 0:`),
 		byTest("reports a retry as a new order", pkgCheckout, "TestPlace_SamePaymentAgain_IsReplayed", orderGo,
 			`return c, !c.Order.Placed.Equal(at), nil`, `return c, false, nil`),
-		byTest("calls a cancelled order fulfilled", pkgCheckout, "TestFulfil_CancelledOrder_IsRefused", orderGo,
+		byTest("fulfils a cancelled order", pkgCheckout, "TestFulfil_CancelledOrder_IsRefused", orderGo,
 			"case c.Order.Status() == OrderCancelled:\n\t\treturn Checkout{}, false, ErrOrderCancelled\n\tcase c.Order.Fulfilled", "case c.Order.Fulfilled"),
 		byTest("shows the order of another ID", pkgCheckout, "TestOrders_WrongID_IsNotFound", orderGo,
 			`(stored.ID != id || stored.Order == nil)`, `stored.Order == nil`),
@@ -160,9 +160,9 @@ func ofStoredOrders() []tested {
 		{"places an order under another ID", pkgDynamo, conditions, with(place, anyID)},
 		{"places an order again", pkgDynamo, conditions, with(place, anyStatus)},
 		{"fulfils the order of another ID", pkgDynamo, conditions, with(fulfil, anyID)},
-		{"fulfils what is not ordered, or is cancelled", pkgDynamo, conditions, with(fulfil, anyStatus)},
+		{"fulfils a checkout that is not ordered, or is cancelled", pkgDynamo, conditions, with(fulfil, anyStatus)},
 		{"cancels the order of another ID", pkgDynamo, conditions, with(cancel, anyID)},
-		{"cancels what is not ordered, or is cancelled", pkgDynamo, conditions, with(cancel, anyStatus)},
+		{"cancels a checkout that is not ordered, or is cancelled", pkgDynamo, conditions, with(cancel, anyStatus)},
 		byTest("orders a checkout that expired long ago", pkgDynamo, conditions, ordersGo,
 			`" AND #expires > :after"`, `" AND (#expires > :after OR #expires <= :after)"`),
 		byTest("orders without a payment", pkgDynamo, conditions, ordersGo,

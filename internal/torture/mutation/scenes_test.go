@@ -271,7 +271,7 @@ func (s *shop) takeInHalves(operation string, meanwhile func(*code)) {
 	case <-again.reached:
 	case <-responded:
 	case <-time.After(patience):
-		s.Errorf("the second request got no response and did not repeat its %s", operation)
+		s.Errorf("the second request got no response and did not retry its %s", operation)
 	}
 	half.release()
 	again.release()
@@ -308,7 +308,7 @@ func raiseBeforeTheMark(s *shop) {
 }
 
 // There is always a use left, but a request finds each counter empty when it reads it. While it reads the first half, the use is
-// on the second counter; while it reads the second half, another use is on the first. The function always draws the last
+// on the second counter. While it reads the second half, another use is on the first counter. The function always draws the last
 // counter.
 func useMovesBetweenReads(s *shop) {
 	terms := limited(2)

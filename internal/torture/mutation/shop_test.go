@@ -26,7 +26,7 @@ import (
 // patience is how long a slow machine may take for an expected event.
 const patience = 30 * time.Second
 
-// noRefusals is the setting with which no refusal is counted: all requests come from one address.
+// noRefusals is the setting that turns off the limit on refusals. All requests come from one address, so the limit would stop them.
 const noRefusals = "refusals: off"
 
 // shop is the shop of one customer. The programs under test serve it and reach the store through a gate. Its operator bypasses
@@ -40,7 +40,7 @@ type shop struct {
 	operator *operator.Shop
 	clients  atomic.Int64
 	codes    []*code
-	server   string // the secret key with which requests are sent; empty: strangers send them
+	server   string // the secret key with which requests are sent; if empty, strangers send them
 
 	mu           sync.Mutex
 	undocumented []string // undocumented responses
@@ -53,7 +53,7 @@ type code struct {
 	shop     *shop
 	written  string
 	invented bool // the voucher does not exist
-	cutOff   bool // an edit of it was killed
+	cutOff   bool // an edit of the voucher was killed
 }
 
 // open serves the programs for the test's own customer.
@@ -130,7 +130,7 @@ func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
 	return history.Answer{Outcome: history.Unknown}
 }
 
-// redeeming requests a redemption in the background; wait waits for the response.
+// redeeming requests a redemption in the background. The function wait waits for the response.
 func (c *code) redeeming(nick, key string) (wait func()) {
 	var asking sync.WaitGroup
 	asking.Go(func() { c.redeem(nick, key) })

@@ -10,8 +10,8 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// Random faults must find mutations too. The test tries one mutation of each kind: the condition, the token, the check of the old
-// item, the check of a transaction, the counter, the version and access. underTorture returns the trial of such a mutation.
+// underTorture returns the trial that must find a mutation by random requests. There is such a trial for one mutation of each kind: of the
+// condition, the token, the check of the old item, the check of a transaction, the counter, the version and access.
 func underTorture(name string) (trial string, is bool) {
 	trial, is = map[string]string{
 		"redeems a single-use code again":        contention,
@@ -34,7 +34,7 @@ const (
 // too few requests.
 const mostRounds = 40
 
-// firstFound is the first round of torture in which a promise is broken.
+// firstFound returns the first round of torture in which a promise is broken.
 func firstFound(t *testing.T, programs testshop.Programs, trial string) round {
 	t.Helper()
 	for number := 1; number <= mostRounds; number++ {
