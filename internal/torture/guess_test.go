@@ -146,7 +146,7 @@ func looksLike(a *httptest.ResponseRecorder) string {
 
 // Many processes share one count of a source's refusals. A process learns that the source is above the limit when it counts a refusal
 // itself, so each process may judge one guess too many.
-func TestGuesses_ManyProcesses_JudgeAtMostTheLimitAndOneEach(t *testing.T) {
+func TestGuesses_ManyProcesses_JudgeAtMostTheLimitPlusOneEach(t *testing.T) {
 	const processes, guesses = 8, 500
 	s := newGuessed(t, testshop.Build(t, nil, "functions/redeem-voucher"))
 	responses := make([]*httptest.ResponseRecorder, guesses)
@@ -205,12 +205,12 @@ func TestGuesses_BlockedSource_CannotRedeemTheRightCode(t *testing.T) {
 	// The requests are sent one at a time, so one process handles them all.
 	for i := range guessLimit {
 		if a := s.redeem(s.wrong[i%len(s.wrong)], "203.0.113.7", ""); a.Code != http.StatusNotFound {
-			t.Fatalf("guess %d: %d %s", i+1, a.Code, a.Body)
+			t.Fatalf("guess %d: %d %s; want 404", i+1, a.Code, a.Body)
 		}
 	}
 	for _, code := range []string{"INVENTED", "RIGHT", "EXPIRED", "RIGHT"} {
 		if a := s.redeem(code, "203.0.113.7", ""); a.Code != http.StatusTooManyRequests {
-			t.Errorf("%s: %d %s", code, a.Code, a.Body)
+			t.Errorf("%s: %d %s; want 429", code, a.Code, a.Body)
 		}
 	}
 	if judged, uncounted := s.logged(guessLimit + 4); judged != guessLimit+1 || uncounted == 0 && s.counted() != judged {

@@ -126,8 +126,8 @@ type progress struct {
 	row    Row
 }
 
-// next picks the trial for the next round: the one with the fewest rounds or, after Duration, one that has finished a round and has
-// too few injections.
+// next picks the trial for the next round: the trial with the fewest rounds. After Duration, it picks a trial that has finished a round and
+// has too few injections.
 func (r *run) next() (p *progress, number int, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,7 +25,7 @@ func TestTimeBulk_EveryCommand_IsMeasuredInEachRound(t *testing.T) {
 		}
 	}
 	if err := bulk.Print(io.Discard); err != nil || len(bulk.Commands) != 7 {
-		t.Errorf("%d commands, %v", len(bulk.Commands), err)
+		t.Errorf("%d commands were measured, %v; want 7", len(bulk.Commands), err)
 	}
 }
 

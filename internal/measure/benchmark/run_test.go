@@ -65,7 +65,7 @@ func checkRound(t *testing.T, options Options, measured []subject) {
 		}
 	}
 	if m := rounds[referenceUnwarmed]; m.Ready <= 0 || m.Warm != 0 {
-		t.Errorf("%s: %+v", referenceUnwarmed, m)
+		t.Errorf("%s: %+v; want a start and no warm requests", referenceUnwarmed, m)
 	}
 }
 

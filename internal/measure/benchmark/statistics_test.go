@@ -40,21 +40,21 @@ func TestCompare_KnownSamples_GiveKnownProbabilities(t *testing.T) {
 	}
 }
 
-func TestCompare_ExchangedSamples_GiveTheMirroredResult(t *testing.T) {
+func TestCompare_SwappedSamples_GiveTheMirroredResult(t *testing.T) {
 	sample := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 9), func(n int) time.Duration { return time.Duration(n) }), 1, 20)
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := sample.Draw(t, "a"), sample.Draw(t, "b")
 		there, back := compare(a, b), compare(b, a)
 		if math.Abs(there.Superiority+back.Superiority-1) > 1e-9 || math.Abs(there.RankP-back.RankP) > 1e-9 || math.Abs(there.Distance-back.Distance) > 1e-9 {
-			t.Fatalf("%+v and %+v", there, back)
+			t.Fatalf("the swapped samples give %+v; want the mirror image of %+v", back, there)
 		}
 		if there.Superiority < 0 || there.Superiority > 1 || there.RankP < 0 || there.RankP > 1 || there.DistanceP < 0 || there.DistanceP > 1 {
-			t.Fatalf("%+v", there)
+			t.Fatalf("not every probability is between 0 and 1: %+v", there)
 		}
 	})
 }
 
-func TestSamplesToTell_ThatManySamples_ShowTheDifference(t *testing.T) {
+func TestSamplesToTell_EnoughSamples_ShowTheDifference(t *testing.T) {
 	count := int(math.Ceil(2 * samplesToTell(0.1))) // twice as many, as a margin
 	first, second := make([]time.Duration, count), make([]time.Duration, count)
 	for i := range count {
@@ -63,10 +63,10 @@ func TestSamplesToTell_ThatManySamples_ShowTheDifference(t *testing.T) {
 	}
 	compared := compare(first, second)
 	if math.Abs(compared.Superiority-0.6) > 0.002 || compared.RankP > significant {
-		t.Errorf("%+v", compared)
+		t.Errorf("the comparison does not find the difference: %+v", compared)
 	}
 	if alike := compare(first, slices.Clone(first)); alike.RankP < 0.99 || math.Abs(alike.Superiority-0.5) > uncertainty(count) {
-		t.Errorf("%+v", alike)
+		t.Errorf("equal samples differ: %+v", alike)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestSpread(t *testing.T) {
 		{[]float64{1.5, 1.2, 1.3}, Spread{1.3, 1.2, 1.5}, "1.30 (1.20–1.50)"},
 	} {
 		if got := spreadOf(test.values...); got != test.want || got.String() != test.text {
-			t.Errorf("%v: %v %s", test.values, got, got)
+			t.Errorf("the spread of %v is %#v, printed as %s; want %#v, printed as %s", test.values, got, got, test.want, test.text)
 		}
 	}
 }

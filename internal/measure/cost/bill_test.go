@@ -105,7 +105,7 @@ func TestLine_BatchOfAStream_NeedsNoGateway(t *testing.T) {
 	}
 }
 
-func TestReport_PricesSingleEventsOfABatchAndPolls(t *testing.T) {
+func TestReport_EventsAndPolls_ArePricedOneByOne(t *testing.T) {
 	of := func(operation string) Request {
 		return Request{Operation: operation, Calls: []metering.Call{{Units: metering.Units{Write: 100}}}}
 	}
@@ -186,7 +186,7 @@ func TestShops_SendOnlyMeasuredRequests(t *testing.T) {
 			}
 		}
 		if shop.RequestsPerStart < 1 || shop.Hours < 1 || shop.Hours > 730 || shop.Instances < 1 {
-			t.Errorf("%s: %+v", shop.Name, shop)
+			t.Errorf("%s has numbers that are out of range: %+v", shop.Name, shop)
 		}
 	}
 	for name := range targets() {

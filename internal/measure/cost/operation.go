@@ -290,7 +290,7 @@ func fullPage(ctx context.Context, s *scene) (requests, error) {
 }
 
 // newShops requests a path below a new copy of the demo shop each time, because the process caches the shops that it has shown. The
-// requests have the If-None-Match header known.
+// argument known is the requests' If-None-Match header.
 func newShops(path, known string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		shop, err := s.client.Query(ctx, &dynamodb.QueryInput{

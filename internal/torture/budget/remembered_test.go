@@ -89,7 +89,7 @@ func keptVoucher(t *testing.T, s *shop) map[string]types.AttributeValue {
 		},
 	})
 	if err != nil || len(kept.Items) != 1 {
-		t.Fatalf("%d items, %v", len(kept.Items), err)
+		t.Fatalf("%d items are stored for the voucher, %v; want 1", len(kept.Items), err)
 	}
 	return kept.Items[0]
 }

@@ -363,7 +363,7 @@ func (s *shop) begin(t *testing.T) {
 			answer = gone.Send(t.Context(), s.api, s.customer)
 		}
 		if answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
-			t.Fatalf("%d %s", answer.Code, answer.Body)
+			t.Fatalf("using up the code: %d %s", answer.Code, answer.Body)
 		}
 	}
 }
@@ -496,7 +496,7 @@ func (r request) wantTryAgain(tb testing.TB, name string, answer *httptest.Respo
 		tb.Errorf("%s: %v in %.300s", name, err, answer.Body)
 	}
 	if problem.Type != "urn:problem:shopfront:unavailable" || problem.Status != http.StatusServiceUnavailable {
-		tb.Errorf("%s: %.300s", name, answer.Body)
+		tb.Errorf("%s: not the problem of a 503: %.300s", name, answer.Body)
 	}
 	if got := answer.Header().Get("Content-Type"); got != "application/problem+json" {
 		tb.Errorf("%s: Content-Type %q", name, got)

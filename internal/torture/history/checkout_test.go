@@ -311,7 +311,7 @@ func TestJudge_Checkouts(t *testing.T) {
 func TestRecorder_Checkouts_LapseFromTheirExpiryUntilTheirUseMustBeFree(t *testing.T) {
 	for name, tt := range map[string]struct {
 		times   history.CheckoutTimes
-		expires time.Duration // from now; 0: the response is lost
+		expires time.Duration // from now; 0 if the response is lost
 		want    history.Verdict
 	}{
 		"expired long ago":          {expires: -time.Hour, times: history.CheckoutTimes{Free: time.Minute}, want: history.Broken},

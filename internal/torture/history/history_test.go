@@ -275,7 +275,7 @@ func TestJudge_TimeIsUp_IsUndecided(t *testing.T) {
 	}
 	recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "birch"})(history.Answer{Outcome: history.Refused})
 	if verdict, text := recorder.History().Judge(time.Millisecond); verdict != history.Undecided || text == "" {
-		t.Errorf("%s\n%s", verdict, text)
+		t.Errorf("%s, want %s\n%s", verdict, history.Undecided, text)
 	}
 }
 

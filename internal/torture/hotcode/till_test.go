@@ -77,7 +77,7 @@ func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till 
 	return till{s, code, voucher.Redeemer{Store: dynamo.NewRedemptions(client, s.table, mathrand.Int64N), Random: rand.Reader}}
 }
 
-// patient lets a till wait for each response as long as it takes, so that it never retries because of a timeout.
+// patient lets a till wait for up to a minute for each response, so that the till never retries because of a timeout.
 func patient(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} }
 
 // redeem redeems the code for a new nick. It returns false if the code is used up.

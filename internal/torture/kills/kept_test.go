@@ -194,7 +194,7 @@ type mask struct {
 	// versions may differ. An interrupted edit uses up versions, and repeating a completed edit writes a new version.
 	versions bool
 	// shares of the counters may differ. An edit of a limit spreads the added uses over the counters. An edit that completes an
-	// interrupted one leaves the same number of uses, but spread differently.
+	// interrupted edit leaves the same number of uses, but spreads them differently.
 	shares bool
 	// ids of imported redemptions may differ, because they are random.
 	ids bool

@@ -171,7 +171,7 @@ func (b *recorderBench) run(invoke []byte) {
 	defer p.Stop()
 	answer, _, err := p.Invoke(invoke)
 	if err != nil || string(answer) != `{"batchItemFailures":[]}` {
-		b.t.Fatalf("%v: %s", err, answer)
+		b.t.Fatalf("the function failed, %v: %s", err, answer)
 	}
 }
 

@@ -156,7 +156,7 @@ func (b *bench) send(t *testing.T, customer catalog.CustomerID, r request) recei
 	if a.status == http.StatusOK {
 		var redeemed struct{ ID, Status string }
 		if err := json.Unmarshal(recorder.Body.Bytes(), &redeemed); err != nil || redeemed.Status != "redeemed" || redeemed.ID == "" {
-			t.Fatalf("%v: %s", err, recorder.Body)
+			t.Fatalf("not a redemption, %v: %s", err, recorder.Body)
 		}
 		a.id = redeemed.ID
 	}
@@ -239,7 +239,7 @@ func (d *desk) disable(code string) {
 func (d *desk) redeem(r request, want int) {
 	d.t.Helper()
 	if a := d.send(d.t, d.customer, r); a.status != want {
-		d.t.Fatalf("%d, want %d: %s", a.status, want, a.body)
+		d.t.Fatalf("a redemption has the status %d, want %d: %s", a.status, want, a.body)
 	}
 }
 

@@ -20,7 +20,7 @@ type mutation struct {
 	scene   scene
 	by      []checker
 	removed change
-	// given is an additional change: it fixes a random choice, or removes a second guard that would hide the mutation. With
+	// given is an additional change. It fixes a random choice, or removes a second guard that would hide the mutation. With
 	// only this change, the checkers find nothing.
 	given change
 }

@@ -21,12 +21,12 @@ func TestShop_FunctionsAndShopctl_CallTheStoreThroughTheProxy(t *testing.T) {
 	create := exec.CommandContext(t.Context(), programs.Shopctl(), "--local", "--json", "voucher", "create", "minecave", "LAUNCH-26", "--reward", "coins/500")
 	create.Dir = shop.Dir
 	if out, err := create.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+		t.Fatalf("shopctl: %v: %s", err, out)
 	}
 	recorder := testshop.Redemption("LAUNCH-26", "").Send(t.Context(), shop.API, "minecave")
 	var redemption struct{ Status string }
 	if err := json.Unmarshal(recorder.Body.Bytes(), &redemption); err != nil || recorder.Code != http.StatusOK || redemption.Status != "redeemed" {
-		t.Fatalf("%d %s", recorder.Code, recorder.Body)
+		t.Fatalf("a redemption got %d %s", recorder.Code, recorder.Body)
 	}
 	if calls := shop.Proxy.Calls(); calls["PutItem"] == 0 || calls["UpdateItem"] == 0 {
 		t.Errorf("the command or the function bypasses the proxy: %v", calls)
@@ -39,6 +39,6 @@ func TestBuild_Overlay_ReplacesTheSource(t *testing.T) {
 	}, "cmd/shopctl")
 	out, err := exec.CommandContext(t.Context(), programs.Shopctl()).CombinedOutput()
 	if err != nil || string(out) != "replaced\n" {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("the built program printed %q, %v; want \"replaced\"", out, err)
 	}
 }
