@@ -10,15 +10,15 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Lifetime is how long a process uses settings and keys that it has read. Together with the five seconds in which a request
-// ends, it bounds how stale they are when a request is judged: 15 seconds.
+// Lifetime is how long a process uses settings and keys after reading them. A request ends within five seconds, so the settings and
+// keys that decide about it are at most 15 seconds old.
 const Lifetime = 10 * time.Second
 
-// maxCached bounds the customers and the keys that a process remembers, unknown ones included.
+// maxCached bounds how many customers, and how many keys, a process remembers. Unknown customers and keys count, too.
 const maxCached = 4096
 
-// ErrUnauthorized means that the request's credentials are not a live key of the customer, or that it has none where the
-// customer's policy demands a key. All cases look the same to the client.
+// ErrUnauthorized means that the request's credentials are not a live key of the customer, or that the request has no credentials
+// although the customer's policy demands a key. The client cannot tell these cases apart.
 var ErrUnauthorized = errors.New("unauthorized")
 
 // RejectedKeyError is ErrUnauthorized for a well-formed key that is not a live key of the customer. It names the key, so that an
@@ -41,12 +41,12 @@ func (c Caller) IsServer() bool { return c.Key != "" }
 
 // Store reads settings and keys.
 type Store interface {
-	// Access returns a customer's settings and one of its keys, in one consistent read. Missing settings are DefaultSettings,
-	// and a missing key is the zero KeyRecord. An empty ID reads the settings only.
+	// Access returns a customer's settings and one of its keys, in one consistent read. If no settings are stored, it returns
+	// DefaultSettings; if the key does not exist, the zero KeyRecord. With an empty ID it reads only the settings.
 	Access(ctx context.Context, customer catalog.CustomerID, id KeyID) (Settings, KeyRecord, error)
 }
 
-// Guard authenticates callers and caches what it needs for that. It is safe for concurrent use. Create it with NewGuard.
+// Guard authenticates callers, and caches settings and keys. It is safe for concurrent use. Create it with NewGuard.
 type Guard struct {
 	store Store
 
@@ -60,7 +60,7 @@ type customerKey struct {
 	id       KeyID
 }
 
-// cached is a value with the time at which its read began.
+// cached is a value with the time from which its age is counted: when the request that read it was received.
 type cached[T any] struct {
 	value T
 	read  time.Time
@@ -78,10 +78,11 @@ func NewGuard(store Store) *Guard {
 }
 
 // Admit authenticates a request by the values of its Authorization headers, and returns the caller with the customer's
-// settings. at is when the request was received, by the wall clock: the monotonic clock of a frozen process stops.
+// settings. at is when the request was received. Only its wall clock counts, because the monotonic clock stops while a process is
+// frozen.
 //
-// Errors: ErrUnauthorized, which may be a *RejectedKeyError, if there is a header but no single live key of the customer in it; an
-// error of the store if the settings could not be read again.
+// If there are headers, but not exactly one with a live key of the customer, the error is ErrUnauthorized or a *RejectedKeyError. If
+// the settings or the key cannot be read, it is the store's error.
 func (g *Guard) Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (Caller, Settings, error) {
 	at = at.Round(0)
 	if len(authorization) == 0 {
@@ -102,7 +103,7 @@ func (g *Guard) Admit(ctx context.Context, customer catalog.CustomerID, authoriz
 	return Caller{Key: key.ID}, settings, nil
 }
 
-// bearer returns the key of credentials (RFC 6750, section 2.1). The scheme's case does not matter (RFC 9110, section 11.1).
+// bearer returns the key in Authorization headers (RFC 6750, section 2.1). The scheme's case does not matter (RFC 9110, section 11.1).
 func bearer(authorization []string) (Key, bool) {
 	if len(authorization) != 1 {
 		return Key{}, false
@@ -136,7 +137,7 @@ func (g *Guard) read(ctx context.Context, customer catalog.CustomerID, id KeyID,
 	return read, key, nil
 }
 
-// remember keeps the newer of two values. A full map is emptied, which costs one read for each customer.
+// remember stores a value unless the map has a newer one. It empties a full map, which costs one more read for each customer.
 func remember[K comparable, T any](m map[K]cached[T], name K, c cached[T]) {
 	if c.read.Before(m[name].read) {
 		return

@@ -34,7 +34,7 @@ func (s *stored) Access(_ context.Context, customer catalog.CustomerID, id acces
 	return settings, access.KeyRecord{}, s.err
 }
 
-func TestAdmit_RequestWithALiveKeyOfTheCustomer_IsTheServers(t *testing.T) {
+func TestAdmit_LiveKeyOfTheCustomer_MarksTheCallerAsItsServer(t *testing.T) {
 	key, unknown, revoked, others := newKey(t), newKey(t), newKey(t), newKey(t)
 	store := &stored{keys: map[catalog.CustomerID][]access.KeyRecord{
 		"emberforge":  {{ID: key.ID, Digest: key.Digest()}, {ID: revoked.ID, Digest: revoked.Digest(), Revoked: noon.Add(-time.Hour)}},
@@ -61,12 +61,12 @@ func TestAdmit_RequestWithALiveKeyOfTheCustomer_IsTheServers(t *testing.T) {
 	} {
 		caller, _, err := access.NewGuard(store).Admit(t.Context(), "emberforge", c.authorization, noon)
 		if caller.Key != c.want || errors.Is(err, access.ErrUnauthorized) != c.refused || err != nil && !c.refused {
-			t.Errorf("%s: caller %q, %v", c.name, caller.Key, err)
+			t.Errorf("%s: caller %q, %v; want %q, refused %t", c.name, caller.Key, err, c.want, c.refused)
 		}
 	}
 }
 
-// The error has the ID of the key, so that an operator can find the program that still sends it.
+// With the ID of the key, an operator can find the program that still sends it.
 func TestAdmit_KeyThatIsNotLive_IsNamedByTheError(t *testing.T) {
 	key := newKey(t)
 	_, _, err := access.NewGuard(&stored{}).Admit(t.Context(), "emberforge", []string{"Bearer " + key.Secret()}, noon)
@@ -109,8 +109,7 @@ func TestAdmit_ChangedSettings_AreSeenAfterALifetime(t *testing.T) {
 	}
 }
 
-// A process must not use what it remembers of one customer for another customer.
-func TestAdmit_RememberedForAnotherCustomer_DoesNotCount(t *testing.T) {
+func TestAdmit_CacheOfOneCustomer_IsNotUsedForAnother(t *testing.T) {
 	ours, theirs := newKey(t), newKey(t)
 	store := &stored{
 		settings: map[catalog.CustomerID]access.Settings{"brambleshop": {Redeem: access.ServerOnly, CheckOut: access.Anyone}},
@@ -119,7 +118,7 @@ func TestAdmit_RememberedForAnotherCustomer_DoesNotCount(t *testing.T) {
 		},
 	}
 	guard := access.NewGuard(store)
-	for range 2 { // the second time from memory
+	for range 2 { // the second round reads the cache
 		for _, c := range []struct {
 			customer catalog.CustomerID
 			key      access.Key
@@ -155,7 +154,7 @@ func TestPolicy_Allows(t *testing.T) {
 		stranger, server bool
 	}{{access.Anyone, true, true}, {access.ServerOnly, false, true}, {"a policy that a later version knows", false, true}} {
 		if c.policy.Allows(access.Caller{}) != c.stranger || c.policy.Allows(server) != c.server {
-			t.Errorf("%s: stranger %v, server %v", c.policy, c.policy.Allows(access.Caller{}), c.policy.Allows(server))
+			t.Errorf("%s allows a stranger: %t, the server: %t", c.policy, c.policy.Allows(access.Caller{}), c.policy.Allows(server))
 		}
 	}
 }

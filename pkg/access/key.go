@@ -21,13 +21,13 @@ const (
 	MaxKeyNameBytes = 64
 )
 
-// Errors of creating and revoking keys. Nothing was changed then.
+// Errors of creating and revoking keys. If one of them is returned, nothing was changed.
 var (
 	ErrTooManyKeys = fmt.Errorf("a customer has at most %d live keys", MaxLiveKeys)
 	ErrKeyUnknown  = errors.New("no key has that ID")
 )
 
-// A written key is prefix, ID, separator, secret and checksum, 63 characters in all. Secret scanners find it by the regular
+// The text of a key is prefix, ID, separator, secret and checksum, 63 characters in all. Secret scanners find keys by the regular
 // expression in docs/operations.md, so the format never changes.
 const (
 	keyPrefix      = "sf_"
@@ -40,7 +40,7 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// KeyID names a key within its customer: 10 characters of base62. It is not secret, and logs carry it.
+// KeyID names a key within its customer: 10 characters of base62. It is not secret, and appears in logs.
 type KeyID string
 
 // ParseKeyID reads an ID as an operator types it.
@@ -146,14 +146,14 @@ func CountLive(records []KeyRecord, at time.Time) int {
 	return live
 }
 
-// Accepts reports whether a key is the stored one and live. It takes the same time whatever the secret.
+// Accepts reports whether a key is the stored one and is live. The time that Accepts takes does not depend on the secret.
 func (r KeyRecord) Accepts(key Key, at time.Time) bool {
 	sum := key.Digest()
 	same := subtle.ConstantTimeCompare(sum[:], r.Digest[:]) == 1
 	return same && r.ID == key.ID && r.Live(at)
 }
 
-// Validate returns an error for a record that no command writes.
+// Validate returns an error for a record that no command would write.
 func (r KeyRecord) Validate() error {
 	if _, err := ParseKeyID(string(r.ID)); err != nil {
 		return err

@@ -21,7 +21,7 @@ func newKey(t *testing.T) access.Key {
 	return key
 }
 
-func TestParseKey_ReadsWhatNewKeyMade(t *testing.T) {
+func TestParseKey_NewKey_IsReadBack(t *testing.T) {
 	form := regexp.MustCompile(`^sf_[0-9A-Za-z]{10}_[0-9A-Za-z_-]{43}[0-9A-Za-z]{6}$`)
 	for range 1000 {
 		key := newKey(t)
@@ -31,8 +31,8 @@ func TestParseKey_ReadsWhatNewKeyMade(t *testing.T) {
 	}
 }
 
-// Customers use keys for years, so the format of keys and of their records never changes.
-func TestKey_NeverChanges(t *testing.T) {
+// Customers use keys for years.
+func TestKey_FormatAndDigest_NeverChange(t *testing.T) {
 	key, err := access.NewKey(bytes.NewReader([]byte(strings.Repeat("emberforge", 5))))
 	const want = "sf_dladqenqfd_ZW1iZXJmb3JnZWVtYmVyZm9yZ2VlbWJlcmZvcmdlZW02NTmr0"
 	if err != nil || key.Secret() != want {
@@ -52,13 +52,13 @@ func TestParseKey_OneWrongCharacter_IsRejected(t *testing.T) {
 		}
 		for _, mistyped := range []string{text[:i] + string(replacement) + text[i+1:], text[:i] + text[i+1:], text[:i] + "x" + text[i:]} {
 			if _, valid := access.ParseKey(mistyped); valid {
-				t.Errorf("character %d: a mistyped key is valid", i)
+				t.Errorf("a key with a wrong character at %d is accepted", i)
 			}
 		}
 	}
 }
 
-func TestKey_PrintsWithoutItsSecret(t *testing.T) {
+func TestKey_Printed_HidesItsSecret(t *testing.T) {
 	key := newKey(t)
 	secret := key.Secret()[14:57]
 	for _, printed := range []string{fmt.Sprint(key), fmt.Sprintf("%+v %#v %q %s", key, key, key, []access.Key{key})} {

@@ -12,16 +12,16 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// networkFactor multiplies the limit for a whole /48 of IPv6 addresses, which holds at most 65,536 subscribers.
+// networkFactor times the limit is the limit of a whole /48 of IPv6 addresses, which holds at most 65,536 subscribers.
 const networkFactor = 16
 
-// maxRemembered bounds the counts that a process remembers. It lets a source whose count it forgot cause one more refusal.
+// maxRemembered bounds the counts that a process remembers. A source whose count is forgotten can cause one more refusal.
 const maxRemembered = 4096
 
-// countingBudget bounds the time for counting a refusal, because a shopper waits for the response.
+// countingBudget bounds how long counting a refusal may take, because a shopper waits for the response.
 const countingBudget = time.Second
 
-// Source is who causes refusals. The zero Source has no limit.
+// Source tells apart who causes refusals. The zero Source has no limit.
 type Source struct {
 	// Name is an IPv4 address, the /48 of an IPv6 address, or a digest of a nick and the key of the shop's server.
 	Name string
@@ -30,8 +30,8 @@ type Source struct {
 }
 
 // Source returns the source that a request's refusal counts for. For a stranger this is the network address, as the
-// gateway saw it. All addresses that cannot be parsed share one source. For the shop's server it is the nick under the server's
-// key; without a nick there is no limit.
+// gateway saw it. All addresses that cannot be parsed share one source. For the shop's server it is the nick together with the
+// server's key; without a nick there is no limit.
 func (c Caller) Source(address string, nick voucher.Nick) Source {
 	if c.IsServer() {
 		if nick.Compared == "" {
@@ -54,7 +54,7 @@ func (c Caller) Source(address string, nick voucher.Nick) Source {
 // network returns the source of the whole /48 that a subnet is in. Call it only for a source with a subnet.
 func (s Source) network() Source { return Source{Name: s.Name} }
 
-// Window is a span of time whose refusals are added up; End is exclusive.
+// Window is a span of time in which refusals are added up. End is exclusive.
 type Window struct{ Start, End time.Time }
 
 // window returns the window that a time is in. Windows are counted from 1970, so every process has the same ones.
@@ -68,7 +68,7 @@ func (l RefusalLimit) applies(source Source) bool {
 	return l.Limit > 0 && l.Per >= time.Second && source != Source{}
 }
 
-// RefusalCount is how many refusals were counted in a window, the latest one included.
+// RefusalCount is how many refusals were counted in a window, including the latest one.
 type RefusalCount struct {
 	Source  int
 	Network int // of all subnets of the source's /48; 0 if the source has no subnet
@@ -82,9 +82,9 @@ type RefusalStore interface {
 
 // Refusals limits how many refused codes a source may cause. It is safe for concurrent use. Create it with NewRefusals.
 //
-// All processes count in one store. A process learns from the store's response that a source is above its limit, and
-// remembers that until the window ends. So in one window, a source can have at most L + P codes looked up and refused, where L is the
-// limit and P the number of processes.
+// All processes count in one store. A process learns from the store's response that a source is above its limit, and remembers that
+// until the window ends. Until then, each process may look up one code too many. So at most L + P codes of a source are looked up and
+// refused in one window, where L is the limit and P the number of processes.
 type Refusals struct {
 	store RefusalStore
 
@@ -103,14 +103,13 @@ type known struct {
 	end   time.Time // of the window
 }
 
-// NewRefusals returns a limit that has blocked nobody yet.
+// NewRefusals returns Refusals that have blocked no source yet.
 func NewRefusals(store RefusalStore) *Refusals {
 	return &Refusals{store: store, known: make(map[customerSource]known)}
 }
 
-// Blocked reports whether the process knows that a source is above the limit, and until when. Call it before the code is
-// looked up, so that a right guess does not help the source any more. at is when the request was received, by the wall
-// clock.
+// Blocked reports whether the process knows that a source is above the limit, and until when. Call it before the code is looked up:
+// a blocked source then gains nothing from a right guess. at is when the request was received, by the wall clock.
 func (r *Refusals) Blocked(customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time) (until time.Time, blocked bool) {
 	if !limit.applies(source) {
 		return time.Time{}, false
@@ -130,8 +129,8 @@ func (l RefusalLimit) exceeded(count RefusalCount) bool {
 }
 
 // Refused counts a refusal, and reports whether the source is above the limit and until when. Call it for every code that was
-// looked up and refused, whatever the reason. An error means that the store may not have counted the refusal. This process counts it
-// nevertheless, and the other results are valid.
+// looked up and refused, whatever the reason. An error means that the store may not have counted the refusal. In that case this process
+// has counted the refusal, and the other results are valid.
 func (r *Refusals) Refused(
 	ctx context.Context, customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time,
 ) (until time.Time, blocked bool, err error) {
@@ -166,7 +165,7 @@ func (r *Refusals) count(customer catalog.CustomerID, source Source, end time.Ti
 	return 0
 }
 
-// remember keeps a count. If the memory is full it forgets the counts of ended windows, or else any count.
+// remember stores a count. If the memory is full, it forgets the counts of ended windows, or any count if none has ended.
 func (r *Refusals) remember(source customerSource, k known, at time.Time) {
 	if _, has := r.known[source]; !has && len(r.known) >= maxRemembered {
 		for other, old := range r.known {

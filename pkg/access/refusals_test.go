@@ -32,7 +32,7 @@ func TestSource_Stranger_IsCountedByAddress(t *testing.T) {
 		{"alder.example", "unknown", ""},
 	} {
 		if got := (access.Caller{}).Source(c.address, alder); got != (access.Source{Name: c.name, Subnet: c.subnet}) {
-			t.Errorf("%q: %+v", c.address, got)
+			t.Errorf("the source of %q is %+v, want the name %q and the subnet %q", c.address, got, c.name, c.subnet)
 		}
 	}
 }
@@ -50,18 +50,18 @@ func TestSource_Server_IsCountedByNickAndKey(t *testing.T) {
 		"a stranger with that nick": {access.Caller{}.Source("203.0.113.7", alder), false},
 	} {
 		if (c.source == source) != c.same {
-			t.Errorf("%s: %+v, against %+v", name, c.source, source)
+			t.Errorf("%s: got %+v, and first %+v; want the same: %t", name, c.source, source, c.same)
 		}
 	}
 	if strings.Contains(source.Name, "#") || strings.Contains(strings.ToLower(source.Name), "alder") {
-		t.Errorf("the source is named %s", source.Name)
+		t.Errorf("the source shows the nick or has a #: %s", source.Name)
 	}
 	if got := server.Source("203.0.113.7", voucher.Nick{}); got != (access.Source{}) {
 		t.Errorf("without a nick: %+v, want no source", got)
 	}
 }
 
-// counts is a store in memory that counts its calls.
+// counts is a store in memory. It counts refusals, and its own calls.
 type counts struct {
 	refusals map[string]int
 	err      error
@@ -87,10 +87,10 @@ func (c *counts) Count(ctx context.Context, customer catalog.CustomerID, source 
 	return access.RefusalCount{Source: c.refusals[network+source.Subnet], Network: c.refusals[network]}, nil
 }
 
-// three is a limit of three refusals in ten minutes. noon begins a window.
+// three allows three refusals in ten minutes. At noon a window begins.
 var three = access.RefusalLimit{Limit: 3, Per: 10 * time.Minute} //nolint:gochecknoglobals // a constant
 
-// guess sends a wrong code, and reports whether the code was judged and until when the source is blocked.
+// guess sends a wrong code. judged is false if the source was blocked before. until is when the block ends, or zero without a block.
 func guess(t *testing.T, r *access.Refusals, source access.Source, at time.Time) (judged bool, until time.Time) {
 	t.Helper()
 	if until, blocked := r.Blocked("emberforge", source, three, at); blocked {
@@ -128,7 +128,7 @@ func TestRefusals_AboveTheLimit_SourceIsBlockedUntilTheWindowEnds(t *testing.T) 
 	}
 }
 
-func TestRefusals_Blocked_IsOneSourceOfOneCustomer(t *testing.T) {
+func TestRefusals_Blocked_AffectsOneSourceAtOneCustomer(t *testing.T) {
 	refusals, source := access.NewRefusals(&counts{}), access.Source{Name: "203.0.113.7"}
 	for range 4 {
 		guess(t, refusals, source, noon)
@@ -144,9 +144,9 @@ func TestRefusals_Blocked_IsOneSourceOfOneCustomer(t *testing.T) {
 	}
 }
 
-// A source has one limit for all processes. Each process may judge one refusal above the limit, because it learns from that refusal
-// that the limit is exceeded.
-func TestRefusals_SeveralProcesses_JudgeAtMostLimitAndOneEach(t *testing.T) {
+// A source has one limit for all processes. Each process may judge one code above the limit, because counting that refusal tells the
+// process that the limit is exceeded.
+func TestRefusals_SeveralProcesses_JudgeTheLimitAndOneMoreEach(t *testing.T) {
 	store := &counts{}
 	processes := []*access.Refusals{access.NewRefusals(store), access.NewRefusals(store), access.NewRefusals(store)}
 	judged := 0
@@ -173,7 +173,7 @@ func TestRefusals_AcrossTwoWindows_JudgesTwiceTheLimit(t *testing.T) {
 	}
 }
 
-func TestRefusals_IPv6_LimitsTheSubnetAndSixteenTimesTheNetwork(t *testing.T) {
+func TestRefusals_IPv6_LimitsEachSubnetAndTheWholeNetwork(t *testing.T) {
 	refusals := access.NewRefusals(&counts{})
 	subnet := func(n int) access.Source {
 		return access.Source{Name: "2001:db8:5::/48", Subnet: fmt.Sprintf("%04x", n)}
@@ -220,7 +220,7 @@ func TestRefusals_StoreOutOfReach_TheProcessCounts(t *testing.T) {
 	}
 }
 
-func TestRefusals_ChangedLimit_AppliesAtOnce(t *testing.T) {
+func TestRefusals_ChangedLimit_TakesEffectAtOnce(t *testing.T) {
 	refusals, source := access.NewRefusals(&counts{}), access.Source{Name: "203.0.113.7"}
 	for range 4 {
 		guess(t, refusals, source, noon)

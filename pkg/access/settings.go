@@ -29,7 +29,7 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// RefusalLimit is how many refused codes one source may cause in a window. The zero RefusalLimit is no limit.
+// RefusalLimit is how many refused codes one source may cause in a window. The zero RefusalLimit means that there is no limit.
 type RefusalLimit struct {
 	Limit int           // 1 to MaxRefusals
 	Per   time.Duration // whole seconds, from a second to MaxWindow
@@ -78,21 +78,21 @@ func (l RefusalLimit) Validate() error {
 	}
 }
 
-// Settings are what the owner of a shop decides about access. They are stored apart from the customer's profile, so that
-// applying a catalogue file cannot lift a pause.
+// Settings are the decisions of a shop's owner about access. They are stored apart from the customer's profile, so that applying a
+// catalogue file cannot lift a pause.
 type Settings struct {
-	Redeem   Policy // of redeeming and checking vouchers
-	CheckOut Policy // of opening checkouts
+	Redeem   Policy // who may redeem and check vouchers
+	CheckOut Policy // who may open checkouts
 	Refusals RefusalLimit
 	Paused   voucher.Pause
 	// Version rises by one with each write; 0 means that nothing is stored yet.
 	Version int64
 }
 
-// DefaultSettings are the settings of a shop that has none stored: everything is open, as before settings existed.
+// DefaultSettings returns the settings of a shop without stored ones: anyone may do anything, as before settings existed.
 func DefaultSettings() Settings { return Settings{Redeem: Anyone, CheckOut: Anyone} }
 
-// Validate returns an error for settings that no command writes.
+// Validate returns an error for settings that no command would write.
 func (s Settings) Validate() error {
 	if err := s.Redeem.Validate(); err != nil {
 		return fmt.Errorf("the policy of redeeming %w, not %q", err, s.Redeem)

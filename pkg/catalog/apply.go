@@ -16,11 +16,11 @@ var (
 	ErrChanged = errors.New("its catalogue has changed since it was read: apply again")
 )
 
-// ApplyStore is the stored catalogue, as applying a shop needs it. It returns the errors named here or the store's own.
+// ApplyStore is the part of the stored catalogue that applying a shop needs. It returns the errors named here or the store's own.
 //
-// A put of version 0 creates the item, and fails if there is one. A put of version n replaces the item, and fails if a version
-// above n is stored. A put that succeeds stores version n+1. A put that fails returns ErrChanged. But if the stored item is what
-// the put would write, it returns nil: an earlier attempt succeeded and its response was lost.
+// A put of version 0 creates the item, and fails if the item exists. A put of version n replaces the item, and fails if a version
+// above n is stored. A put that succeeds stores version n+1. A put that fails returns ErrChanged, with one exception: if the stored
+// item equals what the put would write, it returns nil, because an earlier attempt succeeded and its response was lost.
 type ApplyStore interface {
 	// Shop returns a customer with all its products, on sale or not, or ErrNotFound.
 	Shop(ctx context.Context, id CustomerID) (Shop, error)
@@ -32,10 +32,10 @@ type ApplyStore interface {
 	PutProduct(ctx context.Context, customer CustomerID, product Product) error
 }
 
-// Plan lists what applying a shop changes, and the writes that do it. A plan without changes has no writes.
+// Plan holds the changes that applying a shop makes, and the writes that make them. A plan without changes has no writes.
 type Plan struct {
 	Customer CustomerID `json:"customer"`
-	Changes  []Change   `json:"changes"` // of the customer first, then by product and variant
+	Changes  []Change   `json:"changes"` // the customer's first, then by product and variant
 	writes   []write
 }
 
@@ -48,10 +48,10 @@ type write struct {
 // NewPlan compares a wanted shop with the stored one.
 //
 // The wanted shop replaces the products and variants that it contains, and puts them on sale again unless it says off-sale. Other stored
-// products and variants stay as they are, or go off sale with prune. Nothing is ever deleted.
+// products and variants stay as they are; with prune they go off sale. Nothing is ever deleted.
 //
-// Errors: FieldErrors if the wanted shop exceeds a bound, or if a product does so together with its stored variants (the field
-// is then products[ID].variants); a *FieldError with ErrCurrencyFixed if the currency differs.
+// NewPlan returns FieldErrors if the wanted shop exceeds a bound. If a product exceeds a bound only together with its stored variants,
+// the field is products[ID].variants. If the currency differs, the error is a *FieldError with ErrCurrencyFixed.
 func NewPlan(ctx context.Context, store ApplyStore, wanted Shop, prune bool) (Plan, error) {
 	if err := wanted.Validate(); err != nil {
 		return Plan{}, err
@@ -89,7 +89,7 @@ func (p *Plan) addNewCustomer(wanted Customer) {
 	}
 }
 
-// addCustomer closes a shop before its products change, or opens it afterwards.
+// addCustomer writes the customer's changes first, except that it opens a closed shop only after the products are written.
 func (p *Plan) addCustomer(kept, wanted Customer) {
 	changes := compareCustomers(kept, wanted)
 	if len(changes) == 0 {
@@ -169,8 +169,8 @@ func findVariant(variants []Variant, id VariantID) (Variant, bool) {
 // Writes returns how many items Apply writes.
 func (p Plan) Writes() int { return len(p.writes) }
 
-// Apply does the plan's writes one by one and calls wrote after each. If it is interrupted at any write, the shop is consistent,
-// and a new plan of the same shop completes it.
+// Apply makes the plan's writes one by one and calls wrote after each. If Apply is interrupted, the stored shop is consistent all the
+// same, and applying the wanted shop again completes it.
 //
 // It returns ErrChanged if somebody else has changed an item since the plan read it.
 func (p Plan) Apply(ctx context.Context, store ApplyStore, wrote func()) error {

@@ -98,7 +98,7 @@ func apply(t testing.TB, s *fakeStore, wanted catalog.Shop, prune bool) string {
 		t.Fatal(err)
 	}
 	if wrote != plan.Writes() || (len(plan.Changes) == 0) != (wrote == 0) {
-		t.Errorf("%d changes, %d writes of %d", len(plan.Changes), wrote, plan.Writes())
+		t.Errorf("%d changes, and %d of %d planned writes", len(plan.Changes), wrote, plan.Writes())
 	}
 	var lines []string
 	for _, change := range plan.Changes {
@@ -121,7 +121,7 @@ func ranks(ids ...catalog.VariantID) catalog.Product {
 	return product
 }
 
-// Older commands stored products off sale among those on sale.
+// Older versions of shopctl stored products off sale among those on sale.
 func TestPlan_StoredOnSale_IsMovedByAnyApply(t *testing.T) {
 	closed, opened := ranks("30-days"), coins(499)
 	for _, p := range []*catalog.Product{&closed, &opened} {
@@ -209,7 +209,7 @@ emberforge: taken off sale`},
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			if got := apply(t, kept, test.wanted(), test.prune); got != "" {
-				t.Errorf("applied twice:\n%s", got)
+				t.Errorf("applying twice changes\n%s", got)
 			}
 		})
 	}
@@ -248,7 +248,7 @@ func TestPlan_PriceOfZeroOrTenfold_IsUnlikely(t *testing.T) {
 	}
 }
 
-// A file replaces everything about a product and its variants: a file without a sale ends the sale.
+// A file replaces all details of a product and its variants. For example, a file without the sale ends the sale.
 func TestPlan_DetailsLeftOut_AreRemoved(t *testing.T) {
 	kept, wanted := &fakeStore{}, coins(499)
 	wanted.Image, wanted.Category, wanted.Position = "https://cdn.example/coins.png", "Coins", 10
@@ -336,7 +336,7 @@ emberforge/vip-rank/lifetime: new, 9.99 EUR`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if rank := kept.products["vip-rank"]; len(rank.Variants) != 2 || rank.Variants[0].ID != "lifetime" || rank.Variants[1].OffSale {
-		t.Errorf("got %+v, want the variant that the file leaves out to be the last one and still on sale", rank)
+		t.Errorf("got %+v, want the variant that the file leaves out at the end and still on sale", rank)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestPlan_BeyondTheBounds_IsRejected(t *testing.T) {
 	}
 }
 
-func TestPlan_UnreadableCatalogue_IsAnError(t *testing.T) {
+func TestPlan_UnreadableCatalogue_ReturnsTheStoresError(t *testing.T) {
 	_, err := catalog.NewPlan(t.Context(), unreadable{}, shopOf(coins(499)), false)
 	if !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want the store's error and no plan", err)
@@ -422,7 +422,7 @@ func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 	}
 }
 
-func TestChange_JSON(t *testing.T) {
+func TestPlan_JSON_HasTheChanges(t *testing.T) {
 	kept := &fakeStore{}
 	apply(t, kept, shopOf(coins(499)), false)
 	wanted := shopOf(coins(499))
@@ -479,7 +479,7 @@ func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 	})
 }
 
-// checkResult derives the wanted state in the simplest way, and compares it with the state after.
+// checkResult derives the wanted state in the simplest way, and compares it with the state after the apply.
 func checkResult(t *rapid.T, before, after *fakeStore, wanted catalog.Shop, prune bool) {
 	customer := *after.customer
 	if customer.Version = 0; customer != wanted.Customer {
@@ -497,7 +497,7 @@ func checkResult(t *rapid.T, before, after *fakeStore, wanted catalog.Shop, prun
 	for id, kept := range before.products {
 		product, isMentioned := mentioned[id]
 		if got := after.products[id].OffSale; !isMentioned && got != (kept.OffSale || prune) {
-			t.Fatalf("product %s, which is not mentioned: off sale %t", id, got)
+			t.Fatalf("product %s, which the file does not mention, is off sale: %t", id, got)
 		}
 		for _, want := range kept.Variants {
 			if indexOf(product.Variants, want.ID) >= 0 {
@@ -506,7 +506,7 @@ func checkResult(t *rapid.T, before, after *fakeStore, wanted catalog.Shop, prun
 			want.OffSale = want.OffSale || prune && isMentioned
 			variants := after.products[id].Variants
 			if at := indexOf(variants, want.ID); at < 0 || variants[at] != want {
-				t.Fatalf("variant %s/%s, which is not mentioned: want %+v among %+v", id, want.ID, want, variants)
+				t.Fatalf("variant %s/%s, which the file does not mention, has changed: want %+v among %+v", id, want.ID, want, variants)
 			}
 		}
 	}

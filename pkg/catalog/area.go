@@ -17,7 +17,7 @@ import (
 const (
 	// MaxAge is how long an Area uses what it has read.
 	MaxAge = 5 * time.Second
-	// MaxAreaBytes bounds all customers together, in bytes of text. At the bound, the customer that was read first is dropped.
+	// MaxAreaBytes bounds all customers together, in bytes of text. Above it, the customer that was read longest ago is dropped.
 	MaxAreaBytes = 16 << 20
 	// MaxShopBytes bounds one customer. A larger catalogue would take a function seconds to read, so its products are read
 	// from the store for each page.
@@ -28,19 +28,19 @@ const (
 	structBytes = 256
 )
 
-// AreaStore is the stored catalogue, as the checkout area reads it. What it returns may be a moment old. It returns the errors
+// AreaStore is the part of the stored catalogue that the checkout area reads. Its results may be slightly stale. It returns the errors
 // named here, or the store's own if a read failed.
 type AreaStore interface {
 	// Customer returns ErrNotFound for an unknown customer.
 	Customer(ctx context.Context, id CustomerID) (Customer, error)
 	// ProductsOnSale yields the customer's products on sale in ID order, starting after the given ID, or with the first
-	// product if it is empty. want is roughly how many products the caller will read. It stops at the first error.
+	// product if the ID is empty. want is roughly how many products the caller will read. The sequence ends at the first error.
 	ProductsOnSale(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error]
 }
 
-// Area finds what the checkout area shows. It reads all products of a customer and uses them for MaxAge, so that nobody can use up the
-// read capacity by requesting pages. It also remembers customers that do not exist. Checkouts do not use an Area, so their prices are
-// current. Create it with NewArea.
+// Area finds the products that the checkout area shows. It reads all products of a customer and uses them for MaxAge, so that nobody can
+// use up the read capacity by requesting pages. It also remembers customers that do not exist. Checkouts do not use an Area, so their
+// prices are current. Create it with NewArea.
 type Area struct {
 	store AreaStore
 	now   func() time.Time
@@ -51,12 +51,12 @@ type Area struct {
 	bytes int
 }
 
-// shopOnSale is what an Area has read of a customer.
+// shopOnSale holds what an Area has read about a customer.
 type shopOnSale struct {
 	id       CustomerID
 	customer Customer // empty: unknown or off sale
 	byID     []Product
-	// byPosition has the same products in the order of position, then ID. It is nil if no product has a position.
+	// byPosition has the same products, sorted by position, then ID. It is nil if no product has a position.
 	byPosition []Product
 	readAt     time.Time
 	oversize   time.Time // when the products were found too large; zero: they are not
@@ -68,7 +68,7 @@ func NewArea(store AreaStore, now func() time.Time) *Area {
 	return &Area{store: store, now: now, shops: make(map[CustomerID]*list.Element), order: list.New()}
 }
 
-// Place is where a page of products ended, and so where the next one begins. The zero Place is before the first product.
+// Place is the point in a list of products where one page ended and the next page begins. The zero Place is before the first product.
 type Place struct {
 	// Position is the position of the product that the page ended with, or MaxPosition+1 if it has none. If Position is 0, the products
 	// are listed by ID alone.
@@ -83,8 +83,8 @@ func (p Place) compare(other Place) int {
 // Listing is what the checkout area shows of a customer.
 type Listing struct {
 	Customer Customer
-	// Products yields products on sale, without variants that are off sale and without products whose variants are all off sale. The
-	// caller must not modify them.
+	// Products yields the products on sale. It leaves out variants off sale, and products whose variants are all off sale. The caller
+	// must not modify the products.
 	Products iter.Seq2[Product, error]
 	// ByID reports whether Products are sorted by ID alone. Otherwise they are sorted by position, then ID.
 	ByID bool
@@ -102,8 +102,9 @@ func (l Listing) Place(p Product) Place {
 // many products the caller will read.
 //
 // If each page begins at the place where the page before ended, a product that keeps its position is listed once, even if other products
-// change between two pages. All pages have the order of the first page: by ID if no product had a position then, or if the catalogue was
-// too large to sort. A catalogue that becomes too large between two pages is listed by ID from its beginning, so products can come twice.
+// change between two pages. All pages have the order of the first page. That order is by ID alone if no product had a position, or if the
+// catalogue was too large to sort. If the catalogue becomes too large between two pages, the list starts again from the beginning, by ID,
+// so products can be listed twice.
 func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int) (Listing, error) {
 	shop, err := a.shop(ctx, id)
 	switch {
@@ -135,7 +136,7 @@ func (s *shopOnSale) after(place Place) Listing {
 	return listing
 }
 
-// shop returns what was read of a customer within MaxAge, or reads it now.
+// shop returns what was read about a customer within MaxAge, or reads the customer now.
 func (a *Area) shop(ctx context.Context, id CustomerID) (*shopOnSale, error) {
 	now := a.now().Round(0) // the wall clock, because the monotonic clock may stop while a function is frozen
 	before := &shopOnSale{}
@@ -190,7 +191,7 @@ func (a *Area) read(ctx context.Context, shop *shopOnSale) error {
 	return nil
 }
 
-// hold replaces what was read of the customer before. It may drop other customers.
+// hold keeps what was read about a customer, in place of what was read before. If the memory is full, it drops other customers.
 func (a *Area) hold(shop *shopOnSale) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -210,7 +211,7 @@ func (a *Area) drop(at *list.Element) {
 	a.bytes -= shop.bytes
 }
 
-// stored yields products as OnSale does, but from the store and by ID.
+// stored yields the same products as OnSale, but reads them from the store, in the order of their IDs.
 func (a *Area) stored(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error] {
 	return func(yield func(Product, error) bool) {
 		for product, err := range a.store.ProductsOnSale(ctx, customer, after, want) {

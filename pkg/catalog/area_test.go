@@ -16,14 +16,14 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// shelves is a catalog.AreaStore that counts what is read of it.
+// shelves is a catalog.AreaStore that counts its reads.
 type shelves struct {
 	mu       sync.Mutex
 	shops    map[catalog.CustomerID]catalog.Shop
-	profiles int // reads of a customer
+	profiles int // customers read
 	products int // products read
 	fails    error
-	failsAt  catalog.ProductID // if set, reading fails at this product only
+	failsAt  catalog.ProductID // if set, only reading this product fails
 }
 
 func (s *shelves) Customer(_ context.Context, id catalog.CustomerID) (catalog.Customer, error) {
@@ -76,7 +76,7 @@ func (s *shelves) wantReads(t *testing.T, what string, profiles, products int) {
 	s.profiles, s.products = 0, 0
 }
 
-// exhibition is an Area of some shops, with a clock.
+// exhibition is an Area over a store with some shops, and the Area's clock.
 type exhibition struct {
 	*shelves
 	*catalog.Area
@@ -93,14 +93,14 @@ func exhibit(shops ...catalog.Shop) *exhibition {
 	return e
 }
 
-// list returns at most limit of a shop's products after the given one, by ID.
+// list returns at most limit products of a shop in the order of their IDs, starting after the given ID.
 func (e *exhibition) list(t *testing.T, id catalog.CustomerID, after catalog.ProductID, limit int) []catalog.Product {
 	t.Helper()
 	products, _ := e.page(t, id, catalog.Place{ID: after}, limit)
 	return products
 }
 
-// page returns at most limit of a shop's products after a place, and the place where they end.
+// page returns at most limit products of a shop after a place, and the place where they end.
 func (e *exhibition) page(t *testing.T, id catalog.CustomerID, after catalog.Place, limit int) (products []catalog.Product, end catalog.Place) {
 	t.Helper()
 	listing, err := e.OnSale(t.Context(), id, after, limit)
@@ -138,7 +138,7 @@ func TestArea_UnknownOrOffSale_IsNotFound(t *testing.T) {
 	if listing, err := e.OnSale(t.Context(), "open", catalog.Place{}, 1); listing.Customer != e.shops["open"].Customer || err != nil {
 		t.Errorf("open: %+v, %v", listing.Customer, err)
 	}
-	for range 3 { // only the first time reads the store
+	for range 3 { // only the first round reads the store
 		for _, id := range []catalog.CustomerID{"closed", "nobody"} {
 			listing, err := e.OnSale(t.Context(), id, catalog.Place{}, 1)
 			if !errors.Is(err, catalog.ErrNotFound) || listing.Customer.ID != "" || listing.Products != nil {
@@ -149,7 +149,7 @@ func TestArea_UnknownOrOffSale_IsNotFound(t *testing.T) {
 	e.wantReads(t, "open, closed and nobody", 3, 1)
 }
 
-func TestArea_OnlyOnSale_IsListed(t *testing.T) {
+func TestArea_OffSale_IsNotListed(t *testing.T) {
 	closed, half, open, other := coins(1, 2), coins(1, 2, 3), coins(1), coins(7)
 	closed.ID, half.ID, open.ID, other.ID = "a-closed", "b-half", "c-open", "d-other"
 	closed.Variants[0].OffSale, closed.Variants[1].OffSale = true, true
@@ -158,7 +158,7 @@ func TestArea_OnlyOnSale_IsListed(t *testing.T) {
 	e := exhibit(catalog.Shop{Customer: emberforge(), Products: []catalog.Product{closed, half, open, other}})
 	halfShown := half
 	halfShown.Variants = []catalog.Variant{half.Variants[0], half.Variants[2]}
-	for range 2 { // the second time it must not read again, and the first time must not have modified the store's products
+	for range 2 { // the second round shows whether the first one has modified the store's products
 		if got, want := e.list(t, "emberforge", "", 10), []catalog.Product{halfShown, open}; !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
@@ -170,7 +170,7 @@ func TestArea_OnlyOnSale_IsListed(t *testing.T) {
 }
 
 // Whatever the limit and the cursor, an Area reads a customer only once within MaxAge. A change shows after MaxAge at the latest.
-func TestArea_ManyPages_AreReadOnceInMaxAge(t *testing.T) {
+func TestArea_ManyPages_ReadTheCatalogueOnceInMaxAge(t *testing.T) {
 	e := exhibit(capes("emberforge", 90, 4000), capes("sakura-goods", 5, 4000))
 	for round := range 3 {
 		changed := capes("emberforge", 90, 4000)
@@ -205,7 +205,7 @@ func TestArea_ManyPages_AreReadOnceInMaxAge(t *testing.T) {
 
 func TestArea_TwoCustomers_EachHasItsOwnProducts(t *testing.T) {
 	e := exhibit(capes("emberforge", 2, 1), capes("sakura-goods", 5, 1))
-	for range 2 { // the second time from memory
+	for range 2 { // the second round reads the memory
 		for id, want := range map[catalog.CustomerID]int{"emberforge": 2, "sakura-goods": 5} {
 			if got := e.list(t, id, "", 10); len(got) != want {
 				t.Errorf("%s has %d products, want %d", id, len(got), want)
@@ -239,7 +239,7 @@ func TestArea_FailedRead_IsNotRemembered(t *testing.T) {
 	}
 }
 
-// All customers share the bound. Whoever was read first is dropped first.
+// All customers share the bound. The customer that was read first is dropped first.
 func TestArea_FullOfShops_DropsTheOldest(t *testing.T) {
 	e := exhibit()
 	for i := range 5 {
@@ -331,10 +331,10 @@ func TestArea_OversizeCatalogue_IsReadPageByPage(t *testing.T) {
 	}
 }
 
-func TestArea_Race_EveryoneSeesTheirShop(t *testing.T) {
+func TestArea_Race_EachShopperSeesTheRequestedShop(t *testing.T) {
 	e := exhibit()
 	for i := range 8 {
-		shop := capes(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), i+1, 1_000_000) // some are dropped, some too large
+		shop := capes(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), i+1, 1_000_000) // some shops are dropped, and some are too large to hold
 		e.shops[shop.Customer.ID] = shop
 	}
 	var shoppers sync.WaitGroup
@@ -352,7 +352,7 @@ func TestArea_Race_EveryoneSeesTheirShop(t *testing.T) {
 	shoppers.Wait()
 }
 
-// shelf returns a shop with the products' positions by ID.
+// shelf returns a shop with a product for each ID, at its position.
 func shelf(positions map[catalog.ProductID]int64) catalog.Shop {
 	shop := catalog.Shop{Customer: emberforge()}
 	for _, id := range slices.Sorted(maps.Keys(positions)) {
@@ -363,7 +363,7 @@ func shelf(positions map[catalog.ProductID]int64) catalog.Shop {
 	return shop
 }
 
-// walk lists a shop page by page. between runs after each page.
+// walk lists a shop page by page. It calls between after each page but the last one.
 func (e *exhibition) walk(t *testing.T, from catalog.Place, limit int, between func(pages int)) string {
 	t.Helper()
 	var seen []string
@@ -380,7 +380,7 @@ func (e *exhibition) walk(t *testing.T, from catalog.Place, limit int, between f
 	}
 }
 
-// sorted has equal positions, and products without one.
+// sorted returns positions by the products' IDs. Some positions are equal, and some products have none.
 func sorted() map[catalog.ProductID]int64 {
 	return map[catalog.ProductID]int64{"ash": 0, "birch": 30, "cedar": 20, "elm": catalog.MaxPosition, "fir": 20, "hazel": 0, "ivy": 1, "juniper": 20}
 }
@@ -395,22 +395,23 @@ func TestArea_Positions_SortProductsOnPagesOfEverySize(t *testing.T) {
 	e.wantReads(t, "all pages", 1, len(sorted()))
 }
 
-// Whatever changes after a page, each product that stays where it is comes once. The changes are those of an apply, and show at once here.
+// Whatever an apply changes between two pages, each product that keeps its position is listed once. The test advances the clock, so that
+// the next page shows the change.
 func TestArea_ChangesBetweenPages_RepeatAndLoseNoProductThatStays(t *testing.T) {
 	for name, change := range map[string]struct {
-		positions map[catalog.ProductID]int64 // -1: the product goes
-		moved     string                      // may come twice, once or not at all
+		positions map[catalog.ProductID]int64 // -1: the product is removed
+		moved     string                      // these products may be listed twice, once or not at all
 	}{
-		"a product moves forward":               {map[catalog.ProductID]int64{"elm": 2}, "elm"},
-		"a product moves back":                  {map[catalog.ProductID]int64{"ivy": 40}, "ivy"},
-		"a product loses its position":          {map[catalog.ProductID]int64{"cedar": 0}, "cedar"},
-		"a product gets a position":             {map[catalog.ProductID]int64{"hazel": 20}, "hazel"},
-		"a product goes":                        {map[catalog.ProductID]int64{"fir": -1}, "fir"},
-		"a product comes":                       {map[catalog.ProductID]int64{"dogwood": 20}, "dogwood"},
-		"all products with equal positions go":  {map[catalog.ProductID]int64{"cedar": -1, "fir": -1, "juniper": -1}, "cedar fir juniper"},
-		"all products lose their positions":     {map[catalog.ProductID]int64{"birch": 0, "cedar": 0, "elm": 0, "fir": 0, "ivy": 0, "juniper": 0}, "birch cedar elm fir ivy juniper"},
-		"all products without a position go":    {map[catalog.ProductID]int64{"ash": -1, "hazel": -1}, "ash hazel"},
-		"all products without one get position": {map[catalog.ProductID]int64{"ash": 1, "hazel": 50}, "ash hazel"},
+		"a product moves forward":              {map[catalog.ProductID]int64{"elm": 2}, "elm"},
+		"a product moves back":                 {map[catalog.ProductID]int64{"ivy": 40}, "ivy"},
+		"a product loses its position":         {map[catalog.ProductID]int64{"cedar": 0}, "cedar"},
+		"a product gets a position":            {map[catalog.ProductID]int64{"hazel": 20}, "hazel"},
+		"a product is removed":                 {map[catalog.ProductID]int64{"fir": -1}, "fir"},
+		"a product is added":                   {map[catalog.ProductID]int64{"dogwood": 20}, "dogwood"},
+		"all with equal positions are removed": {map[catalog.ProductID]int64{"cedar": -1, "fir": -1, "juniper": -1}, "cedar fir juniper"},
+		"all products lose their positions":    {map[catalog.ProductID]int64{"birch": 0, "cedar": 0, "elm": 0, "fir": 0, "ivy": 0, "juniper": 0}, "birch cedar elm fir ivy juniper"},
+		"all without a position are removed":   {map[catalog.ProductID]int64{"ash": -1, "hazel": -1}, "ash hazel"},
+		"all without a position get one":       {map[catalog.ProductID]int64{"ash": 1, "hazel": 50}, "ash hazel"},
 	} {
 		for limit := 1; limit <= len(sorted()); limit++ {
 			for after := 1; after <= len(sorted())/limit; after++ {
@@ -437,7 +438,8 @@ func TestArea_ChangesBetweenPages_RepeatAndLoseNoProductThatStays(t *testing.T) 
 	}
 }
 
-// Older releases listed by ID, and their cursors hold only an ID. So do the cursors of a list that began before a product had a position.
+// Cursors of older releases hold only an ID, because these releases listed by ID. So do cursors of a list that began before any product
+// had a position.
 func TestArea_PlaceWithoutPosition_GoesOnByID(t *testing.T) {
 	e := exhibit(shelf(sorted()))
 	for limit := 1; limit <= len(sorted()); limit++ {
@@ -479,7 +481,7 @@ func TestArea_OversizeCatalogue_IsListedByID(t *testing.T) {
 	if want := "ivy cedar fir ash birch cedar elm fir hazel ivy juniper"; got != want {
 		t.Errorf("too large after the first page: %s, want %s", got, want)
 	}
-	// If it becomes small enough, the order stays.
+	// If the catalogue becomes small enough to sort, the order stays by ID.
 	e = exhibit(large)
 	got = e.walk(t, catalog.Place{}, 3, func(int) {
 		e.shops["emberforge"] = shelf(sorted())

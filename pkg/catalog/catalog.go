@@ -1,7 +1,7 @@
 // Package catalog holds what a shop sells: customers, their products and variants, and the rules of what is on sale.
 //
-// It is a rules package: it imports the standard library and package money, and may import neither AWS nor net/http nor a
-// storage or HTTP package of Shopfront.
+// It is a rules package: besides the standard library it imports only package money. It must not import AWS, net/http, or Shopfront's
+// storage and HTTP packages.
 package catalog
 
 import (
@@ -35,13 +35,13 @@ type Product struct {
 	Description string // at most MaxDescriptionBytes
 	Image       string // an https URL of at most MaxImageBytes; empty: none
 	Category    string // one line of at most MaxCategoryBytes; empty: none
-	// Position sorts the products of a customer, from 1 to MaxPosition. Products without a position, 0, come last.
+	// Position sorts the products of a customer, from 1 to MaxPosition. Position 0 means no position; such products come last.
 	Position int64
 	OffSale  bool
 	Variants []Variant // 1 to MaxVariants, in display order
 	Version  int64     // rises with each write of the product; 0 means that it is not stored yet
 	// StoredOnSale means that the product is off sale, but stored among those on sale, so that the checkout area must read and skip it.
-	// Shopctl 0.1.0 stored products like this. The next apply of the customer moves them.
+	// Version 0.1.0 of shopctl stored products like this. The next apply of the customer moves them.
 	StoredOnSale bool
 }
 
@@ -49,7 +49,7 @@ type Product struct {
 type Variant struct {
 	ID    VariantID
 	Name  string      // at most MaxNameBytes
-	Price money.Money // for an amount of one, unless the sale is in force
+	Price money.Money // for an amount of one, unless a sale is in force
 	Sale  Sale        // zero: none
 	// MinAmount and MaxAmount bound, inclusively, the amount of one checkout; 1 <= MinAmount <= MaxAmount.
 	MinAmount, MaxAmount int64
@@ -61,12 +61,13 @@ type Variant struct {
 // Sale is a lower price for a time.
 type Sale struct {
 	Price money.Money // for an amount of one, from 0 to below the variant's price
-	// The sale is in force at From, and has ended at Until. Both are in UTC and whole milliseconds, in the years 2000 to 9999. With a zero
-	// From it has always been in force, and with a zero Until it never ends.
+	// The sale is in force from From on, and has ended at Until. Both are in UTC and whole milliseconds, in the years 2000 to 9999. A sale
+	// with a zero From has always been in force, and a sale with a zero Until never ends.
 	From, Until time.Time
 }
 
-// String formats the sale for people: 3.99 EUR from 2026-11-27T00:00:00Z until 2026-12-01T00:00:00Z. No sale is an empty string.
+// String formats the sale for people: 3.99 EUR from 2026-11-27T00:00:00Z until 2026-12-01T00:00:00Z.
+// Without a sale it returns an empty string.
 func (s Sale) String() string {
 	if s == (Sale{}) {
 		return ""
@@ -104,10 +105,10 @@ type Offer struct {
 	Variant  Variant
 }
 
-// Store is the stored catalogue, as a checkout needs it. It returns the errors named here, or the store's own if a read failed.
+// Store is the part of the stored catalogue that a checkout needs. It returns the errors named here, or the store's own if a read failed.
 type Store interface {
-	// Product returns a customer and its product in one read, or ErrNotFound if either is unknown. A product off sale may be
-	// unknown, too.
+	// Product returns a customer and its product in one read, or ErrNotFound if either is unknown. For a product off sale it may return
+	// ErrNotFound, too.
 	Product(ctx context.Context, customer CustomerID, product ProductID) (Customer, Product, error)
 }
 

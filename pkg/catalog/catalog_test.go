@@ -62,10 +62,10 @@ func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
 	}
 }
 
-func TestOffer_Error_IsReturned(t *testing.T) {
+func TestOffer_StoreFails_ReturnsItsError(t *testing.T) {
 	out := errors.New("out of reach")
 	shown := catalog.Catalogue{Store: store{fails: out}}
 	if _, err := shown.Offer(t.Context(), "emberforge", "coins", "1"); !errors.Is(err, out) {
-		t.Errorf("Offer: %v", err)
+		t.Errorf("got %v, want the store's error", err)
 	}
 }

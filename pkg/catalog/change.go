@@ -16,19 +16,19 @@ const (
 	Updated Action = "update"
 )
 
-// Change is one change of a plan: it creates a customer, product or variant, or updates one of its fields. Fields have their
-// names from the catalogue file.
+// Change is one change of a plan: it creates a customer, product or variant, or updates one of its fields. Fields are named as in
+// the catalogue file.
 type Change struct {
 	Customer CustomerID `json:"customer"`
 	Product  ProductID  `json:"product,omitempty"` // empty if the customer changes
 	Variant  VariantID  `json:"variant,omitempty"` // empty if the product or the customer changes
 	Action   Action     `json:"action"`
-	Field    string     `json:"field,omitempty"` // of an update
+	Field    string     `json:"field,omitempty"` // empty for a creation
 	// From and To are the field's values. For a creation, To is the currency, name or price.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Unlikely means that the price is probably a slip: it is zero, or at least ten times the old price, or at most a tenth of it.
-	// A sale's price is compared with the variant's.
+	// Unlikely means that the price is probably a mistake: it is zero, or at least ten times the old price, or at most a tenth of the
+	// old price. The price of a sale is unlikely if it is at most a tenth of the variant's price.
 	Unlikely bool `json:"-"`
 }
 
@@ -157,7 +157,7 @@ func compareProducts(before, after Product) []Change {
 	return changes
 }
 
-// positionOf returns an empty string if the product has no position.
+// positionOf returns the position as text, or an empty string if the product has none.
 func positionOf(product Product) string {
 	return strings.TrimPrefix(strconv.FormatInt(product.Position, 10), "0")
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Page says how the shop's page, GET /shop/{customer}, looks and how shoppers pay. The zero Page is the default. All its texts have at
-// most MaxPageBytes together.
+// Page says how the shop's page, GET /shop/{customer}, looks and how shoppers pay. The zero Page is the default. All texts of a Page
+// together have at most MaxPageBytes.
 type Page struct {
 	Off     bool   // the shop has no page, and no other field is set
 	Accent  string // #rrggbb in lower case; empty: the page's own colour

@@ -7,7 +7,7 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Black Friday 2026, for a weekend.
+// The sale of Black Friday 2026 lasts from friday to monday.
 var (
 	friday = time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)                     //nolint:gochecknoglobals // a constant in all but syntax
 	monday = time.Date(2026, 11, 30, 0, 0, 0, int(time.Millisecond), time.UTC) //nolint:gochecknoglobals // a constant in all but syntax
@@ -23,12 +23,12 @@ func TestPriceAt_Sale_IsInForceAtFromAndHasEndedAtUntil(t *testing.T) {
 		onSale      bool
 	}{
 		{"before it begins", friday, monday, friday.Add(-tick), false},
-		{"as it begins", friday, monday, friday, true},
+		{"at its beginning", friday, monday, friday, true},
 		{"before it ends", friday, monday, monday.Add(-tick), true},
-		{"as it ends", friday, monday, monday, false},
-		{"in another time zone, as it begins", friday, monday, friday.In(time.FixedZone("Berlin", 3600)), true},
+		{"at its end", friday, monday, monday, false},
+		{"at its beginning, in another time zone", friday, monday, friday.In(time.FixedZone("Berlin", 3600)), true},
 		{"without a beginning", always, monday, friday.Add(-tick), true},
-		{"without a beginning, as it ends", always, monday, monday, false},
+		{"without a beginning, at its end", always, monday, monday, false},
 		{"without an end", friday, never, monday.AddDate(7000, 0, 0), true},
 		{"without an end, before it begins", friday, never, friday.Add(-tick), false},
 		{"without both", always, never, friday, true},

@@ -8,8 +8,8 @@ type Shop struct {
 	Products []Product // in ID order, each ID once
 }
 
-// Validate checks every bound of the customer and its products. It returns everything that is wrong as FieldErrors, with paths
-// such as products[3].variants[2].price.
+// Validate checks every bound of the customer and its products. It returns all faults as FieldErrors, with paths such as
+// products[3].variants[2].price.
 func (s Shop) Validate() error {
 	var found FieldErrors
 	s.Customer.validate(found.add)

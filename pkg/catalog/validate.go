@@ -41,7 +41,7 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// FieldErrors lists everything that Validate found wrong, in the order of the fields.
+// FieldErrors lists all faults that Validate found, in the order of the fields.
 type FieldErrors []*FieldError
 
 func (f FieldErrors) Error() string { return errors.Join(f.Unwrap()...).Error() }
@@ -68,7 +68,7 @@ func (f FieldErrors) orNil() error {
 	return f
 }
 
-// Validate checks every bound and returns everything that is wrong as FieldErrors.
+// Validate checks every bound, and returns all faults as FieldErrors.
 func (c Customer) Validate() error {
 	var found FieldErrors
 	c.validate(found.add)
@@ -84,8 +84,8 @@ func (c Customer) validate(add func(field string, err error)) {
 	c.Page.validate(add)
 }
 
-// Validate checks every bound of a product sold in the given currency and returns everything that is wrong as FieldErrors. Of a
-// data schema it checks only the size; package dataschema validates the content.
+// Validate checks every bound of a product sold in the given currency, and returns all faults as FieldErrors. It checks only the size
+// of a data schema; package dataschema validates the content.
 func (p Product) Validate(currency money.Currency) error {
 	var found FieldErrors
 	p.validate(currency, found.add)
@@ -170,7 +170,7 @@ func checkTime(t time.Time) error {
 	return nil
 }
 
-// checkURL accepts a URL of at most MaxImageBytes that isValid accepts. Its error shows the example.
+// checkURL accepts a URL that has at most MaxImageBytes and that isValid accepts. The error for any other text shows the example.
 func checkURL(text, example string, isValid func(string) bool) error {
 	if len(text) > MaxImageBytes {
 		return fmt.Errorf("has %d bytes, and at most %d are allowed", len(text), MaxImageBytes)
@@ -181,7 +181,7 @@ func checkURL(text, example string, isValid func(string) bool) error {
 	return nil
 }
 
-// isURL accepts absolute https URLs without credentials (RFC 3986). They need no escaping between the quotes of an HTML attribute.
+// isURL accepts absolute https URLs without credentials (RFC 3986). An accepted URL cannot end a quoted HTML attribute.
 func isURL(text string) bool {
 	isForbidden := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'<>\\^`{|}", r) }
 	parsed, err := url.Parse(text)

@@ -31,7 +31,7 @@ func coins(prices ...int64) catalog.Product {
 
 func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 	for name, change := range map[string]func(*catalog.Shop){
-		"as it is":                     func(*catalog.Shop) {},
+		"unchanged":                    func(*catalog.Shop) {},
 		"no products":                  func(s *catalog.Shop) { s.Products = nil },
 		"a product for free":           func(s *catalog.Shop) { s.Products[0].Variants[0].Price = euro(0) },
 		"50 variants":                  func(s *catalog.Shop) { s.Products[0] = coins(upTo(catalog.MaxVariants)...) },
@@ -42,7 +42,7 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 			s.Products[0].Variants[0].DataSchema = strings.Repeat("x", catalog.MaxDataSchemaBytes)
 		},
 		"widest amount": func(s *catalog.Shop) { s.Products[0].Variants[0].MaxAmount = catalog.MaxAmount },
-		"one amount only": func(s *catalog.Shop) {
+		"a single possible amount": func(s *catalog.Shop) {
 			s.Products[0].Variants[0].MinAmount, s.Products[0].Variants[0].MaxAmount = 10, 10
 		},
 		"highest subtotal": func(s *catalog.Shop) {
@@ -251,7 +251,7 @@ products[1].id: product "coins" appears twice`
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 	if !errors.Is(err, money.ErrMixedCurrencies) {
-		t.Error("errors.Is does not find what is wrong")
+		t.Error("errors.Is does not find ErrMixedCurrencies")
 	}
 }
 

@@ -19,8 +19,8 @@ var ErrMalformedKey = errors.New("malformed Idempotency-Key: 1 to 255 visible AS
 // stored instead.
 type Key string
 
-// ParseKey accepts 1 to 255 visible ASCII characters, or returns ErrMalformedKey. A comma is not allowed, because a gateway
-// joins repeated headers with commas.
+// ParseKey accepts 1 to 255 visible ASCII characters except the comma, because a gateway joins repeated headers with commas. For any
+// other text it returns ErrMalformedKey.
 func ParseKey(text string) (Key, error) {
 	if len(text) == 0 || len(text) > 255 {
 		return "", ErrMalformedKey

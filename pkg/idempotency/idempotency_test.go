@@ -21,7 +21,7 @@ func TestParseKey(t *testing.T) {
 		"not ASCII": "schlüssel", "NUL": "a\x00",
 	} {
 		if got, err := idempotency.ParseKey(key); err == nil {
-			t.Errorf("%s: ParseKey(%q) = %q", rule, key, got)
+			t.Errorf("%s: ParseKey(%q) = %q, want an error", rule, key, got)
 		}
 	}
 }
@@ -32,7 +32,7 @@ func TestDigest_DifferentParts_DoNotCollide(t *testing.T) {
 		a, b := parts.Draw(t, "a"), parts.Draw(t, "b")
 		same := strings.Join(a, "\n") == strings.Join(b, "\n") && len(a) == len(b)
 		if digests := idempotency.Digest(a...) == idempotency.Digest(b...); digests != same {
-			t.Fatalf("%q and %q: same digest %v", a, b, digests)
+			t.Fatalf("%q and %q have the same digest: %t, want %t", a, b, digests, same)
 		}
 	})
 }
@@ -40,7 +40,7 @@ func TestDigest_DifferentParts_DoNotCollide(t *testing.T) {
 // Tokens are part of stored keys, so their derivation must never change.
 func TestDigest_NeverChanges(t *testing.T) {
 	if got := idempotency.Digest("emberforge", "WE1C0MEC01NS", "alder", "order-1047"); got != "LRLuWYz8-QoWsPfs4csHfg" {
-		t.Errorf("Digest = %q", got)
+		t.Errorf("Digest = %q, want the stored one", got)
 	}
 }
 

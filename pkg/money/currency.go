@@ -13,8 +13,8 @@ type Currency string
 var ErrUnknownCurrency = errors.New("not an ISO 4217 currency")
 
 // The active currencies of ISO 4217's "List One", by their number of minor-unit digits. Funds codes, precious metals and testing
-// codes are left out, because nothing is sold in them. Libraries follow Unicode's CLDR, which deviates from ISO's digits: RSD, ALL
-// and LBP have 2 digits in ISO 4217 and 0 in CLDR.
+// codes are left out, because nothing is sold in them. The lists are not taken from a library, because libraries follow Unicode's CLDR.
+// It deviates from ISO's digits: RSD, ALL and LBP have 2 digits in ISO 4217 and 0 in CLDR.
 const (
 	noDigits = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
 
@@ -27,7 +27,7 @@ const (
 	threeDigits = "BHD IQD JOD KWD LYD OMR TND"
 )
 
-// ParseCurrency accepts an active ISO 4217 code in upper case; anything else is ErrUnknownCurrency.
+// ParseCurrency accepts an active ISO 4217 code in upper case. For any other text it returns ErrUnknownCurrency.
 func ParseCurrency(code string) (Currency, error) {
 	if _, known := minorUnitDigits(code); !known {
 		return "", fmt.Errorf("%q is %w", code, ErrUnknownCurrency)

@@ -28,8 +28,8 @@ type Money struct {
 	Currency Currency
 }
 
-// Parse reads a decimal such as 4.99, with at most as many digits after the point as the currency has, and without sign,
-// grouping or exponent. It returns ErrUnknownCurrency, ErrMalformed or ErrOverflow.
+// Parse reads a decimal such as 4.99, without sign, grouping or exponent. After the point it may have at most as many digits as the
+// currency has. Errors are ErrUnknownCurrency, ErrMalformed and ErrOverflow.
 func Parse(text string, currency Currency) (Money, error) {
 	digits, known := minorUnitDigits(string(currency))
 	if !known {
@@ -51,7 +51,7 @@ func allDigits(text string) bool {
 	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
-// Times multiplies by a count of at least 0. It returns ErrNegative or ErrOverflow.
+// Times returns the amount multiplied by count, which must be at least 0. Errors are ErrNegative and ErrOverflow.
 func (m Money) Times(count int64) (Money, error) {
 	if count < 0 || m.Minor < 0 {
 		return Money{}, ErrNegative
@@ -62,7 +62,7 @@ func (m Money) Times(count int64) (Money, error) {
 	return Money{Minor: m.Minor * count, Currency: m.Currency}, nil
 }
 
-// Minus subtracts. It returns ErrMixedCurrencies or ErrNegative.
+// Minus returns the amount less other. Errors are ErrMixedCurrencies, and ErrNegative if other is larger or itself negative.
 func (m Money) Minus(other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, ErrMixedCurrencies

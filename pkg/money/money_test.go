@@ -116,7 +116,7 @@ func TestTimes(t *testing.T) {
 	limit := big.NewInt(money.MaxMinor)
 	rapid.Check(t, func(t *rapid.T) {
 		amount := anyAmount(t, "amount")
-		// Draws small counts as often as huge ones, so that both sides of the limit are tested.
+		// Small counts are drawn as often as huge ones, so that results on both sides of the limit are tested.
 		count := rapid.OneOf(rapid.Int64Range(-3, 1000), rapid.Int64()).Draw(t, "count")
 		want := new(big.Int).Mul(big.NewInt(amount.Minor), big.NewInt(count))
 		got, err := amount.Times(count)
@@ -172,7 +172,7 @@ func TestMinus(t *testing.T) {
 			}
 		default:
 			if err != nil || got.Minor+less.Minor != from.Minor || got.Currency != from.Currency {
-				t.Fatalf("%s minus %s = %s, %v", from, less, got, err)
+				t.Fatalf("%s minus %s = %s, %v, want the exact difference", from, less, got, err)
 			}
 		}
 	})

@@ -49,7 +49,7 @@ func ofAccessAndKeys() []tested {
 	return []tested{
 		byTest("uses settings and keys for ever", pkgAccess, "TestAdmit_ChangedSettings_AreSeenAfterALifetime", guardGo,
 			`age >= 0 && age < Lifetime`, `age >= 0`),
-		byTest("accepts a key that is not live", pkgAccess, "TestAdmit_RequestWithALiveKeyOfTheCustomer_IsTheServers", keyGo,
+		byTest("accepts a key that is not live", pkgAccess, "TestAdmit_LiveKeyOfTheCustomer_MarksTheCallerAsItsServer", keyGo,
 			`r.ID == key.ID && r.Live(at)`, `r.ID == key.ID`),
 		byTest("accepts an expired key", pkgAccess, "TestKeyRecord_Accepts", keyGo, `at.Before(r.Expires))`, `!at.IsZero())`),
 		byTest("accepts any secret", pkgAccess, "TestKeyRecord_Accepts", keyGo,
@@ -62,13 +62,13 @@ func ofAccessAndKeys() []tested {
 			`|| count.Source > limit.Limit {`, `{`),
 
 		{
-			"remembers settings for all customers", pkgAccess, "TestAdmit_RememberedForAnotherCustomer_DoesNotCount",
+			"remembers settings for all customers", pkgAccess, "TestAdmit_CacheOfOneCustomer_IsNotUsedForAnother",
 			change{{guardGo, `g.settings[customer], g.keys`, `g.settings[""], g.keys`}, {guardGo, `remember(g.settings, customer,`, `remember(g.settings, "",`}},
 		},
-		byTest("remembers keys for all customers", pkgAccess, "TestAdmit_RememberedForAnotherCustomer_DoesNotCount", guardGo,
+		byTest("remembers keys for all customers", pkgAccess, "TestAdmit_CacheOfOneCustomer_IsNotUsedForAnother", guardGo,
 			`customerKey{customer, id}`, `customerKey{id: id}`),
 		{
-			"blocks a source at all customers", pkgAccess, "TestRefusals_Blocked_IsOneSourceOfOneCustomer",
+			"blocks a source at all customers", pkgAccess, "TestRefusals_Blocked_AffectsOneSourceAtOneCustomer",
 			change{
 				{refusalsGo, `r.remember(customerSource{customer, source},`, `r.remember(customerSource{source: source},`},
 				{refusalsGo, `r.known[customerSource{customer, source}]`, `r.known[customerSource{source: source}]`},
