@@ -25,7 +25,7 @@ func colours(accent string) string {
 func relativeLuminance(colour string) float64 {
 	luminance := 0.0
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
-		value, _ := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8) // the catalogue has validated it
+		value, _ := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8) // cannot fail, because the catalogue has validated the colour
 		channel := float64(value) / 255
 		if channel <= 0.04045 {
 			channel /= 12.92
@@ -38,7 +38,7 @@ func relativeLuminance(colour string) float64 {
 }
 
 // contentSecurityPolicy allows a page its own script and stylesheet, one inline style, requests to its own host, https images, and the
-// icon in the page itself. No site may frame the page, so no site can trick a shopper into clicking in it.
+// icon in the page itself. No site may frame the page, so no site can trick a shopper into clicking on it.
 func contentSecurityPolicy(style string) string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +

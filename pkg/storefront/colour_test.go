@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// contrast is the contrast ratio of two colours (WCAG 2.2), from 1 to 21.
+// contrast returns the contrast ratio of two colours (WCAG 2.2), from 1 to 21.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	light := func(colour string) float64 {
@@ -41,7 +41,7 @@ func TestHTML_EveryAccent_HasLegibleText(t *testing.T) {
 				text, _ := show(t, page)
 				found := root.FindStringSubmatch(text)
 				if found == nil || found[1] != page.Customer.Page.Accent {
-					t.Fatalf("%s: the style has %q", page.Customer.Page.Accent, found)
+					t.Fatalf("%s: the style has the colours %q", page.Customer.Page.Accent, found)
 				}
 				if ratio := contrast(t, found[1], found[2]); ratio < 4.5 {
 					t.Errorf("%s on %s has a contrast of %.2f", found[2], found[1], ratio)
@@ -51,15 +51,15 @@ func TestHTML_EveryAccent_HasLegibleText(t *testing.T) {
 		}
 	}
 	if len(seen) != 2 {
-		t.Errorf("text is %v; want black and white", seen)
+		t.Errorf("the text colours are %v, want black and white", seen)
 	}
 }
 
-func TestHTML_WithoutAccent_HasThePagesOwn(t *testing.T) {
+func TestHTML_WithoutAccent_HasTheDefaultAccent(t *testing.T) {
 	page := emberforge()
 	page.Customer.Page = catalog.Page{}
 	text, _ := show(t, page)
 	if !regexp.MustCompile(`<style>:root\{--accent:#1f4fd8;--on-accent:#ffffff\}</style>`).MatchString(text) {
-		t.Errorf("got %.600s", text)
+		t.Errorf("the default colours are not in %.600s", text)
 	}
 }

@@ -15,7 +15,7 @@ type Page struct {
 	Customer catalog.Customer
 	At       time.Time // decides which sales are in force
 	Language string    // one of Languages
-	Chosen   bool      // the shopper chose the language; otherwise the browser's settings did
+	Chosen   bool      // whether the shopper chose the language; otherwise the browser's settings chose it
 	// Redeems and Sells report whether the page may redeem vouchers and check out.
 	Redeems, Sells bool
 	// PaymentURL is a template like catalog.Page.PaymentURL; empty: no button to pay.
@@ -45,7 +45,8 @@ func (m *markup) put(template string, values ...string) {
 	m.text.WriteString(template)
 }
 
-// escape appends a text, escaped like html.EscapeString. With package html, every function would link its table of entities, 70 kB.
+// escape appends a text, escaped like html.EscapeString. Package html is not used, because every function would link its 70 kB table of
+// entities.
 func (m *markup) escape(text string) {
 	for i := range len(text) {
 		switch text[i] {
@@ -65,8 +66,8 @@ func (m *markup) escape(text string) {
 	}
 }
 
-// Product returns the HTML of a product, so that the caller can check its size before Add puts it on the page. All variants of the
-// product must be on sale.
+// Product returns the HTML of a product, so that the caller can check its size before adding it to the page with Add. All variants of
+// the product must be on sale.
 func (p *Page) Product(site *Site, product catalog.Product) (string, error) {
 	words, err := site.texts[p.Language]()
 	if err != nil {
@@ -190,7 +191,7 @@ func (p *Page) HTML(site *Site) (page, policy string, err error) {
 	}
 	p.putFooter(&m, words)
 	m.put(`<script type="application/json" id="texts">`)
-	m.text.WriteString(words.json) // a test checks that it has no <, which could end the script element
+	m.text.WriteString(words.json) // a test checks that the texts have no <, which could end the script element
 	m.put("</script>\n</body>\n</html>\n")
 	return m.text.String(), contentSecurityPolicy(style), nil
 }

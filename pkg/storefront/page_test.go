@@ -21,7 +21,7 @@ func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
 func euro(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 
-// emberforge is a page of Emberforge, still without products.
+// emberforge returns a page of Emberforge without products.
 func emberforge() *storefront.Page {
 	return &storefront.Page{
 		Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"},
@@ -35,7 +35,7 @@ func coins() catalog.Product {
 	}}
 }
 
-// show returns the HTML and the policy of the page with more products.
+// show adds products to a page, and returns the page's HTML and policy.
 func show(t *testing.T, page *storefront.Page, products ...catalog.Product) (text, policy string) {
 	t.Helper()
 	site := storefront.NewSite()
@@ -75,7 +75,7 @@ func parse(t *testing.T, text string) document {
 	return document{root}
 }
 
-// parsed shows and parses a page.
+// parsed adds products to a page, and returns the page parsed.
 func parsed(t *testing.T, page *storefront.Page, products ...catalog.Product) document {
 	t.Helper()
 	text, _ := show(t, page, products...)
@@ -112,7 +112,7 @@ func (d document) all(selector string) (found []*html.Node) {
 	return found
 }
 
-// one returns the only element of a selector.
+// one returns the only element that matches a selector.
 func (d document) one(t *testing.T, selector string) *html.Node {
 	t.Helper()
 	found := d.all(selector)
@@ -132,7 +132,7 @@ func textOf(node *html.Node) string {
 	return text.String()
 }
 
-// shape lists the elements with the names of their attributes.
+// shape lists the elements, each with the names of its attributes.
 func (d document) shape() (shape []string) {
 	for node := range d.Descendants() {
 		if node.Type == html.TextNode || node.Type == html.DocumentNode {
@@ -147,7 +147,7 @@ func (d document) shape() (shape []string) {
 	return shape
 }
 
-// texts returns where the page shows a text of the catalogue.
+// texts returns the catalogue's texts on the page, by the place where they are shown.
 func (d document) texts(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
@@ -158,7 +158,7 @@ func (d document) texts(t *testing.T) map[string]string {
 	}
 }
 
-// everywhere is a page and a product with the text wherever the catalogue may have one.
+// everywhere returns a page and a product that have the text in every field that can hold one.
 func everywhere(text string) (*storefront.Page, catalog.Product) {
 	page := emberforge()
 	link := catalog.Link{URL: "https://emberforge.example/?" + text, Text: text}
@@ -181,7 +181,7 @@ func TestHTML_TextsOfTheCatalogue_AddNoMarkup(t *testing.T) {
 		page, product := everywhere(text)
 		source, _ := show(t, page, product)
 		if strings.Contains(source, "<script>") || strings.Contains(source, "<img src=x") || strings.Contains(source, "<!--") {
-			t.Errorf("%s is in the source unescaped: %s", text, source)
+			t.Errorf("%s is unescaped in the source: %s", text, source)
 		}
 		shown := parse(t, source)
 		if got := shown.shape(); !slices.Equal(got, want) {
@@ -199,7 +199,7 @@ func TestHTML_TextsOfTheCatalogue_AddNoMarkup(t *testing.T) {
 func TestHTML_EveryTextOfTheCatalogue_HasItsOwnDirection(t *testing.T) {
 	const text = "حبر الملوك"
 	page, product := everywhere(text)
-	page.Customer.Page.Logo = "" // the name is then a text
+	page.Customer.Page.Logo = "" // so the page shows the name as text
 	shown := 0
 	for node := range parsed(t, page, product).Descendants() {
 		if node.Type != html.TextNode || node.Parent.Data == "title" || !strings.Contains(node.Data, text) {
@@ -262,7 +262,7 @@ func TestHTML_Head_NamesTheAssetsAndTheIcon(t *testing.T) {
 	}
 }
 
-func TestHTML_Body_TellsTheScriptWhatItNeeds(t *testing.T) {
+func TestHTML_Body_HasTheShopsDataForTheScript(t *testing.T) {
 	page := emberforge()
 	page.Customer.ID, page.Customer.Currency, page.Language = "sakura-goods", "JPY", "ja"
 	page.Customer.Page.PaymentText, page.PaymentURL = "Transfer the total.\nName the ID.", "https://pay.example/?checkout={checkout}"
@@ -285,7 +285,7 @@ func TestHTML_Body_TellsTheScriptWhatItNeeds(t *testing.T) {
 	}
 }
 
-func TestHTML_Product_HasWhatTheScriptReads(t *testing.T) {
+func TestHTML_Product_HasItsDataForTheScript(t *testing.T) {
 	shown := parsed(t, emberforge(), coins())
 	if got := attribute(shown.one(t, ".product"), "data-product"); got != "coins" {
 		t.Errorf("data-product is %q", got)
@@ -390,12 +390,12 @@ func TestHTML_Policies_DecideWhatThePageOffers(t *testing.T) {
 			t.Errorf("%s: %d elements to buy something", what, got)
 		}
 		if len(shown.all(".price")) != 1 {
-			t.Errorf("%s: there is no price", what)
+			t.Errorf("%s: want one price", what)
 		}
 	}
 }
 
-func TestHTML_WithoutScript_SaysWhatIsMissing(t *testing.T) {
+func TestHTML_WithoutScript_AsksToAllowIt(t *testing.T) {
 	page := emberforge()
 	page.Language = "de"
 	shown := parsed(t, page, coins())

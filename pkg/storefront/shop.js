@@ -1,7 +1,7 @@
 "use strict";
 
-// A request that redeems or checks out has a key. The script stores it before it sends the request, and removes it when the outcome is
-// known, so a lost answer or a reload neither loses nor repeats the request.
+// A request that redeems or checks out has a key. The script stores the key before it sends the request, and removes it once the outcome
+// is known. So a lost response or a reload neither loses nor repeats the request.
 
 const { customer, currency, paymentUrl, paymentText } = document.body.dataset;
 const language = document.documentElement.lang;
@@ -100,7 +100,7 @@ const storage = findStorage();
 // If the browser forbids storage, entries last until a reload.
 function findStorage() {
   try {
-    Object.keys(localStorage); // which may be null
+    Object.keys(localStorage); // throws if it is null
     return localStorage;
   } catch {
     return Object.create({
@@ -117,7 +117,7 @@ function pending() {
     if (!name.startsWith(storagePrefix)) continue;
     try {
       const entry = { ...JSON.parse(storage.getItem(name)), key: name.slice(storagePrefix.length) };
-      // Its checkout has expired, and its data may be personal.
+      // The checkout has expired, and its data may be personal.
       if (entry.target && Date.now() - entry.sentAt > 86_400_000) forget(entry);
       else found.push(entry);
     } catch {
@@ -144,8 +144,8 @@ async function finish(entry, target, request, waiting) {
     lostAt: entry.sentAt, waiting,
     sending() {
       entry.sentAt = Date.now();
-      if (!kept(entry)?.id) keep(entry); // else another tab has the answer
-      const paid = pending().find(({ id, paying }) => paying && target.endsWith(id)); // meanwhile: it is not replaced
+      if (!kept(entry)?.id) keep(entry); // otherwise another tab has the response
+      const paid = pending().find(({ id, paying }) => paying && target.endsWith(id)); // in payment by now: do not replace it
       return target.replace(`&replaces=${paid?.id}`, "");
     },
   });
@@ -222,7 +222,7 @@ function find(product, variant) {
   return row && { card, row, product: $("h3", card).textContent, variant: $(".name", row).textContent };
 }
 
-// nameOf returns the names of a variant. It loads products until it finds the variant; off sale, it has only IDs.
+// nameOf names a variant. It loads products until it finds the variant. A variant off sale is named by its IDs.
 async function nameOf(product, variant) {
   try {
     while (!find(product, variant) && $("#more")) await loadMore();
@@ -239,7 +239,7 @@ let lastNick = "";
 let discountCode = "";
 let shown; // the check or the unfinished redemption in #voucher-result
 
-// The service ignores how a code or a nick is written.
+// Compare codes and nicks as the service does.
 const normalise = (text) => text.normalize("NFKC").toUpperCase();
 const normaliseCode = (code) => normalise(code).replace(/[^A-Z0-9]/g, "").replace(/O/g, 0).replace(/[IL]/g, 1);
 
@@ -312,7 +312,7 @@ async function redeemVoucher(entry) {
     forget(entry);
     show(result, paragraph(say("redeemed"), { class: "good" }), list);
     if (shown === entry) $("#voucher").reset();
-  } else if (shown === entry) { // or else the shopper has gone on to another code
+  } else if (shown === entry) { // otherwise the shopper has gone on to another code
     show(result, voucherFailure(outcome), outcome.unknown || outcome.lost ? button(say("again"), () => redeemVoucher(entry)) : "");
   }
   showPending();
@@ -366,7 +366,7 @@ function faultOf({ validity, min, max }) {
   return "";
 }
 
-// JSON Schema counts characters, and HTML would count UTF-16 units.
+// JSON Schema counts characters. HTML would count UTF-16 units.
 function stringFault({ minLength = 0, maxLength = Infinity, pattern = "" }, text) {
   const length = [...text].length;
   if (length < minLength) return say("tooShort", { n: minLength });
@@ -444,7 +444,7 @@ function makeField(schema, root, pointer, name, required) {
       return { pointer, inner, node: element("fieldset", {}, element("legend", { dir: "auto" }, title), ...inner.nodes), read: () => inner.read(required) };
     }
   }
-  // The shopper types all other types as JSON.
+  // The shopper types other values as JSON.
   const control = input("textarea", {});
   return field(control, () => JSON.parse(control.value), () => {
     try {
@@ -466,7 +466,7 @@ function choiceField(schema, choices, field, required) {
   return field(group, read, () => (read() ? listFault(schema, read()) : ""));
 }
 
-// makeFields makes the fields of an object. Only the service checks what an optional object requires, because it may stay empty.
+// makeFields makes the fields of an object. Only the service checks what an optional object requires, because the object may stay empty.
 function makeFields(schema, root, pointer, required) {
   const fields = Object.entries(schema.properties ?? {}).map(([name, property]) => [name,
     makeField(resolve(property, root), root, `${pointer}/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`, name, required && schema.required?.includes(name))]);
@@ -539,21 +539,21 @@ async function submitCheckout(purchase) {
   for (const [name, value] of [["data", schema ? JSON.stringify(fields.read(true)) : note.value], ["code", code.value.trim()], ["nick", nick.value.trim()]]) {
     if (value !== "") query.set(name, value);
   }
-  // An open checkout gives its code back, unless it may be in payment: it could then no longer be ordered.
+  // Replace an open checkout to free its code, unless it may be in payment: a replaced checkout cannot be ordered.
   const replaced = !purchase.alone && pending().find((entry) => entry.id && !entry.paying);
   if (replaced) query.set("replaces", replaced.id);
   const target = `${base}/checkout/${card.dataset.product}/${row.dataset.variant}?${query}`;
   const submit = $(".primary", form);
   submit.disabled = true;
   show(result, busy("checkingOut"));
-  // The same request again, after an unknown outcome, has the same key.
+  // After an unknown outcome, the same request keeps its key.
   const entry = pending().find((unfinished) => unfinished.target === target) ?? { kind: "checkout", key: crypto.randomUUID(), target, sentAt: 0 };
   const outcome = await finish(entry, target, {}, () => result.replaceChildren(busy("waiting")));
   submit.disabled = false;
   if (outcome.ok) {
     await showNewCheckout(entry, outcome);
   } else if (outcome.body?.parameter === "replaces") {
-    await submitCheckout({ ...purchase, alone: true }); // it was ordered or replaced since
+    await submitCheckout({ ...purchase, alone: true }); // the other was ordered or replaced since
   } else {
     showCheckoutFault(purchase, outcome);
   }
@@ -564,7 +564,7 @@ function showCheckoutFault({ schema, fields, amount, note, nick, code, result },
   let control;
   if (outcome.problem === "code-refused") control = code;
   else if (outcome.problem === "invalid" && parameter === "data") {
-    // The field at or above the pointer, such as /names for /names/1, or else the first below it.
+    // The field at or above the pointer, such as /names for /names/1, otherwise the first below it.
     const isAt = (a, b) => `${a}/`.startsWith(`${b}/`);
     const field = fields.all.find((field) => isAt(pointer, field.pointer)) ?? (pointer && fields.all.find((field) => isAt(field.pointer, pointer)));
     control = schema ? field?.control : note;
@@ -616,7 +616,7 @@ function paymentLink(entry, total) {
   for (const event of ["click", "auxclick", "contextmenu"]) {
     link.addEventListener(event, ({ ctrlKey, metaKey }) => {
       startPayment(entry);
-      entry.elsewhere = event !== "click" || ctrlKey || metaKey; // not stored: the other tab forgets it
+      entry.elsewhere = event !== "click" || ctrlKey || metaKey; // not stored; the other tab forgets the entry
     });
   }
   return link;
@@ -624,7 +624,7 @@ function paymentLink(entry, total) {
 
 function startPayment(entry) {
   entry.paying = true;
-  entry.sentAt = Date.now(); // a returning shopper has paid the last one
+  entry.sentAt = Date.now(); // a shopper who returns has paid the newest
   keep(entry);
 }
 
@@ -635,7 +635,7 @@ async function showCheckout(entry, outcome, notice = "") {
   const details = await summary(body);
   if (watching !== mine) return;
   const isOpen = body.status === "open";
-  // A payment may arrive late, so a checkout that was perhaps paid is watched on.
+  // A payment may arrive late, so keep watching a checkout that may be paid.
   if (!isOpen && !entry.elsewhere && !(body.status === "expired" && entry.paying)) forget(entry);
   showPending();
   const number = paragraph(say(body.status === "ordered" ? "orderNumber" : "number", body), { class: "number" });
@@ -740,7 +740,7 @@ function start() {
   resume(paid);
 }
 
-// A page that comes back from the browser's back button shows what has become of its checkout.
+// After the back button, show what has become of the checkout.
 addEventListener("pageshow", ({ persisted }) => {
   if (!persisted) return;
   showPending();

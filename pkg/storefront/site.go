@@ -31,7 +31,7 @@ type Asset struct {
 type Site struct {
 	Script, Stylesheet Asset
 
-	texts map[string]func() (texts, error) // by language; each is parsed on first use
+	texts map[string]func() (texts, error) // by language; each language is parsed on first use
 }
 
 // texts are the page's texts in one language. {name} in a text stands for a value.
@@ -73,8 +73,8 @@ func readTexts(language string) (texts, error) {
 // Languages lists the languages of the page, as BCP 47 tags, English first.
 func Languages() []string { return []string{"en", "de", "fr", "es", "ja"} }
 
-// Language returns the language in which to show a page: the chosen one if the page has it, otherwise the one that Accept-Language
-// (RFC 9110, section 12.5.4) prefers, otherwise English.
+// Language returns the language in which to show a page. This is the chosen language if the page has it, otherwise the language that
+// Accept-Language (RFC 9110, section 12.5.4) prefers, otherwise English.
 func (s *Site) Language(chosen, acceptLanguage string) string {
 	if s.texts[chosen] != nil {
 		return chosen

@@ -58,8 +58,8 @@ func TestTexts_EveryLanguage_HasTheKeysAndPlaceholdersOfEnglish(t *testing.T) {
 	}
 }
 
-// Pages have the texts in a script element as they are, and a < could end it.
-func TestTexts_HaveNoAngleBracket(t *testing.T) {
+// A page has its texts in a script element, unescaped. A < could end that element.
+func TestTexts_EveryLanguage_HasNoAngleBracket(t *testing.T) {
 	for _, language := range storefront.Languages() {
 		if strings.Contains(source(t, "texts/"+language+".json"), "<") {
 			t.Errorf("the texts of %s have a <", language)
@@ -67,7 +67,7 @@ func TestTexts_HaveNoAngleBracket(t *testing.T) {
 	}
 }
 
-func TestTexts_ScriptAndPages_UseEveryTextAndNoOther(t *testing.T) {
+func TestTexts_ScriptAndPages_UseEveryTextAndNoMissingOne(t *testing.T) {
 	script, page := source(t, "shop.js"), source(t, "page.go")
 	english := textsOf(t, "en")
 	for _, used := range regexp.MustCompile(`\b(?:say|busy|byKey)[(\[]\s*"([A-Za-z.]+)"`).FindAllStringSubmatch(script+page, -1) {
@@ -114,7 +114,7 @@ func TestLanguage(t *testing.T) {
 		{"chosen language that the page does not have", "pt", "de", "de"},
 		{"chosen in another case", "DE", "", "en"},
 		{"chosen path", "../en", "", "en"},
-		{"one", "", "fr", "fr"},
+		{"one language", "", "fr", "fr"},
 		{"with a region", "", "de-AT", "de"},
 		{"with a script and a region", "", "ja-Jpan-JP", "ja"},
 		{"in another case", "", "ES-mx", "es"},
@@ -129,10 +129,10 @@ func TestLanguage(t *testing.T) {
 		{"nothing acceptable", "", "de;q=0", "en"},
 		{"upper-case weight", "", "en;Q=0.2, de;Q=0.3", "de"},
 		{"spaces", "", " en ; q=0.1 ,  de ; q= 0.2 ", "de"},
-		{"weight that is no number", "", "de;q=much, fr;q=0.1", "fr"},
+		{"weight that is not a number", "", "de;q=much, fr;q=0.1", "fr"},
 		{"weight above 1", "", "de;q=1.1, ja;q=inf, es;q=nan, fr;q=0.1", "fr"},
 		{"negative weight", "", "de;q=-1", "en"},
-		{"prefix that is no subtag", "", "deutsch", "en"},
+		{"longer word that begins with a language", "", "deutsch", "en"},
 		{"commas only", "", ",,;q=1,", "en"},
 	} {
 		if got := storefront.NewSite().Language(test.chosen, test.accepted); got != test.want {
