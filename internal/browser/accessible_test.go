@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// demoPaidShop is a shop whose shoppers pay on the demo payment page of the local run. Its names are the same in every language.
+// demoPaidShop is a catalogue of a shop without its own payment page, so its shoppers pay on the demo payment page of the local run.
 const demoPaidShop = `
 customers:
   - id: CUSTOMER
@@ -43,13 +43,13 @@ customers:
                 home: {type: object, properties: {floor: {type: integer, minimum: 1}}}
 `
 
-// wantUsable fails the test if axe finds a fault, a text is missing, the shopper must scroll sideways, or the headings skip a level.
+// wantUsable fails the test if axe finds a fault, a text lacks a value, the shopper must scroll sideways, or the headings skip a level.
 func (b *tab) wantUsable(state string) {
 	b.t.Helper()
 	b.wantAccessible()
 	b.wantNoScrollBar()
 	if text := evaluate[string](b, "document.body.innerText"); strings.Contains(text, "undefined") || strings.Contains(text, "NaN") || strings.ContainsAny(text, "{}") {
-		b.t.Errorf("%v, %s: a text has no value: %s", b.view, state, text)
+		b.t.Errorf("%v, %s: a text lacks a value: %s", b.view, state, text)
 	}
 	levels := evaluate[[]string](b, `[...document.querySelectorAll("h1, h2, h3, h4")].filter((h) => h.checkVisibility()).map((h) => h.tagName)`)
 	for i := 1; i < len(levels); i++ {
@@ -59,7 +59,7 @@ func (b *tab) wantUsable(state string) {
 	}
 }
 
-// expireCheckouts makes every checkout look expired to the page.
+// expireCheckouts replaces fetch, so that every checkout looks expired to the page.
 func (b *tab) expireCheckouts() {
 	b.t.Helper()
 	evaluate[chromedp.Void](b, `void (window.fetch = ((real) => async (...request) => {
@@ -68,8 +68,8 @@ func (b *tab) expireCheckouts() {
 	})(fetch))`)
 }
 
-// TestPage_EveryState_SuitsEveryShopper walks through all states in both widths and themes, and in each language.
-func TestPage_EveryState_SuitsEveryShopper(t *testing.T) {
+// The test walks through all states of the page. The views cover both widths, both themes and all languages.
+func TestPage_EveryState_IsUsable(t *testing.T) {
 	for _, v := range []view{
 		{}, {dark: true, language: "de"}, {phone: true, language: "fr"}, {phone: true, dark: true, language: "ja"}, {phone: true, language: "es"},
 	} {
@@ -178,11 +178,11 @@ func TestPage_Language_SurvivesTheWholeVisit(t *testing.T) {
 	b.click("button | Pay")
 	b.waitText("#purchase", "Vielen Dank!")
 	if got := evaluate[string](b, "location.search + location.hash"); got != "?lang=de" {
-		t.Errorf("the shopper comes back to %q", got)
+		t.Errorf("the shopper comes back to %q, want ?lang=de", got)
 	}
 }
 
-// Text stays legible in these accent colours, on them and beside them.
+// The contrast is sufficient on these accent colours, and beside them.
 func TestPage_HardAccents_KeepTheContrast(t *testing.T) {
 	for _, accent := range []string{"#ffff00", "#ffffff", "#000000", "#777777", "#ff0000"} {
 		for _, isDark := range []bool{false, true} {
@@ -201,11 +201,11 @@ func TestPage_HardAccents_KeepTheContrast(t *testing.T) {
 }
 
 // wantVisibleButtons fails the test if a button in the accent colour does not stand out from the background. WCAG 2.2 demands a contrast of
-// 3:1 for its surface or its edge (criterion 1.4.11). axe does not check this contrast.
+// 3:1 for the surface or the edge of a button (criterion 1.4.11). axe does not check this contrast.
 func (b *tab) wantVisibleButtons() {
 	b.t.Helper()
 	if faint := evaluate[[]string](b, `(() => {
-		// A mixed colour is written color(srgb 0.5 0.5 0.5), and others rgb(128, 128, 128).
+		// Chromium writes a mixed colour as color(srgb 0.5 0.5 0.5), and any other colour as rgb(128, 128, 128).
 		const channels = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map((c) => (colour.startsWith("color") ? c : c / 255));
 		const luminance = (colour) => channels(colour).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
 			.reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
@@ -237,7 +237,7 @@ func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
 	b.wantFocus(`button "Buy: VIP rank, 30 days"`)
 	b.press("Enter")
 	b.wait("#checkout")
-	// A modal dialog keeps the focus: after its last control come the browser's own, and then its first.
+	// A modal dialog keeps the focus. After the last control of the dialog, Tab leads to the browser's own controls, then to the first one.
 	for range 12 {
 		b.press("Tab")
 		if outside := evaluate[bool](b, `document.activeElement !== document.body && !document.activeElement.closest("dialog")`); outside {
@@ -249,7 +249,7 @@ func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
 	}
 	b.press("Alder", "Enter")
 	b.wait("#pay")
-	b.wantFocus(`h2#purchase-title "Your checkout"`) // so the result is announced
+	b.wantFocus(`h2#purchase-title "Your checkout"`) // so that a screen reader announces the result
 	b.tabToName("Pay €7.99")
 	b.press("Enter")
 	b.waitText("h1", "Elsewhere")
@@ -265,7 +265,7 @@ func (b *tab) tabToName(name string) (order []string) {
 		order = append(order, focused)
 		seen := evaluate[string](b, `((e) => getComputedStyle(e).outlineStyle + " " + (e.getBoundingClientRect().left >= 0))(document.activeElement)`)
 		if seen != "solid true" {
-			b.t.Errorf("%s has the focus, and does not show it: %s", focused, seen)
+			b.t.Errorf("%s has the focus, but does not show that: %s", focused, seen)
 		}
 		if strings.Contains(focused, name) {
 			return order
@@ -282,8 +282,8 @@ func TestPage_SkipLink_LeadsToTheProducts(t *testing.T) {
 	b.wantFocus(`button "Buy: Ember coins, 500 coins"`)
 }
 
-// Four hundred percent of a screen of 1,280 pixels are 320 pixels (WCAG 2.2, criterion 1.4.10).
-func TestPage_Zoom400_NeedsNoScrollBar(t *testing.T) {
+// At a zoom of 400 %, a screen of 1,280 pixels is 320 pixels wide (WCAG 2.2, criterion 1.4.10).
+func TestPage_Zoom400_NeedsNoSidewaysScrolling(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, strings.ReplaceAll(foreign, "LONG", strings.Repeat("Donaudampfschiff", 4)))
 	b := newTab(t, view{language: "de"})

@@ -15,7 +15,7 @@ func withOrdinarySpaces(text string) string {
 	return strings.NewReplacer("\u00a0", " ", "\u202f", " ", "\u2009", " ").Replace(text)
 }
 
-func TestCatalogue_Products_AreShownWithAllTheyHave(t *testing.T) {
+func TestCatalogue_Products_AreShownWithAllDetails(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `
 customers:
@@ -47,7 +47,7 @@ customers:
 			small := withOrdinarySpaces(b.text("[data-product='z-cape'] [data-variant='s']"))
 			for _, part := range []string{"Small", c.price, c.until} {
 				if !strings.Contains(small, part) {
-					t.Errorf("the variant says %q, without %q", small, part)
+					t.Errorf("%q is not in the text of the variant: %q", part, small)
 				}
 			}
 			if got := withOrdinarySpaces(evaluate[string](b, `document.querySelector("[data-variant='s'] s").textContent`)); !strings.Contains(got, c.sale) {
@@ -90,7 +90,7 @@ func TestCatalogue_Currency_DecidesTheDigits(t *testing.T) {
 	}
 }
 
-func TestCatalogue_NothingOnSale_IsSaid(t *testing.T) {
+func TestCatalogue_NothingOnSale_SaysSo(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `{customers: [{id: CUSTOMER, name: Alder, currency: EUR, products: []}]}`)
 	b := newTab(t, view{phone: true})
@@ -103,7 +103,8 @@ func TestCatalogue_NothingOnSale_IsSaid(t *testing.T) {
 	b.wantAccessible()
 }
 
-// manyProducts is a shop with 400 products. sorted gives them positions, against the order of their IDs, and categories.
+// manyProducts is a catalogue with 400 products. If sorted is set, the products have categories, and positions that reverse the order of
+// their IDs.
 func manyProducts(sorted bool) string {
 	var catalogue strings.Builder
 	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder, currency: EUR, products: [\n")
@@ -163,7 +164,7 @@ func TestCatalogue_400Products_AreShownOnceEach(t *testing.T) {
 				t.Errorf("%d categories, want %d", got, want)
 			}
 			if got := withOrdinarySpaces(b.text("[data-product=p399] .price")); got != "1,00 €" {
-				t.Errorf("a product that came later has the price %q, in French", got)
+				t.Errorf("a product that was loaded later has the price %q, want it in French", got)
 			}
 			for _, r := range b.requests("GET .*cursor=") {
 				if !strings.Contains(r.URL, "lang=fr") {
@@ -174,7 +175,7 @@ func TestCatalogue_400Products_AreShownOnceEach(t *testing.T) {
 	}
 }
 
-func TestCatalogue_400ProductsWithoutScript_AreOnPagesOfTheirOwn(t *testing.T) {
+func TestCatalogue_400ProductsWithoutScript_AreOnSeparatePages(t *testing.T) {
 	_, b := visit(t, view{noScript: true}, manyProducts(true))
 	var shown []string
 	for {
@@ -189,7 +190,7 @@ func TestCatalogue_400ProductsWithoutScript_AreOnPagesOfTheirOwn(t *testing.T) {
 	b.wantAllProducts(shown)
 }
 
-func TestCatalogue_Images_ComeWhenTheyAreNear(t *testing.T) {
+func TestCatalogue_Images_LoadWhenTheShopperScrollsNear(t *testing.T) {
 	t.Parallel()
 	var catalogue strings.Builder
 	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder, currency: EUR, page: {logo: https://cdn.example/broken-logo.png}, products: [\n" +
@@ -213,7 +214,7 @@ func TestCatalogue_Images_ComeWhenTheyAreNear(t *testing.T) {
 	b.waitRequest("GET .*/39.png", 1)
 }
 
-// foreign is a shop with Arabic, Hebrew and Japanese names, and with long names that have no place to break.
+// foreign is a catalogue with Arabic, Hebrew and Japanese names, and with long names without a place to break the line.
 const foreign = `
 customers:
   - id: CUSTOMER
@@ -228,7 +229,7 @@ customers:
       - {id: long, name: LONG, position: 4, category: LONG, description: LONG, variants: [{id: "1", name: LONG, price: 90071992547409.91}]}
 `
 
-func TestCatalogue_ForeignAndLongNames_RunTheirOwnWay(t *testing.T) {
+func TestCatalogue_ForeignAndLongNames_HaveTheirDirectionAndFit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, strings.ReplaceAll(foreign, "LONG", strings.Repeat("Donaudampfschiff", 4)))
 	for _, v := range []view{{phone: true}, {}} {
@@ -270,7 +271,7 @@ func (b *tab) wantNoScrollBar() {
 	}
 }
 
-// injected is text that would run a script if the page wrote it as markup, into an attribute or into a script.
+// These texts would run a script if the page wrote them unescaped as markup, into an attribute or into a script.
 const (
 	injected      = `"><script>alert(1)</script><img src=x onerror=alert(1)>'{{7*7}}</script>`
 	injectedShort = `"><img src=x onerror=alert(1)>'{{7*7}}` // where the catalogue allows 64 bytes

@@ -35,7 +35,7 @@ func (s shop) checkouts(t *testing.T) []checkout.Checkout {
 	return kept
 }
 
-// place places the order of a checkout, as the shop's server would.
+// place places the order of a checkout, as the shop's server does.
 func (s shop) place(t *testing.T, id checkout.ID) {
 	t.Helper()
 	if _, _, err := s.PlaceOrder(t.Context(), id, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(id)}, time.Now()); err != nil {
@@ -43,7 +43,7 @@ func (s shop) place(t *testing.T, id checkout.ID) {
 	}
 }
 
-// expire lets a checkout expire now.
+// expire makes a stored checkout expire now.
 func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	t.Helper()
 	state := localRun(t).State
@@ -53,7 +53,7 @@ func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	}
 }
 
-// createReward creates a voucher for a reward, with one use.
+// createReward creates a single-use voucher for a reward.
 func (s shop) createReward(t *testing.T, code, reward string) voucher.Voucher {
 	t.Helper()
 	return s.create(t, code, func(terms *voucher.Terms) { terms.Reward = s.reward(t, reward) })
@@ -77,7 +77,7 @@ func (s shop) wantOpen(b *tab) checkout.Checkout {
 		b.t.Fatalf("checkouts %+v", kept)
 	}
 	if got := evaluate[string](b, "document.querySelector('#pay').href"); !strings.Contains(got, string(kept[0].ID)) {
-		b.t.Errorf("the page pays %s", got)
+		b.t.Errorf("the link to pay is %s, want the ID %s in it", got, kept[0].ID)
 	}
 	return kept[0]
 }
@@ -91,7 +91,7 @@ func (b *tab) wantOneKey(n int) {
 	}
 	for _, r := range sent {
 		if key := r.Header.Get("Idempotency-Key"); key == "" || key != sent[0].Header.Get("Idempotency-Key") || r.URL != sent[0].URL {
-			b.t.Errorf("%v has the key %q, and the first %q", &r, key, sent[0].Header.Get("Idempotency-Key"))
+			b.t.Errorf("%v has the key %q, want that of the first request, %q", &r, key, sent[0].Header.Get("Idempotency-Key"))
 		}
 	}
 }
@@ -106,7 +106,7 @@ func (b *tab) hurry() {
 	})()`)
 }
 
-func TestCheckout_DataAndCode_StayUntilTheOrderAndNoLonger(t *testing.T) {
+func TestCheckout_DataAndCode_ReachTheShopAndAreNotStored(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
 			s, b := visit(t, v, emberforge)
@@ -151,7 +151,7 @@ func TestCheckout_DataAndCode_StayUntilTheOrderAndNoLonger(t *testing.T) {
 	}
 }
 
-func TestCheckout_LostAnswers_AreRetriedWithTheSameKey(t *testing.T) {
+func TestCheckout_LostResponses_AreRetriedWithTheSameKey(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.createReward(t, "SUMMER", "20%")
 	b.cut(checksOut, 1)
@@ -190,7 +190,7 @@ func TestCheckout_ReloadInTheMiddle_IsFinished(t *testing.T) {
 	}
 }
 
-func TestCheckout_StoreDown_IsMadeOnceItWorks(t *testing.T) {
+func TestCheckout_StoreDown_SucceedsOnceItWorksAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	s.createReward(t, "SUMMER", "20%")
@@ -217,7 +217,7 @@ func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
 			b.press("Enter")
 			b.waitText("#purchase .total", "€7.99")
 			if got, err := s.Checkout(t.Context(), first.ID); err != nil || !got.Released {
-				t.Errorf("checkout %+v, %v", got, err)
+				t.Errorf("the replaced checkout is %+v, %v", got, err)
 			}
 			if second := s.newest(t); second.Code != "SUMMER" || second.Amount != 2 {
 				t.Errorf("checkout %+v", second)
@@ -225,7 +225,7 @@ func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
 			if kept := b.storage(); len(kept) != 1 {
 				t.Errorf("the page keeps %v", kept)
 			}
-			// Whoever closes the form still has the checkout.
+			// A shopper who closes the form still has the checkout.
 			b.click("#purchase button | Change")
 			b.press("Escape")
 			b.click("#pending button | Continue")
@@ -265,7 +265,7 @@ func (b *tab) wantOrderedShowing(id checkout.ID) {
 	b.waitText("#purchase .number", string(id))
 }
 
-func TestCheckout_ReplacesAnOrder_IsMadeWithoutIt(t *testing.T) {
+func TestCheckout_ReplacedCheckoutIsOrdered_OpensWithoutReplacing(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	ordered := s.wantOpen(b)
@@ -277,7 +277,7 @@ func TestCheckout_ReplacesAnOrder_IsMadeWithoutIt(t *testing.T) {
 		t.Errorf("requests %v", sent)
 	}
 	b.press("Escape")
-	// The order is still to be shown, and the new checkout to be paid.
+	// The shopper has not seen the order yet, and has not paid the new checkout.
 	b.waitText("#pending .note:nth-of-type(2)", "You have an open checkout.")
 	b.click("#pending .note:nth-of-type(2) button | Continue")
 	b.wantOrderedShowing(ordered.ID)
@@ -300,7 +300,7 @@ func TestCheckout_ReloadWhileReplacing_LeavesOneCheckout(t *testing.T) {
 	b.waitGone("#pending .note:nth-of-type(2)")
 }
 
-func TestCheckout_RefusedCode_IsSaidAtItsField(t *testing.T) {
+func TestCheckout_RefusedCode_IsShownAtItsField(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	s.create(t, "GOODS", nil)
@@ -318,7 +318,7 @@ func TestCheckout_RefusedCode_IsSaidAtItsField(t *testing.T) {
 	for i, code := range []string{"NOBODY-HAS-THIS", "GOODS", "ONCE", "FOR-ALDER", "é?"} {
 		b.fill("#checkout [name=code]", code)
 		b.press("Enter")
-		b.waitRequest(checksOut, i+1) // by then the message of the previous request is gone
+		b.waitRequest(checksOut, i+1) // by then the page has removed the message about the previous code
 		b.waitText("#checkout .error", "This code gives no discount here.")
 		if got := b.focused(); !strings.HasPrefix(got, "input#") || evaluate[string](b, "document.activeElement.name") != "code" {
 			t.Errorf("%s: the focus is on %s", code, got)
@@ -363,7 +363,7 @@ func TestCheckout_TooManyHolds_SaysHowLongToWait(t *testing.T) {
 	b.waitText("#purchase .total", "€4.99")
 }
 
-func TestCheckout_ChangedOffer_IsSaid(t *testing.T) {
+func TestCheckout_ChangedOffer_IsShown(t *testing.T) {
 	for name, test := range map[string]struct{ old, now, says, place string }{
 		"a higher price": {"price: 4.99,", "price: 5.49,", "The price has changed from €4.99 to €5.49.", "#purchase .note"},
 		"a sale": {
@@ -379,7 +379,7 @@ func TestCheckout_ChangedOffer_IsSaid(t *testing.T) {
 			b.click("#checkout .primary")
 			b.waitText(test.place, test.says)
 			b.wantAccessible()
-			if test.place == "#purchase .note" { // once is enough
+			if test.place == "#purchase .note" { // the page says so only once
 				b.click("#purchase button | Change")
 				b.click("#checkout .primary")
 				b.wait("#pay")
@@ -402,7 +402,7 @@ func TestCheckout_TwoTabs_ShowOneOpenCheckout(t *testing.T) {
 		t.Errorf("the page keeps %v", kept)
 	}
 	first.press("Escape")
-	first.waitText("#pending .note", "You have an open checkout.") // the checkout of the second tab
+	first.waitText("#pending .note", "You have an open checkout.") // that of the second tab
 }
 
 func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
@@ -440,7 +440,7 @@ func TestCheckout_Expired_KeepsItsNumberAndWaitsForALatePayment(t *testing.T) {
 	b.wantOrdered(s.page(t))
 }
 
-func TestCheckout_ExpiredWhileShown_IsSaid(t *testing.T) {
+func TestCheckout_ExpiredWhileShown_SaysSo(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	c := s.wantOpen(b)
@@ -473,7 +473,7 @@ func TestCheckout_ForTheShopsServerOnly_IsNotOffered(t *testing.T) {
 	b.wantAccessible()
 }
 
-func TestCheckout_PageOff_IsAsUnknown(t *testing.T) {
+func TestCheckout_PageOff_LooksLikeAnUnknownShop(t *testing.T) {
 	t.Parallel()
 	start, rest, _ := strings.Cut(emberforge, "    page:\n")
 	_, rest, _ = strings.Cut(rest, "    products:\n")
@@ -487,6 +487,6 @@ func TestCheckout_PageOff_IsAsUnknown(t *testing.T) {
 		shown = append(shown, evaluate[string](b, "document.documentElement.outerHTML"))
 	}
 	if shown[0] != shown[1] {
-		t.Errorf("%s\nis not\n%s", shown[0], shown[1])
+		t.Errorf("a page that is off shows\n%s\nand an unknown shop\n%s", shown[0], shown[1])
 	}
 }

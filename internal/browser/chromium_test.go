@@ -78,7 +78,7 @@ func startChromium() (context.Context, error) {
 	for _, flag := range []string{
 		"disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync",
 		"disable-default-apps", "disable-extensions", "disable-breakpad", "disable-dev-shm-usage", "hide-scrollbars",
-		// Of two tabs, one is in the background. It must work as fast as the other.
+		// If a test has two tabs, one is in the background. It must work as fast as the other tab.
 		"disable-background-timer-throttling", "disable-backgrounding-occluded-windows", "disable-renderer-backgrounding",
 	} {
 		options = append(options, chromedp.Flag(flag, true))
@@ -101,5 +101,5 @@ func findChromium() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("none of %q is a program: install Chromium, as .ci/prerequisites browser says, or set CHROMIUM to its path", names)
+	return "", fmt.Errorf("found none of %q: install Chromium (.ci/prerequisites browser says how), or set CHROMIUM to its path", names)
 }

@@ -1,13 +1,13 @@
-// Package browser tests the shop's page in Chromium, as a shopper uses it. Only files with the build tag browser have tests, so that
-// `make test` needs no browser: run them with `make browser`. If Chromium is missing, the tests fail and say what to install.
+// Package browser tests the shop's page in Chromium, as a shopper uses it. All tests have the build tag browser, so that `make test` needs
+// no browser. Run them with `make browser`. If Chromium is missing, the tests fail and say what to install.
 //
 // One Chromium and one local run, in a copy of the source tree, serve all tests. Each test has its own shop and its own tab, whose
 // storage, cookies and cache no other test sees:
 //
-//	func TestVoucher_LostAnswer_IsRetriedWithTheSameKey(t *testing.T) {
+//	func TestVoucher_LostResponse_IsRetriedWithTheSameKey(t *testing.T) {
 //		s, b := visit(t, view{phone: true}, emberforge) // view{} is a laptop with light colours, in English
-//		s.create(t, "SPRING", nil)                      // *operator.Shop has the rest
-//		b.lose(`POST .*/voucher$`, 1)                   // the service handles the request, and the page gets no answer
+//		s.create(t, "SPRING", nil)                      // a shop embeds *operator.Shop
+//		b.lose(`POST .*/voucher$`, 1)                   // the service handles the request, and the page gets no response
 //		b.fill("#voucher-code", "SPRING")
 //		b.press("Enter")
 //		b.click("#voucher-result button | Redeem now")
@@ -15,18 +15,20 @@
 //	}
 //
 // A selector is CSS. "CSS | text" is the first visible element that matches the CSS and whose text or label contains the text. Every
-// method waits until it can act, and fails the test after patience.
+// method waits until it can act. It fails the test if that takes longer than patience, which is 20 seconds.
 //
-//   - What the shopper does: open, reload, back, click, fill, choose, press; another opens a second tab of the same shopper.
-//   - What the shopper sees: wait, waitText, waitGone, text, focused, screenshot; evaluate runs JavaScript, even where the page may not.
-//   - What the page does: requests, waitRequest and storage.
-//   - What the network does: lose, cut and hold. Lose and hold return a function that ends the fault. For a failing store, make a
-//     store := run.NewStore(t), and open s.pageAt(run.Serve(t, store.Endpoint)).
-//   - wantAccessible runs axe.
+//   - To act as the shopper: open, reload, back, click, fill, choose and press. Method another opens a second tab of the same shopper.
+//   - To see what the shopper sees: wait, waitText, waitGone, text, focused and screenshot. Function evaluate runs JavaScript, even if
+//     JavaScript is switched off for the page.
+//   - To observe the page: requests, waitRequest and storage.
+//   - To disturb the network: lose, cut and hold. Methods lose and hold return a function that ends the fault.
+//   - To make the store fail: create store := run.NewStore(t), and open s.pageAt(run.Serve(t, store.Endpoint)).
+//   - To check accessibility with axe: wantAccessible.
 //
-// A test fails on a complaint: if the page logs an error or a warning, throws, violates its content security policy, opens an alert, or
-// loads anything but images from another host. expect names a complaint that must come. No request reaches another host: the tab shows a
-// blank page or image. A failed request of the page's script is not a complaint: the test checks how the page handles it.
+// A test fails on every complaint of the browser. A complaint means that the page logs an error or a warning, throws an exception,
+// violates its content security policy, opens an alert, or loads anything but images from another host. Method expect names a complaint
+// that must come. No request reaches another host: the tab shows a placeholder page or image instead. A failed request of the page's
+// script is not a complaint, because the test checks how the page handles the failure.
 //
 // A failed test logs its requests and what the page shows. `make browser ARGS='-run TestVoucher -artifacts -outputdir /some/folder'` also
 // stores a screenshot.

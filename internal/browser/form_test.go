@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// forms is a shop with a variant for each schema, and a variant without a schema. A product has at most 50 variants.
+// forms is a catalogue with a variant for each schema, and a variant without a schema. A product has at most 50 variants.
 func forms(schemas []string) string {
 	var catalogue strings.Builder
 	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder Forms, currency: EUR, products: [\n" +
@@ -31,17 +31,17 @@ func forms(schemas []string) string {
 
 func formName(i int) string { return fmt.Sprintf("Form %d!", i) }
 
-// member is a schema with one optional member.
+// member returns a schema of an object with one optional member.
 func member(name, schema string) string {
 	return `{"type": "object", "properties": {"` + name + `": ` + schema + `}}`
 }
 
-// required is a schema with one required member.
+// required returns a schema of an object with one required member.
 func required(name, schema string) string {
 	return `{"type": "object", "required": ["` + name + `"], "properties": {"` + name + `": ` + schema + `}}`
 }
 
-// enter fills the field of a JSON Pointer: it types a text, chooses an option, or ticks the box with that label.
+// enter fills the field for a JSON Pointer with a value. It types a text, chooses an option, or ticks the box with that label.
 func (b *tab) enter(pointer, value string) {
 	b.t.Helper()
 	selector := "[data-pointer=" + quote(pointer) + "]"
@@ -72,11 +72,12 @@ func (b *tab) sentData() (data string, requests int) {
 	return address.Query().Get("data"), len(sent)
 }
 
-// formCases are schemas, each with what its form checks and sends. says is the message at the field with the pointer at, or below the form
-// if at is empty. sends is the data that the service gets. If a case has both, the service rejects the data.
+// formCases are schemas. Each case says which message its form shows, and which data it sends. says is the message. The message is at the
+// field whose pointer is at, or below the form if at is empty. sends is the data that the service gets. If a case has both a message and
+// data, the service rejects the data.
 var formCases = []struct { //nolint:gochecknoglobals // a table
 	what, schema string
-	enter        []string // pairs of a JSON Pointer and a value
+	enter        []string // JSON Pointers, each followed by a value
 	at, says     string
 	sends        string
 }{
@@ -84,36 +85,36 @@ var formCases = []struct { //nolint:gochecknoglobals // a table
 	{"nothing", member("player", `{"type": "string"}`), nil, "", "", `{}`},
 	{"required text, left empty", required("player", `{"type": "string"}`), nil, "/player", "Please fill this in.", ""},
 	{"text too short", member("player", `{"type": "string", "minLength": 3}`), []string{"/player", "Al"}, "/player", "At least 3 characters", ""},
-	{"one character of two UTF-16 units, too short", member("x", `{"type": "string", "minLength": 2}`), []string{"/x", "🦊"}, "/x", "At least 2 characters", ""},
-	{"three characters of six UTF-16 units", member("x", `{"type": "string", "maxLength": 3}`), []string{"/x", "🦊🦊🦊"}, "", "", `{"x":"🦊🦊🦊"}`},
+	{"one character in two UTF-16 units, too short", member("x", `{"type": "string", "minLength": 2}`), []string{"/x", "🦊"}, "/x", "At least 2 characters", ""},
+	{"three characters in six UTF-16 units", member("x", `{"type": "string", "maxLength": 3}`), []string{"/x", "🦊🦊🦊"}, "", "", `{"x":"🦊🦊🦊"}`},
 	{"text too long", member("x", `{"type": "string", "maxLength": 3}`), []string{"/x", "abcd"}, "/x", "At most 3 characters", ""},
-	{"text without the pattern", member("x", `{"type": "string", "pattern": "^[A-Z]+$"}`), []string{"/x", "abc"}, "/x", "expected format", ""},
-	{"text with the pattern", member("x", `{"type": "string", "pattern": "^[A-Z]+$"}`), []string{"/x", "ABC"}, "", "", `{"x":"ABC"}`},
-	{"pattern (?i) fits", member("x", `{"type": "string", "pattern": "(?i)^kestrel$"}`), []string{"/x", "KESTREL"}, "", "", `{"x":"KESTREL"}`},
-	{"pattern (?i) fails", member("x", `{"type": "string", "pattern": "(?i)^kestrel$"}`), []string{"/x", "Alder"}, "/x", "does not accept", `{"x":"Alder"}`},
-	{`pattern \z fails`, member("x", `{"type": "string", "pattern": "^[a-z]+\\z"}`), []string{"/x", "Alder"}, "/x", "does not accept", `{"x":"Alder"}`},
+	{"text that does not match the pattern", member("x", `{"type": "string", "pattern": "^[A-Z]+$"}`), []string{"/x", "abc"}, "/x", "expected format", ""},
+	{"text that matches the pattern", member("x", `{"type": "string", "pattern": "^[A-Z]+$"}`), []string{"/x", "ABC"}, "", "", `{"x":"ABC"}`},
+	{"text that matches a pattern with (?i)", member("x", `{"type": "string", "pattern": "(?i)^kestrel$"}`), []string{"/x", "KESTREL"}, "", "", `{"x":"KESTREL"}`},
+	{"text that does not match a pattern with (?i)", member("x", `{"type": "string", "pattern": "(?i)^kestrel$"}`), []string{"/x", "Alder"}, "/x", "does not accept", `{"x":"Alder"}`},
+	{`text that does not match a pattern with \z`, member("x", `{"type": "string", "pattern": "^[a-z]+\\z"}`), []string{"/x", "Alder"}, "/x", "does not accept", `{"x":"Alder"}`},
 	{"default", member("x", `{"type": "string", "default": "Birch"}`), nil, "", "", `{"x":"Birch"}`},
 	{"default, emptied", member("x", `{"type": "string", "default": "Birch"}`), []string{"/x", ""}, "", "", `{}`},
-	{"lines", member("message", `{"type": "string", "maxLength": 280}`), []string{"/message", "Dear Birch,\nenjoy!"}, "", "", `{"message":"Dear Birch,\nenjoy!"}`},
+	{"several lines", member("message", `{"type": "string", "maxLength": 280}`), []string{"/message", "Dear Birch,\nenjoy!"}, "", "", `{"message":"Dear Birch,\nenjoy!"}`},
 
 	{"number", member("x", `{"type": "number"}`), []string{"/x", "1.5"}, "", "", `{"x":1.5}`},
 	{"number, left empty", member("x", `{"type": "number"}`), nil, "", "", `{}`},
 	{"required number, left empty", required("x", `{"type": "number"}`), nil, "/x", "Please fill this in.", ""},
 	{"number below the minimum", member("x", `{"type": "number", "minimum": 1.5}`), []string{"/x", "1.2"}, "/x", "At least 1.5", ""},
 	{"number above the maximum", member("x", `{"type": "number", "maximum": 5}`), []string{"/x", "5.1"}, "/x", "At most 5", ""},
-	{"number at a bound that is excluded", member("x", `{"type": "number", "exclusiveMaximum": 2}`), []string{"/x", "2"}, "/x", "Less than 2", ""},
-	{"number inside bounds that are excluded", member("x", `{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 2}`), []string{"/x", "1.9"}, "", "", `{"x":1.9}`},
-	{"integer at a bound that is excluded", member("x", `{"type": "integer", "exclusiveMinimum": 0}`), []string{"/x", "0"}, "/x", "More than 0", ""},
+	{"number at an exclusive bound", member("x", `{"type": "number", "exclusiveMaximum": 2}`), []string{"/x", "2"}, "/x", "Less than 2", ""},
+	{"number inside exclusive bounds", member("x", `{"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 2}`), []string{"/x", "1.9"}, "", "", `{"x":1.9}`},
+	{"integer at an exclusive bound", member("x", `{"type": "integer", "exclusiveMinimum": 0}`), []string{"/x", "0"}, "/x", "More than 0", ""},
 	{"a fraction for an integer", member("x", `{"type": "integer", "minimum": 1}`), []string{"/x", "1.5"}, "/x", "whole number", ""},
 	{"a letter for a number", required("x", `{"type": "number"}`), []string{"/x", "e"}, "/x", "enter a number", ""},
 	{"integer", member("x", `{"type": "integer", "default": 7}`), nil, "", "", `{"x":7}`},
-	{"multiple with a minimum that is none", member("x", `{"type": "number", "multipleOf": 0.25, "minimum": 0.1}`), []string{"/x", "0.75"}, "", "", `{"x":0.75}`},
-	{"no multiple", member("x", `{"type": "integer", "multipleOf": 5, "minimum": 1}`), []string{"/x", "7"}, "/x", "multiple of 5", ""},
+	{"multiple, with a minimum that is not a multiple", member("x", `{"type": "number", "multipleOf": 0.25, "minimum": 0.1}`), []string{"/x", "0.75"}, "", "", `{"x":0.75}`},
+	{"not a multiple", member("x", `{"type": "integer", "multipleOf": 5, "minimum": 1}`), []string{"/x", "7"}, "/x", "multiple of 5", ""},
 
 	{"box not ticked", member("gift", `{"type": "boolean"}`), nil, "", "", `{}`},
 	{"box ticked", member("gift", `{"type": "boolean"}`), []string{"/gift", ""}, "", "", `{"gift":true}`},
 	{"required box not ticked", required("gift", `{"type": "boolean"}`), nil, "", "", `{"gift":false}`},
-	{"box that was ticked", member("gift", `{"type": "boolean", "default": true}`), []string{"/gift", ""}, "", "", `{"gift":false}`},
+	{"box ticked by default, then unticked", member("gift", `{"type": "boolean", "default": true}`), []string{"/gift", ""}, "", "", `{"gift":false}`},
 	{"box that must be ticked", required("terms", `{"type": "boolean", "const": true}`), nil, "/terms", "Please fill this in.", ""},
 
 	{"choice of texts", required("x", `{"enum": ["gold", "silver"]}`), []string{"/x", "silver"}, "", "", `{"x":"silver"}`},
@@ -124,14 +125,14 @@ var formCases = []struct { //nolint:gochecknoglobals // a table
 	{"choice with a default", member("x", `{"enum": ["gold", "silver"], "default": "silver"}`), nil, "", "", `{"x":"silver"}`},
 	{"constant", required("x", `{"const": "gold"}`), []string{"/x", "gold"}, "", "", `{"x":"gold"}`},
 
-	{"several of a list", member("x", `{"type": "array", "items": {"enum": ["gold", "silver", 3]}}`), []string{"/x", "gold", "/x", "3"}, "", "", `{"x":["gold",3]}`},
-	{"too few of a list", member("x", `{"type": "array", "minItems": 2, "items": {"enum": ["gold", "silver"]}}`), []string{"/x", "gold"}, "/x", "At least 2 entries", ""},
-	{"none of a required list", required("x", `{"type": "array", "items": {"enum": ["gold", "silver"]}}`), nil, "", "", `{"x":[]}`},
-	{"lines of a list", `{"type": "object", "properties": {"x": {"type": "array", "items": {"$ref": "#/$defs/line"}, "maxItems": 2}}, "$defs": {"line": {"type": "string", "minLength": 1, "maxLength": 12}}}`, []string{"/x", " one wish \n\nanother"}, "", "", `{"x":["one wish","another"]}`},
+	{"several entries of a list", member("x", `{"type": "array", "items": {"enum": ["gold", "silver", 3]}}`), []string{"/x", "gold", "/x", "3"}, "", "", `{"x":["gold",3]}`},
+	{"too few entries of a list", member("x", `{"type": "array", "minItems": 2, "items": {"enum": ["gold", "silver"]}}`), []string{"/x", "gold"}, "/x", "At least 2 entries", ""},
+	{"no entry of a required list", required("x", `{"type": "array", "items": {"enum": ["gold", "silver"]}}`), nil, "", "", `{"x":[]}`},
+	{"a list, one entry per line", `{"type": "object", "properties": {"x": {"type": "array", "items": {"$ref": "#/$defs/line"}, "maxItems": 2}}, "$defs": {"line": {"type": "string", "minLength": 1, "maxLength": 12}}}`, []string{"/x", " one wish \n\nanother"}, "", "", `{"x":["one wish","another"]}`},
 	{"a line too long", `{"type": "object", "properties": {"x": {"type": "array", "items": {"$ref": "#/$defs/line"}}}, "$defs": {"line": {"type": "string", "maxLength": 5}}}`, []string{"/x", "short\nlonger"}, "/x", "At most 5 characters", ""},
 	{"too many lines", member("x", `{"type": "array", "items": {"type": "string"}, "maxItems": 2}`), []string{"/x", "a\nb\nc"}, "/x", "At most 2 entries", ""},
 	{"a line twice", member("x", `{"type": "array", "items": {"type": "string"}, "uniqueItems": true}`), []string{"/x", "a\na"}, "/x", "only once", ""},
-	{"a line that only the service refuses", member("x", `{"type": "array", "items": {"type": "string", "pattern": "(?i)^[a-z]+$"}}`), []string{"/x", "a\n9"}, "/x", "does not accept", `{"x":["a","9"]}`},
+	{"a line that the service refuses", member("x", `{"type": "array", "items": {"type": "string", "pattern": "(?i)^[a-z]+$"}}`), []string{"/x", "a\n9"}, "/x", "does not accept", `{"x":["a","9"]}`},
 	{"required lines, left empty", required("x", `{"type": "array", "items": {"type": "string"}}`), nil, "/x", "Please fill this in.", ""},
 
 	{"member of an object", member("home", `{"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}, "floor": {"type": "integer"}}}`), []string{"/home/city", "Bonn", "/home/floor", "2"}, "", "", `{"home":{"city":"Bonn","floor":2}}`},
@@ -140,17 +141,17 @@ var formCases = []struct { //nolint:gochecknoglobals // a table
 	{"optional object, half filled", member("home", `{"type": "object", "required": ["city"], "properties": {"floor": {"type": "integer"}, "city": {"type": "string"}}}`), []string{"/home/floor", "2"}, "/home/city", "does not accept", `{"home":{"floor":2}}`},
 	{"object that the service refuses", required("home", `{"type": "object", "minProperties": 2, "properties": {"city": {"type": "string"}, "floor": {"type": "integer"}}}`), []string{"/home/floor", "2"}, "/home/city", "does not accept", `{"home":{"floor":2}}`},
 	{"referred schema", `{"type": "object", "properties": {"x": {"$ref": "#/$defs/a~1b%25", "title": "Referred"}}, "$defs": {"a/b%": {"type": "integer"}}}`, []string{"/x", "4"}, "", "", `{"x":4}`},
-	{"names with marks and capitals", member("Your a/b~c Name", `{"type": "string"}`), []string{"/Your a~1b~0c Name", "Alder"}, "", "", `{"Your a/b~c Name":"Alder"}`},
-	{"names with marks that the service refuses", member("a/b~c", `{"type": "string", "pattern": "(?i)^x$"}`), []string{"/a~1b~0c", "Alder"}, "/a~1b~0c", "does not accept", `{"a/b~c":"Alder"}`},
+	{"member name with punctuation and capitals", member("Your a/b~c Name", `{"type": "string"}`), []string{"/Your a~1b~0c Name", "Alder"}, "", "", `{"Your a/b~c Name":"Alder"}`},
+	{"member name with punctuation, refused by the service", member("a/b~c", `{"type": "string", "pattern": "(?i)^x$"}`), []string{"/a~1b~0c", "Alder"}, "/a~1b~0c", "does not accept", `{"a/b~c":"Alder"}`},
 
-	{"typed as JSON", member("x", `{"type": "array", "items": {"type": "integer"}}`), []string{"/x", "[1, 2]"}, "", "", `{"x":[1,2]}`},
+	{"list typed as JSON", member("x", `{"type": "array", "items": {"type": "integer"}}`), []string{"/x", "[1, 2]"}, "", "", `{"x":[1,2]}`},
 	{"not JSON", member("x", `{"type": "array", "items": {"type": "integer"}}`), []string{"/x", "[1,"}, "/x", "not valid JSON", ""},
 	{"JSON that the service refuses", member("x", `{"type": "array", "items": {"type": "integer"}}`), []string{"/x", `[1, "2"]`}, "/x", "does not accept", `{"x":[1,"2"]}`},
 	{"any value", member("x", `true`), []string{"/x", `{"a": 1}`}, "", "", `{"x":{"a":1}}`},
-	{"a schema that is in itself", member("child", `{"$ref": "#"}`), []string{"/child", `{"child": {}}`}, "", "", `{"child":{"child":{}}}`},
-	{"a definition that is in itself", `{"type": "object", "properties": {"x": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "object", "properties": {"x": {"$ref": "#/$defs/n"}}}}}`, []string{"/x/x/x/x", `{}`}, "", "", `{"x":{"x":{"x":{"x":{}}}}}`},
-	{"an anchor", `{"type": "object", "properties": {"x": {"$ref": "#line"}}, "$defs": {"l": {"$anchor": "line", "type": "string"}}}`, []string{"/x", `"Alder"`}, "", "", `{"x":"Alder"}`},
-	{"the data as a whole", `{"type": "object", "minProperties": 2, "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}`, []string{"/x", "Alder"}, "", "does not accept", `{"x":"Alder"}`},
+	{"a schema that contains itself", member("child", `{"$ref": "#"}`), []string{"/child", `{"child": {}}`}, "", "", `{"child":{"child":{}}}`},
+	{"a definition that contains itself", `{"type": "object", "properties": {"x": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "object", "properties": {"x": {"$ref": "#/$defs/n"}}}}}`, []string{"/x/x/x/x", `{}`}, "", "", `{"x":{"x":{"x":{"x":{}}}}}`},
+	{"reference to an anchor", `{"type": "object", "properties": {"x": {"$ref": "#line"}}, "$defs": {"l": {"$anchor": "line", "type": "string"}}}`, []string{"/x", `"Alder"`}, "", "", `{"x":"Alder"}`},
+	{"data that the service refuses as a whole", `{"type": "object", "minProperties": 2, "properties": {"x": {"type": "string"}, "y": {"type": "string"}}}`, []string{"/x", "Alder"}, "", "does not accept", `{"x":"Alder"}`},
 }
 
 func TestForm_EveryKindOfField_ChecksAndSendsItsData(t *testing.T) {
@@ -172,7 +173,7 @@ func TestForm_EveryKindOfField_ChecksAndSendsItsData(t *testing.T) {
 	}
 }
 
-// wantForm fills the form of a case, and checks its message and what it sends.
+// wantForm fills the form of a case, and checks which message it shows and which data it sends.
 func (b *tab) wantForm(i int) {
 	b.t.Helper()
 	c := formCases[i]
@@ -187,7 +188,7 @@ func (b *tab) wantForm(i int) {
 		b.waitText("#checkout .error", c.says)
 		got := evaluate[string](b, `((e) => e.dataset.pointer + " says " + document.getElementById(e.id + "-error")?.innerText)(document.activeElement)`)
 		if !strings.HasPrefix(got, c.at+" says ") || !strings.Contains(got, c.says) {
-			b.t.Errorf("%s: the focus is on %q, want %q, which says %q", c.what, got, c.at, c.says)
+			b.t.Errorf("%s: the focus is on the field %q, want %q with the message %q", c.what, got, c.at, c.says)
 		}
 	case c.says != "":
 		b.waitText("#checkout-result .bad", c.says)

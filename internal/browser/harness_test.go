@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// docs is a page without scripts. It is for tests of the tab itself.
+// docs returns the address of the docs page, for tests that need no shop.
 func docs(t *testing.T) string {
 	t.Helper()
 	return localRun(t).State.BaseURL + "/docs"
@@ -29,7 +29,7 @@ func TestDocs_EveryView_IsAccessible(t *testing.T) {
 	}
 }
 
-func TestTab_View_IsWhatThePageSees(t *testing.T) {
+func TestTab_View_ReachesThePage(t *testing.T) {
 	t.Parallel()
 	b := newTab(t, view{phone: true, dark: true, language: "ja"})
 	b.open(docs(t))

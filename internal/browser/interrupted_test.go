@@ -15,13 +15,13 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// prepare runs a script in each page of the tab before the page's own.
+// prepare makes the tab run a script in each page, before the page's own scripts.
 func (b *tab) prepare(script string) {
 	b.t.Helper()
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-func TestInterrupted_LostAnswers_AreRetriedWithTheSameKey(t *testing.T) {
+func TestInterrupted_LostResponses_AreRetriedWithTheSameKey(t *testing.T) {
 	for _, c := range []struct {
 		view
 
@@ -59,8 +59,8 @@ func TestInterrupted_RequestsThatAreNeverSent_AreRetriedWithTheSameKey(t *testin
 	wantNoFailure()
 }
 
-// The page gives up after a while. Then the shopper finishes the redemption in one of several ways.
-func TestInterrupted_NoAnswerForLong_IsUnknownAndIsFinishedLater(t *testing.T) {
+// The page gives up after a while. After that, the shopper can finish the redemption in several ways.
+func TestInterrupted_NoResponseForLong_CanBeFinishedLater(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		view
@@ -94,7 +94,7 @@ func TestInterrupted_NoAnswerForLong_IsUnknownAndIsFinishedLater(t *testing.T) {
 			b.waitText("#voucher-result", notKnownYet+" it worked.")
 			b.wantFocus("div#voucher-result")
 			s.wantPending(b)
-			b.waitGone("#pending .note") // one button is enough
+			b.waitGone("#pending .note") // the button in the result is enough
 			b.wantAccessible()
 			end()
 			c.finish(b)
@@ -104,7 +104,8 @@ func TestInterrupted_NoAnswerForLong_IsUnknownAndIsFinishedLater(t *testing.T) {
 	}
 }
 
-// A refusal after a lost response may be due to the lost request, which may have redeemed the code. After ten seconds that request has ended.
+// If the code is refused after a lost request, the lost request itself may have redeemed the code. After ten seconds the lost request has
+// certainly ended.
 func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
@@ -123,8 +124,9 @@ func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testi
 	}
 }
 
-// A check changes nothing, so the page need not know its outcome. More retries would count towards the shop's limit of refusals.
-func TestInterrupted_LostCheckOfARefusedCode_IsRepeatedOnce(t *testing.T) {
+// A check changes nothing, so the page need not know whether the lost check was applied. More retries would count towards the shop's limit
+// of refusals.
+func TestInterrupted_LostCheckOfARefusedCode_IsRetriedOnce(t *testing.T) {
 	_, b := visit(t, view{}, emberforge)
 	b.lose(checks, 1)
 	b.enterCode("NO-SUCH-CODE")
@@ -197,7 +199,7 @@ func TestInterrupted_BackButton_IsFinishedWithTheSameKey(t *testing.T) {
 	b.waitText("h1", "Elsewhere")
 	end()
 	b.back()
-	b.wait("#pending button, #voucher-result .good") // if the browser has cached the page, the page goes on by itself
+	b.wait("#pending button, #voucher-result .good") // a page from the browser's cache continues by itself
 	if evaluate[bool](b, `document.querySelector("#pending button") !== null`) {
 		b.click("#pending button")
 	}
@@ -229,12 +231,12 @@ func TestInterrupted_SecondTab_FinishesWithTheSameKey(t *testing.T) {
 	s.wantRedeemed(b, "SPRING")
 }
 
-func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsIt(t *testing.T) {
+func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsTheRequest(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, withRefusals("{limit: 1, per: 24h}"))
 	b, other := s.checkedInTwo(t, "SPRING")
 	other.enterCode("GUESS")
-	other.waitText("#voucher-result", cannotBeRedeemed) // all tabs have the same address: the next refusal is one too many
+	other.waitText("#voucher-result", cannotBeRedeemed) // all tabs have the same network address, so the next refusal is one too many
 	b.cut(redeems, 1)
 	b.redeemNow()
 	b.waitText("#voucher-result", "Too many attempts. Please try again in ")
@@ -242,8 +244,9 @@ func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsIt(t *testing.T) {
 	b.wait("#voucher-result button | Try again")
 }
 
-// The test stores the request of an earlier visit. Had this visit checked the code, the function would remember the old policy for a while.
-func TestInterrupted_PolicyChangedAfterALostAnswer_KeepsTheRequest(t *testing.T) {
+// The test stores the request of an earlier visit, instead of sending one. After a request, the function would use the old policy for a
+// while.
+func TestInterrupted_PolicyChangedAfterALostResponse_KeepsTheRequest(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	name := "shopfront/" + s.id + "/0f8f1c5e-6f0b-4d8e-9d53-5f2f3a1f6f10"
 	evaluate[chromedp.Void](b, `localStorage.setItem(`+quote(name)+`, '{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":1700000000000}')`)
@@ -259,7 +262,7 @@ func TestInterrupted_PolicyChangedAfterALostAnswer_KeepsTheRequest(t *testing.T)
 	}
 }
 
-func TestInterrupted_UndoneAfterALostAnswer_IsTold(t *testing.T) {
+func TestInterrupted_UndoneAfterALostResponse_SaysSo(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	v := s.create(t, "SPRING", nil)
@@ -280,7 +283,7 @@ func TestInterrupted_UndoneAfterALostAnswer_IsTold(t *testing.T) {
 	b.wantNothingKept()
 }
 
-func TestInterrupted_BrowserWithoutStorage_RedeemsAllTheSame(t *testing.T) {
+func TestInterrupted_BrowserWithoutStorage_StillRedeems(t *testing.T) {
 	for name, script := range map[string]string{
 		"forbidden": `Object.defineProperty(window, "localStorage", {get() { throw new DOMException("denied", "SecurityError"); }})`,
 		"missing":   `Object.defineProperty(window, "localStorage", {value: null})`,
@@ -311,7 +314,7 @@ func TestInterrupted_BrowserWithoutStorage_RedeemsAllTheSame(t *testing.T) {
 	}
 }
 
-// keys returns the different keys of the tab's requests to redeem.
+// keys returns the distinct keys of the tab's requests to redeem.
 func (b *tab) keys() map[string]bool {
 	b.t.Helper()
 	keys := make(map[string]bool)

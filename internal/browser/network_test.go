@@ -50,8 +50,8 @@ const (
 	holds
 )
 
-// lose loses the responses to the next n requests that match: the service handles them, and the page gets a network error. The pattern is a
-// regular expression such as `POST .*/voucher$`, for the method, a space, and the URL. end ends the fault.
+// lose loses the responses to the next n requests that match: the service handles the requests, and the page gets a network error. The
+// pattern is a regular expression such as `POST .*/voucher$`, for the method, a space, and the URL. end ends the fault.
 func (b *tab) lose(pattern string, n int) (end func()) {
 	b.t.Helper()
 	return b.inject(pattern, loses, n)
@@ -99,7 +99,7 @@ func (b *tab) intercept() {
 	call(b, fetch.Enable, fetch.EnableParams{Patterns: patterns})
 }
 
-// requests returns the requests that match a pattern, in the order in which they were sent. Lose describes the pattern.
+// requests returns the requests that match a pattern, in the order in which they were sent. Method lose describes patterns.
 func (b *tab) requests(pattern string) []request {
 	b.t.Helper()
 	matches := regexp.MustCompile(pattern)
@@ -120,7 +120,7 @@ func (b *tab) waitRequest(pattern string, n int) {
 	b.poll(fmt.Sprintf("%d requests %s", n, pattern), func() bool { return len(b.requests(pattern)) >= n })
 }
 
-// expect allows complaints that contain the text, and makes the test fail if none comes.
+// expect allows complaints that contain the text, and fails the test if no such complaint comes.
 func (b *tab) expect(text string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -133,7 +133,7 @@ func (b *tab) complain(format string, args ...any) {
 	b.complaints = append(b.complaints, fmt.Sprintf(format, args...))
 }
 
-// observe handles the browser's events, in their order. It must not wait for a command.
+// observe handles the browser's events one after the other. It must not wait for a command, because the command may wait for an event.
 func (b *tab) observe(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
@@ -193,8 +193,8 @@ func (b *tab) noteResponse(e *network.EventResponseReceived) {
 	}
 }
 
-// noteEntry records errors and warnings that the browser logs. It leaves out error responses to documents and to the page's script: the test
-// and the script handle them.
+// noteEntry records errors and warnings that the browser logs. It leaves out failed requests for documents and those of the page's script,
+// because the test and the script handle these failures.
 func (b *tab) noteEntry(entry *log.Entry) {
 	if entry.Level != log.EntryLevelError && entry.Level != log.EntryLevelWarning {
 		return

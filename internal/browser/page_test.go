@@ -14,7 +14,7 @@ import (
 
 func TestPage_FirstPaint_TakesAtMostThreeRequests(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
-	b.wait(".buy") // the script has run
+	b.wait(".buy") // wait until the script has run
 	sent := b.requests(strings.TrimSuffix(s.page(t), "/shop/"+s.id))
 	if len(sent) > 3 {
 		t.Errorf("%d requests, want at most 3: %v", len(sent), sent)
@@ -47,7 +47,7 @@ func TestPage_SecondVisit_LoadsNoAssetAndKeepsNothing(t *testing.T) {
 	second.wantNothingKept()
 }
 
-// If something moves while the page loads, a shopper may hit the wrong button. Lighthouse rates this, too.
+// If something moves while the page loads, a shopper may hit the wrong button.
 func TestPage_Load_MovesNothing(t *testing.T) {
 	for _, v := range []view{{}, {phone: true}} {
 		t.Run(v.String(), func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestPage_EveryView_IsAccessible(t *testing.T) {
 	}
 }
 
-// The second page is fetched as HTML, and its products join those of their category.
+// The script fetches the second page as HTML, and appends its products to their category.
 func TestPage_MoreProductsThanOnePage_AreAppended(t *testing.T) {
 	t.Parallel()
 	var catalogue strings.Builder

@@ -19,7 +19,7 @@ const (
 	paymentText = "      payment-text: |-\n        Transfer <b>the total</b> to Emberforge & Sons.\n        Name the number.\n"
 )
 
-// withoutPayment is emberforge without a payment page, so that shoppers pay on the demo payment page of the local run.
+// withoutPayment is emberforge without its own payment page, so that shoppers pay on the demo payment page of the local run.
 func withoutPayment() string { return strings.Replace(emberforge, paymentURL, "", 1) }
 
 // widths are a laptop and a phone.
@@ -75,7 +75,7 @@ func TestPayment_KeyboardAlone_BuysWithACodeFromTheIndex(t *testing.T) {
 			b.waitText("code", "SUMMER-20")
 			b.tabTo("a | Emberforge")
 			b.press("Enter")
-			b.waitText(".variant", "€4.99") // the script has run
+			b.waitText(".variant", "€4.99") // wait until the script has run
 			b.tabTo(".buy | Ember coins, 500 coins")
 			b.press("Enter")
 			b.waitText("#purchase", "Buy Ember coins, 500 coins")
@@ -155,7 +155,7 @@ func TestPayment_BackAfterTheOrder_DoesNotOfferToPayAgain(t *testing.T) {
 	b.waitGone("#pay, #pending .note")
 }
 
-func TestPayment_InAnotherTab_IsShownInBoth(t *testing.T) {
+func TestPayment_InAnotherTab_IsShownInBothTabs(t *testing.T) {
 	for name, click := range map[string]func(first *tab){
 		"opened with the middle button": func(first *tab) {
 			first.wait("#pay")
@@ -168,7 +168,7 @@ func TestPayment_InAnotherTab_IsShownInBoth(t *testing.T) {
 				return false
 			})
 		},
-		"unnoticed by the first": func(*tab) {},
+		"opened without the first tab noticing": func(*tab) {},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, first := visit(t, view{}, withoutPayment())
@@ -182,11 +182,11 @@ func TestPayment_InAnotherTab_IsShownInBoth(t *testing.T) {
 	}
 }
 
-func TestPayment_ShopsServer_TellsTheWaitingPage(t *testing.T) {
+func TestPayment_OrderPlacedByTheShopsServer_IsShownByTheWaitingPage(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	evaluate[chromedp.Void](b, `document.querySelector("#pay").addEventListener("click", (event) => event.preventDefault())`)
-	b.click("#pay") // as if in another tab
+	b.click("#pay") // as if the shopper paid in another tab
 	id := s.checkouts(t)[0].ID
 	s.place(t, id)
 	b.wantOrdered(s.page(t))
@@ -235,7 +235,7 @@ func TestPayment_Link_HasTheCheckoutAndTheReturnAddress(t *testing.T) {
 	b.click("#pay")
 	b.waitText("h1", "Elsewhere")
 	if got := evaluate[string](b, "document.referrer"); got != "" {
-		t.Errorf("the payment page learns of %s", got)
+		t.Errorf("the payment page gets the referrer %s, want none", got)
 	}
 	b.open(s.page(t) + "?lang=de#paid")
 	b.waitText("#purchase", "Warten auf die Zahlung")
@@ -251,13 +251,13 @@ func (b *tab) waited(selector string) string {
 	return find(selector)
 }
 
-func TestPayment_OwnWords_AreShownAsWritten(t *testing.T) {
+func TestPayment_PaymentText_IsShownAsWritten(t *testing.T) {
 	for name, test := range map[string]struct {
 		catalogue string
 		isLink    bool
 	}{
-		"a text":                 {strings.Replace(emberforge, paymentURL, paymentText, 1), false},
-		"a text and an own page": {strings.Replace(emberforge, paymentURL, paymentURL+paymentText, 1), true},
+		"a text":                    {strings.Replace(emberforge, paymentURL, paymentText, 1), false},
+		"a text and a payment page": {strings.Replace(emberforge, paymentURL, paymentURL+paymentText, 1), true},
 	} {
 		for _, v := range widths() {
 			t.Run(name+", "+v.String(), func(t *testing.T) {
@@ -271,7 +271,7 @@ func TestPayment_OwnWords_AreShownAsWritten(t *testing.T) {
 					b.waitGone("#pay")
 				}
 				b.wantAccessible()
-				// The shopper may have paid as the text says, so the next checkout replaces nothing.
+				// The shopper may already have paid as the text says, so the next checkout replaces nothing.
 				b.press("Escape")
 				b.buyCoins()
 				for _, c := range s.checkouts(t) {

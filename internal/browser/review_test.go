@@ -20,7 +20,7 @@ func (b *tab) leave(s shop, entry string) {
 }
 
 // A shopper who pays a replaced checkout would get no order.
-func TestCheckout_UnfinishedChange_SparesACheckoutInPayment(t *testing.T) {
+func TestCheckout_UnfinishedChange_DoesNotReplaceACheckoutInPayment(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.hurry()
 	b.buyCoins()
@@ -46,7 +46,7 @@ func TestCheckout_UnfinishedChange_SparesACheckoutInPayment(t *testing.T) {
 	}
 }
 
-func TestCheckout_ExpiredInATabThatDoesNotPay_IsKeptForTheTabThatPays(t *testing.T) {
+func TestCheckout_ExpiredInOneTab_IsKeptForTheTabThatPays(t *testing.T) {
 	s, first := visit(t, view{}, emberforge)
 	first.buyCoins()
 	c := s.wantOpen(first)
@@ -62,7 +62,7 @@ func TestCheckout_ExpiredInATabThatDoesNotPay_IsKeptForTheTabThatPays(t *testing
 	second.wantOrderedShowing(c.ID)
 }
 
-func TestCheckout_RetryInATabThatDoesNotPay_KeepsThePaymentOfTheOther(t *testing.T) {
+func TestCheckout_RetryInOneTab_KeepsThePaymentOfTheOther(t *testing.T) {
 	s, first := visit(t, view{}, emberforge)
 	restore := first.lose(checksOut, always)
 	first.checkOut("")
@@ -88,8 +88,8 @@ func (s shop) wantPaying(b *tab) {
 	}
 }
 
-// The stored request holds what the shopper typed, and its checkout would have expired long ago.
-func TestCheckout_NeverAnswered_IsForgottenAfterADay(t *testing.T) {
+// The stored request holds what the shopper typed. After a day it is useless, because its checkout has expired.
+func TestCheckout_WithoutAResponse_IsForgottenAfterADay(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	entry := `{"kind":"checkout","target":"/shop/` + s.id + `/checkout/coins/500?amount=1&nick=Kestrel","sentAt":%d}`
 	b.leave(s, fmt.Sprintf(entry, time.Now().Add(-23*time.Hour).UnixMilli()))
@@ -111,7 +111,7 @@ func TestInterrupted_ClockSetBack_DoesNotLengthenTheWait(t *testing.T) {
 	}
 }
 
-func TestInterrupted_AnotherCodeMeanwhile_KeepsItsPlace(t *testing.T) {
+func TestInterrupted_AnotherCodeCheckedMeanwhile_StaysShown(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	s.create(t, "AUTUMN", nil)

@@ -15,9 +15,9 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-var update = flag.Bool("update", false, "take the screenshots of the documentation again") //nolint:gochecknoglobals // a flag of the test
+var update = flag.Bool("update", false, "take the screenshots in docs/screenshots again") //nolint:gochecknoglobals // a flag of the test
 
-// maxScreenshotBytes bounds each file, because everybody who clones the repository gets them.
+// maxScreenshotBytes bounds each screenshot, because everybody who clones the repository downloads all of them.
 const maxScreenshotBytes = 60_000
 
 func TestScreenshots_DemoShop_AreInTheDocumentation(t *testing.T) {
@@ -48,7 +48,8 @@ func TestScreenshots_DemoShop_AreInTheDocumentation(t *testing.T) {
 	})
 }
 
-// wantScreenshot checks that a file is a screenshot in the size of this view. With -update it first takes the screenshot, after prepare.
+// wantScreenshot checks that a file is a screenshot in the size of a view. With -update it first opens the demo shop, calls prepare, and
+// takes the screenshot.
 func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 	t.Helper()
 	width, height := 1280, 800
@@ -74,7 +75,7 @@ func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 	}
 	// The header of a WebP file: RIFF, its size, WEBP, VP8X, its size, flags, and 24 bits each of the width and the height, less 1.
 	if len(stored) < 32 || string(stored[8:16]) != "WEBPVP8X" {
-		t.Fatalf("%s is no WebP file", path)
+		t.Fatalf("%s is not a WebP file as this test writes it", path)
 	}
 	size := binary.LittleEndian.Uint64(stored[24:])
 	if gotWidth, gotHeight := int(size&0xffffff)+1, int(size>>24&0xffffff)+1; gotWidth != width || gotHeight != height {

@@ -56,7 +56,7 @@ type shop struct {
 	*operator.Shop
 }
 
-// newShop loads a catalogue, in which CUSTOMER stands for the customer's ID, for this test only.
+// newShop loads a catalogue for this test only. CUSTOMER in the catalogue stands for the customer's ID.
 func newShop(t *testing.T, catalogue string) shop {
 	t.Helper()
 	id := "shop-" + rand.Text()

@@ -26,7 +26,7 @@ import (
 const (
 	// patience bounds each wait for the page.
 	patience = 20 * time.Second
-	// pollInterval is the time between two looks at the page.
+	// pollInterval is the pause between two checks of the page.
 	pollInterval = 20 * time.Millisecond
 )
 
@@ -62,7 +62,7 @@ type tab struct {
 	artifacts string          // the folder for the screenshots of a failed test
 	ctx       context.Context //nolint:containedctx // chromedp's handle of a tab
 
-	mu         sync.Mutex // guards the rest, which the browser's events change
+	mu         sync.Mutex // guards the fields below, because the browser's events change them
 	sent       []*request // in the order in which they were sent
 	faults     []*fault
 	complaints []string
@@ -83,7 +83,7 @@ func (b *tab) another(address string) *tab {
 	return second
 }
 
-// openTab opens a tab of a new shopper or, if beside is not nil, of the shopper of that tab.
+// openTab opens a tab. The tab belongs to a new shopper or, if beside is not nil, to the shopper of that tab.
 func openTab(t *testing.T, v view, beside *tab) *tab {
 	t.Helper()
 	b := &tab{t: t, view: v, artifacts: t.ArtifactDir()}
@@ -142,7 +142,7 @@ func call[P, R any](b *tab, command cdp.Command[P, R], params P) R {
 	return result
 }
 
-// evaluate returns the value of a JavaScript expression in the page. It waits for a promise.
+// evaluate returns the value of a JavaScript expression in the page. If the value is a promise, evaluate waits for its result.
 func evaluate[T any](b *tab, expression string) T {
 	b.t.Helper()
 	value, err := tryEvaluate[T](b, expression)
@@ -158,8 +158,8 @@ func tryEvaluate[T any](b *tab, expression string) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// open goes to an address, waits until the page has loaded, and returns the HTTP status. It fails if only the fragment is new, because
-// then no page loads.
+// open goes to an address, waits until the page has loaded, and returns the HTTP status. If only the fragment differs from the current
+// address, no page loads, and open fails the test.
 func (b *tab) open(address string) int {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -188,7 +188,7 @@ func (b *tab) back() {
 	}
 	call(b, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: history.Entries[history.CurrentIndex-1].ID})
 	b.poll("the page before is shown", func() bool {
-		now, err := chromedp.Call(b.ctx, page.GetNavigationHistory, cdp.Empty{}) // which fails while the pages change
+		now, err := chromedp.Call(b.ctx, page.GetNavigationHistory, cdp.Empty{}) // fails while the pages change
 		isLoaded, loadErr := tryEvaluate[bool](b, `document.readyState === "complete"`)
 		return err == nil && now.CurrentIndex < history.CurrentIndex && isLoaded && loadErr == nil
 	})
@@ -203,7 +203,7 @@ func (b *tab) do(action chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// until evaluates a JavaScript expression until it is true. While a page is being left or loaded, the expression counts as false.
+// until waits until a JavaScript expression is true. While a page is being left or loaded, the expression counts as false.
 func (b *tab) until(what, expression string) {
 	b.t.Helper()
 	b.poll(what, func() bool {
@@ -221,14 +221,15 @@ func (b *tab) poll(what string, isTrue func() bool) {
 	}
 }
 
-// find returns a JavaScript expression for the element of a selector, or undefined. See the package's comment for selectors.
+// find returns a JavaScript expression whose value is the element that matches a selector, or undefined. The package comment explains
+// selectors.
 func find(selector string) string {
 	css, text, _ := strings.Cut(selector, " | ")
 	return fmt.Sprintf(`[...document.querySelectorAll(%s)].find((e) => e.checkVisibility({visibilityProperty: true}) &&`+
 		` (e.innerText + " " + (e.ariaLabel ?? "")).includes(%s))`, quote(css), quote(text))
 }
 
-// quote writes a text as JavaScript does.
+// quote returns a text as a JavaScript string literal.
 func quote(text string) string {
 	quoted, _ := json.Marshal(text) // a string always marshals
 	return string(quoted)
@@ -246,7 +247,7 @@ func (b *tab) waitGone(selector string) {
 	b.until(selector+" is gone", "!"+find(selector))
 }
 
-// waitText waits until the selector matches a visible element whose rendered text contains this text.
+// waitText waits until the selector matches a visible element that contains the text.
 func (b *tab) waitText(selector, text string) {
 	b.t.Helper()
 	css, _, _ := strings.Cut(selector, " | ")
@@ -260,8 +261,8 @@ func (b *tab) text(selector string) string {
 	return evaluate[string](b, find(selector)+".innerText")
 }
 
-// click clicks at the middle of an element once nothing covers it. It first waits a moment, because the page may be about to replace the
-// element.
+// click clicks in the middle of an element once nothing covers that point. It first waits a moment, because the page may be about to
+// replace the element.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	var at struct{ X, Y float64 }
@@ -352,7 +353,8 @@ func (b *tab) screenshot() []byte {
 	return call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data
 }
 
-// report fails the test for complaints that it did not expect, and shows what happened in a test that has failed.
+// report fails the test if a complaint was not expected, or if an expected complaint is missing. If the test has failed, report logs the
+// requests and the page, and stores a screenshot.
 func (b *tab) report() {
 	b.mu.Lock()
 	complaints, expected, sent := b.complaints, b.expected, b.sent

@@ -19,13 +19,13 @@ const (
 	redeems = `POST .*/voucher$`
 )
 
-// The words of the page.
+// Texts of the page.
 const (
 	cannotBeRedeemed = "This code cannot be redeemed."
 	notKnownYet      = "We do not know yet whether"
 )
 
-// manyUses makes a voucher that anybody can redeem several times, so that a request that is applied twice is noticed.
+// manyUses lets anybody redeem a voucher several times, so that a test notices a request that was applied twice.
 func manyUses(terms *voucher.Terms) {
 	uses, perNick := voucher.Limit(5), voucher.NoLimit
 	terms.MaxUses, terms.MaxUsesPerNick = &uses, &perNick
@@ -45,7 +45,7 @@ func (s shop) redemptions(t *testing.T, code string) []operator.Redemption {
 	return found
 }
 
-// checkedInTwo creates a voucher and checks its code in two tabs. The other tab has also redeemed it.
+// checkedInTwo creates a voucher and checks its code in two tabs. It then redeems the code in the tab other.
 func (s shop) checkedInTwo(t *testing.T, code string) (b, other *tab) {
 	t.Helper()
 	s.create(t, code, nil)
@@ -88,7 +88,7 @@ func (s shop) wantPending(b *tab) {
 	}
 }
 
-// wantFocus checks that the description of the focused element begins with element. Method focused describes it.
+// wantFocus checks that the description of the focused element, as method focused returns it, begins with element.
 func (b *tab) wantFocus(element string) {
 	b.t.Helper()
 	if got := b.focused(); !strings.HasPrefix(got, element) {
@@ -96,21 +96,21 @@ func (b *tab) wantFocus(element string) {
 	}
 }
 
-// enterCode types a code, and asks what it gives.
+// enterCode types a code, and submits the form, so that the page checks the code.
 func (b *tab) enterCode(code string) {
 	b.t.Helper()
 	b.fill("#voucher-code", code)
 	b.press("Enter")
 }
 
-// check asks what a code gives, and waits for the response.
+// check checks a code for 500 coins, and waits for the response.
 func (b *tab) check(code string) {
 	b.t.Helper()
 	b.enterCode(code)
 	b.waitText("#voucher-result", "500 coins")
 }
 
-// redeemNow redeems what check has shown.
+// redeemNow redeems the code that was checked.
 func (b *tab) redeemNow() {
 	b.t.Helper()
 	b.click("#voucher-result button | Redeem now")
@@ -125,7 +125,7 @@ func (b *tab) loseRedemption() (end func()) {
 	return end
 }
 
-func TestVoucher_KeyboardAlone_ShowsAsksAndRedeems(t *testing.T) {
+func TestVoucher_KeyboardAlone_ChecksConfirmsAndRedeems(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
 			s, b := visit(t, v, emberforge)
@@ -172,13 +172,13 @@ func TestVoucher_KeyboardAlone_ShowsAsksAndRedeems(t *testing.T) {
 				t.Errorf("the page keeps %+v, want %+v", got, want)
 			}
 			for _, r := range b.requests("STARTER|Kestrel") {
-				t.Errorf("an address tells who asks: %v", &r)
+				t.Errorf("an address contains the code or the nick: %v", &r)
 			}
 		})
 	}
 }
 
-// withHats is emberforge with a cape that is off sale, and with more hats than one page shows.
+// withHats is emberforge plus a cape that is off sale and more hats than one page shows.
 func withHats() string {
 	catalogue := emberforge + "      - {id: cape, name: Founder's cape, off-sale: true, variants: [{id: red, name: Red, price: 14.99}]}\n"
 	for i := range 120 {
@@ -201,7 +201,7 @@ func TestVoucher_Reward_IsNamed(t *testing.T) {
 	}
 }
 
-func TestVoucher_RefusedCodes_GetTheSameWords(t *testing.T) {
+func TestVoucher_RefusedCodes_GetTheSameText(t *testing.T) {
 	s, b := visit(t, view{phone: true}, emberforge)
 	s.create(t, "EXPIRED", func(terms *voucher.Terms) { terms.ValidUntil = time.Now().Add(-time.Hour) })
 	s.create(t, "FOR-ALDER", func(terms *voucher.Terms) { terms.Nick = "Alder" })
@@ -213,19 +213,19 @@ func TestVoucher_RefusedCodes_GetTheSameWords(t *testing.T) {
 	for _, c := range []struct{ name, code, nick, want string }{
 		{"unknown", "NO-SUCH-CODE", "", cannotBeRedeemed},
 		{"used up", "spring", "", cannotBeRedeemed},
-		{"of another nick", "FOR-ALDER", "Kestrel", cannotBeRedeemed},
+		{"for another nick", "FOR-ALDER", "Kestrel", cannotBeRedeemed},
 		{"expired", "EXPIRED", "", cannotBeRedeemed},
-		{"of symbols", "★!?<b>", "", cannotBeRedeemed},
-		{"of dashes", "---", "", cannotBeRedeemed},
+		{"made of symbols", "★!?<b>", "", cannotBeRedeemed},
+		{"made of dashes", "---", "", cannotBeRedeemed},
 		{"too long", strings.Repeat("Z", 80), "", cannotBeRedeemed},
-		{"with a long nick", "FOR-ALDER", strings.Repeat("a", 65), "This name is too long."},
+		{"sent with a long nick", "FOR-ALDER", strings.Repeat("a", 65), "This name is too long."},
 	} {
 		b.fill("#voucher-nick", c.nick)
 		b.enterCode(c.code)
 		asked++
 		b.waitRequest(checks, asked)
 		if got := b.text("#voucher-result [role=alert]"); !strings.HasPrefix(got, c.want) {
-			t.Errorf("a code %s: %q, want %q", c.name, got, c.want)
+			t.Errorf("a code that is %s: %q, want %q", c.name, got, c.want)
 		}
 		b.waitGone("#voucher-result button")
 		b.wantFocus("div#voucher-result")
@@ -237,7 +237,7 @@ func TestVoucher_RefusedCodes_GetTheSameWords(t *testing.T) {
 	b.wantFocus("input#voucher-code")
 	b.wantAccessible()
 	if got := len(b.requests(checks)); got != asked {
-		t.Errorf("%d checks, want %d: each code once, and none without a code", got, asked)
+		t.Errorf("%d checks, want %d: one for each code, and none without a code", got, asked)
 	}
 }
 
@@ -271,7 +271,7 @@ func TestVoucher_DiscountCode_IsEnteredAtTheCheckoutInstead(t *testing.T) {
 	}
 }
 
-func TestVoucher_OnlyTheServerRedeems_HasNoForm(t *testing.T) {
+func TestVoucher_OnlyTheServerMayRedeem_HasNoForm(t *testing.T) {
 	_, b := visit(t, view{}, withAccess("{redeem: server}"))
 	b.click(".buy | 500 coins")
 	b.wait("#checkout [name=amount]")
@@ -290,7 +290,7 @@ func withRefusals(limit string) string {
 	return strings.Replace(emberforge, "    currency: EUR\n", "    currency: EUR\n    refusals: "+limit+"\n", 1)
 }
 
-func TestVoucher_PolicyChangedSinceLoading_IsToldWithoutRetries(t *testing.T) {
+func TestVoucher_PolicyChangedSinceLoading_SaysSoWithoutRetries(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	localRun(t).LoadShop(t, withAccess("{redeem: server}"), s.id)
@@ -302,7 +302,7 @@ func TestVoucher_PolicyChangedSinceLoading_IsToldWithoutRetries(t *testing.T) {
 	}
 }
 
-func TestVoucher_TooManyRefusals_ShowsTheMinutes(t *testing.T) {
+func TestVoucher_TooManyRefusals_SaysHowLongToWait(t *testing.T) {
 	_, b := visit(t, view{}, withRefusals("{limit: 1, per: 24h}"))
 	b.enterCode("GUESS-1")
 	b.waitText("#voucher-result", cannotBeRedeemed)
@@ -335,7 +335,7 @@ func TestVoucher_CodeTakenByAnotherShopper_IsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestVoucher_TwoTabsAtOnce_OneGetsTheCode(t *testing.T) {
+func TestVoucher_TwoTabsAtOnce_OneRedeems(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	tabs := []*tab{b, b.another(s.page(t))}
@@ -369,7 +369,7 @@ func TestVoucher_TwoTabsAtOnce_OneGetsTheCode(t *testing.T) {
 	b.wantNothingKept()
 }
 
-func TestVoucher_SlowCheck_DoesNotReplaceALaterOne(t *testing.T) {
+func TestVoucher_SlowCheck_DoesNotReplaceALaterResult(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	s.create(t, "AUTUMN", nil)
@@ -377,15 +377,15 @@ func TestVoucher_SlowCheck_DoesNotReplaceALaterOne(t *testing.T) {
 	b.enterCode("SPRING")
 	b.waitRequest(checks, 1)
 	b.check("AUTUMN")
-	b.poll("the first check has its answer", func() bool {
+	b.poll("the first check has its response", func() bool {
 		sent := b.requests(checks)
 		return len(sent) == 3 && sent[2].Status == http.StatusOK
 	})
-	evaluate[string](b, `fetch(location.href).then((response) => response.text())`) // comes after the response
+	evaluate[string](b, `fetch(location.href).then((response) => response.text())`) // by then the page has handled that response
 	b.waitText("#voucher-result", "The code AUTUMN gives you:")
 }
 
-func TestVoucher_FailingStore_IsRedeemedOnceItWorks(t *testing.T) {
+func TestVoucher_FailingStore_RedeemsOnceItWorksAgain(t *testing.T) {
 	for name, failure := range map[string]localruntest.Failure{
 		"throttles": localruntest.Throttles, "breaks": localruntest.Breaks, "hangs up": localruntest.HangsUp, "loses": localruntest.Loses,
 	} {
@@ -412,7 +412,7 @@ func TestVoucher_FailingStore_IsRedeemedOnceItWorks(t *testing.T) {
 	}
 }
 
-// noteFailures records the failures that the page shows from now on. The function check fails the test if there are any.
+// noteFailures records the failures that the page shows from now on. Function check fails the test if the page has shown a failure.
 func (b *tab) noteFailures() (check func()) {
 	b.t.Helper()
 	evaluate[bool](b, `(() => {
