@@ -42,6 +42,7 @@ func recorded(t *testing.T) map[string][]string {
 	return changes
 }
 
+// inWords returns a change as text.
 func inWords(c changelog.Change) string {
 	text := fmt.Sprintf("%s %s %s", c.Kind, c.Method, c.Path)
 	if c.Breaking {
@@ -50,7 +51,7 @@ func inWords(c changelog.Change) string {
 	return text
 }
 
-// inWordsWithDetails puts an exclamation mark before each breaking detail.
+// inWordsWithDetails returns a change and its details as text. An exclamation mark precedes each breaking detail.
 func inWordsWithDetails(c changelog.Change) string {
 	parts := make([]string, len(c.Details))
 	for i, detail := range c.Details {

@@ -44,7 +44,8 @@ func findings(base, revision document) (map[Operation][]checker.Change, error) {
 	return found, nil
 }
 
-// structure returns the document for the diff library: without text, and without sunsets, which the library would compare with the clock.
+// structure returns the document for the diff library. It leaves out text, and sunsets, because the library would compare sunsets with the
+// clock.
 func (d document) structure() (*load.SpecInfo, error) {
 	var raw object
 	if err := json.Unmarshal(d.text, &raw); err != nil {
@@ -63,7 +64,7 @@ func (d document) structure() (*load.SpecInfo, error) {
 }
 
 // plainWords describes a finding in English. The library rounds numbers; plainWords writes them as the documents do. If a parameter
-// without a type becomes a string, the library says that the type was widened; plainWords says that it was changed.
+// without a type becomes a string, the library says that the type was widened; plainWords says that the type was changed.
 func plainWords(finding checker.Change) string {
 	if change, isChange := finding.(checker.ApiChange); isChange {
 		if change.Id == checker.RequestParameterTypeGeneralizedId && slices.Contains(change.Args[:len(change.Args)-1], any("any")) {
@@ -159,7 +160,7 @@ func changes(base, revision document) ([]changelog.Change, error) {
 	return all, nil
 }
 
-// texts returns an operation's differences as sorted details, none of them marked as breaking.
+// texts returns an operation's differences as sorted details. It marks no detail as breaking.
 func texts(of Operation, differences []difference) (details []changelog.Detail) {
 	for _, d := range differences {
 		if d.operation == of {

@@ -9,13 +9,13 @@ import (
 // comparison compares a document with an earlier release. It walks both documents and lets a difference pass only if a rule says
 // why it is harmless:
 //
-//   - text for people, which parse removes;
-//   - something that clients may send but need not: a parameter, a field, a media type, a value;
-//   - something that responses did not have before: an operation, a status, a header, a media type, a field;
-//   - a response that is restricted further, see schema;
-//   - something removed that was deprecated; its sunset is checked, too.
+//   - a difference in text for people, which parse removes;
+//   - a new option for clients, which they need not use: a parameter, a field, a media type, a value;
+//   - an addition to what the service offers: an operation, a status, a header, a media type, a field;
+//   - a narrower set of values in responses, see method schema;
+//   - the removal of something that was deprecated before. Its sunset is checked, too.
 //
-// Every other difference counts as harmful, even one that nobody foresaw.
+// Every other difference counts as harmful, even if nobody foresaw it.
 type comparison struct {
 	today     string // YYYY-MM-DD; sunsets are compared with it
 	operation Operation
@@ -23,7 +23,7 @@ type comparison struct {
 	differences []difference
 	// sunsets are changed sunsets of elements that still exist.
 	sunsets []difference
-	// early holds the announced day of each sunset that the revision breaks.
+	// early holds, for each sunset that the revision breaks, the announced day.
 	early map[difference]string
 }
 
@@ -32,7 +32,7 @@ type difference struct {
 	operation Operation // as in the later document, or in the base if it was removed; empty for the document as a whole
 	at        string    // the place in the operation, such as "response 200, header ETag"
 	what      string    // such as "maximum was 100 and is not there"
-	harm      string    // why it breaks clients, and what to do; empty if it is harmless
+	harm      string    // why it breaks clients, and what to do; empty for a harmless difference
 }
 
 func (d difference) String() string {
@@ -118,10 +118,10 @@ func (c *comparison) gone(at string, base object) {
 	c.differs(at, removed, harm)
 }
 
-// isDeprecation reports whether a member is judged by gone and sunset.
+// isDeprecation reports whether methods gone and sunset judge a member.
 func isDeprecation(name string) bool { return name == "deprecated" || name == sunsetExtension }
 
-// sunset checks that the sunset of a deprecated element stays the same or moves to a later day. A new element has no base.
+// sunset checks that the sunset of a deprecated element stays the same or moves to a later day. For a new element, base is nil.
 func (c *comparison) sunset(at string, base, revision object) {
 	before, given := base[sunsetExtension]
 	now := revision[sunsetExtension]
@@ -145,7 +145,7 @@ func (c *comparison) sunset(at string, base, revision object) {
 	}
 }
 
-// object compares two objects of OpenAPI. Parent is the member that they are in, such as headers; an operation has none.
+// object compares two OpenAPI objects. parent names the member that contains them, such as headers. It is empty for an operation.
 func (c *comparison) object(at, parent string, from side, base, revision object) {
 	c.sunset(at, base, revision)
 	for _, name := range names(base, revision) {
@@ -169,7 +169,7 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 			c.required(at, from, r == true)
 		case name == "operationId" && !wasThere:
 			c.differs(at, was(name, b, r), "")
-		case name == "name" && parent == "parameters": // a path parameter, whose position identifies it
+		case name == "name" && parent == "parameters": // a path parameter may be renamed, because its position identifies it
 		case name == "security":
 			c.security(at, b, r)
 		case name == "operationId", name == "schema": // generated clients call the operation by its ID
@@ -181,7 +181,8 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 }
 
 // security judges the credentials that an operation accepts: a list of alternatives, each a set of schemes. A client
-// that satisfies any alternative of the base must satisfy one of the revision. An empty set, like a missing list, asks for nothing.
+// that satisfies any alternative of the base must also satisfy an alternative of the revision. An empty set or a missing list asks for no
+// credentials.
 func (c *comparison) security(at string, base, revision any) {
 	alternatives := func(value any) []any {
 		if len(list(value)) == 0 {

@@ -1,13 +1,13 @@
 // Package contract keeps the promises that the interface makes to its clients. Its files are in api/:
 //
 //	openapi.yaml    the working document: the interface as this commit serves it
-//	releases/       released documents, which are never edited, and SHA256SUMS, which proves it
-//	summaries.yaml  a sentence about a release, written by a person
+//	releases/       released documents, which are never edited, and their checksums in SHA256SUMS
+//	summaries.yaml  for some releases, one sentence that a person wrote
 //	openapi.json    rendered: the working document as a function serves it
 //	changelog.json  rendered: what each release changed, computed from the released documents
 //	pages/          rendered: the pages that show both, and their Content-Security-Policy
 //
-// Changes are counted by the rules of docs/interface.md, Versioning. The libraries that compare documents are large: only cmd/contract
+// Changes are counted by the rules of docs/interface.md, Versioning. The libraries that compare documents are large, so only cmd/contract
 // and tests import this package. Functions embed the rendered files from package api.
 package contract
 
@@ -31,7 +31,7 @@ const (
 	sumsFile    = "SHA256SUMS"
 )
 
-// Pages renders the pages that show the interface, by their file names, as pages.Render does.
+// Pages renders the pages that show the interface, and returns them by their file names. An example is pages.Render.
 type Pages func(openAPI []byte, releases []changelog.Release) (map[string][]byte, error)
 
 // Contract is the content of the folder api.
@@ -116,8 +116,8 @@ func sumLine(file string, text []byte) string {
 
 func (c *Contract) last() released { return c.releases[len(c.releases)-1] }
 
-// reconstructed is the number of the first releases, which this project made from the record (docs/decisions/0019). Their position
-// decides, because anybody can write x-reconstructed into a document.
+// reconstructed is how many releases this project made from the record (docs/decisions/0019). They are the first ones. Their position
+// tells them apart, because anybody can write x-reconstructed into a document.
 const reconstructed = 6
 
 // Changelog computes what each release changed, oldest first.

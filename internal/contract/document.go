@@ -34,7 +34,7 @@ func (o Operation) shape() Operation {
 	return Operation{Method: o.Method, Path: strings.Join(segments, "/")}
 }
 
-// takesFrom reports whether o takes requests away from the other operation, because o has a literal segment where the other one
+// takesFrom reports whether o takes requests away from the other operation, because o has a literal segment where the other operation
 // has a parameter.
 func (o Operation) takesFrom(other Operation) bool {
 	mine, theirs := strings.Split(o.shape().Path, "/"), strings.Split(other.shape().Path, "/")
@@ -106,7 +106,7 @@ func methods() []string {
 }
 
 // inherit gives an operation the parameters, servers and security of its path and of the document. Parameters become an object:
-// a path parameter is keyed by the position of its segment, any other one by its place and name.
+// the key of a path parameter is the position of its segment; the key of any other parameter is its place and name.
 func (d document) inherit(path string, item, operation object) object {
 	parameters := make(object)
 	for _, found := range slices.Concat(list(item["parameters"]), list(operation["parameters"])) {
@@ -124,12 +124,12 @@ func (d document) inherit(path string, item, operation object) object {
 	return operation
 }
 
-// text returns the names of members with text for people. The diff library needs titles, so they are not included.
+// text returns the names of members with text for people. Titles are not included, because the diff library needs them.
 func text() []string {
 	return []string{"summary", "description", "tags", "externalDocs", "$comment", "example", "examples"}
 }
 
-// strip removes members by name, except from objects whose member names the author chooses.
+// strip removes members by name, except from objects whose member names the author chooses, such as properties.
 func strip(value any, hasOwnNames bool, members ...string) {
 	switch value := value.(type) {
 	case object:
@@ -152,8 +152,8 @@ func strip(value any, hasOwnNames bool, members ...string) {
 	}
 }
 
-// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. The
-// references in open contain the value: a $ref to one of them is recursive, and stays.
+// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. open lists the references whose
+// targets contain the value. A $ref to one of them is recursive, so inline keeps it.
 func (d document) inline(value any, open ...string) any {
 	switch value := value.(type) {
 	case object:
@@ -225,7 +225,7 @@ func list(value any) []any {
 	return values
 }
 
-// names returns the members' names of both objects, sorted.
+// names returns the names of the members of both objects, sorted and without duplicates.
 func names(base, revision object) []string {
 	both := slices.AppendSeq(slices.Collect(maps.Keys(base)), maps.Keys(revision))
 	slices.Sort(both)

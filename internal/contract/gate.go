@@ -16,7 +16,7 @@ import (
 	"shopfront/internal/local/gateway"
 )
 
-// version is the interface's one version line. Releases are told apart by their numbers and dates.
+// version is the version that every document has. Numbers and dates tell releases apart.
 const version = "1.0.0"
 
 // Check is the gate that a change of the interface has to pass. It returns every problem of the working document. Routes are the routes
@@ -37,11 +37,11 @@ func (c *Contract) Check(ctx context.Context, routes []gateway.Route, today time
 	return slices.Concat(problems, c.checkRoutes(routes), c.checkPromises(today), c.checkRendered()), nil
 }
 
-// goneFunction responds 410 to clients that still call an operation that a release removed.
+// goneFunction is the function that responds 410 to clients that still call a removed operation.
 const goneFunction = "removed-payment"
 
 // checkRoutes checks that the template routes exactly the operations of the working document, each GET with its HEAD. Only operations
-// that a release had, and that the document no longer has, may be routed to the function that responds 410.
+// that a release had and that the document no longer has may be routed to the function that responds 410.
 func (c *Contract) checkRoutes(routes []gateway.Route) []string {
 	var problems []string
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -105,7 +105,7 @@ func (c *Contract) checkPromises(today time.Time) []string {
 	return problems
 }
 
-// unkept returns the promises that a document breaks: any promise of the release before it, and the sunsets of all earlier releases.
+// unkept returns the promises that a document breaks: promises of the release before it, and sunsets of all earlier releases.
 func unkept(before []released, revision document, day string) []string {
 	problems := slices.Clone(revision.misplaced)
 	sunsets := make(map[difference]string)

@@ -202,7 +202,7 @@ func TestCheck_SeveralProblems_AreAllReported(t *testing.T) {
 	}
 }
 
-// A sunset holds until its day, whatever later releases say.
+// A release that announces a sunset promises it. Later releases cannot take the promise back.
 func TestCheck_SunsetOfAnyRelease_IsRemembered(t *testing.T) {
 	const want = "brings its sunset forward: a release announced 2028-01-01"
 	for name, test := range map[string]struct {
@@ -225,13 +225,13 @@ func TestCheck_SunsetOfAnyRelease_IsRemembered(t *testing.T) {
 				t.Errorf("got %q, want %q in it", got, test.want)
 			}
 			if strings.Count(got, "sunset") > 1 {
-				t.Errorf("it is reported more than once: %q", got)
+				t.Errorf("the sunset is reported more than once: %q", got)
 			}
 		})
 	}
 }
 
-// A release made by hand must keep earlier promises, like a release by `make release`. The first six releases are reconstructed.
+// A release made by hand must keep earlier promises, like a release made by `make release`. The first six releases are reconstructed.
 func TestCheck_HandMadeRelease_KeepsEarlierPromises(t *testing.T) {
 	withoutNote := edited(t, note, "")
 	handMade := func(text string) string {
@@ -239,7 +239,7 @@ func TestCheck_HandMadeRelease_KeepsEarlierPromises(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		releases []release // after six releases of the shop
-		want     string    // the one problem
+		want     string    // part of the problems; empty: there are none
 	}{
 		"correct":                                {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "2027-01-01")}, {"2027-01-01", edited(t, area, "")}}, ""},
 		"breaking, after the reconstructed ones": {[]release{{"2026-11-21", withoutNote}}, ""},
@@ -429,7 +429,7 @@ func TestOpen_EditedRelease_IsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := keep(t, shop, [2]string{releases[0], shop}, [2]string{releases[1], shop})
 			if _, err := contract.Open(root, page); err == nil {
-				t.Error("it was accepted")
+				t.Errorf("releases %v are accepted", releases)
 			}
 		})
 	}

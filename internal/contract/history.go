@@ -15,8 +15,8 @@ import (
 // ErrNoHistory means that git does not have the history of the released documents.
 var ErrNoHistory = errors.New("the history of the released documents cannot be checked here")
 
-// CheckHistory compares each released document with the commit that added it, and returns the problems. It finds an edit even if the
-// edit was committed and the sum updated. Without a full history the error is ErrNoHistory, with the reason and what to do.
+// CheckHistory compares each released document with the commit that added the document, and returns the problems. It finds an edit even if
+// the edit was committed and the checksum updated. Without a full history the error is ErrNoHistory, with the reason and what to do.
 func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 	dir := filepath.Join(c.dir, releasesDir)
 	isShallow, err := git(ctx, dir, "rev-parse", "--is-shallow-repository")
@@ -56,7 +56,7 @@ func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 		problems = append(problems, fmt.Sprintf("%s %s. Restore it: git cat-file blob %s > %s", name, what, blob, name))
 	}
 	if len(seen) == 0 {
-		return nil, fmt.Errorf("%w: git has no commit that added one", ErrNoHistory)
+		return nil, fmt.Errorf("%w: git has no commit that added a released document", ErrNoHistory)
 	}
 	return problems, nil
 }

@@ -15,8 +15,8 @@ import (
 	"shopfront/internal/contract"
 )
 
-// releasesSum is the SHA-256 of api/releases/SHA256SUMS. Without a git history, as in an unpacked archive, only this proves that the
-// released documents are unchanged. Change it only after `make release`.
+// releasesSum is the SHA-256 of api/releases/SHA256SUMS. Without a git history, as in an unpacked archive, only this constant proves that
+// the released documents are unchanged. Change it only after `make release`.
 const releasesSum = "d8fe72644143ac8eac7d6b41a7080e31f25954963d35e9388ccca2a7a3c74cc3"
 
 func TestReleases_Sums_ArePinned(t *testing.T) {
@@ -155,7 +155,7 @@ func TestCheckHistory_WithoutFullHistory_SaysSo(t *testing.T) {
 	for name, test := range map[string]struct{ root, want string }{
 		"a shallow clone":                  {clone, "git fetch --unshallow"},
 		"an unpacked archive":              {t.TempDir(), "not a git repository"},
-		"an archive in another repository": {inAnother, "has no commit that added one"},
+		"an archive in another repository": {inAnother, "has no commit that added a released document"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			write(t, test.root, "api/openapi.yaml", shop)
@@ -182,8 +182,8 @@ func TestCheckHistory_GitVariables_AreIgnored(t *testing.T) {
 	}
 }
 
-// Run reports a missing history, edited releases, and what is left to do after a release. It runs in a copy of this source tree.
-func TestRun_ChecksHistoryAndReleases(t *testing.T) {
+// Run reports a missing history, edited releases, and what is left to do after a release. The test works in a copy of this source tree.
+func TestRun_HistoryAndReleases_AreChecked(t *testing.T) {
 	copied := t.TempDir()
 	for _, folder := range []string{"api", "functions", "infra"} {
 		if err := os.CopyFS(filepath.Join(copied, folder), os.DirFS(filepath.Join(root, folder))); err != nil {

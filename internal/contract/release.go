@@ -13,10 +13,10 @@ import (
 	"shopfront/internal/local/gateway"
 )
 
-// ErrUnchanged is the error of a release that would change nothing for clients.
+// ErrUnchanged means that a release would change nothing for clients.
 var ErrUnchanged = errors.New("nothing changed for clients since the last release: change the structure of api/openapi.yaml first")
 
-// RedError is the error of a document that does not pass the gate.
+// RedError means that a document does not pass the gate.
 type RedError struct{ Problems []string }
 
 func (e *RedError) Error() string {
@@ -56,5 +56,5 @@ func (c *Contract) Release(ctx context.Context, routes []gateway.Route, today ti
 }
 
 func writeFile(name string, text []byte) error {
-	return os.WriteFile(name, text, 0o644) //nolint:gosec // it is public
+	return os.WriteFile(name, text, 0o644) //nolint:gosec // the files are public
 }

@@ -131,7 +131,7 @@ func number(value any, missing float64) float64 {
 	case float64:
 		return value
 	default:
-		return math.NaN() // it differs from anything
+		return math.NaN() // no comparison with NaN is true, so the change counts as wider and narrower
 	}
 }
 
@@ -170,8 +170,8 @@ func (c *comparison) requiredFields(at string, from side, base, revision object)
 	}
 }
 
-// schemas compares lists of schemas in their order. A longer allOf accepts fewer values. A longer oneOf or anyOf
-// accepts more values, unless the list was empty before.
+// schemas compares lists of schemas in their order. A longer allOf accepts fewer values. A longer oneOf or anyOf accepts more values, but
+// an empty or missing one accepts any value.
 func (c *comparison) schemas(at, keyword string, from side, base, revision []any) {
 	for i := range min(len(base), len(revision)) {
 		c.schema(fmt.Sprintf("%s, %s %d", at, keyword, i+1), from, base[i], revision[i])

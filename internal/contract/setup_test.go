@@ -138,7 +138,7 @@ func open(t *testing.T, root string) *contract.Contract {
 	return c
 }
 
-// rendered is a contract with one release and a working document.
+// rendered returns a contract with one release, a working document, and the rendered files.
 func rendered(t *testing.T, base, working string) *contract.Contract {
 	t.Helper()
 	c := open(t, keep(t, working, [2]string{"0001-2026-11-21", base}))

@@ -110,7 +110,7 @@ func TestDocument_Limits_MatchTheCode(t *testing.T) {
 		{voucher.MaxUndoReasonBytes, "UndoRequest.properties.reason.maxLength"},
 	} {
 		if got := at(t, schemas, strings.Split(test.place, ".")...); got != float64(test.limit) {
-			t.Errorf("%s is %v, in the code %d", test.place, got, test.limit)
+			t.Errorf("%s is %v, but %d in the code", test.place, got, test.limit)
 		}
 	}
 	percent := at(t, schemas, "Reward", "properties", "percentOff")
@@ -123,12 +123,12 @@ func TestDocument_Limits_MatchTheCode(t *testing.T) {
 			t.Error(err)
 		}
 		if reward, err := voucher.ParseReward(fmt.Sprintf("%v%%", limit+bound.outside), "EUR"); err == nil {
-			t.Errorf("%+v is beyond the %s", reward, bound.name)
+			t.Errorf("the code accepts %+v, which is beyond the document's %s", reward, bound.name)
 		}
 	}
 }
 
-// Limits for which there is no keyword are in descriptions.
+// Some limits are only in descriptions, because JSON Schema has no keyword for them.
 func TestDocument_LimitsInDescriptions_MatchTheCode(t *testing.T) {
 	document := documented(t)
 	days := func(span time.Duration) string { return fmt.Sprintf("%.0f days after it expired", span.Hours()/24) }

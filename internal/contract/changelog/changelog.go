@@ -1,5 +1,5 @@
-// Package changelog describes what the interface's releases changed. Package contract computes it from the released documents, and
-// package pages shows it. It imports only the standard library.
+// Package changelog describes what the releases of the interface changed. Package contract computes these changes from the released
+// documents, and package pages shows them. Package changelog imports only the standard library.
 package changelog
 
 import (
@@ -16,12 +16,12 @@ type Release struct {
 	Date string `json:"date,omitempty"`
 	// Summary is one sentence that a person wrote, with names between backquotes. Most releases have none.
 	Summary string `json:"summary,omitempty"`
-	// Reconstructed says that this project did not release the document, but made it from what docs/interface.md records.
+	// Reconstructed says that this project did not release the document, but made it from the record in docs/interface.md.
 	Reconstructed bool     `json:"reconstructed,omitempty"`
-	Changes       []Change `json:"changes"` // removals, modifications, additions; each in the order of paths
+	Changes       []Change `json:"changes"` // removals, then modifications, then additions, each sorted by path
 }
 
-// Change is a structure change: an operation that a release added, removed or modified. It counts once, however many details it has.
+// Change is a structure change: an operation that a release added, removed or modified. It counts once, regardless of its details.
 type Change struct {
 	Kind     Kind     `json:"kind"`
 	Method   string   `json:"method"`
@@ -46,7 +46,7 @@ type Detail struct {
 	Breaking bool   `json:"breaking,omitempty"`
 }
 
-// Counts are the changes of a release, by kind. Breaking counts changes of any kind.
+// Counts says how many changes of each kind a release has. Breaking counts the breaking changes of all kinds.
 type Counts struct {
 	Changes, Breaking, Additions, Modifications, Removals int
 }

@@ -29,7 +29,7 @@ import (
 
 // Validator checks exchanges against the working document. Goroutines may share it.
 type Validator struct {
-	mu        sync.Mutex // reading the model also fills it
+	mu        sync.Mutex // guards the model, because reading it also changes it
 	model     *v3.Document
 	validator validator.Validator
 }
@@ -49,7 +49,7 @@ func New() (*Validator, error) {
 		return nil, err
 	}
 	for item := range model.Model.Paths.PathItems.ValuesFromOldest() {
-		item.Head = item.Get // the document does not name HEAD, which is described by its GET
+		item.Head = item.Get // the document describes a HEAD only by its GET
 	}
 	options := []config.Option{
 		config.WithStrictMode(), config.WithFormatAssertions(), config.WithStrictIgnoredHeaders(transportHeaders()...),
@@ -64,7 +64,7 @@ func New() (*Validator, error) {
 // removedPath is the path of removedOperation. No request can have it.
 const removedPath = "removed"
 
-// removedOperation describes the response of every operation that a release removed. The document does not have these operations:
+// removedOperation describes the response of every operation that a release removed. The document does not have these operations. See
 // docs/interface.md, The removed payment paths.
 const removedOperation = `{"responses": {"410": {
 	"description": "A release removed it.",
@@ -78,8 +78,8 @@ const removedOperation = `{"responses": {"410": {
 	}}}
 }}}`
 
-// prepare adds removedOperation to a document in JSON. If a schema extends another one by allOf, prepare copies the other one's
-// properties into it, because the library's strict mode does not look into the allOf of an alternative.
+// prepare adds removedOperation to a document in JSON. If a schema extends another schema by allOf, prepare copies the properties of the
+// extended schema, because the library's strict mode does not look into the allOf of an alternative.
 func prepare(text string) ([]byte, error) {
 	var document struct {
 		OpenAPI    string                    `json:"openapi"`
@@ -117,8 +117,8 @@ func transportHeaders() []string {
 	}
 }
 
-// Exchange checks a response. It checks the request only if the response is a success, because a test may send an invalid request to
-// see it refused. Both bodies can be read again afterwards.
+// Exchange checks a response. It checks the request only if the response is a success, because a test may send an invalid request on
+// purpose. Both bodies can be read again afterwards.
 func (v *Validator) Exchange(request *http.Request, requestBody []byte, response *http.Response, responseBody []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -189,8 +189,8 @@ func isGatewaysOwn(request *http.Request, response *http.Response, body []byte) 
 	return isMessage && response.Header.Get("Content-Type") == "application/json" && response.Header.Get("Request-Id") == ""
 }
 
-// checkHeader checks the value of a header as a string, or as a number if the document says so. The library does not check the values
-// of optional headers.
+// checkHeader checks the value of a header as a string, or as a number if the document says that it is one. The library does not check the
+// values of optional headers.
 func checkHeader(name, text string, schema *base.Schema) (problems []error) {
 	var value any = text
 	if number, err := strconv.Atoi(text); err == nil && strconv.Itoa(number) == text && slices.Contains(schema.Type, "integer") {
@@ -227,7 +227,7 @@ func checkRest(documented *v3.Response, varies []string, request *http.Request, 
 	case !isHead && string(bytes.TrimSpace(body)) == "null":
 		problem("the body is null, which the library accepts for every schema")
 	case !isHead && hasBody != (len(body) > 0):
-		problem("the document has a body: %t", hasBody)
+		problem("the document says that there is a body: %t", hasBody)
 	}
 	for _, encoding := range response.Header.Values("Content-Encoding") {
 		if !slices.Contains(varies, acceptEncoding) || encoding != "gzip" {

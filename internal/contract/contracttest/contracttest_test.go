@@ -35,7 +35,7 @@ const (
 	expired = `{"type":"urn:problem:shopfront:cursor-expired","title":"Cursor expired","status":410,"earliest":40,"feed":"Zk3p0c8QmX1a"}`
 )
 
-// exchange is a request and a response, which has the headers of a function's response unless header lines say otherwise.
+// exchange is a request and a response. The response has the headers of a function's response, except where header says otherwise.
 type exchange struct {
 	method, target, body string
 	send                 []string // header lines of the request
@@ -98,7 +98,7 @@ func TestExchange(t *testing.T) {
 		"from a browser":              {exchange{"GET", coins, "", []string{"Origin: https://shop.example"}, 200, opened, []string{"Access-Control-Allow-Origin: *"}}, ""},
 		"a preflight":                 {exchange{"OPTIONS", coins, "", nil, 204, "", nil}, ""},
 		"no route":                    {exchange{"GET", "/favicon.ico", "", nil, 404, `{"message":"Not Found"}`, message}, ""},
-		"a key in use":                {exchange{"GET", coins, "", nil, 422, `{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,"detail":"Send a new one."}`, nil}, ""},
+		"an idempotency key in use":   {exchange{"GET", coins, "", nil, 422, `{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,"detail":"Send a new one."}`, nil}, ""},
 		"too many requests":           {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, message}, ""},
 		"a removed operation":         {exchange{"GET", "/checkout/card", "", nil, 410, gone, nil}, ""},
 		"HEAD of a removed operation": {exchange{"HEAD", "/checkout/card", "", nil, 410, "", nil}, ""},
@@ -112,16 +112,16 @@ func TestExchange(t *testing.T) {
 		"an order's event with a redemption": {
 			exchange{"GET", events, "", server, 200, strings.Replace(page, "redemption.created", "order.created", 1), cached}, "payment",
 		},
-		"an event without its data":                  {exchange{"GET", events, "", server, 200, strings.Replace(page, `"data"`, `"about"`, 1), cached}, "data"},
-		"an event with an unknown member":            {exchange{"GET", events, "", server, 200, strings.Replace(page, `"type"`, `"trace":"x","type"`, 1), cached}, "trace"},
-		"an expired cursor without the earliest one": {exchange{"GET", events, "", server, 410, strings.Replace(expired, "earliest", "oldest", 1), nil}, "earliest"},
+		"an event without its data":              {exchange{"GET", events, "", server, 200, strings.Replace(page, `"data"`, `"about"`, 1), cached}, "data"},
+		"an event with an unknown member":        {exchange{"GET", events, "", server, 200, strings.Replace(page, `"type"`, `"trace":"x","type"`, 1), cached}, "trace"},
+		"an expired cursor without the earliest": {exchange{"GET", events, "", server, 410, strings.Replace(expired, "earliest", "oldest", 1), nil}, "earliest"},
 
 		"a compressed page":    {exchange{"HEAD", "/docs", "", nil, 200, "", append(html, "Content-Encoding: gzip", "Vary: Accept-Encoding")}, ""},
 		"a page for a browser": {exchange{"HEAD", "/docs", "", nil, 200, "", append(html, "Vary: Accept-Encoding, Origin")}, ""},
 		"varies by origin":     {exchange{"GET", coins, "", nil, 200, opened, []string{"Vary: Origin"}}, ""},
 
 		"the shop's page":             {exchange{"HEAD", "/shop/emberforge?lang=de&utm_source=forum", "", nil, 200, "", append(html, "Content-Encoding: gzip", "Vary: Accept-Encoding, Accept-Language")}, ""},
-		"no page":                     {exchange{"GET", "/shop/emberforge", "", nil, 404, "<h1>Not found</h1>", append(html, "Cache-Control: no-store", "ETag:")}, ""},
+		"no page for a shop":          {exchange{"GET", "/shop/emberforge", "", nil, 404, "<h1>Not found</h1>", append(html, "Cache-Control: no-store", "ETag:")}, ""},
 		"a page that is out of reach": {exchange{"GET", "/shop/emberforge", "", nil, 503, `{"message":"Service Unavailable"}`, message}, ""},
 		"an asset":                    {exchange{"HEAD", "/assets/shop-0.js", "", nil, 200, "", asset}, ""},
 
@@ -135,12 +135,12 @@ func TestExchange(t *testing.T) {
 		"varies by the shopper":               {exchange{"HEAD", "/docs", "", nil, 200, "", append(html, "Vary: Accept-Encoding, Cookie")}, "Vary: Cookie"},
 
 		"no body from the gateway":        {exchange{"GET", "/favicon.ico", "", nil, 404, "", message}, "does not have"},
-		"no body for a malformed request": {exchange{"GET", coins, "", nil, 400, "", message}, "a body: true"},
+		"no body for a malformed request": {exchange{"GET", coins, "", nil, 400, "", message}, "there is a body: true"},
 		"an empty 410":                    {exchange{"GET", "/checkout/card", "", nil, 410, `{}`, nil}, "type"},
 		"a 410 without detail":            {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, `"detail"`, `"about"`, 1), nil}, "detail"},
 		"a 410 with an unknown member":    {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, "{", `{"trace":"x",`, 1), nil}, "trace"},
 		"a 410 with another type":         {exchange{"GET", "/checkout/card", "", nil, 410, strings.Replace(gone, ":gone", ":moved", 1), nil}, "urn:problem:shopfront:gone"},
-		"a 410 without a body":            {exchange{"POST", "/checkout/card", "", nil, 410, "", nil}, "a body: true"},
+		"a 410 without a body":            {exchange{"POST", "/checkout/card", "", nil, 410, "", nil}, "there is a body: true"},
 		"a 410 without a request ID":      {exchange{"POST", "/checkout/card", "", nil, 410, gone, []string{"Request-Id:"}}, "Request-Id"},
 		"a 410 that may be cached":        {exchange{"GET", "/checkout/card", "", nil, 410, gone, []string{"Cache-Control: max-age=60"}}, "no-store"},
 		"a 410 from the gateway":          {exchange{"GET", "/checkout/card", "", nil, 410, `{"message":"Gone"}`, message}, "application/json"},
@@ -163,7 +163,7 @@ func TestExchange(t *testing.T) {
 		"an undocumented gateway header":   {exchange{"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`, append(message, "X-Powered-By: magic")}, "X-Powered-By"},
 		"a function's 429":                 {exchange{"GET", "/shop/emberforge/checkout", "", nil, 429, `{"message":"Too Many Requests"}`, message[:1]}, "Request-Id"},
 		"a function's message":             {exchange{"GET", "/favicon.ico", "", nil, 404, `{"message":"Not Found"}`, message[:1]}, "does not have"},
-		"null":                             {exchange{"GET", coins, "", nil, 200, "null", nil}, "null"},
+		"a body that is null":              {exchange{"GET", coins, "", nil, 200, "null", nil}, "null"},
 		"an undocumented field":            {exchange{"GET", coins, "", nil, 200, strings.Replace(opened, "{", `{"secret":1,`, 1), nil}, "secret"},
 		"an undocumented inner field":      {exchange{"GET", coins, "", nil, 200, strings.Replace(opened, `"minor"`, `"major":4,"minor"`, 1), nil}, "major"},
 		"an undocumented problem field":    {exchange{"GET", coins, "", nil, 404, strings.Replace(unknown, "{", `{"trace":"x",`, 1), nil}, "trace"},
@@ -171,8 +171,8 @@ func TestExchange(t *testing.T) {
 		"a missing field":                  {exchange{"POST", voucher, code, nil, 200, strings.Replace(redeemed, `"redeemedAt":"2026-11-21T09:22:54.893Z",`, "", 1), nil}, "redeemedAt"},
 		"a reward without its members":     {exchange{"POST", voucher, code, nil, 200, strings.Replace(redeemed, `,"percentOff":5`, "", 1), nil}, "percentOff"},
 		"another problem's status":         {exchange{"GET", coins, "", nil, 404, refused, nil}, "urn:problem:shopfront:not-found"},
-		"no body":                          {exchange{"GET", coins, "", nil, 200, "", nil}, "a body: true"},
-		"a 304 with a body":                {exchange{"GET", "/shop/emberforge/checkout", "", nil, 304, opened, []string{"Cache-Control: no-cache", `ETag: "x"`}}, "a body: false"},
+		"no body":                          {exchange{"GET", coins, "", nil, 200, "", nil}, "there is a body: true"},
+		"a 304 with a body":                {exchange{"GET", "/shop/emberforge/checkout", "", nil, 304, opened, []string{"Cache-Control: no-cache", `ETag: "x"`}}, "there is a body: false"},
 		"an undocumented parameter":        {exchange{"GET", coins + "?quantity=2", "", nil, 200, opened, nil}, "quantity"},
 		"an undocumented request header":   {exchange{"GET", coins, "", []string{"X-Coupon: FIVE"}, 200, opened, nil}, "X-Coupon"},
 		"an undocumented member":           {exchange{"POST", voucher, `{"code":"FIVE","nik":"Alder"}`, nil, 200, redeemed, nil}, "nik"},
@@ -187,7 +187,7 @@ func TestExchange(t *testing.T) {
 				t.Error(err)
 			}
 			if test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("got %v, want %q in it", err, test.want)
+				t.Errorf("got %v, want an error with %q", err, test.want)
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// samples has a folder for each operation that has sample programs. The end-to-end tests run them as the page shows them.
+// samples has a folder for each operation that has sample programs. The end-to-end tests run the programs as the page shows them.
 //
 //go:embed samples
 var samples embed.FS
@@ -53,7 +53,7 @@ func renderDocs(layout *template.Template, f frame, d document) ([]byte, error) 
 		for i, o := range s.Operations {
 			if view.First.ID == "" && len(o.Samples) > 0 {
 				view.First = o
-				s.Operations[i].Samples = nil // not shown twice
+				s.Operations[i].Samples = nil // so that they are not shown twice
 			}
 		}
 	}
@@ -118,7 +118,7 @@ func samplesOf(operationID string) ([]sample, error) {
 // problem is a schema that fixes the members of the schema Problem to constants.
 type problem struct {
 	Schema, Status, Type, Title string
-	Members                     schema // has the properties beyond those of every problem
+	Members                     schema // the properties that this problem has in addition
 }
 
 // problem reads the schema as a problem, or reports that it is not one.

@@ -4,7 +4,7 @@ const forms = [...document.querySelectorAll("form[data-operation]")];
 const choices = document.getElementById("choices");
 const samples = [...document.querySelectorAll("[data-sample]")].map((code) => ({ code, text: code.textContent }));
 
-// The request that a form describes. An empty field is not sent; in the path its name stays.
+// Returns the request that a form describes. It leaves out empty fields. In the path, the name of an empty field stays.
 function describe(form) {
   let path = form.dataset.path;
   const query = [];
@@ -29,7 +29,7 @@ function describe(form) {
   return { method: form.dataset.method, target, headers, body };
 }
 
-// The request as HTTP sends it.
+// Returns the request as HTTP sends it.
 function message({ method, target, headers, body }) {
   const lines = [`${method} ${target}`];
   for (const [name, value] of Object.entries(headers)) lines.push(`${name}: ${value}`);
@@ -69,13 +69,13 @@ function readable(text) {
   }
 }
 
-// What the documentation says about a status.
+// Returns the documentation's text about a status.
 function meaning(operation, status) {
   const said = document.getElementById(`${operation}-${status}`);
-  return said ? said.textContent.trim() : "The documentation does not describe this answer.";
+  return said ? said.textContent.trim() : "The documentation does not describe this response.";
 }
 
-// Sends a request. Returns the response with its text, or what to tell the reader.
+// Sends a request. Returns the response and its text, or a failure message for the reader.
 async function send({ method, target, headers, body }) {
   let request;
   try {
@@ -87,13 +87,13 @@ async function send({ method, target, headers, body }) {
     const response = await fetch(request);
     return { response, text: await response.text() };
   } catch {
-    return { failure: "No answer came. If this was more than a check, it may have been applied: send it again with the same key." };
+    return { failure: "No response came. If this was more than a check, the service may have applied it. Send it again with the same key." };
   }
 }
 
 async function tryOperation(form) {
   part(form, "answer").hidden = true;
-  say(form, "Waiting for the answer");
+  say(form, "Waiting for the response");
   const began = performance.now();
   const { failure, response, text } = await send(describe(form));
   if (failure) {
@@ -114,7 +114,7 @@ async function checkVoucher() {
     say(choices, "Type a shop and a voucher code first.");
     return;
   }
-  say(choices, "Waiting for the answer");
+  say(choices, "Waiting for the response");
   const { failure, response, text } = await send({
     method: "POST", target: `/shop/${encodeURIComponent(shop.value)}/voucher?check=true`,
     headers: { "Content-Type": "application/json" }, body: voucherBody(),
@@ -139,13 +139,13 @@ function voucherBody() {
   return JSON.stringify(voucher, null, 2);
 }
 
-// Puts the chosen values into the forms. What the reader typed in a form stays until a choice changes.
+// Puts the chosen values into the forms and samples. A customer or body that the reader typed in a form is overwritten.
 function choose() {
   const { shop, code, nick } = choices.elements;
   for (const field of document.querySelectorAll("[name=customer]")) field.value = shop.value;
   const body = document.getElementById("redeemVoucher-body");
   body.value = code.value === "" ? body.defaultValue : voucherBody();
-  // A value that would need escaping in some language leaves the placeholder in place.
+  // If a value would need escaping in some language, the samples keep their placeholder.
   const safe = (value, placeholder) => (/^[\p{L}\p{N} ._-]+$/u.test(value) ? value : placeholder);
   for (const { code: element, text } of samples) {
     element.textContent = text
@@ -197,7 +197,7 @@ for (const form of forms) {
   renewKey(form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    // Without a Send button the request is only for the shop's server, but Enter still submits the form.
+    // A form without a Send button is for the shop's server only, but Enter submits it all the same.
     if (event.submitter) tryOperation(form);
   });
   form.addEventListener("click", (event) => {

@@ -22,7 +22,7 @@ type documentedOperation struct {
 	Security    []map[string]any
 }
 
-func TestDocs_ShowTheWholeDocument(t *testing.T) {
+func TestDocs_WholeDocument_IsShown(t *testing.T) {
 	var document struct {
 		Info       struct{ Title, Version string }
 		Paths      map[string]map[string]documentedOperation
@@ -58,8 +58,8 @@ func TestDocs_ShowTheWholeDocument(t *testing.T) {
 	wantDescriptions(t, p, []byte(api.OpenAPI()))
 }
 
-// A secret key does not belong in a browser. So a form sends no request that needs one, has no field for it, and shows the request
-// with a placeholder.
+// A secret key does not belong in a browser. If a request needs one, the form cannot send the request, has no field for the key, and shows
+// the request with a placeholder.
 func TestDocs_OperationThatNeedsTheKey_IsNotSentFromTheBrowser(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]documentedOperation
@@ -92,7 +92,7 @@ func TestDocs_OperationThatNeedsTheKey_IsNotSentFromTheBrowser(t *testing.T) {
 		text := strings.ReplaceAll(source.String(), "&#39;", "'")
 		for part, want := range map[string]bool{
 			sentence: needsKey[operation], placeholder: needsKey[operation], "Authorization": needsKey[operation],
-			`type="submit"`: !needsKey[operation], "It sends a real request": !needsKey[operation],
+			`type="submit"`: !needsKey[operation], "This form sends a real request": !needsKey[operation],
 		} {
 			if strings.Contains(text, part) != want {
 				t.Errorf("%s: the form has %q: %t, want %t", operation, part, !want, want)
@@ -104,7 +104,7 @@ func TestDocs_OperationThatNeedsTheKey_IsNotSentFromTheBrowser(t *testing.T) {
 	}
 }
 
-func TestDocs_DeprecatedPartsAreMarked(t *testing.T) {
+func TestDocs_DeprecatedParts_AreMarked(t *testing.T) {
 	const retired = `"deprecated": true, "x-sunset": "2028-03-01", `
 	for what, place := range map[string]string{
 		"a parameter": `"name": "check",`, "a header": `"description": "Seconds to wait before`, "a member": `"description": "A whole percentage`,
@@ -130,7 +130,7 @@ func wantOperation(t *testing.T, p page, title string, operation documentedOpera
 		title += " Deprecated. It may be removed from " + operation.Sunset + " on."
 	}
 	if missing := without(anchors, p.ids); len(missing) > 0 || !strings.Contains(textOf(p.root), title) {
-		t.Errorf("not on the page: %s, or %q of it", title, missing)
+		t.Errorf("%s is not on the page, or its anchors %q are missing", title, missing)
 	}
 }
 
@@ -157,7 +157,7 @@ func wantDescriptions(t *testing.T, p page, document []byte) {
 			}
 		case map[string]any:
 			for name, member := range value {
-				if name == "examples" { // shown as they are
+				if name == "examples" { // the page shows examples unchanged
 					continue
 				}
 				text, isText := member.(string)

@@ -20,7 +20,7 @@ type document struct {
 		Description string `json:"description"`
 		License     struct {
 			Name       string `json:"name"`
-			Identifier string `json:"identifier"` // SPDX; not shown
+			Identifier string `json:"identifier"` // an SPDX identifier, which the page does not show
 		} `json:"license"`
 	} `json:"info"`
 	// Servers is not shown: the page calls the deployment that serves it.
@@ -59,7 +59,7 @@ type operation struct {
 	Parameters  []parameter       `json:"parameters"`
 	RequestBody *body             `json:"requestBody"`
 	Responses   members[response] `json:"responses"`
-	// Security lists alternatives. Each names the schemes that a request must satisfy.
+	// Security lists alternatives. Each alternative names the schemes that a request must satisfy.
 	Security []map[string][]string `json:"security"`
 	retirement
 }
@@ -173,8 +173,12 @@ type member[T any] struct {
 
 // UnmarshalJSONFrom reads the object.
 func (m *members[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
-	if opening, err := decoder.ReadToken(); err != nil || opening.Kind() != '{' {
-		return fmt.Errorf("want an object at %s: %w", decoder.StackPointer(), err)
+	opening, err := decoder.ReadToken()
+	if err != nil {
+		return err
+	}
+	if opening.Kind() != '{' {
+		return fmt.Errorf("%s must be an object", decoder.StackPointer())
 	}
 	for decoder.PeekKind() != '}' {
 		name, err := decoder.ReadToken()
@@ -187,7 +191,7 @@ func (m *members[T]) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
 		}
 		*m = append(*m, next)
 	}
-	_, err := decoder.ReadToken()
+	_, err = decoder.ReadToken()
 	return err
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // feedTemplate is an RSS 2.0 feed, see https://www.rssboard.org/rss-specification and https://www.rssboard.org/rss-profile. GUIDs
-// are the same in every deployment and therefore not URLs.
+// are the same in every deployment, so they are not URLs.
 //
 //go:embed feed.rss.tmpl
 var feedTemplate string

@@ -13,7 +13,7 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-// feed is a channel as in https://www.rssboard.org/rss-specification. Unknown collects all other elements.
+// feed is a channel as in https://www.rssboard.org/rss-specification. Unknown collects the elements that have no field of their own.
 type feed struct {
 	XMLName xml.Name `xml:"rss"`
 	Version string   `xml:"version,attr"`
@@ -58,7 +58,7 @@ func readFeed(t *testing.T) feed {
 	return f
 }
 
-func TestFeed_IsRSS(t *testing.T) {
+func TestFeed_Channel_IsRSS(t *testing.T) {
 	f := readFeed(t)
 	if f.Version != "2.0" || f.Channel.Title == "" || f.Channel.Description == "" || f.Channel.Language != "en" || len(f.Channel.Unknown) > 0 {
 		t.Errorf("the channel is %+v", f)
@@ -75,8 +75,8 @@ func TestFeed_IsRSS(t *testing.T) {
 	}
 }
 
-// Releases come newest first. Each keeps its GUID forever and has a date only if the release has one.
-func TestFeed_HasOneItemPerRelease(t *testing.T) {
+// Items are in the order of releases, newest first. An item keeps its GUID forever, and has a date only if its release has one.
+func TestFeed_EveryRelease_HasOneItem(t *testing.T) {
 	all := releases(t)
 	slices.Reverse(all)
 	items := readFeed(t).Channel.Items
@@ -104,7 +104,7 @@ func TestFeed_HasOneItemPerRelease(t *testing.T) {
 	}
 }
 
-func TestPages_SummariesAreAboveTheCounts(t *testing.T) {
+func TestPages_Summaries_AreAboveTheCounts(t *testing.T) {
 	all := releases(t)
 	slices.Reverse(all)
 	page := textOf(parse(t, api.ChangelogPage()).root)
@@ -137,8 +137,8 @@ func wantDate(t *testing.T, release changelog.Release, pubDate []string) {
 	}
 }
 
-// The feed and the page show the two dated changes that docs/interface.md records, and mark breaking ones in words.
-func TestFeed_ShowsTheRecordedChanges(t *testing.T) {
+// docs/interface.md records two dated changes. The feed and the page show both, and mark breaking changes in words.
+func TestFeed_RecordedChanges_AreShown(t *testing.T) {
 	p := parse(t, api.ChangelogPage())
 	for guid, want := range map[string]struct {
 		title      string
@@ -194,28 +194,28 @@ func TestFeed_ShowsTheRecordedChanges(t *testing.T) {
 	}
 }
 
-// The record does not say how data and amount were modified (decision 19). The page and the feed mark that release, and no other.
-func TestFeed_ReconstructedChoiceIsMarked(t *testing.T) {
+// The record does not say how data and amount were modified (decision 19). The page and the feed mark only the release that modified them.
+func TestFeed_ReconstructedChoice_IsMarked(t *testing.T) {
 	const choice = "the types are this project's choice"
 	said := 0
 	for _, item := range readFeed(t).Channel.Items {
 		of := strings.TrimPrefix(item.GUID.Value, "urn:release:shopfront:")
 		if says := strings.Contains(textOf(parse(t, item.Description).root), choice); says != (of == "0004-undated") {
-			t.Errorf("the feed says so at %s: %t", of, says)
+			t.Errorf("the feed marks %s: %t", of, says)
 		}
 	}
 	for section := range parse(t, api.ChangelogPage()).elements("section") {
 		of, _ := attribute(section, "id")
 		says := strings.Contains(textOf(section), choice)
 		if says != (of == "0004-undated") {
-			t.Errorf("the page says so at %s: %t", of, says)
+			t.Errorf("the page marks %s: %t", of, says)
 		}
 		if says {
 			said++
 		}
 	}
 	if said != 1 {
-		t.Errorf("the page says so %d times", said)
+		t.Errorf("the page marks %d releases, want one", said)
 	}
 }
 

@@ -46,7 +46,7 @@ func parse(t *testing.T, text string) page {
 	return p
 }
 
-// elements yields the elements with one of the names, or all elements.
+// elements yields the elements with one of the names. Without names it yields all elements.
 func (p page) elements(names ...string) iter.Seq[*html.Node] {
 	return func(yield func(*html.Node) bool) {
 		for node := range p.root.Descendants() {
@@ -87,8 +87,8 @@ func textOf(node *html.Node) string {
 	return strings.Join(strings.Fields(text.String()), " ")
 }
 
-// Reading the page must not add or move an element, as parsers do with malformed HTML.
-func TestPages_AreWellFormed(t *testing.T) {
+// A parser adds and moves elements to repair malformed HTML. These pages need no repair.
+func TestPages_Markup_IsWellFormed(t *testing.T) {
 	for name, p := range servedPages(t) {
 		t.Run(name, func(t *testing.T) {
 			started := countStarted(t, p.text)
@@ -119,18 +119,18 @@ func countStarted(t *testing.T, text string) (started int) {
 				open = append(open, string(name))
 			}
 		case kind == html.EndTagToken && (len(open) == 0 || open[len(open)-1] != string(name)):
-			t.Fatalf("</%s> closes %q", name, open)
+			t.Fatalf("</%s> does not close the innermost of the open elements %q", name, open)
 		case kind == html.EndTagToken:
 			open = open[:len(open)-1]
 		}
 	}
 	if len(open) > 0 {
-		t.Errorf("not closed: %q", open)
+		t.Errorf("the elements %q are not closed", open)
 	}
 	return started
 }
 
-func TestPages_ReferencesLeadSomewhere(t *testing.T) {
+func TestPages_References_LeadSomewhere(t *testing.T) {
 	for name, p := range servedPages(t) {
 		t.Run(name, func(t *testing.T) {
 			for node := range p.elements() {
@@ -176,7 +176,7 @@ func (p page) leads(a html.Attribute) bool {
 }
 
 // The pages load nothing and run only the script that their policy names by its hash.
-func TestPages_LoadNothing(t *testing.T) {
+func TestPages_Content_LoadsNothing(t *testing.T) {
 	var scripts, styles []string
 	for name, p := range servedPages(t) {
 		for node := range p.elements("img", "iframe", "object", "embed", "audio", "video", "base", "frame", "svg", "use") {
@@ -223,7 +223,7 @@ func sources(texts []string) string {
 	return strings.Join(slices.Compact(found), " ")
 }
 
-func TestPages_ControlsAndRegionsHaveLabels(t *testing.T) {
+func TestPages_ControlsAndRegions_HaveLabels(t *testing.T) {
 	for name, p := range servedPages(t) {
 		labelled := make(map[string]bool)
 		for node := range p.elements("label") {
@@ -249,7 +249,7 @@ func TestPages_ControlsAndRegionsHaveLabels(t *testing.T) {
 	}
 }
 
-func TestPages_AdaptToScreenWidthAndColourScheme(t *testing.T) {
+func TestPages_Layout_AdaptsToScreenWidthAndColourScheme(t *testing.T) {
 	for name, p := range servedPages(t) {
 		said := make(map[string]string)
 		for node := range p.elements("meta") {
@@ -262,8 +262,8 @@ func TestPages_AdaptToScreenWidthAndColourScheme(t *testing.T) {
 	}
 }
 
-// Every release has an anchor. Its heading and the list at the top, newest first, link to it.
-func TestChangelogPage_ReleasesHaveAnchors(t *testing.T) {
+// Every release has an anchor. The release's heading links to the anchor, and so does the list at the top, newest first.
+func TestChangelogPage_Releases_HaveAnchors(t *testing.T) {
 	p := parse(t, api.ChangelogPage())
 	var want, sections, headings, listed []string
 	for _, release := range slices.Backward(releases(t)) {
@@ -290,7 +290,7 @@ func TestChangelogPage_ReleasesHaveAnchors(t *testing.T) {
 	}
 }
 
-func TestPages_HaveAnOutlineAndASkipLink(t *testing.T) {
+func TestPages_OutlineAndSkipLink_AreValid(t *testing.T) {
 	for name, p := range servedPages(t) {
 		level := "h0"
 		for node := range p.elements("h1", "h2", "h3", "h4", "h5", "h6") {
@@ -309,8 +309,8 @@ func TestPages_HaveAnOutlineAndASkipLink(t *testing.T) {
 	}
 }
 
-// WCAG 2.2, success criterion 1.4.3, requires a contrast of 4.5 to 1, here in the light and in the dark scheme.
-func TestPages_ColoursHaveEnoughContrast(t *testing.T) {
+// WCAG 2.2, success criterion 1.4.3, requires a contrast of 4.5 to 1. The test checks the light and the dark scheme.
+func TestPages_Colours_HaveEnoughContrast(t *testing.T) {
 	style := parse(t, api.DocsPage()).only(t, "style").FirstChild.Data
 	light, dark, found := strings.Cut(style, "prefers-color-scheme: dark")
 	if !found {

@@ -1,7 +1,7 @@
-// Package pages renders the HTML pages and the feed that publish the interface: the documentation, where a reader can also send
-// requests, and the changelog. It renders them ahead of time, from the OpenAPI document and the computed changelog.
+// Package pages renders the HTML pages and the feed that publish the interface. The pages are the documentation, where a reader can also
+// send requests, and the changelog. They are rendered ahead of time, from the OpenAPI document and the computed changelog.
 //
-// The pages load nothing: style and script are inline, and the Content-Security-Policy names them by their hashes.
+// The pages load nothing: style and script are inline, and the Content-Security-Policy allows them by their hashes.
 //
 // Only package contract and tests import this package. Functions embed its output and must not import it.
 package pages
@@ -104,7 +104,7 @@ func markdown(text string) (template.HTML, error) {
 	return template.HTML(strings.TrimSpace(converted.String())), err //nolint:gosec // goldmark lets no HTML through
 }
 
-// codeNames splits a string into plain text and the names between backquotes.
+// codeNames splits a text into plain text and the names between backquotes.
 func codeNames(text string) []phrase {
 	var parts []phrase
 	for i, part := range strings.Split(text, "`") {

@@ -19,7 +19,7 @@ func releases(t *testing.T) []changelog.Release {
 	return releases
 }
 
-func TestRender_EmbeddedPagesAreUpToDate(t *testing.T) {
+func TestRender_EmbeddedPages_AreUpToDate(t *testing.T) {
 	made, err := pages.Render([]byte(api.OpenAPI()), releases(t))
 	if err != nil {
 		t.Fatal(err)
@@ -32,7 +32,7 @@ func TestRender_EmbeddedPagesAreUpToDate(t *testing.T) {
 		}
 	}
 	if api.Origin != pages.Origin {
-		t.Errorf("the function looks for %s in the feed, which has %s", api.Origin, pages.Origin)
+		t.Errorf("the function replaces %s in the feed, but the feed has %s", api.Origin, pages.Origin)
 	}
 }
 
@@ -56,12 +56,12 @@ func TestRender_UnsupportedDocument_IsRejected(t *testing.T) {
 	}
 	for _, release := range []changelog.Release{{Name: "first"}, {Name: "0001-2023-09-31", Date: "2023-09-31"}} {
 		if _, err := pages.Render([]byte(api.OpenAPI()), []changelog.Release{release}); err == nil {
-			t.Errorf("release %+v was rendered", release)
+			t.Errorf("release %+v is rendered, want an error", release)
 		}
 	}
 }
 
-func TestRender_MarkupInTextsIsEscaped(t *testing.T) {
+func TestRender_MarkupInTexts_IsEscaped(t *testing.T) {
 	const markup = `</script></style><script>alert(1)</script><img src=x> & 'quotes' \"`
 	document := strings.Replace(api.OpenAPI(), `"summary": "`, `"summary": "`+markup, 2)
 	document = strings.ReplaceAll(document, `"description": "`, `"description": "`+markup)

@@ -8,7 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-func TestSchema_FormInWords(t *testing.T) {
+func TestSchema_Form_IsInWords(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`:                                    "",
 		`{"type": "string"}`:                    "string",
@@ -54,7 +54,7 @@ func TestSchema_FormInWords(t *testing.T) {
 }
 
 // The page shows the members and conditions of every schema, however deep, or rendering fails.
-func TestSchema_MembersAndConditionsAreShownOrAnError(t *testing.T) {
+func TestSchema_MembersAndConditions_AreShownOrAnError(t *testing.T) {
 	layout, err := parseTemplates()
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.UUID;
 
-/** Checks out with a discount code once. */
+/** Checks out once with a discount code. */
 public class CheckOut {
     static final String SHOP = "https://YOUR-DEPLOYMENT/shop/YOUR-SHOP";
     static final int PAUSE = 10; // seconds
@@ -23,7 +23,7 @@ public class CheckOut {
     }
 
     static String checkOut(String query) throws InterruptedException {
-        // One key for all retries: a lost attempt may hold the last use.
+        // Same key for retries: a lost attempt may hold the code's last use.
         String key = UUID.randomUUID().toString();
         HttpClient client = HttpClient.newHttpClient();
         HttpRequest.Builder request = HttpRequest
@@ -45,7 +45,7 @@ public class CheckOut {
             } catch (IOException lost) {
                 continue; // send the same key again
             }
-            // Read the answer with your JSON library.
+            // Read the response with your JSON library.
             if (answer.contains("\"status\":\"open\"")) {
                 return "checked out: " + answer; // take its total
             }

@@ -1,4 +1,4 @@
-// Checks out with a discount code once. Package client is part of
+// Checks out once with a discount code. Package client is part of
 // Shopfront. It sends a lost request again with the same key.
 package main
 
@@ -27,7 +27,7 @@ func main() {
 		Code: "YOUR-CODE", Nick: "YOUR-NICK",
 	})
 	if unknown, is := errors.AsType[*client.OutcomeUnknownError](err); is {
-		// The lost attempt may hold the last use.
+		// The lost attempt may hold the code's last use.
 		fmt.Println("unknown: send it again with the key", unknown.Key)
 		fmt.Println(unknown.Err)
 		os.Exit(2)

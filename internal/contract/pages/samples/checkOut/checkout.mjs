@@ -1,5 +1,5 @@
-// Checks out with a discount code once, even if it sends the request
-// often.
+// Checks out once with a discount code, even if it sends the request
+// several times.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -7,7 +7,7 @@ const shop = "https://YOUR-DEPLOYMENT/shop/YOUR-SHOP";
 const pause = 10; // seconds
 
 async function checkOut(code, nick) {
-  // One key for all retries: a lost attempt may hold the last use.
+  // Same key for retries: a lost attempt may hold the code's last use.
   const headers = { "Idempotency-Key": randomUUID() };
   // The shop's own server sends its secret key. A browser never does.
   const secret = process.env.SHOP_KEY;

@@ -1,12 +1,12 @@
 <?php
-// Checks out with a discount code once, even if it sends the request
-// often.
+// Checks out once with a discount code, even if it sends the request
+// several times.
 const SHOP = 'https://YOUR-DEPLOYMENT/shop/YOUR-SHOP';
 const PAUSE = 10; // seconds
 
 function checkOut(string $code, string $nick): array
 {
-    // One key for all retries: a lost attempt may hold the last use.
+    // Same key for retries: a lost attempt may hold the code's last use.
     $header = ['Idempotency-Key: ' . bin2hex(random_bytes(16))];
     if (getenv('SHOP_KEY')) { // the shop's own server has a secret key
         $header[] = 'Authorization: Bearer ' . getenv('SHOP_KEY');

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Checks out with a discount code once, even if it sends the request
-# often.
+# Checks out once with a discount code, even if it sends the request
+# several times.
 shop=https://YOUR-DEPLOYMENT/shop/YOUR-SHOP
 pause=10
 
-# One key for all retries: a lost attempt may hold the last use.
+# Same key for retries: a lost attempt may hold the code's last use.
 key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 for attempt in 1 2 3 4; do

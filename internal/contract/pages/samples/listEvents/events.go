@@ -20,7 +20,7 @@ func main() {
 	secret := client.WithServerKey(os.Getenv("SHOP_KEY"))
 	shop, err := client.New("https://YOUR-DEPLOYMENT", "YOUR-SHOP", secret)
 	check(err)
-	var cursor client.EventCursor // before the oldest event that is kept
+	var cursor client.EventCursor // at first, before the oldest event
 	text, err := os.ReadFile(file)
 	if !errors.Is(err, fs.ErrNotExist) {
 		check(err)

@@ -12,7 +12,7 @@ apply() {
   echo "$2" >"$file.new" && mv "$file.new" "$file"
 }
 
-# Prints what the pattern's group matches in the response.
+# Prints the part of the response that the pattern's group matches.
 part() {
   printf '%s\n' "$response" | sed "s/.*$1.*/\1/"
 }

@@ -16,7 +16,7 @@ public class Order {
     static final HttpClient CLIENT = HttpClient.newHttpClient();
 
     public static void main(String[] args) throws InterruptedException {
-        // Build bodies, and read answers, with your JSON library.
+        // Build bodies and read responses with your JSON library.
         String order = send("/orders", """
             {"checkout": "YOUR-CHECKOUT", "payment":
             {"provider": "stripe", "reference": "YOUR-PAYMENT"}}""");
@@ -28,7 +28,7 @@ public class Order {
         System.out.println("cancelled: " + order);
     }
 
-    // Sends a request until its outcome is certain. It is applied once.
+    // Sends a request until its outcome is certain. It takes effect once.
     static String send(String path, String body) throws InterruptedException {
         HttpRequest request = HttpRequest
             .newBuilder(URI.create(SHOP + path))

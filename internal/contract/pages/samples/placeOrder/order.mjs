@@ -9,7 +9,7 @@ const headers = {
   "Content-Type": "application/json",
 };
 
-// Sends a request until its outcome is certain. It is applied once.
+// Sends a request until its outcome is certain. It takes effect once.
 async function send(path, body) {
   let answer;
   for (let attempt = 1; attempt <= 4; attempt++) {

@@ -4,7 +4,7 @@
 shop=https://YOUR-DEPLOYMENT/shop/YOUR-SHOP
 pause=10
 
-# Sends a request until its outcome is certain. It is applied once.
+# Sends a request until its outcome is certain. It takes effect once.
 send() {
   for attempt in 1 2 3 4; do
     [ "$attempt" -eq 1 ] || sleep "$pause"

@@ -7,7 +7,7 @@ import java.net.http.HttpResponse.BodyHandlers;
 import java.time.Duration;
 import java.util.UUID;
 
-/** Redeems a voucher once, even if it sends the request often. */
+/** Redeems a voucher once, even if it sends the request several times. */
 public class Redeem {
     static final String SHOP = "https://YOUR-DEPLOYMENT/shop/YOUR-SHOP";
     static final int PAUSE = 10; // seconds
@@ -45,7 +45,7 @@ public class Redeem {
             } catch (IOException lost) {
                 continue; // send the same key again
             }
-            // Read the answer with your JSON library.
+            // Read the response with your JSON library.
             if (answer.contains("\"status\":\"redeemed\"")) {
                 // Grant the reward, once for each id.
                 return "redeemed: " + answer;

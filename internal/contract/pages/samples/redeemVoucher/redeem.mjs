@@ -1,4 +1,4 @@
-// Redeems a voucher once, even if it sends the request often.
+// Redeems a voucher once, even if it sends the request several times.
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 

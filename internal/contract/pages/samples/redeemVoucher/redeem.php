@@ -1,5 +1,5 @@
 <?php
-// Redeems a voucher once, even if it sends the request often.
+// Redeems a voucher once, even if it sends the request several times.
 const SHOP = 'https://YOUR-DEPLOYMENT/shop/YOUR-SHOP';
 const PAUSE = 10; // seconds
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Redeems a voucher once, even if it sends the request often.
+# Redeems a voucher once, even if it sends the request several times.
 shop=https://YOUR-DEPLOYMENT/shop/YOUR-SHOP
 body='{"code": "YOUR-CODE", "nick": "YOUR-NICK"}'
 pause=10

@@ -16,13 +16,13 @@ public class Undo {
     static final HttpClient CLIENT = HttpClient.newHttpClient();
 
     public static void main(String[] args) throws InterruptedException {
-        // Build bodies, and read answers, with your JSON library.
+        // Build bodies and read responses with your JSON library.
         System.out.println("undone: "
             + send("/redemptions/YOUR-REDEMPTION/undo", """
             {"code": "YOUR-CODE", "reason": "the server is gone"}"""));
     }
 
-    // Sends a request until its outcome is certain. It is applied once.
+    // Sends a request until its outcome is certain. It takes effect once.
     static String send(String path, String body) throws InterruptedException {
         HttpRequest request = HttpRequest
             .newBuilder(URI.create(SHOP + path))

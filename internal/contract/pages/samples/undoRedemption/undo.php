@@ -4,7 +4,7 @@
 const SHOP = 'https://YOUR-DEPLOYMENT/shop/YOUR-SHOP';
 const PAUSE = 10; // seconds
 
-// Sends a request until its outcome is certain. It is applied once.
+// Sends a request until its outcome is certain. It takes effect once.
 function send(string $path, array $body): array
 {
     $request = stream_context_create(['http' => [
