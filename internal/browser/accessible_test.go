@@ -271,7 +271,7 @@ func (b *tab) tabToName(name string) (order []string) {
 			return order
 		}
 	}
-	b.t.Fatalf("%s never gets the focus: %v", name, order)
+	b.t.Fatalf("%s never gets the focus. Tab leads to %v", name, order)
 	return nil
 }
 
@@ -318,10 +318,10 @@ func TestApology_EveryLanguage_IsFriendly(t *testing.T) {
 			} {
 				b := newTab(t, view{phone: i%2 == 0, dark: i > 2, language: language})
 				if status := b.open(c.address); status != c.status {
-					t.Errorf("%s has the status %d", c.address, status)
+					t.Errorf("%s has the status %d, want %d", c.address, status, c.status)
 				}
 				if got := evaluate[string](b, "document.documentElement.lang"); got != language {
-					t.Errorf("the page is in %q", got)
+					t.Errorf("the page is in %q, want %q", got, language)
 				}
 				if want := c.says[language]; want != "" {
 					b.waitText("h1", want)

@@ -54,10 +54,10 @@ customers:
 				t.Errorf("the old price says %q, want %q", got, c.sale)
 			}
 			if got := withOrdinarySpaces(b.text("[data-product='x-hat'] .price")); got != c.large {
-				t.Errorf("price %q, want %q", got, c.large)
+				t.Errorf("the price is %q, want %q", got, c.large)
 			}
 			if got := b.text("[data-product='z-cape'] .description"); got != "Red.\nWarm." {
-				t.Errorf("description %q", got)
+				t.Errorf("the description is %q, want its two lines", got)
 			}
 			b.until("the image has come", `document.querySelector("[data-product='z-cape'] img").naturalWidth === 400`)
 		})
@@ -95,7 +95,7 @@ func TestCatalogue_NothingOnSale_SaysSo(t *testing.T) {
 	s := newShop(t, `{customers: [{id: CUSTOMER, name: Alder, currency: EUR, products: []}]}`)
 	b := newTab(t, view{phone: true})
 	if status := b.open(s.page(t)); status != http.StatusOK {
-		t.Errorf("status %d", status)
+		t.Errorf("status %d, want 200", status)
 	}
 	b.waitText("#products", "Nothing is on sale at the moment.")
 	b.wait("#redeem")
@@ -242,7 +242,7 @@ func TestCatalogue_ForeignAndLongNames_HaveTheirDirectionAndFit(t *testing.T) {
 				t.Helper()
 				for _, got := range evaluate[[]string](b, `[...document.querySelectorAll(`+quote(selector)+`)].map((e) => e.textContent + ": " + getComputedStyle(e).direction)`) {
 					if !strings.HasSuffix(got, ": "+want) {
-						t.Errorf("%s, want %s", got, want)
+						t.Errorf("the text and its direction are %s, want %s", got, want)
 					}
 				}
 			}
@@ -328,7 +328,7 @@ customers:
 			b.wantNothingInjected()
 			for _, shown := range []string{"h1", "h3", ".description", ".name"} {
 				if got := b.text(shown); got != injected {
-					t.Errorf("%s shows %q", shown, got)
+					t.Errorf("%s shows %q, want the text of the catalogue", shown, got)
 				}
 			}
 			b.fill("#voucher-code", injected)

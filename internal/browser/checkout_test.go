@@ -49,7 +49,7 @@ func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	state := localRun(t).State
 	c.Created, c.Expires = c.Expires, time.Now() // the store replaces only what has expired
 	if stored, err := dynamo.NewCheckouts(dynamolocal.NewClient(state.DynamoDBEndpoint), state.Tables.Checkouts).Open(t.Context(), s.Customer.ID, c); err != nil || stored.Expires != c.Expires {
-		t.Fatalf("stored %+v, %v", stored, err)
+		t.Fatalf("the stored checkout is %+v, %v", stored, err)
 	}
 }
 
@@ -74,7 +74,7 @@ func (s shop) wantOpen(b *tab) checkout.Checkout {
 	b.wait("#pay")
 	kept := s.checkouts(b.t)
 	if len(kept) != 1 || kept[0].Status(time.Now()) != checkout.StatusOpen {
-		b.t.Fatalf("checkouts %+v", kept)
+		b.t.Fatalf("the shop has the checkouts %+v, want one open checkout", kept)
 	}
 	if got := evaluate[string](b, "document.querySelector('#pay').href"); !strings.Contains(got, string(kept[0].ID)) {
 		b.t.Errorf("the link to pay is %s, want the ID %s in it", got, kept[0].ID)
@@ -87,7 +87,7 @@ func (b *tab) wantOneKey(n int) {
 	b.t.Helper()
 	sent := b.requests(checksOut)
 	if len(sent) < n {
-		b.t.Fatalf("requests %v", sent)
+		b.t.Fatalf("got the requests %v, want at least %d", sent, n)
 	}
 	for _, r := range sent {
 		if key := r.Header.Get("Idempotency-Key"); key == "" || key != sent[0].Header.Get("Idempotency-Key") || r.URL != sent[0].URL {
@@ -122,7 +122,7 @@ func TestCheckout_DataAndCode_ReachTheShopAndAreNotStored(t *testing.T) {
 			release()
 			c := s.wantOpen(b)
 			if c.Total.Minor != 640 || c.Data != `{"player":"Kestrel_9","colour":"silver"}` || c.Nick != "Kestrel_9" {
-				t.Errorf("checkout %+v", c)
+				t.Errorf("the checkout is %+v, want the data, the nick and a total of 6.40", c)
 			}
 			b.waitText("#purchase .discount", "€1.59")
 			b.waitText("#purchase .total", "€6.40")
@@ -131,7 +131,7 @@ func TestCheckout_DataAndCode_ReachTheShopAndAreNotStored(t *testing.T) {
 			b.wantAccessible()
 			kept := slices.Collect(maps.Values(b.storage()))
 			if len(kept) != 1 || !strings.Contains(kept[0], string(c.ID)) || strings.Contains(strings.ToLower(kept[0]), "kestrel") || strings.Contains(strings.ToLower(kept[0]), "vip") {
-				t.Errorf("the page keeps %v", kept)
+				t.Errorf("local storage has %v, want only the checkout's ID", kept)
 			}
 			b.press("Escape")
 			b.waitGone("#purchase")
@@ -141,7 +141,7 @@ func TestCheckout_DataAndCode_ReachTheShopAndAreNotStored(t *testing.T) {
 			b.click("#pending button | Continue")
 			s.wantOpen(b)
 			if got := evaluate[string](b, "location.href"); got != s.page(t) {
-				t.Errorf("the address is %s", got)
+				t.Errorf("the address is %s, want %s", got, s.page(t))
 			}
 			b.click("#purchase button | Close")
 			b.click("#pending button | Discard")
@@ -186,7 +186,7 @@ func TestCheckout_ReloadInTheMiddle_IsFinished(t *testing.T) {
 	s.wantOpen(b)
 	b.wantOneKey(2)
 	if kept := b.storage(); len(kept) != 1 || strings.Contains(fmt.Sprint(kept), "SUMMER") {
-		t.Errorf("the page keeps %v", kept)
+		t.Errorf("local storage has %v, want one entry without the code", kept)
 	}
 }
 
@@ -220,10 +220,10 @@ func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
 				t.Errorf("the replaced checkout is %+v, %v", got, err)
 			}
 			if second := s.newest(t); second.Code != "SUMMER" || second.Amount != 2 {
-				t.Errorf("checkout %+v", second)
+				t.Errorf("the new checkout is %+v, want two pieces with the code SUMMER", second)
 			}
 			if kept := b.storage(); len(kept) != 1 {
-				t.Errorf("the page keeps %v", kept)
+				t.Errorf("local storage has %v, want one entry", kept)
 			}
 			// A shopper who closes the form still has the checkout.
 			b.click("#purchase button | Change")
@@ -248,13 +248,13 @@ func TestCheckout_InPayment_IsNeverReplaced(t *testing.T) {
 		t.Fatal("there is no second checkout")
 	}
 	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Released {
-		t.Errorf("checkout %+v, %v", got, err)
+		t.Errorf("the checkout in payment is %+v, %v, want it unreplaced", got, err)
 	}
 	s.place(t, paid.ID)
 	b.open(s.page(t) + "?lang=en#paid")
 	b.wantOrderedShowing(paid.ID)
 	if kept := fmt.Sprint(b.storage()); !strings.Contains(kept, string(second.ID)) || strings.Contains(kept, string(paid.ID)) {
-		t.Errorf("the page keeps %s", kept)
+		t.Errorf("local storage has %s, want only the second checkout", kept)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestCheckout_ReplacedCheckoutIsOrdered_OpensWithoutReplacing(t *testing.T) 
 	b.buyCoins()
 	sent := b.requests(checksOut)
 	if len(sent) != 3 || !strings.Contains(sent[1].URL, "replaces="+string(ordered.ID)) || strings.Contains(sent[2].URL, "replaces") {
-		t.Errorf("requests %v", sent)
+		t.Errorf("got the requests %v, want a refused replacement, then one without a replacement", sent)
 	}
 	b.press("Escape")
 	// The shopper has not seen the order yet, and has not paid the new checkout.
@@ -321,7 +321,7 @@ func TestCheckout_RefusedCode_IsShownAtItsField(t *testing.T) {
 		b.waitRequest(checksOut, i+1) // by then the page has removed the message about the previous code
 		b.waitText("#checkout .error", "This code gives no discount here.")
 		if got := b.focused(); !strings.HasPrefix(got, "input#") || evaluate[string](b, "document.activeElement.name") != "code" {
-			t.Errorf("%s: the focus is on %s", code, got)
+			t.Errorf("%s: the focus is on %s, want the field for the code", code, got)
 		}
 	}
 	b.wantAccessible()
@@ -333,7 +333,7 @@ func TestCheckout_RefusedCode_IsShownAtItsField(t *testing.T) {
 	b.press("Enter")
 	b.waitText("#purchase .total", "€4.00")
 	if kept := b.storage(); len(kept) != 1 {
-		t.Errorf("the page keeps %v", kept)
+		t.Errorf("local storage has %v, want one entry", kept)
 	}
 }
 
@@ -399,7 +399,7 @@ func TestCheckout_TwoTabs_ShowOneOpenCheckout(t *testing.T) {
 	second.waitText("#purchase .total", "€4.00")
 	first.waitText("#purchase[data-state=expired] .number", string(replaced.ID))
 	if kept := second.storage(); len(kept) != 1 {
-		t.Errorf("the page keeps %v", kept)
+		t.Errorf("local storage has %v, want one entry", kept)
 	}
 	first.press("Escape")
 	first.waitText("#pending .note", "You have an open checkout.") // that of the second tab
@@ -415,7 +415,7 @@ func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
 	evaluate[chromedp.Void](b, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
 	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))") // half a second
 	if got := evaluate[string](b, "document.querySelector('#checkout [name=amount]')?.value"); got != "2" {
-		t.Errorf("the form has the amount %q", got)
+		t.Errorf("the form has the amount %q, want 2", got)
 	}
 	b.press("Enter")
 	b.waitText("#purchase .total", "€9.98")
@@ -434,7 +434,7 @@ func TestCheckout_Expired_KeepsItsNumberAndWaitsForALatePayment(t *testing.T) {
 	b.waitText("#purchase .number", string(c.ID))
 	b.wantAccessible()
 	if kept := b.storage(); len(kept) != 1 {
-		t.Errorf("the page keeps %v", kept)
+		t.Errorf("local storage has %v, want one entry", kept)
 	}
 	s.place(t, c.ID)
 	b.wantOrdered(s.page(t))
@@ -482,7 +482,7 @@ func TestCheckout_PageOff_LooksLikeAnUnknownShop(t *testing.T) {
 	var shown []string
 	for _, page := range []string{off.page(t), shop{id: "nobody"}.page(t)} {
 		if status := b.open(page); status != http.StatusNotFound {
-			t.Errorf("%s: status %d", page, status)
+			t.Errorf("%s: status %d, want 404", page, status)
 		}
 		shown = append(shown, evaluate[string](b, "document.documentElement.outerHTML"))
 	}

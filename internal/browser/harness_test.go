@@ -22,7 +22,7 @@ func TestDocs_EveryView_IsAccessible(t *testing.T) {
 			t.Parallel()
 			b := newTab(t, v)
 			if status := b.open(docs(t)); status != http.StatusOK {
-				t.Errorf("status %d", status)
+				t.Errorf("status %d, want 200", status)
 			}
 			b.wantAccessible()
 		})

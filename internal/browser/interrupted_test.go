@@ -37,7 +37,7 @@ func TestInterrupted_LostResponses_AreRetriedWithTheSameKey(t *testing.T) {
 			s.wantRedeemed(b, "SPRING")
 			b.wantFocus("div#voucher-result")
 			if sent := b.requests(redeems); len(sent) != c.times+1 {
-				t.Errorf("requests %v", sent)
+				t.Errorf("got the requests %v, want %d", sent, c.times+1)
 			}
 			wantNoFailure()
 		})
@@ -54,7 +54,7 @@ func TestInterrupted_RequestsThatAreNeverSent_AreRetriedWithTheSameKey(t *testin
 	b.redeemNow()
 	s.wantRedeemed(b, "SPRING")
 	if sent := b.requests(redeems); len(sent) != 3 {
-		t.Errorf("requests %v", sent)
+		t.Errorf("got the requests %v, want 3", sent)
 	}
 	wantNoFailure()
 }
@@ -120,7 +120,7 @@ func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testi
 	b.waitGone("#voucher-result button")
 	b.wantNothingKept()
 	if sent := b.requests(redeems); len(sent) != 3 || sent[1].Status != http.StatusNotFound {
-		t.Errorf("requests %v, want the lost one, a refused one, and the last", sent)
+		t.Errorf("got the requests %v, want a lost one, a refused one and the last one", sent)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestInterrupted_LostCheckOfARefusedCode_IsRetriedOnce(t *testing.T) {
 	b.enterCode("NO-SUCH-CODE")
 	b.waitText("#voucher-result", cannotBeRedeemed)
 	if sent := b.requests(checks); len(sent) != 2 {
-		t.Errorf("requests %v", sent)
+		t.Errorf("got the requests %v, want 2", sent)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestInterrupted_ReloadWhileTheResultLoads_ShowsItAgain(t *testing.T) {
 	b.click("#pending button")
 	b.waitText("#voucher-result", "1 × Hat 119, Blue 119")
 	if found, kept := s.redemptions(t, "HAT"), b.storage(); len(found) != 1 || len(kept) > 0 {
-		t.Errorf("redemptions %+v; the page keeps %v", found, kept)
+		t.Errorf("got the redemptions %+v, want one; local storage has %v, want nothing", found, kept)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestInterrupted_PolicyChangedAfterALostResponse_KeepsTheRequest(t *testing.
 	b.wait("#voucher-result button | Try again")
 	s.wantPending(b)
 	if sent := b.requests(redeems); len(sent) != 1 || sent[0].Status != http.StatusUnauthorized || sent[0].Body != `{"code":"SPRING","nick":"Kestrel"}` {
-		t.Errorf("requests %v", sent)
+		t.Errorf("got the requests %v, want one, refused with 401", sent)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestInterrupted_BrowserWithoutStorage_StillRedeems(t *testing.T) {
 			b.waitGone("#voucher-result button")
 			b.waitGone("#pending .note")
 			if found, keys := s.redemptions(t, "SPRING"), b.keys(); len(found) != 1 || len(keys) != 1 {
-				t.Errorf("redemptions %+v with the keys %v", found, keys)
+				t.Errorf("got the redemptions %+v with the keys %v, want one with one key", found, keys)
 			}
 		})
 	}

@@ -132,7 +132,7 @@ func TestPayment_BackButton_LeadsToTheCheckout(t *testing.T) {
 				b.waitText("h1", "Demo payment")
 				b.back()
 				if got := evaluate[bool](b, "!!window.isSame"); got != isCached {
-					t.Fatalf("the page is cached: %v", got)
+					t.Fatalf("the page comes from the cache: %t, want %t", got, isCached)
 				}
 				if !isCached {
 					b.click("#pending button | Continue")
@@ -227,7 +227,8 @@ func TestPayment_Link_HasTheCheckoutAndTheReturnAddress(t *testing.T) {
 	b.open(s.page(t) + "?cursor=stale&lang=de")
 	b.click(".buy | Ember coins, 500 coins")
 	b.click("#checkout .primary")
-	href := evaluate[string](b, `(`+b.waited("#pay")+`).getAttribute("href")`)
+	b.wait("#pay")
+	href := evaluate[string](b, `document.querySelector("#pay").getAttribute("href")`)
 	want := "https://pay.emberforge.example/?checkout=" + string(s.checkouts(t)[0].ID) + "&return=" + url.QueryEscape(s.page(t)+"?lang=de#paid")
 	if href != want {
 		t.Errorf("the link is %s, want %s", href, want)
@@ -240,15 +241,8 @@ func TestPayment_Link_HasTheCheckoutAndTheReturnAddress(t *testing.T) {
 	b.open(s.page(t) + "?lang=de#paid")
 	b.waitText("#purchase", "Warten auf die Zahlung")
 	if got := evaluate[string](b, "location.href"); got != s.page(t)+"?lang=de" {
-		t.Errorf("the address is %s", got)
+		t.Errorf("the address is %s, want it without #paid", got)
 	}
-}
-
-// waited waits for a selector, and returns it as a JavaScript expression.
-func (b *tab) waited(selector string) string {
-	b.t.Helper()
-	b.wait(selector)
-	return find(selector)
 }
 
 func TestPayment_PaymentText_IsShownAsWritten(t *testing.T) {

@@ -39,10 +39,10 @@ func TestCheckout_UnfinishedChange_DoesNotReplaceACheckoutInPayment(t *testing.T
 	second.click("#pending .note:nth-of-type(1) button | Continue")
 	second.waitText("#purchase .total", "€9.98")
 	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Released {
-		t.Errorf("checkout %+v, %v", got, err)
+		t.Errorf("the checkout in payment is %+v, %v, want it unreplaced", got, err)
 	}
 	if kept := fmt.Sprint(b.storage()); !strings.Contains(kept, string(paid.ID)) {
-		t.Errorf("the page keeps %s", kept)
+		t.Errorf("local storage has %s, want the checkout in payment in it", kept)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestCheckout_RetryInOneTab_KeepsThePaymentOfTheOther(t *testing.T) {
 	restore()
 	s.wantPaying(first)
 	if kept := fmt.Sprint(first.storage()); !strings.Contains(kept, `"paying":true`) {
-		t.Errorf("the page keeps %s", kept)
+		t.Errorf("local storage has %s, want the checkout marked as paying", kept)
 	}
 }
 
@@ -84,7 +84,7 @@ func (s shop) wantPaying(b *tab) {
 	b.t.Helper()
 	b.waitText("#purchase", "Waiting for the payment")
 	if kept := s.checkouts(b.t); len(kept) != 1 {
-		b.t.Errorf("checkouts %+v", kept)
+		b.t.Errorf("the shop has the checkouts %+v, want one", kept)
 	}
 }
 

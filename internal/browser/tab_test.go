@@ -343,7 +343,7 @@ func (b *tab) storage() map[string]string {
 func (b *tab) wantNothingKept() {
 	b.t.Helper()
 	if kept := b.storage(); len(kept) > 0 {
-		b.t.Errorf("the page keeps %v", kept)
+		b.t.Errorf("local storage has %v, want nothing", kept)
 	}
 }
 

@@ -68,7 +68,7 @@ func (s shop) wantRedeemed(b *tab, code string) {
 	b.waitGone("#pending .note")
 	b.wantNothingKept()
 	if found := s.redemptions(b.t, code); len(found) != 1 {
-		b.t.Errorf("redemptions %+v, want one", found)
+		b.t.Errorf("got the redemptions %+v, want one", found)
 	}
 	sent := b.requests(redeems)
 	for _, r := range sent {
@@ -84,7 +84,7 @@ func (s shop) wantPending(b *tab) {
 	sent := b.requests(redeems)
 	name := "shopfront/" + s.id + "/" + sent[0].Header.Get("Idempotency-Key")
 	if kept := b.storage(); len(kept) != 1 || !strings.Contains(kept[name], `"kind":"redeem"`) {
-		b.t.Errorf("the page keeps %v, want %s", kept, name)
+		b.t.Errorf("local storage has %v, want only %s", kept, name)
 	}
 }
 
@@ -142,7 +142,7 @@ func TestVoucher_KeyboardAlone_ChecksConfirmsAndRedeems(t *testing.T) {
 			b.waitText("#voucher-result", "The code STARTER-PACK gives you:\n\n1 × Ember coins, 500 coins\n1,200 × Ember coins, 1,200 coins\n1 × VIP rank, 30 days")
 			b.wantFocus("div#voucher-result")
 			if kept := b.storage(); len(kept) > 0 {
-				t.Errorf("after a check, the page keeps %v", kept)
+				t.Errorf("after a check, local storage has %v, want nothing", kept)
 			}
 			b.wantAccessible()
 			b.press("Tab", "Tab")
@@ -151,7 +151,7 @@ func TestVoucher_KeyboardAlone_ChecksConfirmsAndRedeems(t *testing.T) {
 			b.until("the result is empty", `document.querySelector("#voucher-result").innerText === ""`)
 			b.wantFocus("input#voucher-code")
 			if found := s.redemptions(t, "STARTER-PACK"); len(found) > 0 {
-				t.Errorf("redemptions %+v before the shopper has agreed", found)
+				t.Errorf("got the redemptions %+v before the shopper has agreed", found)
 			}
 
 			b.press("Enter")
@@ -164,12 +164,12 @@ func TestVoucher_KeyboardAlone_ChecksConfirmsAndRedeems(t *testing.T) {
 			b.wantFocus("div#voucher-result")
 			b.wantAccessible()
 			if found := s.redemptions(t, "STARTER-PACK"); len(found) == 1 && found[0].Nick != "Kestrel_9" {
-				t.Errorf("redeemed by %q", found[0].Nick)
+				t.Errorf("the redemption has the nick %q, want Kestrel_9", found[0].Nick)
 			}
 			type remains struct{ Code, Nick, Address, Cookies string }
 			got := evaluate[remains](b, `((form) => ({code: form.code.value, nick: form.nick.value, address: location.href, cookies: document.cookie}))(document.forms.voucher)`)
 			if want := (remains{Address: s.page(t)}); got != want {
-				t.Errorf("the page keeps %+v, want %+v", got, want)
+				t.Errorf("after the redemption the page has %+v, want %+v", got, want)
 			}
 			for _, r := range b.requests("STARTER|Kestrel") {
 				t.Errorf("an address contains the code or the nick: %v", &r)
@@ -260,12 +260,12 @@ func TestVoucher_DiscountCode_IsEnteredAtTheCheckoutInstead(t *testing.T) {
 			b.click(".buy | 500 coins")
 			b.wait("#checkout")
 			if got := evaluate[string](b, `document.forms.checkout.code.value + " " + document.forms.checkout.nick.value`); got != "VIP-20 Alder" {
-				t.Errorf("the checkout has %q", got)
+				t.Errorf("the form has the code and nick %q, want VIP-20 Alder", got)
 			}
 			b.click("#checkout .primary")
 			b.waitText("#purchase .discount", "−€0.99")
 			if sent, found := b.requests(redeems), s.redemptions(t, "VIP-20"); len(sent)+len(found) > 0 {
-				t.Errorf("requests %v, redemptions %+v", sent, found)
+				t.Errorf("got the requests %v and the redemptions %+v, want none", sent, found)
 			}
 		})
 	}
@@ -276,7 +276,7 @@ func TestVoucher_OnlyTheServerMayRedeem_HasNoForm(t *testing.T) {
 	b.click(".buy | 500 coins")
 	b.wait("#checkout [name=amount]")
 	if got := evaluate[int](b, `document.querySelectorAll("[name=code], [name=nick]").length`); got > 0 {
-		t.Errorf("%d fields for a code or a nick", got)
+		t.Errorf("there are %d fields for a code or a nick, want none", got)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestVoucher_PolicyChangedSinceLoading_SaysSoWithoutRetries(t *testing.T) {
 	b.waitText("#voucher-result", "This is not possible on this page.")
 	b.wantFocus("div#voucher-result")
 	if sent := b.requests(checks); len(sent) != 1 || sent[0].Status != http.StatusUnauthorized {
-		t.Errorf("requests %v", sent)
+		t.Errorf("got the requests %v, want one, refused with 401", sent)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestVoucher_TooManyRefusals_SaysHowLongToWait(t *testing.T) {
 	b.waitText("#voucher-result", "minute")
 	b.wantFocus("div#voucher-result")
 	if sent := b.requests(checks); len(sent) != 2 || sent[1].Status != http.StatusTooManyRequests {
-		t.Errorf("requests %v", sent)
+		t.Errorf("got the requests %v, want two, the last refused with 429", sent)
 	}
 }
 
@@ -331,7 +331,7 @@ func TestVoucher_CodeTakenByAnotherShopper_IsRefusedAtOnce(t *testing.T) {
 	b.wantFocus("div#voucher-result")
 	b.waitGone("#voucher-result button")
 	if sent, kept := b.requests(redeems), b.storage(); len(sent) != 1 || len(kept) > 0 {
-		t.Errorf("requests %v; the page keeps %v", sent, kept)
+		t.Errorf("got the requests %v, want one; local storage has %v, want nothing", sent, kept)
 	}
 }
 
@@ -361,7 +361,7 @@ func TestVoucher_TwoTabsAtOnce_OneRedeems(t *testing.T) {
 		}
 	}
 	if redeemed != 1 || refused != 1 {
-		t.Errorf("%d tabs have redeemed the code, and %d were refused", redeemed, refused)
+		t.Errorf("%d tabs have redeemed the code, and %d were refused, want one each", redeemed, refused)
 	}
 	for _, each := range tabs {
 		each.waitGone("#pending .note")

@@ -86,7 +86,7 @@ func TestChangelog_ReconstructedReleases_MatchTheRecord(t *testing.T) {
 	for date, changes := range computed {
 		slices.Sort(changes)
 		if !slices.Equal(changes, want[date]) {
-			t.Errorf("%q: computed %q, recorded %q", date, changes, want[date])
+			t.Errorf("release of %q: computed %q, want %q as recorded", date, changes, want[date])
 		}
 	}
 	for i, want := range []string{

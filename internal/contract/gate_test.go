@@ -269,7 +269,7 @@ func TestCheck_HandMadeRelease_KeepsEarlierPromises(t *testing.T) {
 			}
 			all := strings.Join(problems, "\n")
 			if isRed := test.want != ""; isRed != (len(problems) > 0) || !strings.Contains(all, test.want) {
-				t.Errorf("%q, want %q", all, test.want)
+				t.Errorf("the problems are %q, want %q", all, test.want)
 			}
 			changes, err := c.Changelog()
 			if err != nil || !changes[5].Reconstructed || changes[6].Reconstructed || changes[len(changes)-1].Reconstructed {
@@ -341,7 +341,7 @@ func TestCheck_HarmlessChange_Passes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			problems, err := rendered(t, test.base, test.working).Check(t.Context(), test.routes, today)
 			if err != nil || len(problems) > 0 {
-				t.Errorf("%q, %v", problems, err)
+				t.Errorf("the problems are %q, %v, want none", problems, err)
 			}
 		})
 	}
@@ -375,7 +375,7 @@ func TestCheck_Routes_MatchTheDocument(t *testing.T) {
 				t.Fatal(err)
 			}
 			if all := strings.Join(problems, "\n"); !strings.Contains(all, test.want) || (test.want == "") != (all == "") || len(problems) > 1 {
-				t.Errorf("%q; want only %q", problems, test.want)
+				t.Errorf("the problems are %q, want only %q", problems, test.want)
 			}
 		})
 	}
@@ -392,7 +392,7 @@ func TestCheck_StaleRenderedFile_IsReported(t *testing.T) {
 			write(t, root, "api/"+file, "{}\n")
 			problems, err := c.Check(t.Context(), routes(), today)
 			if err != nil || len(problems) != 1 || !strings.Contains(problems[0], "api/"+file+" is out of date") {
-				t.Errorf("%q, %v", problems, err)
+				t.Errorf("the problems are %q, %v, want only the stale file", problems, err)
 			}
 		})
 	}

@@ -134,11 +134,11 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(problems) != len(test.want) {
-				t.Fatalf("%q, want %q", problems, test.want)
+				t.Fatalf("the problems are %q, want %q", problems, test.want)
 			}
 			for i, want := range test.want {
 				if !strings.Contains(problems[i], want) {
-					t.Errorf("%q, want %q in it", problems[i], want)
+					t.Errorf("the problem is %q, want %q in it", problems[i], want)
 				}
 			}
 		})
@@ -163,7 +163,7 @@ func TestCheckHistory_WithoutFullHistory_SaysSo(t *testing.T) {
 			sum(t, test.root)
 			problems, err := open(t, test.root).CheckHistory(t.Context())
 			if !errors.Is(err, contract.ErrNoHistory) || !strings.Contains(err.Error(), test.want) || problems != nil {
-				t.Errorf("%q, %v; want %q in it", problems, err, test.want)
+				t.Errorf("the problems are %q, the error is %v, want an error with %q", problems, err, test.want)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestCheckHistory_GitVariables_AreIgnored(t *testing.T) {
 	t.Setenv("GIT_WORK_TREE", other)
 	problems, err := open(t, root).CheckHistory(t.Context())
 	if err != nil || len(problems) != 1 || !strings.Contains(problems[0], second+" is not what was released") {
-		t.Errorf("%q, %v", problems, err)
+		t.Errorf("the problems are %q, %v, want the edited release", problems, err)
 	}
 }
 
@@ -217,7 +217,7 @@ func TestRun_HistoryAndReleases_AreChecked(t *testing.T) {
 	for _, command := range []string{"render", "release", "check"} {
 		out.Reset()
 		if err := contract.Run(t.Context(), []string{command}, copied, &out, time.Now()); err != nil {
-			t.Fatalf("%s of a new field: %v", command, err)
+			t.Fatalf("%s with a new field: %v", command, err)
 		}
 		if command == "release" && !strings.Contains(out.String(), fmt.Sprintf("api/summaries.yaml as\n    %d: ", len(released)+1)) {
 			t.Errorf("the release does not say how to summarise it: %q", &out)

@@ -23,15 +23,15 @@ func TestRelease_FreezesTheWorkingDocument(t *testing.T) {
 	evening := time.Date(2027, time.February, 28, 23, 30, 0, 0, time.FixedZone("", -3600)) // already March in UTC
 	name, err := c.Release(t.Context(), routes(), evening)
 	if err != nil || name != "0003-2027-03-01" {
-		t.Fatalf("%s, %v", name, err)
+		t.Fatalf("the release is named %s, %v, want 0003-2027-03-01", name, err)
 	}
 	frozen, err := os.ReadFile(filepath.Join(root, "api/releases/0003-2027-03-01.yaml"))
 	if err != nil || string(frozen) != working {
-		t.Errorf("%v, %s", err, frozen)
+		t.Errorf("the released document differs from the working document: %v, %s", err, frozen)
 	}
 	reopened := open(t, root)
 	if problems, err := reopened.Check(t.Context(), routes(), today); err != nil || len(problems) > 0 {
-		t.Errorf("%q, %v", problems, err)
+		t.Errorf("after the release, the problems are %q, %v", problems, err)
 	}
 	text, err := os.ReadFile(filepath.Join(root, "api/changelog.json"))
 	if err != nil {
@@ -39,10 +39,10 @@ func TestRelease_FreezesTheWorkingDocument(t *testing.T) {
 	}
 	var releases []changelog.Release
 	if err := json.Unmarshal(text, &releases); err != nil || len(releases) != 3 || releases[2].Date != "2027-03-01" || releases[2].Counts().Modifications != 1 {
-		t.Errorf("%+v, %v", releases, err)
+		t.Errorf("the changelog has %+v, %v, want the new release with one modification", releases, err)
 	}
 	if _, err := reopened.Release(t.Context(), routes(), today); !errors.Is(err, contract.ErrUnchanged) {
-		t.Errorf("released again: %v", err)
+		t.Errorf("a second release: %v, want ErrUnchanged", err)
 	}
 }
 
@@ -60,7 +60,7 @@ func TestRelease_OnlyANewSunset_IsReleased(t *testing.T) {
 			}
 			released, err := os.ReadFile(filepath.Join(root, "api/changelog.json"))
 			if err != nil || !strings.Contains(string(released), "it may be removed from 2028-01-01 on") {
-				t.Errorf("%s, %v", released, err)
+				t.Errorf("the new sunset is not in the changelog: %s, %v", released, err)
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestRelease_RedOrUnchanged_IsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := rendered(t, shop, test.working)
 			if name, err := c.Release(t.Context(), routes(), test.on); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%s, %v; want %q", name, err, test.want)
+				t.Errorf("released %q, %v, want an error with %q", name, err, test.want)
 			}
 		})
 	}

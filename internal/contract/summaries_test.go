@@ -30,12 +30,12 @@ func TestChangelog_Summaries(t *testing.T) {
 			if test.want != "" {
 				problems, checkErr := c.Check(t.Context(), routes(), today)
 				if err == nil || !strings.Contains(err.Error(), test.want) || checkErr != nil || !strings.Contains(strings.Join(problems, "\n"), test.want) {
-					t.Errorf("%v, and the gate says %q, %v; want %q in both", err, problems, checkErr, test.want)
+					t.Errorf("the error is %v, and the gate says %q, %v; want %q in both", err, problems, checkErr, test.want)
 				}
 				return
 			}
 			if err != nil || releases[0].Summary != "" || !strings.Contains(releases[1].Summary, "Kestrel_9") {
-				t.Errorf("%+v, %v", releases, err)
+				t.Errorf("the releases are %+v, %v, want the summary in the second one only", releases, err)
 			}
 		})
 	}

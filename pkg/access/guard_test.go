@@ -97,7 +97,7 @@ func TestAdmit_ChangedSettings_AreSeenAfterALifetime(t *testing.T) {
 	guard := access.NewGuard(store)
 	bearer := []string{"Bearer " + key.Secret()}
 	if _, settings, err := guard.Admit(t.Context(), "emberforge", bearer, noon); err != nil || settings.Redeem != access.Anyone {
-		t.Fatalf("%+v, %v", settings, err)
+		t.Fatalf("the first settings are %+v, %v", settings, err)
 	}
 	store.settings = map[catalog.CustomerID]access.Settings{"emberforge": {Redeem: access.ServerOnly, CheckOut: access.Anyone}}
 	store.keys["emberforge"][0].Revoked = noon

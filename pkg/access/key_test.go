@@ -39,7 +39,7 @@ func TestKey_FormatAndDigest_NeverChange(t *testing.T) {
 		t.Errorf("key %s, %v; want %s", key.Secret(), err, want)
 	}
 	if digest := fmt.Sprintf("%x", key.Digest()); digest != "8951cc3b518ec0094183ea9a0ccf820ad58825eb7a65f0339375386b802d3680" {
-		t.Errorf("digest %s", digest)
+		t.Errorf("the digest is %s, want the stored one", digest)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestKey_Printed_HidesItsSecret(t *testing.T) {
 	secret := key.Secret()[14:57]
 	for _, printed := range []string{fmt.Sprint(key), fmt.Sprintf("%+v %#v %q %s", key, key, key, []access.Key{key})} {
 		if strings.Contains(printed, secret) {
-			t.Errorf("printed with its secret: %s", printed)
+			t.Errorf("the key is printed with its secret: %s", printed)
 		}
 	}
 }

@@ -236,7 +236,7 @@ func TestRefusals_ChangedLimit_TakesEffectAtOnce(t *testing.T) {
 		"off":            {access.RefusalLimit{}, false},
 	} {
 		if _, blocked := refusals.Blocked("emberforge", source, c.limit, noon); blocked != c.blocked {
-			t.Errorf("%s: blocked %v", name, blocked)
+			t.Errorf("%s: blocked %t, want %t", name, blocked, c.blocked)
 		}
 	}
 }
@@ -254,10 +254,10 @@ func TestRefusals_WithoutLimitOrSource_CountNothing(t *testing.T) {
 	} {
 		for range 5 {
 			if _, blocked, err := refusals.Refused(t.Context(), "emberforge", c.source, c.limit, noon); blocked || err != nil {
-				t.Errorf("%s: blocked %v, %v", name, blocked, err)
+				t.Errorf("%s: blocked %t, %v, want neither", name, blocked, err)
 			}
 			if _, blocked := refusals.Blocked("emberforge", c.source, c.limit, noon); blocked {
-				t.Errorf("%s: blocked", name)
+				t.Errorf("%s: the source is blocked", name)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ type fakeStore struct {
 	customer *catalog.Customer
 	products map[catalog.ProductID]catalog.Product
 	writes   int
-	breaksAt int // the number of the write that fails, from 1; 0: none fails
+	breaksAt int // the number of the write that fails, counted from 1; 0: every write succeeds
 }
 
 var errBroken = errors.New("connection lost")

@@ -33,8 +33,8 @@ type Product struct {
 	ID          ProductID
 	Name        string // at most MaxNameBytes
 	Description string // at most MaxDescriptionBytes
-	Image       string // an https URL of at most MaxImageBytes; empty: none
-	Category    string // one line of at most MaxCategoryBytes; empty: none
+	Image       string // an https URL of at most MaxImageBytes; empty: no image
+	Category    string // one line of at most MaxCategoryBytes; empty: no category
 	// Position sorts the products of a customer, from 1 to MaxPosition. Position 0 means no position; such products come last.
 	Position int64
 	OffSale  bool
@@ -50,7 +50,7 @@ type Variant struct {
 	ID    VariantID
 	Name  string      // at most MaxNameBytes
 	Price money.Money // for an amount of one, unless a sale is in force
-	Sale  Sale        // zero: none
+	Sale  Sale        // zero: no sale
 	// MinAmount and MaxAmount bound, inclusively, the amount of one checkout; 1 <= MinAmount <= MaxAmount.
 	MinAmount, MaxAmount int64
 	// DataSchema is the JSON Schema of a checkout's data, as compact JSON. If it is empty, the data is any string.

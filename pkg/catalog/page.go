@@ -12,12 +12,12 @@ type Page struct {
 	Off     bool   // the shop has no page, and no other field is set
 	Accent  string // #rrggbb in lower case; empty: the page's own colour
 	Logo    string // an https URL of at most MaxImageBytes; empty: the shop's name as text
-	Imprint Link   // zero: none
-	Privacy Link   // zero: none
+	Imprint Link   // zero: no link
+	Privacy Link   // zero: no link
 	// PaymentURL is the shop's own payment page: an https URL of at most MaxImageBytes with {checkout}, and perhaps {return}. The page
-	// replaces them with the checkout's ID and the address to come back to. Empty: none.
+	// replaces them with the checkout's ID and the address to come back to. Empty: the shop has no payment page.
 	PaymentURL string
-	// PaymentText says in the shop's own words how to pay. It is plain text of at most MaxDescriptionBytes. Empty: none.
+	// PaymentText says in the shop's own words how to pay. It is plain text of at most MaxDescriptionBytes. Empty: no text.
 	PaymentText string
 }
 

@@ -27,7 +27,7 @@ type Page struct {
 
 // section holds the products of one category.
 type section struct {
-	category string // empty: none
+	category string // empty: products without a category
 	products strings.Builder
 }
 

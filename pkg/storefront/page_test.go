@@ -247,7 +247,7 @@ func TestHTML_Head_NamesTheAssetsAndTheIcon(t *testing.T) {
 	shown := parsed(t, page)
 	script := shown.all("script")[0]
 	if attribute(script, "src") != "/assets/"+site.Script.Name || !has(script, "defer") {
-		t.Errorf("the script is %v", script.Attr)
+		t.Errorf("the script has the wrong address or is not deferred: %v", script.Attr)
 	}
 	links := make(map[string]string)
 	for _, link := range shown.all("link") {
@@ -255,10 +255,10 @@ func TestHTML_Head_NamesTheAssetsAndTheIcon(t *testing.T) {
 	}
 	icon, err := url.PathUnescape(links["icon"])
 	if err != nil || !strings.HasPrefix(icon, "data:image/svg+xml,<svg ") || !strings.Contains(icon, `fill="#c2410c"`) {
-		t.Errorf("the icon is %s, %v", icon, err)
+		t.Errorf("the icon is %s, %v, want an SVG in the accent colour", icon, err)
 	}
 	if links["stylesheet"] != "/assets/"+site.Stylesheet.Name {
-		t.Errorf("the stylesheet is %s", links["stylesheet"])
+		t.Errorf("the stylesheet is %s, want /assets/%s", links["stylesheet"], site.Stylesheet.Name)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestHTML_Body_HasTheShopsDataForTheScript(t *testing.T) {
 		t.Errorf("the texts are %v, %v", texts, err)
 	}
 	if root := shown.one(t, "html"); attribute(root, "lang") != "ja" || attribute(root, "dir") != "ltr" {
-		t.Errorf("the root is %v", root.Attr)
+		t.Errorf("the root has %v, want Japanese from left to right", root.Attr)
 	}
 }
 
@@ -299,10 +299,10 @@ func TestHTML_Product_HasItsDataForTheScript(t *testing.T) {
 		}
 	}
 	if buy := shown.one(t, ".buy"); textOf(buy) != "Buy" || attribute(buy, "aria-label") != "Buy: Coins, 500 coins" {
-		t.Errorf("the button is %q, %v", textOf(buy), buy.Attr)
+		t.Errorf("the button is %q, %v, want the product and variant in its label", textOf(buy), buy.Attr)
 	}
 	if picture := shown.one(t, ".picture"); textOf(picture) != "C" || !has(picture, "aria-hidden") {
-		t.Errorf("the picture is %q", textOf(picture))
+		t.Errorf("the picture is %q, want a hidden C", textOf(picture))
 	}
 	if len(shown.all(".description"))+len(shown.all("img")) > 0 {
 		t.Error("there is a description or an image, but the product has none")
@@ -384,10 +384,10 @@ func TestHTML_Policies_DecideWhatThePageOffers(t *testing.T) {
 		page.Redeems, page.Sells = offers.redeems, offers.sells
 		shown := parsed(t, page, coins())
 		if got := len(shown.all("#redeem")) + len(shown.all("#voucher")); got > 0 != offers.redeems {
-			t.Errorf("%s: %d elements to redeem vouchers", what, got)
+			t.Errorf("%s: %d elements to redeem vouchers, want any: %t", what, got, offers.redeems)
 		}
 		if got := len(shown.all(".buy")) + len(shown.all("#purchase")); got > 0 != offers.sells {
-			t.Errorf("%s: %d elements to buy something", what, got)
+			t.Errorf("%s: %d elements to buy something, want any: %t", what, got, offers.sells)
 		}
 		if len(shown.all(".price")) != 1 {
 			t.Errorf("%s: want one price", what)
@@ -410,12 +410,12 @@ func TestHTML_WithoutScript_AsksToAllowIt(t *testing.T) {
 func TestHTML_Header_HasTheLogoOrTheName(t *testing.T) {
 	page := emberforge()
 	if got := textOf(parsed(t, page).one(t, "h1")); got != "Emberforge" {
-		t.Errorf("the heading is %q", got)
+		t.Errorf("the heading is %q, want Emberforge", got)
 	}
 	page.Customer.Page.Logo = "https://cdn.example/logo.png"
 	logo := parsed(t, page).one(t, ".logo")
 	if attribute(logo, "src") != page.Customer.Page.Logo || attribute(logo, "alt") != "Emberforge" || logo.Parent.Data != "h1" {
-		t.Errorf("the logo is %v", logo.Attr)
+		t.Errorf("the logo is %v, want it in the heading, with the shop's name as alt", logo.Attr)
 	}
 }
 
@@ -467,7 +467,7 @@ func TestHTML_Addresses_KeepTheLanguageThatTheShopperChose(t *testing.T) {
 		}
 		for _, current := range (document{shown.one(t, "nav")}).all("span") {
 			if textOf(current) != "Deutsch" || attribute(current, "aria-current") != "true" {
-				t.Errorf("%s is %v", textOf(current), current.Attr)
+				t.Errorf("%s has %v, want only Deutsch as the current language", textOf(current), current.Attr)
 			}
 		}
 	}
@@ -488,7 +488,7 @@ func TestApology(t *testing.T) {
 			shown := parse(t, text)
 			title, heading, explanation := textOf(shown.one(t, "title")), textOf(shown.one(t, "h1")), textOf(shown.one(t, "p"))
 			if title != texts[keys[0]] || heading != title || explanation != texts[keys[1]] || attribute(shown.one(t, "html"), "lang") != language {
-				t.Errorf("%s: %q, %q, %q", language, title, heading, explanation)
+				t.Errorf("%s: the title, heading and explanation are %q, %q, %q", language, title, heading, explanation)
 			}
 			if len(shown.all("script")) > 0 {
 				t.Errorf("%s: an apology has a script", language)

@@ -42,7 +42,7 @@ func TestTexts_EveryLanguage_HasTheKeysAndPlaceholdersOfEnglish(t *testing.T) {
 				t.Errorf("%s has %s, which English does not have", language, key)
 			}
 			if text == "" || text != strings.TrimSpace(text) {
-				t.Errorf("%s: %s is %q", language, key, text)
+				t.Errorf("%s: %s is %q, which is empty or has spaces around it", language, key, text)
 			}
 		}
 		for key, text := range english {

@@ -196,7 +196,7 @@ func TestExchange(t *testing.T) {
 func TestDocuments_AreValidOpenAPI(t *testing.T) {
 	files, err := filepath.Glob("../../../api/releases/*.yaml")
 	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+		t.Fatalf("found the released documents %q, %v", files, err)
 	}
 	for _, file := range append(files, "../../../api/openapi.yaml") {
 		text, err := os.ReadFile(file)
@@ -208,7 +208,7 @@ func TestDocuments_AreValidOpenAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 		if valid, violations := schema_validation.ValidateOpenAPIDocument(document); !valid {
-			t.Errorf("%s: %v", file, violations)
+			t.Errorf("%s is not valid OpenAPI: %v", file, violations)
 		}
 	}
 }
@@ -289,7 +289,7 @@ func TestTransport_LeavesTheExchangeUnchanged(t *testing.T) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || string(body) != redeemed || sent != `{"code":"FIVE"}` {
-		t.Errorf("sent %s, got %s, %v", sent, body, err)
+		t.Errorf("the server received %s, and the client %s, %v", sent, body, err)
 	}
 	if recorded.errors != 1 {
 		t.Errorf("%d errors, want one: Cache-Control is missing", recorded.errors)

@@ -95,12 +95,12 @@ func TestDocs_OperationThatNeedsTheKey_IsNotSentFromTheBrowser(t *testing.T) {
 			`type="submit"`: !needsKey[operation], "This form sends a real request": !needsKey[operation],
 		} {
 			if strings.Contains(text, part) != want {
-				t.Errorf("%s: the form has %q: %t, want %t", operation, part, !want, want)
+				t.Errorf("the form of %s has %q: %t, want %t", operation, part, !want, want)
 			}
 		}
 	}
 	if forms != len(needsKey) || !needsKey["placeOrder"] || needsKey["redeemVoucher"] {
-		t.Errorf("%d forms for %v", forms, needsKey)
+		t.Errorf("there are %d forms for the operations %v", forms, needsKey)
 	}
 }
 

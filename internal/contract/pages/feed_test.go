@@ -61,10 +61,10 @@ func readFeed(t *testing.T) feed {
 func TestFeed_Channel_IsRSS(t *testing.T) {
 	f := readFeed(t)
 	if f.Version != "2.0" || f.Channel.Title == "" || f.Channel.Description == "" || f.Channel.Language != "en" || len(f.Channel.Unknown) > 0 {
-		t.Errorf("the channel is %+v", f)
+		t.Errorf("the channel lacks something, or has unknown elements: %+v", f)
 	}
 	if len(f.Channel.Links) != 2 {
-		t.Fatalf("links: %+v", f.Channel.Links)
+		t.Fatalf("the channel has the links %+v, want two", f.Channel.Links)
 	}
 	page, self := f.Channel.Links[0], f.Channel.Links[1]
 	if page.XMLName.Space != "" || page.Text != api.Origin+"/changelog" {
@@ -81,7 +81,7 @@ func TestFeed_EveryRelease_HasOneItem(t *testing.T) {
 	slices.Reverse(all)
 	items := readFeed(t).Channel.Items
 	if len(items) != len(all) {
-		t.Fatalf("%d items of %d releases", len(items), len(all))
+		t.Fatalf("the feed has %d items, want one for each of %d releases", len(items), len(all))
 	}
 	p := parse(t, api.ChangelogPage())
 	for i, item := range items {
@@ -98,7 +98,7 @@ func TestFeed_EveryRelease_HasOneItem(t *testing.T) {
 				t.Errorf("%s: %s %s is not in %s", release.Name, change.Method, change.Path, item.Description)
 			}
 			if change.Breaking && !slices.Contains(item.Categories, "breaking") {
-				t.Errorf("%s: categories %q", release.Name, item.Categories)
+				t.Errorf("%s: the categories are %q, want breaking among them", release.Name, item.Categories)
 			}
 		}
 	}
