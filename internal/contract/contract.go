@@ -86,7 +86,7 @@ func readReleases(dir fs.FS) ([]released, error) {
 		}
 		line := sumLine(file, text)
 		if found += line; !strings.Contains(string(sums), line) {
-			return nil, fmt.Errorf("%s was edited after its release: its sum is not in %s. Restore it from git", file, sumsFile)
+			return nil, fmt.Errorf("%s was edited after its release: its checksum is not in %s. Restore the file from git", file, sumsFile)
 		}
 		name := strings.TrimSuffix(file, ".yaml")
 		parts := regexp.MustCompile(`^(\d{4})-(?:undated|(\d{4}-\d{2}-\d{2}))$`).FindStringSubmatch(name)

@@ -13,7 +13,7 @@ var (
 	// ErrCurrencyFixed means that the stored customer has another currency.
 	ErrCurrencyFixed = errors.New("a customer's currency never changes")
 	// ErrChanged means that somebody has changed the stored item since the plan read it.
-	ErrChanged = errors.New("its catalogue has changed since it was read: apply again")
+	ErrChanged = errors.New("the stored catalogue has changed since it was read: apply again")
 )
 
 // ApplyStore is the part of the stored catalogue that applying a shop needs. It returns the errors named here or the store's own.

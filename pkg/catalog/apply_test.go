@@ -203,7 +203,7 @@ emberforge: taken off sale`},
 		t.Run(test.name, func(t *testing.T) {
 			kept := &fakeStore{}
 			if got := apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false); !strings.HasPrefix(got, "emberforge: new, EUR\n") {
-				t.Errorf("first apply: %s", got)
+				t.Errorf("the first apply changes\n%s\nwant a new customer first", got)
 			}
 			if got, want := apply(t, kept, test.wanted(), test.prune), strings.TrimSpace(test.want); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -262,7 +262,7 @@ emberforge/coins/499: sale 3.99 EUR -> none`
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := kept.products["coins"].Variants[0].Sale; got != (catalog.Sale{}) {
-		t.Errorf("the sale %s is stored", got)
+		t.Errorf("the sale %s is stored, want none", got)
 	}
 }
 
@@ -326,7 +326,7 @@ func TestPlan_OffSaleProductInTheFile_IsOnSaleAgain(t *testing.T) {
 	apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false)
 	apply(t, kept, shopOf(coins(499)), true)
 	if !kept.products["vip-rank"].OffSale || !kept.products["coins"].Variants[1].OffSale {
-		t.Fatalf("prune left %+v", kept.products)
+		t.Fatalf("after prune the store has %+v, want everything off sale that the file leaves out", kept.products)
 	}
 	got := apply(t, kept, shopOf(coins(499, 999), ranks("lifetime")), false)
 	const want = `emberforge/coins/999: on sale again
@@ -348,7 +348,7 @@ func TestPlan_AnotherCurrency_IsRejected(t *testing.T) {
 	_, err := catalog.NewPlan(t.Context(), kept, wanted, false)
 	field, ok := errors.AsType[*catalog.FieldError](err)
 	if !ok || field.Field != "currency" || !errors.Is(err, catalog.ErrCurrencyFixed) || !strings.Contains(err.Error(), "it is EUR") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want ErrCurrencyFixed for the field currency", err)
 	}
 }
 
@@ -363,14 +363,14 @@ func TestPlan_StoredVariants_CountTowardsTheBounds(t *testing.T) {
 	_, err := catalog.NewPlan(t.Context(), kept, shopOf(ranks("30-days"), coins(others...)), true)
 	found, ok := errors.AsType[catalog.FieldErrors](err)
 	if !ok || found[0].Field != "products[coins].variants" || !strings.Contains(err.Error(), "50 variants, not 51") {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want too many variants of coins", err)
 	}
 	if !reflect.DeepEqual(kept.products, before) {
 		t.Error("something was written")
 	}
 	apply(t, kept, shopOf(coins(others[:20]...)), true)
 	if n := len(kept.products["coins"].Variants); n != catalog.MaxVariants {
-		t.Errorf("%d variants", n)
+		t.Errorf("the product has %d variants, want %d", n, catalog.MaxVariants)
 	}
 }
 
@@ -378,7 +378,7 @@ func TestPlan_BeyondTheBounds_IsRejected(t *testing.T) {
 	wanted := shopOf(coins(499))
 	wanted.Products[0].Variants[0].Price.Currency = "JPY"
 	if _, err := catalog.NewPlan(t.Context(), &fakeStore{}, wanted, false); !errors.Is(err, money.ErrMixedCurrencies) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want ErrMixedCurrencies", err)
 	}
 }
 
@@ -416,7 +416,7 @@ func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if kept.customer != nil && !kept.customer.OffSale {
-				t.Errorf("%s: open after %d of %d writes", name, breaksAt-1, plan.Writes())
+				t.Errorf("a shop that is %s is open after %d of %d writes", name, breaksAt-1, plan.Writes())
 			}
 		}
 	}
@@ -473,7 +473,7 @@ func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 			}
 			apply(t, broken, wanted, prune)
 			if !reflect.DeepEqual(broken.products, whole.products) || *broken.customer != *whole.customer {
-				rt.Fatalf("broken at write %d and completed: %+v, want %+v", breaksAt, broken, whole)
+				rt.Fatalf("after a failure at write %d and another apply: %+v, want %+v", breaksAt, broken, whole)
 			}
 		}
 	})

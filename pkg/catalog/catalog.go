@@ -60,7 +60,7 @@ type Variant struct {
 
 // Sale is a lower price for a time.
 type Sale struct {
-	Price money.Money // for an amount of one, from 0 to below the variant's price
+	Price money.Money // for an amount of one, at least 0 and below the variant's price
 	// The sale is in force from From on, and has ended at Until. Both are in UTC and whole milliseconds, in the years 2000 to 9999. A sale
 	// with a zero From has always been in force, and a sale with a zero Until never ends.
 	From, Until time.Time

@@ -37,7 +37,7 @@ func (l Link) String() string {
 
 func (p Page) validate(add func(field string, err error)) {
 	if p.Off && p != (Page{Off: true}) {
-		add(fieldPage, errors.New("a page that is off has no other field"))
+		add(fieldPage, errors.New("a page that is off cannot have other fields"))
 	}
 	if p.Accent != "" && !isColour(p.Accent) {
 		add(fieldAccent, errors.New(`must be a colour such as "#c2410c"`))

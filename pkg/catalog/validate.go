@@ -137,7 +137,8 @@ func (v Variant) validate(currency money.Currency, add func(field string, err er
 	}
 	v.validateSale(add)
 	if v.MinAmount < 1 || v.MaxAmount < v.MinAmount || v.MaxAmount > MaxAmount {
-		add("amount", fmt.Errorf("bounds %d to %d: they must be whole numbers from 1 to %d, the lower not above the upper", v.MinAmount, v.MaxAmount, MaxAmount))
+		add("amount", fmt.Errorf("bounds %d to %d: they must be whole numbers from 1 to %d, and the lower must not exceed the upper",
+			v.MinAmount, v.MaxAmount, MaxAmount))
 	} else if _, err := v.Price.Times(v.MaxAmount); err != nil {
 		add("amount", fmt.Errorf("%d times the price: %w", v.MaxAmount, err))
 	}
@@ -153,7 +154,7 @@ func (v Variant) validateSale(add func(field string, err error)) {
 	if price := v.Sale.Price; price.Currency != v.Price.Currency {
 		add("sale.price", fmt.Errorf("%w: %s, but the price has %s", money.ErrMixedCurrencies, price.Currency, v.Price.Currency))
 	} else if price.Minor < 0 || price.Minor >= v.Price.Minor {
-		add("sale.price", fmt.Errorf("must be from 0 to below the price, %s", v.Price))
+		add("sale.price", fmt.Errorf("must be at least 0 and below the price, %s", v.Price))
 	}
 	add("sale.from", checkTime(v.Sale.From))
 	add("sale.until", checkTime(v.Sale.Until))

@@ -169,7 +169,7 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 
 		{"amount is a number", in("variant", "amount: 5"), `shop.yaml:12: amount: must be a mapping (key: value), not "5"`},
 		{"amount without a maximum", in("variant", "amount: {min: 5}"), `shop.yaml:12: max: is missing`},
-		{"amount from zero", in("variant", "amount: {min: 0, max: 5}"), `shop.yaml:12: amount: bounds 0 to 5: they must be whole numbers from 1 to 1000000, the lower not above the upper`},
+		{"amount from zero", in("variant", "amount: {min: 0, max: 5}"), `shop.yaml:12: amount: bounds 0 to 5: they must be whole numbers from 1 to 1000000, and the lower must not exceed the upper`},
 		{"amount is not whole", in("variant", "amount:", "  min: 1", "  max: 5.5"), `shop.yaml:14: max: must be a whole number from 1 to 1000000, not "5.5"`},
 		{"amount with a decimal point", in("variant", "amount: {min: 5.0, max: 10}"), `shop.yaml:12: min: must be a whole number from 1 to 1000000, not "5.0"`},
 		{"amount in hexadecimal", in("variant", "amount: {max: 0x10}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "0x10"`},
@@ -216,7 +216,7 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 		{"sale is a price", in("variant", "sale: 3.99"), `shop.yaml:12: sale: must be a mapping (key: value), not "3.99"`},
 		{"sale without a price", in("variant", "sale: {until: 2026-12-01}"), `shop.yaml:12: price: is missing`},
 		{"sale with another key", in("variant", "sale: {price: 3.99, to: 2026-12-01}"), `shop.yaml:12: to: unknown key: the keys here are from, price, until`},
-		{"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"), `shop.yaml:14: price: must be from 0 to below the price, 4.99 EUR`},
+		{"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"), `shop.yaml:14: price: must be at least 0 and below the price, 4.99 EUR`},
 		{"sale with a malformed price", in("variant", "sale: {price: 3.999}"), `shop.yaml:12: price: "3.999": malformed amount of money of EUR: write it like 4.99`},
 		{"sale that ends before it begins", in("variant", "sale:", "  price: 3.99", "  from: 2026-12-01", "  until: 2026-11-27"), `shop.yaml:15: until: must be after from`},
 		{"sale at no time", in("variant", "sale: {price: 3.99, from: soon}"), `shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC`},

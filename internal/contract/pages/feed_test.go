@@ -123,17 +123,17 @@ func wantDate(t *testing.T, release changelog.Release, pubDate []string) {
 	t.Helper()
 	if release.Date == "" {
 		if len(pubDate) > 0 {
-			t.Errorf("%s has the date %q", release.Name, pubDate)
+			t.Errorf("%s has the date %q, want none", release.Name, pubDate)
 		}
 		return
 	}
 	if len(pubDate) != 1 {
-		t.Errorf("%s has the dates %q", release.Name, pubDate)
+		t.Errorf("%s has the dates %q, want one", release.Name, pubDate)
 		return
 	}
 	published, err := time.Parse(time.RFC1123, pubDate[0])
 	if err != nil || published.Format(time.DateOnly) != release.Date {
-		t.Errorf("%s has the date %s, %v", release.Name, pubDate[0], err)
+		t.Errorf("%s has the date %s, %v, want %s", release.Name, pubDate[0], err, release.Date)
 	}
 }
 
@@ -169,11 +169,11 @@ func TestFeed_RecordedChanges_AreShown(t *testing.T) {
 		items := readFeed(t).Channel.Items
 		at := slices.IndexFunc(items, func(item feedItem) bool { return item.GUID.Value == guid })
 		if at < 0 {
-			t.Fatalf("there is no %s", guid)
+			t.Fatalf("the feed has no item %s", guid)
 		}
 		item := items[at]
 		if item.Title != want.title || !slices.Equal(item.Categories, want.categories) || !slices.Equal(item.PubDate, []string{want.pubDate}) {
-			t.Errorf("the item is %+v", item)
+			t.Errorf("the item is %+v, want the title, categories and date of %+v", item, want)
 		}
 		if got := entries(parse(t, item.Description).root); !slices.Equal(got, want.entries) {
 			t.Errorf("the item's entries are %q, want %q", got, want.entries)

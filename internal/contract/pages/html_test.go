@@ -141,7 +141,7 @@ func TestPages_References_LeadSomewhere(t *testing.T) {
 				}
 			}
 			if feeds := p.feeds(); !slices.Equal(feeds, []string{"application/rss+xml /changelog.rss"}) {
-				t.Errorf("discoverable feeds: %q", feeds)
+				t.Errorf("a feed reader discovers %q, want only the changelog", feeds)
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestPages_Content_LoadsNothing(t *testing.T) {
 		}
 		styles = append(styles, p.only(t, "style").FirstChild.Data)
 		if at := regexp.MustCompile(`(?i)(href|src)="?(https?:)?//|url\(|@import|sourceMappingURL|eval\(|innerHTML`).FindString(p.text); at != "" {
-			t.Errorf("%s has %s", name, at)
+			t.Errorf("%s has %s, which may load or run something", name, at)
 		}
 	}
 	want := []string{
@@ -257,7 +257,7 @@ func TestPages_Layout_AdaptsToScreenWidthAndColourScheme(t *testing.T) {
 			said[key], _ = attribute(node, "content")
 		}
 		if said["viewport"] != "width=device-width, initial-scale=1" || said["color-scheme"] != "light dark" {
-			t.Errorf("%s says %q", name, said)
+			t.Errorf("%s has the metadata %q, want a viewport and both colour schemes", name, said)
 		}
 	}
 }
@@ -283,9 +283,9 @@ func TestChangelogPage_Releases_HaveAnchors(t *testing.T) {
 		}
 	}
 	listed = slices.DeleteFunc(listed, func(anchor string) bool { return strings.HasPrefix(anchor, "/") }) // the other pages
-	for where, got := range map[string][]string{"sections": sections, "headings": headings, "list": listed} {
+	for where, got := range map[string][]string{"sections": sections, "headings": headings, "entries of the list": listed} {
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: %q, want %q", where, got, want)
+			t.Errorf("the %s are %q, want %q", where, got, want)
 		}
 	}
 }
@@ -301,10 +301,10 @@ func TestPages_OutlineAndSkipLink_AreValid(t *testing.T) {
 		}
 		links := slices.Collect(p.elements("a"))
 		if href, _ := attribute(links[0], "href"); href != "#main" {
-			t.Errorf("%s: the first link leads to %s", name, href)
+			t.Errorf("%s: the first link leads to %s, want #main", name, href)
 		}
 		if id, _ := attribute(p.only(t, "main"), "id"); id != "main" {
-			t.Errorf("%s: main has the id %q", name, id)
+			t.Errorf("%s: the element main has the id %q, want main", name, id)
 		}
 	}
 }

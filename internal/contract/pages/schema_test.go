@@ -48,7 +48,7 @@ func TestSchema_Form_IsInWords(t *testing.T) {
 			}
 		}
 		if got := words.String(); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
+			t.Errorf("%s is described as %s, want %s", text, got, want)
 		}
 	}
 }
