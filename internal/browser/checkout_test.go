@@ -47,7 +47,7 @@ func (s shop) place(t *testing.T, id checkout.ID) {
 func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	t.Helper()
 	state := localRun(t).State
-	c.Created, c.Expires = c.Expires, time.Now() // the store replaces only what has expired
+	c.Created, c.Expires = c.Expires, time.Now() // the store replaces a checkout only after its expiry
 	if stored, err := dynamo.NewCheckouts(dynamolocal.NewClient(state.DynamoDBEndpoint), state.Tables.Checkouts).Open(t.Context(), s.Customer.ID, c); err != nil || stored.Expires != c.Expires {
 		t.Fatalf("the stored checkout is %+v, %v", stored, err)
 	}
@@ -413,7 +413,7 @@ func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
 	b.click("#purchase button | Change")
 	b.fill("#checkout [name=amount]", "2")
 	evaluate[chromedp.Void](b, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
-	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))") // half a second
+	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))") // half a second, because the clock runs 20 times as fast
 	if got := evaluate[string](b, "document.querySelector('#checkout [name=amount]')?.value"); got != "2" {
 		t.Errorf("the form has the amount %q, want 2", got)
 	}

@@ -1,12 +1,12 @@
 // Package browser tests the shop's page in Chromium, as a shopper uses it. All tests have the build tag browser, so that `make test` needs
 // no browser. Run them with `make browser`. If Chromium is missing, the tests fail and say what to install.
 //
-// One Chromium and one local run, in a copy of the source tree, serve all tests. Each test has its own shop and its own tab, whose
-// storage, cookies and cache no other test sees:
+// One Chromium and one local run, in a copy of the source tree, serve all tests. Each test has its own shop and its own tab. Tests
+// do not share storage, cookies or the cache:
 //
 //	func TestVoucher_LostResponse_IsRetriedWithTheSameKey(t *testing.T) {
 //		s, b := visit(t, view{phone: true}, emberforge) // view{} is a laptop with light colours, in English
-//		s.create(t, "SPRING", nil)                      // a shop embeds *operator.Shop
+//		s.create(t, "SPRING", nil)                      // a shop has the methods of *operator.Shop
 //		b.lose(`POST .*/voucher$`, 1)                   // the service handles the request, and the page gets no response
 //		b.fill("#voucher-code", "SPRING")
 //		b.press("Enter")
@@ -26,9 +26,9 @@
 //   - To check accessibility with axe: wantAccessible.
 //
 // A test fails on every complaint of the browser. A complaint means that the page logs an error or a warning, throws an exception,
-// violates its content security policy, opens an alert, or loads anything but images from another host. Method expect names a complaint
-// that must come. No request reaches another host: the tab shows a placeholder page or image instead. A failed request of the page's
-// script is not a complaint, because the test checks how the page handles the failure.
+// violates its content security policy, opens an alert, or loads anything but pages and images from another host. Method expect names a
+// complaint that must come. No request reaches another host: the tab shows a placeholder page or image instead. A failed request of the
+// page's script is not a complaint, because the test checks how the page handles the failure.
 //
 // A failed test logs its requests and what the page shows. `make browser ARGS='-run TestVoucher -artifacts -outputdir /some/folder'` also
 // stores a screenshot.

@@ -39,7 +39,7 @@ const always = 1 << 30
 type fault struct {
 	pattern *regexp.Regexp // of the method, a space, and the URL
 	kind    int
-	left    int           // requests
+	left    int           // how many more requests it affects
 	ended   chan struct{} // closed when the fault ends
 }
 

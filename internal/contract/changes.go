@@ -44,8 +44,8 @@ func findings(base, revision document) (map[Operation][]checker.Change, error) {
 	return found, nil
 }
 
-// structure returns the document for the diff library. It leaves out text, and sunsets, because the library would compare sunsets with the
-// clock.
+// structure returns the document for the diff library. It leaves out text. It also leaves out sunsets, because the library would compare
+// them with the clock.
 func (d document) structure() (*load.SpecInfo, error) {
 	var raw object
 	if err := json.Unmarshal(d.text, &raw); err != nil {

@@ -105,7 +105,7 @@ func was(name string, base, revision any) string {
 	return fmt.Sprintf("%s was %s and is %s", name, written(base), written(revision))
 }
 
-// gone judges the removal of an element.
+// gone records the removal of an element. The removal is harmful if the element was not deprecated, and early before its sunset.
 func (c *comparison) gone(at string, base object) {
 	const removed = "was removed"
 	if day, given := base[sunsetExtension]; given && fmt.Sprint(day) > c.today {

@@ -181,7 +181,7 @@ func (d document) inline(value any, open ...string) any {
 	}
 }
 
-// find follows a reference within the document.
+// find returns the target of a reference within the document.
 func (d document) find(reference string) object {
 	pointer, isInside := strings.CutPrefix(reference, "#/")
 	if !isInside {

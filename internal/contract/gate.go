@@ -19,7 +19,7 @@ import (
 // version is the version that every document has. Numbers and dates tell releases apart.
 const version = "1.0.0"
 
-// Check is the gate that a change of the interface has to pass. It returns every problem of the working document. Routes are the routes
+// Check is the gate that a change of the interface has to pass. It returns every problem of the working document. routes are the routes
 // of the template. Sunsets are compared with today, in UTC.
 func (c *Contract) Check(ctx context.Context, routes []gateway.Route, today time.Time) ([]string, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(c.working.yaml)

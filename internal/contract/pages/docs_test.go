@@ -138,7 +138,7 @@ func without(names []string, found map[string]bool) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return found[name] })
 }
 
-// wantDescriptions checks that the page has each description of the document and the value of each example.
+// wantDescriptions checks that the page has each description of the document, except those of servers.
 func wantDescriptions(t *testing.T, p page, document []byte) {
 	t.Helper()
 	var anything any

@@ -160,7 +160,7 @@ func (p page) feeds() []string {
 	return feeds
 }
 
-// leads reports whether the target of a referring attribute exists.
+// leads reports whether the target of an attribute exists. Attributes that do not refer to anything pass.
 func (p page) leads(a html.Attribute) bool {
 	switch a.Key {
 	case "for", "aria-describedby", "aria-labelledby":

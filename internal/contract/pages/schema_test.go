@@ -53,7 +53,7 @@ func TestSchema_Form_IsInWords(t *testing.T) {
 	}
 }
 
-// The page shows the members and conditions of every schema, however deep, or rendering fails.
+// The page shows the members and conditions of every schema, at any depth. If it cannot show something, rendering fails.
 func TestSchema_MembersAndConditions_AreShownOrAnError(t *testing.T) {
 	layout, err := parseTemplates()
 	if err != nil {
