@@ -413,7 +413,7 @@ func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
 	b.click("#purchase button | Change")
 	b.fill("#checkout [name=amount]", "2")
 	evaluate[chromedp.Void](b, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
-	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))") // half a second, because the clock runs 20 times as fast
+	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))") // half a second at 20 times the speed
 	if got := evaluate[string](b, "document.querySelector('#checkout [name=amount]')?.value"); got != "2" {
 		t.Errorf("the form has the amount %q, want 2", got)
 	}
