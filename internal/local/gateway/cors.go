@@ -13,11 +13,11 @@ import (
 // CORS is an API's CORS configuration: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html.
 // The gateway responds to preflight requests, and replaces any CORS headers that a function sends.
 type CORS struct {
-	// AllowOrigins lists origins, or is "*" for all; "https://*" and "http://*" allow all origins of their scheme.
+	// AllowOrigins lists the allowed origins. "*" allows all origins; "https://*" and "http://*" allow all origins of one scheme.
 	AllowOrigins []string
 	// AllowMethods, AllowHeaders and ExposeHeaders are sent as they are.
 	AllowMethods, AllowHeaders, ExposeHeaders []string
-	// MaxAge is how long a browser may cache the response to a preflight, up to 24 hours; 0 sends no age.
+	// MaxAge is how long a browser may cache the response to a preflight, up to 24 hours. If it is 0, the header is not sent.
 	MaxAge           time.Duration
 	AllowCredentials bool
 }
@@ -27,7 +27,7 @@ const (
 	anyOrigin = "*"
 )
 
-// validate rejects what an HTTP API would reject. A nil configuration is valid.
+// validate returns an error for a configuration that an HTTP API would reject. A nil configuration is valid.
 func (c *CORS) validate() error {
 	switch {
 	case c == nil:
@@ -43,12 +43,12 @@ func (c *CORS) validate() error {
 
 func (c *CORS) allowsAny() bool { return slices.Contains(c.AllowOrigins, anyOrigin) }
 
-// isCORSHeader reports whether the gateway sets a response header if CORS is configured. The name is canonical.
+// isCORSHeader reports whether only the gateway may set a response header when CORS is configured. The name must be canonical.
 func isCORSHeader(name string) bool { return strings.HasPrefix(name, "Access-Control-") }
 
-// apply adds the CORS headers of a response. Only an allowed origin gets them. An OPTIONS request gets them only if it is a
-// preflight, that is, if it has Access-Control-Request-Method. The gateway's own errors have them too, so that a web page can
-// read these errors; AWS documents CORS headers for a function's responses only.
+// apply adds the CORS headers to a response. Only an allowed origin gets them. An OPTIONS request gets them only if it is a
+// preflight, that is, if it has Access-Control-Request-Method. The gateway's own errors get them too, so that a web page can
+// read these errors. AWS documents CORS headers only for a function's responses.
 func (c *CORS) apply(h http.Header, r *http.Request) {
 	if !c.allowsAny() {
 		h.Add("Vary", "Origin") // in addition to the function's Vary

@@ -50,7 +50,7 @@ func TestCORS(t *testing.T) {
 		request string
 		lines   string
 		status  int
-		want    map[string]string // without "Access-Control-"; all others must be absent
+		want    map[string]string // all CORS headers of the response, named without "Access-Control-"
 		vary    string
 	}{
 		"preflight from any origin":             {anyOrigin(), "OPTIONS " + area, origin + preflight, 204, preflighted("*"), ""},
@@ -71,12 +71,12 @@ func TestCORS(t *testing.T) {
 		"every origin of a scheme":              {with(func(c *gateway.CORS) { c.AllowOrigins = []string{"https://*"} }), page, origin, 200, allowed("https://shop.example"), "Accept,Origin"},
 		"no origin of another scheme":           {with(func(c *gateway.CORS) { c.AllowOrigins = []string{"http://*"} }), page, origin, 200, nil, "Accept,Origin"},
 		"nothing to expose":                     {with(func(c *gateway.CORS) { c.ExposeHeaders = nil }), page, origin, 200, map[string]string{"Allow-Origin": "https://shop.example"}, "Accept,Origin"},
-		"nothing but origins":                   {with(func(c *gateway.CORS) { *c = gateway.CORS{AllowOrigins: c.AllowOrigins} }), "OPTIONS " + area, origin + preflight, 204, map[string]string{"Allow-Origin": "https://shop.example"}, "Origin"},
-		"not configured":                        {nil, page, origin, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
-		"preflight without configured CORS":     {nil, "OPTIONS " + area, origin + preflight, 404, nil, ""},
-		"credentials":                           {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, origin, 200, map[string]string{"Allow-Origin": "https://shop.example", "Expose-Headers": "ETag,Retry-After", "Allow-Credentials": "true"}, "Accept,Origin"},
-		"credentials of another origin":         {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, stranger, 200, nil, "Accept,Origin"},
-		"two origins are not allowed":           {listed(), page, "Origin: https://shop.example https://evil.example\r\n", 200, nil, "Accept,Origin"},
+		"only origins are set":                  {with(func(c *gateway.CORS) { *c = gateway.CORS{AllowOrigins: c.AllowOrigins} }), "OPTIONS " + area, origin + preflight, 204, map[string]string{"Allow-Origin": "https://shop.example"}, "Origin"},
+		"CORS not set up":                       {nil, page, origin, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
+		"preflight, CORS not set up":            {nil, "OPTIONS " + area, origin + preflight, 404, nil, ""},
+		"credentials are allowed":               {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, origin, 200, map[string]string{"Allow-Origin": "https://shop.example", "Expose-Headers": "ETag,Retry-After", "Allow-Credentials": "true"}, "Accept,Origin"},
+		"another origin gets no credentials":    {with(func(c *gateway.CORS) { c.AllowCredentials = true }), page, stranger, 200, nil, "Accept,Origin"},
+		"an Origin header with two origins":     {listed(), page, "Origin: https://shop.example https://evil.example\r\n", 200, nil, "Accept,Origin"},
 		"OPTIONS with its own route":            {anyOrigin(), "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, preflighted("*"), "Accept"},
 		"OPTIONS with a route, CORS not set up": {nil, "OPTIONS /shop/pixelcraft/options", origin + preflight, 200, map[string]string{"Allow-Origin": "https://from.function"}, "Accept"},
 	} {
@@ -95,13 +95,13 @@ func TestCORS(t *testing.T) {
 				t.Errorf("Vary: %q, want %q", got, tc.vary)
 			}
 			if method == http.MethodOptions && tc.status == 204 && r.body != "" {
-				t.Errorf("body %q", r.body)
+				t.Errorf("body %q, want none", r.body)
 			}
 		})
 	}
 }
 
-// wantCORS expects these CORS headers, named without "Access-Control-", and no others.
+// wantCORS checks that a response has exactly these CORS headers. They are named without "Access-Control-".
 func wantCORS(t *testing.T, header http.Header, want map[string]string) {
 	t.Helper()
 	got := map[string]string{}
@@ -111,7 +111,7 @@ func wantCORS(t *testing.T, header http.Header, want map[string]string) {
 		}
 	}
 	if !maps.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+		t.Errorf("CORS headers %v, want %v", got, want)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestNew_CORSThatAnHTTPAPIRejects_IsAnError(t *testing.T) {
 		config.CORS = listed()
 		change(config.CORS)
 		if _, err := gateway.New(config); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("got %v, want an error that says %q", err, name)
 		}
 	}
 }

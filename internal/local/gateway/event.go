@@ -19,8 +19,8 @@ import (
 const (
 	payloadVersion = "2.0"
 	stage          = "$default"
-	// The account, the API and the domain are placeholders. The domain ignores the request's Host: on AWS, only
-	// requests for the API's own host reach it.
+	// The account, the API and the domain are placeholders. The domain does not follow the request's Host header: on AWS, only
+	// requests for the API's own host reach the API.
 	accountID  = "123456789012"
 	apiID      = "local"
 	domainName = "localhost"
@@ -33,8 +33,8 @@ const (
 // Bytes that are not UTF-8 become U+FFFD when the event is encoded as JSON. A path that cannot be decoded is an error.
 //
 // An HTTP API decodes the path twice. In between, it cuts the path at a question mark. Live captures show this:
-// github.com/hotsock/voker, vokerhttp/testdata/ingress-paths.json. The path's variables are decoded twice but not cut here,
-// because the captures have no variables.
+// github.com/hotsock/voker, vokerhttp/testdata/ingress-paths.json. The captures contain no path variables. Here, variables
+// are decoded twice but not cut.
 func (c *call) event() (*events.APIGatewayV2HTTPRequest, error) {
 	path, _, _ := strings.Cut(c.decoded, "?")
 	path, err := url.PathUnescape(path)
@@ -81,8 +81,9 @@ func (c *call) event() (*events.APIGatewayV2HTTPRequest, error) {
 	}, nil
 }
 
-// headers returns the headers in lower case. Values of a name that was sent more than once are joined with commas. Cookies
-// have a separate field, and headers about the client's connection are dropped.
+// headers returns the request's headers, with names in lower case, and the headers that API Gateway adds. Values of a name that was
+// sent more than once are joined with commas. Cookies are left out, because the event has another field for them. Headers about the
+// client's connection are dropped.
 func (c *call) headers() map[string]string {
 	r := c.request
 	h := map[string]string{}
@@ -113,7 +114,7 @@ func (c *call) headers() map[string]string {
 	return h
 }
 
-// isHopByHop reports whether a header concerns one connection only (RFC 9110, section 7.6.1). The name is canonical.
+// isHopByHop reports whether a header concerns only one connection (RFC 9110, section 7.6.1). The name must be canonical.
 func isHopByHop(name string) bool {
 	return slices.Contains([]string{
 		"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
@@ -128,14 +129,14 @@ func sourceIP(r *http.Request) string {
 	return host
 }
 
-// newTraceID returns the header of an X-Ray trace that begins here. A client's trace is ignored.
+// newTraceID returns the header value of a new X-Ray trace. A trace that the client sent is ignored.
 func newTraceID(now time.Time) string {
 	var b [12]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return fmt.Sprintf("Root=1-%08x-%s", now.Unix(), hex.EncodeToString(b[:]))
 }
 
-// cookies lists the cookies of all Cookie headers, or nil.
+// cookies returns the cookies of all Cookie headers, or nil if there are none.
 func cookies(headers []string) []string {
 	var list []string
 	for _, header := range headers {
@@ -149,7 +150,7 @@ func cookies(headers []string) []string {
 }
 
 // queryParameters decodes the query string. Values of a name that occurs more than once are joined with commas. A name or
-// value that cannot be decoded stays as it is: AWS does not document the case.
+// value that cannot be decoded stays as it is. AWS does not document this case.
 func queryParameters(query string) map[string]string {
 	parameters := map[string]string{}
 	for pair := range strings.SplitSeq(query, "&") {
@@ -173,10 +174,10 @@ func decodeQuery(s string) string {
 	return s
 }
 
-// eventBody returns the body as it is in the event. AWS documents that a binary body is in base64, but not which content
-// types are binary. HTTP APIs were observed (github.com/ministackorg/ministack, pull request 766) to treat all types as
-// binary except text/* and application/json, /xml and /javascript. Form data and a body without a type are binary, too.
-// Types with the suffixes +json and +xml count as text here.
+// eventBody returns the event's body and whether it is in base64. AWS documents that a binary body is in base64, but not which
+// content types are binary. Observed HTTP APIs (github.com/ministackorg/ministack, pull request 766) treat only text/*,
+// application/json, application/xml and application/javascript as text. Everything else is binary, including form data and a body
+// without a type. This package also treats types with the suffixes +json and +xml as text.
 func eventBody(contentType string, body []byte) (text string, isBase64 bool) {
 	if len(body) == 0 || isText(contentType) {
 		return string(body), false

@@ -1,9 +1,9 @@
 // Package gateway behaves like an Amazon API Gateway HTTP API with a $default stage and Lambda proxy integrations of payload
 // format 2.0: it turns a request into an event, gives the event to the route's function, and turns the function's response into
-// an HTTP response. Where AWS documents nothing, a comment names who observed the behaviour, or says that this package chose it.
+// an HTTP response. Where AWS does not document a behaviour, a comment names who observed it, or says that this package chose it.
 //
-// The package knows neither processes nor templates nor the shop, and imports no other package of this module. It is for the
-// local run only: no function may import it.
+// The package knows nothing about processes, templates or the shop, and imports no other package of this module. It is only for
+// the local run: no Lambda function may import it.
 package gateway
 
 import (
@@ -38,13 +38,14 @@ type Invoker interface {
 	Invoke(ctx context.Context, function string, event []byte) ([]byte, error)
 }
 
-// Config is what New needs. Only CORS and Log may be nil.
+// Config configures a Gateway. Only CORS and Log may be nil.
 type Config struct {
 	Routes  []Route
 	Invoker Invoker
 	// CORS is the API's CORS configuration; nil means none.
 	CORS *CORS
-	// Status returns the status for an Invoker's error. If the integration timeout passed, the status is always 503.
+	// Status returns the HTTP status for an Invoker's error. It is not used if the integration timeout has passed: the status is
+	// then 503.
 	Status func(error) int
 	// Clock returns the time of a request.
 	Clock func() time.Time
@@ -61,19 +62,20 @@ type Record struct {
 	Status int
 	// Duration is the time from the request's arrival to the end of its response.
 	Duration time.Duration
-	// Function is the function that the route names; empty if no route matched.
+	// Function is the function that the route names. It is empty if no route matched.
 	Function string
-	// Err is why the gateway itself responded with an error, if the client did not cause it.
+	// Err is the error because of which the gateway itself responded. It is nil if the client caused the error.
 	Err error
 }
 
-// Gateway is an http.Handler. A handler in front of it must not change the request, as an http.ServeMux changes paths.
+// Gateway is an http.Handler. A handler in front of it must not change the request. Do not use an http.ServeMux, which changes paths.
 type Gateway struct {
 	config Config
 	routes []route // the most specific first
 }
 
-// New checks the configuration. Routes that conflict, or that an HTTP API would refuse, are an error.
+// New checks the configuration and returns a Gateway. It returns an error if routes conflict, or if an HTTP API would reject the
+// routes or the CORS configuration.
 func New(config Config) (*Gateway, error) {
 	routes, err := newRoutes(config.Routes)
 	return &Gateway{config: config, routes: routes}, errors.Join(err, config.CORS.validate())
@@ -95,7 +97,7 @@ type call struct {
 	path, query string
 	decoded     string            // the path, decoded once
 	route       *route            // nil if no route matched
-	values      map[string]string // of the route's variables, decoded once
+	values      map[string]string // values of the route's variables, decoded once
 	body        []byte
 }
 
@@ -118,8 +120,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.config.Log(record)
 }
 
-// target splits the target of the request line, because net/http's forms of the path may differ from what was sent. The path
-// is empty for a target without one: "*", or CONNECT's.
+// target returns the path and the query of the request line as they were sent. net/http's URL may differ from them. The path is
+// empty if the target has no path: for "*", and for CONNECT.
 func target(r *http.Request) (path, query string) {
 	path, query, _ = strings.Cut(r.RequestURI, "?")
 	if strings.HasPrefix(path, "/") {
@@ -154,7 +156,7 @@ func (g *Gateway) answer(ctx context.Context, w http.ResponseWriter, c *call) (a
 	}
 	var err error
 	if c.decoded, err = url.PathUnescape(c.path); err != nil {
-		return message(http.StatusBadRequest), nil //nolint:nilerr // the client's path
+		return message(http.StatusBadRequest), nil //nolint:nilerr // the client sent a bad path
 	}
 	if c.route, c.values = g.match(c.request.Method, c.decoded); c.route == nil {
 		// An OPTIONS request without an Origin gets no CORS headers, but the same status:
@@ -171,7 +173,8 @@ func (g *Gateway) answer(ctx context.Context, w http.ResponseWriter, c *call) (a
 	return g.invoke(ctx, c)
 }
 
-// oversized returns the status of a request whose line or header is too large. AWS documents the quota, not the status.
+// oversized returns the error status for a request whose request line or header is too large, otherwise 0. AWS documents the quota
+// but not the status.
 func oversized(r *http.Request) int {
 	size := len(r.Method) + len(" ") + len(r.RequestURI) + len(" ") + len(r.Proto)
 	if size > MaxHead {
@@ -189,7 +192,7 @@ func oversized(r *http.Request) int {
 	return 0
 }
 
-// readBody returns the whole body, or the status of a request whose body is too large or does not arrive.
+// readBody returns the whole body, or an error status if the body is too large or does not arrive.
 func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int) {
 	if r.ContentLength > MaxBody {
 		return nil, http.StatusRequestEntityTooLarge
@@ -209,7 +212,7 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, int) {
 func (g *Gateway) invoke(ctx context.Context, c *call) (answer, error) {
 	event, err := c.event()
 	if err != nil {
-		return message(http.StatusBadRequest), nil // the client's path
+		return message(http.StatusBadRequest), nil // the client sent a bad path
 	}
 	payload, err := json.Marshal(event)
 	if err != nil {
@@ -250,7 +253,8 @@ func (g *Gateway) write(w http.ResponseWriter, c *call, a answer) {
 
 	hasBody := a.status != http.StatusNoContent && a.status != http.StatusNotModified
 	isHead := c.request.Method == http.MethodHead
-	// The Content-Length of a HEAD response is that of the GET's body, which is unknown if the function sends no body to HEAD.
+	// A HEAD response has the Content-Length of the body that a GET would get. If the function returns no body for HEAD, that length
+	// is unknown.
 	if hasBody && (len(a.body) > 0 || !isHead) {
 		h.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}

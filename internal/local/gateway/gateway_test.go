@@ -41,12 +41,12 @@ func fails(err error) invoker {
 	return func(context.Context, string, []byte) ([]byte, error) { return nil, err }
 }
 
-// echo returns the event that it was given.
+// echo returns its event as the body of a response.
 func echo(_ context.Context, _ string, event []byte) ([]byte, error) {
 	return json.Marshal(map[string]any{"statusCode": 200, "body": string(event)})
 }
 
-// shop has the routes of most tests.
+// shop returns the configuration of most tests.
 func shop() gateway.Config {
 	return gateway.Config{
 		Routes: []gateway.Route{
@@ -88,7 +88,7 @@ func dial(t *testing.T, server *httptest.Server) net.Conn {
 	return conn
 }
 
-// send writes bytes to the server as they are and reads one response.
+// send writes raw to the server unchanged and reads one response.
 func send(t *testing.T, server *httptest.Server, method, raw string) reply {
 	t.Helper()
 	conn := dial(t, server)
@@ -107,19 +107,19 @@ func send(t *testing.T, server *httptest.Server, method, raw string) reply {
 	return reply{response.StatusCode, response.Header, string(body)}
 }
 
-// get requests the target with further header lines, each ended by CRLF.
+// get sends a GET for the target with more header lines. Each line ends with CRLF.
 func get(t *testing.T, server *httptest.Server, target, lines string) reply {
 	t.Helper()
 	return send(t, server, "GET", "GET "+target+" HTTP/1.1\r\nHost: shop.example\r\n"+lines+"\r\n")
 }
 
-// post sends a body with further header lines.
+// post posts a body with more header lines.
 func post(t *testing.T, server *httptest.Server, lines, body string) reply {
 	t.Helper()
 	return send(t, server, "POST", fmt.Sprintf("POST /shop/pixelcraft/voucher HTTP/1.1\r\nHost: shop.example\r\n%sContent-Length: %d\r\n\r\n%s", lines, len(body), body))
 }
 
-// event reads what echo sent back.
+// event decodes the event that echo returned.
 func event(t *testing.T, r reply) events.APIGatewayV2HTTPRequest {
 	t.Helper()
 	var e events.APIGatewayV2HTTPRequest
@@ -189,7 +189,7 @@ func TestRoutes_SeveralMatch_MostSpecificWins(t *testing.T) {
 		"GET /checkout/paybylink/transfer":                  "paybylinkmap[card:transfer]",
 		"GET /checkout/other/transfer":                      "transfermap[processor:other]",
 		"GET /checkout/paybylink":                           "processormap[processor:paybylink]",
-		"GET /legal/terms/print":                            "printmap[page:legal]", // a full match goes before a greedy one
+		"GET /legal/terms/print":                            "printmap[page:legal]", // a full match comes before a greedy match
 		"GET /legal/terms":                                  "legalmap[page:terms]",
 		"GET http://shop.example/shop/arcade/checkout?a=b":  "arcademap[]",
 		"GET http://shop.example?a=b":                       "rootmap[]",
@@ -231,20 +231,20 @@ func TestNew_RoutesThatAnHTTPAPIRejects_AreAnError(t *testing.T) {
 		routes []gateway.Route
 		want   string
 	}{
-		"none":                  {nil, "needs routes"},
-		"twice":                 {[]gateway.Route{route("GET", "/a"), route("ANY", "/a"), route("GET", "/a")}, "match the same requests"},
+		"no routes":             {nil, "needs routes"},
+		"same route twice":      {[]gateway.Route{route("GET", "/a"), route("ANY", "/a"), route("GET", "/a")}, "match the same requests"},
 		"other variable names":  {[]gateway.Route{route("GET", "/a/{b}"), route("GET", "/a/{c}")}, "match the same requests"},
-		"greedy twice":          {[]gateway.Route{route("ANY", "/{a+}"), route("ANY", "/{b+}")}, "match the same requests"},
+		"two greedy routes":     {[]gateway.Route{route("ANY", "/{a+}"), route("ANY", "/{b+}")}, "match the same requests"},
 		"no slash":              {[]gateway.Route{route("GET", "a")}, "start with a slash"},
-		"default":               {[]gateway.Route{route("ANY", "$default")}, "start with a slash"},
+		"$default route":        {[]gateway.Route{route("ANY", "$default")}, "start with a slash"},
 		"trailing slash":        {[]gateway.Route{route("GET", "/a/")}, "not a segment"},
 		"empty segment":         {[]gateway.Route{route("GET", "/a//b")}, "not a segment"},
 		"unclosed variable":     {[]gateway.Route{route("GET", "/{a")}, "not a segment"},
 		"variable in a segment": {[]gateway.Route{route("GET", "/a{b}")}, "not a segment"},
-		"nameless":              {[]gateway.Route{route("GET", "/{}")}, "not a segment"},
-		"greedy in the middle":  {[]gateway.Route{route("GET", "/{a+}/b")}, "not its last segment"},
-		"same variable":         {[]gateway.Route{route("GET", "/{a}/{a}")}, "occurs twice"},
-		"lower case":            {[]gateway.Route{route("get", "/a")}, "upper case"},
+		"variable has no name":  {[]gateway.Route{route("GET", "/{}")}, "not a segment"},
+		"greedy, but not last":  {[]gateway.Route{route("GET", "/{a+}/b")}, "not its last segment"},
+		"same variable twice":   {[]gateway.Route{route("GET", "/{a}/{a}")}, "occurs twice"},
+		"method in lower case":  {[]gateway.Route{route("get", "/a")}, "upper case"},
 		"no method":             {[]gateway.Route{route("", "/a")}, "upper case"},
 		"no function":           {[]gateway.Route{{Method: "GET", Path: "/a"}}, "no function"},
 	} {
@@ -301,7 +301,7 @@ func TestEvent_Request_BecomesFormat2(t *testing.T) {
 	if !ok {
 		t.Fatalf("requestContext is %v", got["requestContext"])
 	}
-	delete(requestContext, "authentication") // a field of the library's type that is null
+	delete(requestContext, "authentication") // the library's type always adds this field; it is null
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}
@@ -428,11 +428,11 @@ func TestGateway_OddRequests_GetAClientErrorOrReachTheFunction(t *testing.T) {
 		}
 	}
 	if e := event(t, get(t, server, area, "")); e.RequestContext.DomainName != "localhost" {
-		t.Errorf("domain name %q is the client's", e.RequestContext.DomainName)
+		t.Errorf("domain name %q, want localhost, not the client's Host", e.RequestContext.DomainName)
 	}
 }
 
-// The paths are those that HTTP APIs delivered to a $default route (hotsock/voker, vokerhttp/testdata/ingress-paths.json).
+// Real HTTP APIs delivered these paths to a $default route (hotsock/voker, vokerhttp/testdata/ingress-paths.json).
 func TestEvent_Path_IsDecodedTwiceAndCut(t *testing.T) {
 	config := shop()
 	config.Routes = []gateway.Route{{Method: "GET", Path: "/{rest+}", Function: "rest"}}
@@ -446,7 +446,7 @@ func TestEvent_Path_IsDecodedTwiceAndCut(t *testing.T) {
 		"/coins%252F500":       {"/coins/500", "coins/500"},
 		"/coins%253F500":       {"/coins?500", "coins?500"},
 		"/coins%2525":          {"/coins%", "coins%"},
-		// The captures have no path parameters. AWS may or may not cut those, too.
+		// The captures have no path parameters. It is unknown whether AWS cuts path parameters, too.
 		"/coins%3Famount=5": {"/coins", "coins?amount=5"},
 	} {
 		e := event(t, get(t, server, sent+"?data=a%3Fb%25c", ""))
@@ -462,7 +462,7 @@ func TestEvent_Path_IsDecodedTwiceAndCut(t *testing.T) {
 	}
 }
 
-func TestLimits_AtAndAboveEach(t *testing.T) {
+func TestLimits_RequestAboveALimit_IsRejected(t *testing.T) {
 	config := shop()
 	config.Invoker = answers(`{"statusCode":200}`)
 	server := serve(t, config)
@@ -470,17 +470,17 @@ func TestLimits_AtAndAboveEach(t *testing.T) {
 	fill := func(n int) string { return strings.Repeat("a", n) }
 
 	if r := get(t, server, area+"?"+fill(gateway.MaxHead-fixed), ""); r.status != 200 {
-		t.Errorf("the longest request line: %d %s", r.status, r.body)
+		t.Errorf("the longest allowed request line: %d %s", r.status, r.body)
 	}
 	wantMessage(t, get(t, server, area+"?"+fill(gateway.MaxHead-fixed+1), ""), http.StatusRequestHeaderFieldsTooLarge)
 	wantMessage(t, get(t, server, area+"?"+fill(gateway.MaxHead), ""), http.StatusRequestURITooLong)
 	if r := get(t, server, area+"?", "X-A: "+fill(5000)+"\r\nX-B: "+fill(gateway.MaxHead-fixed-5000)+"\r\n"); r.status != 200 {
-		t.Errorf("the largest header: %d %s", r.status, r.body)
+		t.Errorf("the largest allowed header: %d %s", r.status, r.body)
 	}
 	wantMessage(t, get(t, server, area+"?", "X-A: "+fill(5000)+"\r\nX-B: "+fill(gateway.MaxHead-fixed-4999)+"\r\n"), http.StatusRequestHeaderFieldsTooLarge)
 
 	if r := post(t, server, "", fill(gateway.MaxBody)); r.status != 200 {
-		t.Errorf("the largest body: %d %s", r.status, r.body)
+		t.Errorf("the largest allowed body: %d %s", r.status, r.body)
 	}
 	wantMessage(t, post(t, server, "", fill(gateway.MaxBody+1)), http.StatusRequestEntityTooLarge)
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<20, fill(1<<20))
@@ -507,44 +507,44 @@ func TestResponse_OfFunction_BecomesTheHTTPResponse(t *testing.T) {
 			map[string]string{"X-A": "", "Content-Type": "", "Content-Length": "0"},
 			"",
 		},
-		"no content type":       {`{"statusCode":200,"body":"<b>"}`, 200, map[string]string{"Content-Type": plain}, "<b>"},
-		"base64":                {`{"statusCode":200,"body":"AP8=","isBase64Encoded":true}`, 200, map[string]string{"Content-Length": "2"}, "\x00\xff"},
-		"no body":               {`{"statusCode":200}`, 200, map[string]string{"Content-Length": "0"}, ""},
-		"no content":            {`{"statusCode":204,"body":"x"}`, 204, map[string]string{"Content-Length": "", "Content-Type": ""}, ""},
-		"not modified":          {`{"statusCode":304,"headers":{"ETag":"\"7\""},"body":"x"}`, 304, map[string]string{"ETag": `"7"`, "Content-Length": "", "Content-Type": ""}, ""},
-		"inferred":              {` {"message": "hello"} `, 200, map[string]string{"Content-Type": text}, `{"message": "hello"}`},
-		"inferred string":       {`"Hello from \u004cambda!"`, 200, map[string]string{"Content-Type": text}, "Hello from Lambda!"},
-		"inferred number":       {`5`, 200, map[string]string{"Content-Type": text}, `5`},
-		"inferred list":         {`[{"statusCode":404}]`, 200, map[string]string{"Content-Type": text}, `[{"statusCode":404}]`},
-		"inferred null":         {`null`, 200, map[string]string{"Content-Type": text}, `null`},
-		"case matters in names": {`{"StatusCode":404}`, 200, map[string]string{"Content-Type": text}, `{"StatusCode":404}`},
-		"unknown members":       {`{"statusCode":200,"statusDescription":"OK","body":"x"}`, 200, nil, "x"},
+		"no content type":             {`{"statusCode":200,"body":"<b>"}`, 200, map[string]string{"Content-Type": plain}, "<b>"},
+		"base64":                      {`{"statusCode":200,"body":"AP8=","isBase64Encoded":true}`, 200, map[string]string{"Content-Length": "2"}, "\x00\xff"},
+		"no body":                     {`{"statusCode":200}`, 200, map[string]string{"Content-Length": "0"}, ""},
+		"204 has no body":             {`{"statusCode":204,"body":"x"}`, 204, map[string]string{"Content-Length": "", "Content-Type": ""}, ""},
+		"304 has no body":             {`{"statusCode":304,"headers":{"ETag":"\"7\""},"body":"x"}`, 304, map[string]string{"ETag": `"7"`, "Content-Length": "", "Content-Type": ""}, ""},
+		"inferred":                    {` {"message": "hello"} `, 200, map[string]string{"Content-Type": text}, `{"message": "hello"}`},
+		"inferred string":             {`"Hello from \u004cambda!"`, 200, map[string]string{"Content-Type": text}, "Hello from Lambda!"},
+		"inferred number":             {`5`, 200, map[string]string{"Content-Type": text}, `5`},
+		"inferred list":               {`[{"statusCode":404}]`, 200, map[string]string{"Content-Type": text}, `[{"statusCode":404}]`},
+		"inferred null":               {`null`, 200, map[string]string{"Content-Type": text}, `null`},
+		"case matters in names":       {`{"StatusCode":404}`, 200, map[string]string{"Content-Type": text}, `{"StatusCode":404}`},
+		"unknown members are ignored": {`{"statusCode":200,"statusDescription":"OK","body":"x"}`, 200, nil, "x"},
 		"gateway's own headers": {
 			`{"statusCode":200,"headers":{"date":"1","Server":"2","Connection":"close","Keep-Alive":"3","transfer-encoding":"4","Content-Length":"99","apigw-requestid":"5","Upgrade":"6","via":"7","Trailer":"X"},"body":"x"}`,
 			200,
 			map[string]string{"Server": "", "Connection": "", "Keep-Alive": "", "Transfer-Encoding": "", "Content-Length": "1", "Upgrade": "", "Via": "", "Trailer": ""},
 			"x",
 		},
-		"not JSON":                  {`<html>`, 500, nil, ""},
-		"truncated JSON":            {`{"statusCode":200`, 500, nil, ""},
-		"two values":                {`{"statusCode":200} {}`, 500, nil, ""},
-		"empty":                     {``, 500, nil, ""},
-		"status is a string":        {`{"statusCode":"200"}`, 500, nil, ""},
-		"status is null":            {`{"statusCode":null}`, 500, nil, ""},
-		"status is a fraction":      {`{"statusCode":200.5}`, 500, nil, ""},
-		"status too low":            {`{"statusCode":199}`, 500, nil, ""},
-		"status too high":           {`{"statusCode":600}`, 500, nil, ""},
-		"headers are a list":        {`{"statusCode":200,"headers":[]}`, 500, nil, ""},
-		"header is a number":        {`{"statusCode":200,"headers":{"X-A":1}}`, 500, nil, ""},
-		"header name with a space":  {`{"statusCode":200,"headers":{"X A":"1"}}`, 500, nil, ""},
-		"header name is empty":      {`{"statusCode":200,"headers":{"":"1"}}`, 500, nil, ""},
-		"header value with CRLF":    {`{"statusCode":200,"headers":{"X-A":"1\r\nX-B: 2"}}`, 500, nil, ""},
-		"cookie with CRLF":          {`{"statusCode":200,"cookies":["a\r\nX-B: 2"]}`, 500, nil, ""},
-		"cookies are a string":      {`{"statusCode":200,"cookies":"a=b"}`, 500, nil, ""},
-		"body is an object":         {`{"statusCode":200,"body":{}}`, 500, nil, ""},
-		"flag is a string":          {`{"statusCode":200,"isBase64Encoded":"true"}`, 500, nil, ""},
-		"invalid base64":            {`{"statusCode":200,"body":"%%%","isBase64Encoded":true}`, 500, nil, ""},
-		"a function's error object": {`{"errorMessage":"x","errorType":"y"}`, 200, nil, `{"errorMessage":"x","errorType":"y"}`},
+		"not JSON":                    {`<html>`, 500, nil, ""},
+		"truncated JSON":              {`{"statusCode":200`, 500, nil, ""},
+		"two JSON values":             {`{"statusCode":200} {}`, 500, nil, ""},
+		"empty response":              {``, 500, nil, ""},
+		"status is a string":          {`{"statusCode":"200"}`, 500, nil, ""},
+		"status is null":              {`{"statusCode":null}`, 500, nil, ""},
+		"status is a fraction":        {`{"statusCode":200.5}`, 500, nil, ""},
+		"status too low":              {`{"statusCode":199}`, 500, nil, ""},
+		"status too high":             {`{"statusCode":600}`, 500, nil, ""},
+		"headers are a list":          {`{"statusCode":200,"headers":[]}`, 500, nil, ""},
+		"header is a number":          {`{"statusCode":200,"headers":{"X-A":1}}`, 500, nil, ""},
+		"header name with a space":    {`{"statusCode":200,"headers":{"X A":"1"}}`, 500, nil, ""},
+		"header name is empty":        {`{"statusCode":200,"headers":{"":"1"}}`, 500, nil, ""},
+		"header value with CRLF":      {`{"statusCode":200,"headers":{"X-A":"1\r\nX-B: 2"}}`, 500, nil, ""},
+		"cookie with CRLF":            {`{"statusCode":200,"cookies":["a\r\nX-B: 2"]}`, 500, nil, ""},
+		"cookies are a string":        {`{"statusCode":200,"cookies":"a=b"}`, 500, nil, ""},
+		"body is an object":           {`{"statusCode":200,"body":{}}`, 500, nil, ""},
+		"isBase64Encoded is a string": {`{"statusCode":200,"isBase64Encoded":"true"}`, 500, nil, ""},
+		"invalid base64":              {`{"statusCode":200,"body":"%%%","isBase64Encoded":true}`, 500, nil, ""},
+		"a function's error object":   {`{"errorMessage":"x","errorType":"y"}`, 200, nil, `{"errorMessage":"x","errorType":"y"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := shop()
@@ -563,7 +563,7 @@ func TestResponse_OfFunction_BecomesTheHTTPResponse(t *testing.T) {
 				}
 			}
 			if len(r.header["Apigw-Requestid"]) != 1 || len(r.header["Date"]) != 1 || r.header.Get("Date") == "1" {
-				t.Errorf("the gateway's own headers: %v", r.header)
+				t.Errorf("the gateway's own headers are %v", r.header)
 			}
 		})
 	}
@@ -580,7 +580,7 @@ func TestResponse_EachCookie_IsAHeader(t *testing.T) {
 func TestResponse_ToHead_HasNoBody(t *testing.T) {
 	for answer, length := range map[string]string{
 		`{"statusCode":200,"body":"{}","headers":{"Content-Type":"application/json"}}`: "2",
-		`{"statusCode":200}`: "", // the length for GET is not known
+		`{"statusCode":200}`: "", // the length of the GET's body is unknown
 		`rubbish`:            "35",
 	} {
 		config := shop()
@@ -590,7 +590,7 @@ func TestResponse_ToHead_HasNoBody(t *testing.T) {
 			t.Errorf("%s: Content-Length %q, body %q", answer, r.header.Get("Content-Length"), r.body)
 		}
 	}
-	// Nothing may follow the header: it would garble the next response on the connection.
+	// A body after the header would garble the next response on the connection.
 	conn := dial(t, serve(t, shop()))
 	_, _ = fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\nGET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", area, area)
 	all, err := io.ReadAll(conn)
@@ -623,7 +623,7 @@ func TestInvoke_Failure_BecomesAStatus(t *testing.T) {
 	}
 }
 
-func TestInvoke_IntegrationTimeout_503(t *testing.T) {
+func TestInvoke_IntegrationTimeoutPasses_Is503(t *testing.T) {
 	config := shop()
 	config.Invoker = invoker(func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
 		<-ctx.Done()

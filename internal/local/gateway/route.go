@@ -8,27 +8,27 @@ import (
 	"strings"
 )
 
-// Route names the function for a method and path, as in "GET /shop/{customer}/checkout":
+// Route names the function for a method and path, such as GET /shop/{customer}/checkout:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html.
 type Route struct {
 	// Method is an HTTP method in upper case, or ANY.
 	Method string
 	// Path consists of literal segments and {variables}. A variable matches one segment that is not empty. The last segment may be
-	// a {greedy+} variable, which matches the rest of the path, at least one character.
+	// a {greedy+} variable, which matches the rest of the path if that is not empty.
 	Path     string
 	Function string
 }
 
 const anyMethod = "ANY"
 
-// segment is a literal, or the name of a variable, with a plus if the variable is greedy.
+// segment matches one segment of a route's path: a literal, or a variable in braces, with a plus if the variable is greedy.
 var segment = regexp.MustCompile(`^(?:([^{}+?#]+)|\{([^{}+?#]+)(\+?)\})$`)
 
 type route struct {
 	Route
 	pattern *regexp.Regexp // matches a path that was percent-decoded once
-	names   []string       // of the variables, in the order of the pattern's groups
-	order   []string       // more specific routes sort first; routes that match the same requests have equal ones
+	names   []string       // the names of the variables, in the order of the pattern's groups
+	order   []string       // the sort key: more specific routes come first, routes that match the same requests have equal keys
 }
 
 func newRoutes(declared []Route) ([]route, error) {
@@ -52,9 +52,9 @@ func newRoutes(declared []Route) ([]route, error) {
 	return all, nil
 }
 
-// newRoute checks a route and sets its order. AWS documents that a full match takes precedence over a greedy one. The rest of the
-// order is this package's choice: the first segment in which two routes differ decides, and a literal comes before a variable. If
-// no segment differs, a method comes before ANY.
+// newRoute checks a route and sets its order. AWS documents that a full match takes precedence over a greedy match. The rest of the
+// order is this package's choice: at the first segment in which two routes differ, a literal comes before a variable. If no segment
+// differs, a method comes before ANY.
 func newRoute(d Route) (route, error) {
 	switch {
 	case d.Function == "":
@@ -99,9 +99,9 @@ func newRoute(d Route) (route, error) {
 	return r, err
 }
 
-// match returns the most specific route for the method and path, or nil, with the values of its variables. A path with
-// a trailing slash is a different path. The path was decoded once: users of API Gateway report that %2F ends a segment of an
-// HTTP API and %252F does not.
+// match returns the most specific route for the method and path, with the values of its variables, or nil if no route matches. A
+// path with a trailing slash is a different path. The path must be decoded once, because users of API Gateway report that in an HTTP
+// API %2F ends a segment and %252F does not.
 func (g *Gateway) match(method, path string) (*route, map[string]string) {
 	for i := range g.routes {
 		r := &g.routes[i]
