@@ -64,7 +64,7 @@ type Record struct {
 	Duration time.Duration
 	// Function is the function that the route names. It is empty if no route matched.
 	Function string
-	// Err is the error because of which the gateway itself responded. It is nil if the client caused the error.
+	// Err is the error that made the gateway itself respond. It is nil if the client caused the error.
 	Err error
 }
 

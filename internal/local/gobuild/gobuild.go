@@ -1,5 +1,5 @@
-// Package gobuild builds Lambda functions for this machine, with the flags that the Makefile uses for deployed ones. The local run,
-// the tests and the measurements all build here, so that they run the same programs as AWS. It imports no package of this module.
+// Package gobuild builds Lambda functions for this machine, with the flags that the Makefile uses for deployed functions. The local
+// run, the tests and the measurements all use it, so that they run the same programs as AWS. It imports no package of this module.
 package gobuild
 
 import (
@@ -10,13 +10,13 @@ import (
 	"runtime"
 )
 
-// Flags are the flags of `go build` for every function.
+// Flags returns the flags of `go build` for every function.
 func Flags() []string {
 	return []string{"-tags", "lambda.norpc", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w"}
 }
 
 // Command returns the command that builds packages of the source tree at root, such as ./functions/checkout. The output is a file for
-// one package, or a directory (ending with a slash) for several. The packages may be preceded by more flags.
+// one package, or a directory (ending with a slash) for several packages. More flags may come before the packages.
 func Command(ctx context.Context, root, output string, packages ...string) *exec.Cmd {
 	arguments := append([]string{"build"}, Flags()...)
 	arguments = append(arguments, "-o", output)
@@ -26,7 +26,7 @@ func Command(ctx context.Context, root, output string, packages ...string) *exec
 	return command
 }
 
-// Build runs the Command. Its error contains what the compiler printed.
+// Build runs the command that Command returns. Its error contains what the compiler printed.
 func Build(ctx context.Context, root, output string, packages ...string) error {
 	if printed, err := Command(ctx, root, output, packages...).CombinedOutput(); err != nil {
 		return fmt.Errorf("build %v: %w\n%s", packages, err, printed)

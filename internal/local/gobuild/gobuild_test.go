@@ -9,7 +9,7 @@ import (
 	"shopfront/internal/local/gobuild"
 )
 
-// The SAM CLI builds deployed functions by the Makefile's rule. Tests and measurements must run the same programs.
+// The SAM CLI builds deployed functions with the Makefile's rule. Tests and measurements must run the same programs.
 func TestFlags_MatchTheMakefile(t *testing.T) {
 	makefile, err := os.ReadFile("../../../Makefile")
 	if err != nil {

@@ -21,7 +21,7 @@ const (
 	errorTypeHeader = "Lambda-Runtime-Function-Error-Type"
 )
 
-// runtimeAPI returns the runtime API of this process. Only this process knows its address.
+// runtimeAPI returns the runtime API for this process alone. No other process knows its address.
 func (p *Process) runtimeAPI() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+apiVersion+"/runtime/invocation/next", p.next)
@@ -31,7 +31,7 @@ func (p *Process) runtimeAPI() http.Handler {
 	return mux
 }
 
-// next waits for an event, without a time limit.
+// next waits for an event without a time limit, and delivers it.
 func (p *Process) next(w http.ResponseWriter, r *http.Request) {
 	if !p.ask() {
 		return
@@ -44,7 +44,7 @@ func (p *Process) next(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ask notes that the process asks for an event, and reports whether it may have one.
+// ask records that the process asks for an event, and reports whether the process may get one.
 func (p *Process) ask() bool {
 	p.mu.Lock()
 	inv, dying := p.current, p.cause != nil
@@ -80,7 +80,7 @@ func (p *Process) deliver(w http.ResponseWriter, inv *invocation) {
 		inv.finish(nil, err)
 	})
 	select {
-	case <-p.gone: // the process ended before it had this invocation
+	case <-p.gone: // the process ended before this became its current invocation
 		inv.finish(nil, p.cause)
 	default:
 	}
@@ -92,11 +92,11 @@ func (p *Process) deliver(w http.ResponseWriter, inv *invocation) {
 	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(deadline.UnixMilli(), 10))
 	h.Set("Lambda-Runtime-Invoked-Function-Arn", p.ARN)
 	h.Set("Lambda-Runtime-Trace-Id", newTraceID())
-	_, _ = w.Write(inv.event) // if the event does not arrive, the process is gone or times out
+	_, _ = w.Write(inv.event) // if this fails, the process is gone or will time out
 }
 
-// invocationOf returns the invocation that the request names. If the process does not have it, or has already responded to it,
-// invocationOf writes an error and returns nil.
+// invocationOf returns the invocation that the request names. If that is not the process's current invocation, or is already
+// finished, invocationOf writes an error and returns nil.
 func (p *Process) invocationOf(w http.ResponseWriter, r *http.Request) *invocation {
 	p.mu.Lock()
 	inv := p.current
@@ -124,7 +124,7 @@ func (p *Process) response(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the response is incomplete", http.StatusBadRequest)
 		return
 	}
-	// A function that fails while it streams its response reports that in a trailer.
+	// A function that fails while it streams its response reports the failure in a trailer.
 	if errorType := r.Trailer.Get(errorTypeHeader); errorType != "" {
 		inv.finish(nil, reported(errorType))
 	} else {
@@ -155,7 +155,7 @@ func (p *Process) initFailure(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// reportedError reads the report of an error. It takes the type from the header if the body has none.
+// reportedError reads a function's error report. If the body has no error type, it takes the type from the header.
 func reportedError(w http.ResponseWriter, r *http.Request) error {
 	var report struct {
 		Type string `json:"errorType"`
@@ -175,7 +175,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// newTraceID returns an X-Ray tracing header of a trace that is not sampled:
+// newTraceID returns an X-Ray tracing header for a new trace that is not sampled:
 // https://docs.aws.amazon.com/xray/latest/devguide/xray-concepts.html#xray-concepts-tracingheader.
 func newTraceID() string {
 	var b [20]byte

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-func TestRuntime_ProgramIsKilled_ProcessesDie(t *testing.T) {
+func TestRuntime_ProgramIsKilled_ItsProcessesDie(t *testing.T) {
 	program := exec.CommandContext(t.Context(), os.Args[0])
 	program.Env = append(os.Environ(), hostVariable+"=1")
 	program.Stderr = os.Stderr
@@ -49,7 +49,7 @@ func TestRuntime_ProgramIsKilled_ProcessesDie(t *testing.T) {
 	t.Errorf("process %d outlived the program", pid)
 }
 
-func TestRuntime_CallersThreadEnds_ProcessesLive(t *testing.T) {
+func TestRuntime_CallersThreadEnds_ProcessesStayAlive(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	called := make(chan int)
 	go func() {

@@ -14,11 +14,11 @@ const reserved = "_HANDLER _X_AMZN_TRACE_ID AWS_DEFAULT_REGION AWS_REGION AWS_EX
 	"AWS_ACCESS_KEY AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN " +
 	"AWS_LAMBDA_RUNTIME_API AWS_LAMBDA_MAX_CONCURRENCY LAMBDA_TASK_ROOT LAMBDA_RUNTIME_DIR"
 
-// environment returns the variables of every process of the function, except for the address of its runtime API. Nothing is
-// inherited.
+// environment returns the variables for every process of the function. Only the address of the process's runtime API is missing.
+// Nothing is inherited from this program.
 func (f Function) environment(config Config) []string {
 	vars := map[string]string{
-		// A function's own declarations override these.
+		// A function's own variables override these.
 		"LANG": "en_US.UTF-8",
 		"PATH": "/usr/local/bin:/usr/bin/:/bin:/opt/bin",
 		"TZ":   ":UTC",

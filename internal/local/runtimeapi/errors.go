@@ -18,8 +18,8 @@ var (
 	ErrAnswerTooLarge  = fmt.Errorf("the response is larger than %d bytes", MaxAnswer)
 )
 
-// reported is an error that the function itself reported to the runtime API. It leaves out the message, which may repeat what a
-// client sent.
+// reported returns the error for a failure that the function itself reported to the runtime API. It leaves out the function's
+// message, which may repeat what a client sent.
 func reported(errorType string) error {
 	return fmt.Errorf("the function reported an error of type %q", errorType)
 }

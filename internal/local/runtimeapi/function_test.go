@@ -14,13 +14,14 @@ import (
 	"github.com/aws/aws-lambda-go/lambdacontext"
 )
 
+// order is the event of the test function. It says what the function should do.
 type order struct {
 	Do     string `json:"do"`
 	Millis int    `json:"millis"`
 	Bytes  int    `json:"bytes"`
 }
 
-// runFunction makes the test binary a Lambda function that behaves as its event, or the variable START, says.
+// runFunction turns the test binary into a Lambda function. The variable START and the event say how it behaves.
 func runFunction() {
 	switch start := os.Getenv("START"); start {
 	case "":

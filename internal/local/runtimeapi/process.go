@@ -18,7 +18,7 @@ import (
 const (
 	// exitGrace is how long a process may take to exit after it reported that it cannot start.
 	exitGrace = 500 * time.Millisecond
-	// outputGrace is how long output is read after the process ended, if its children keep the output open.
+	// outputGrace is how long output is still read after the process has ended, if its children keep the output open.
 	outputGrace = time.Second
 	// headerTimeout cuts off a client that connects to the runtime API and sends nothing.
 	headerTimeout = 10 * time.Second
@@ -32,21 +32,21 @@ type Command struct {
 	Env []string
 	// ARN is the function's ARN, as the process sees it.
 	ARN string
-	// Stdout and Stderr take its output as in exec.Cmd. Nil discards it.
+	// Stdout and Stderr receive the process's output, as in exec.Cmd. Output for a nil writer is discarded.
 	Stdout, Stderr io.Writer
 	// InitTimeout bounds the time from the start to the first request for an event; 0 means 10 s.
 	InitTimeout time.Duration
-	// Timeout bounds the time for one event, from its delivery until the process asks for the next.
+	// Timeout bounds the time for one event, from its delivery until the process asks for the next event.
 	Timeout time.Duration
 }
 
-// Process is one running process of a function, with a runtime API of its own. It has one event at a time.
+// Process is one running process of a function. It has its own runtime API and gets one event at a time.
 type Process struct {
 	Command
 
 	command *exec.Cmd
 	api     *http.Server
-	kill    context.CancelFunc // does not wait until the process has ended: gone does
+	kill    context.CancelFunc // does not wait for the end of the process; wait for gone instead
 	begun   time.Time
 
 	offers chan *invocation // each request for an event takes one invocation
@@ -59,9 +59,9 @@ type Process struct {
 	cause   error       // why the process was killed, or its report that it cannot start
 }
 
-// Start starts a process and returns when it asks for its first event. The process is killed when ctx ends. The error wraps
-// ErrStart, ErrInitTimeout, or ErrClosed if ctx ended. If the process ends or reports an error, the error says how. After an
-// error nothing runs.
+// Start starts a process and returns when the process asks for its first event. The process is killed when ctx ends. The error
+// wraps ErrStart, ErrInitTimeout, or ErrClosed if ctx ended. If the process ended or reported an error, Start's error says how.
+// After an error, no process is left running.
 func Start(ctx context.Context, command Command) (*Process, error) {
 	p, err := start(ctx, command)
 	if err != nil {
@@ -100,8 +100,8 @@ func start(ctx context.Context, command Command) (*Process, error) {
 	return p, <-started
 }
 
-// run starts the process and waits for its end. It locks its thread, because on Linux the process dies with the thread that
-// started it.
+// run starts the process and waits for its end. It keeps its goroutine on one thread, because on Linux the process dies with the
+// thread that started it.
 func (p *Process) run(ctx context.Context, listener net.Listener, started chan<- error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	defer p.kill()
@@ -143,7 +143,7 @@ func (p *Process) run(ctx context.Context, listener net.Listener, started chan<-
 // killGroup kills the process and its children.
 func (p *Process) killGroup() error { return syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) }
 
-// end kills the process. The first reason for its end counts.
+// end kills the process. If several causes are given, the first one counts.
 func (p *Process) end(cause error) {
 	p.mu.Lock()
 	p.cause = cmp.Or(p.cause, cause)
@@ -151,7 +151,7 @@ func (p *Process) end(cause error) {
 	p.kill()
 }
 
-// err returns why a process ended.
+// err returns why the process ended.
 func (p *Process) err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,10 +164,10 @@ func (p *Process) isReady() bool {
 	return !p.readyAt.IsZero()
 }
 
-// PID is the number of the process.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Ready is the time from the start of the process until it asked for its first event.
+// Ready returns the time from the start of the process until it asked for its first event.
 func (p *Process) Ready() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -180,7 +180,7 @@ func (p *Process) Stop() {
 	<-p.gone
 }
 
-// Invoke sends the process an event, and returns its response and how long the response took. It returns when the process asks for
+// Invoke sends an event to the process. It returns the response and how long the response took, but not before the process asks for
 // the next event. Do not call it concurrently. If the function fails, the error is one that Runtime.Invoke documents.
 func (p *Process) Invoke(event []byte) (answer []byte, took time.Duration, err error) {
 	inv := newInvocation(event, func() {})
@@ -218,7 +218,7 @@ func newInvocation(event []byte, release func()) *invocation {
 	return &invocation{id: newUUID(), event: event, release: release, done: make(chan struct{})}
 }
 
-// finish sets the outcome of the invocation. The first outcome counts, later ones are ignored.
+// finish sets the outcome of the invocation. The first outcome counts. Later outcomes are ignored.
 func (i *invocation) finish(answer []byte, err error) {
 	i.once.Do(func() {
 		i.at, i.answer, i.err = time.Now(), answer, err

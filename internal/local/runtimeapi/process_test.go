@@ -20,7 +20,7 @@ func TestProcess_Invoke_MeasuresEachEvent(t *testing.T) {
 	for range 3 {
 		answer, took, err := p.Invoke([]byte(`{"millis":20}`))
 		if err != nil || len(answer) == 0 || took < 20*time.Millisecond {
-			t.Errorf("responded %q after %s, %v", answer, took, err)
+			t.Errorf("got %q after %s, %v, want a response after 20ms or more", answer, took, err)
 		}
 	}
 	for _, test := range []struct{ event, want string }{

@@ -1,10 +1,10 @@
-// Package runtimeapi runs built function binaries as AWS Lambda runs them: each process asks the Lambda runtime API
-// (2018-06-01, https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html) for one event at a time, in an environment
-// that holds only what Lambda sets and what was declared for the function, within the function's timeout.
+// Package runtimeapi runs built function binaries as AWS Lambda runs them. Each process asks the Lambda runtime API
+// (2018-06-01, https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html) for one event at a time. Its environment
+// holds only the variables that Lambda sets and those that the function declares. The function's timeout bounds each event.
 //
-// A Runtime starts the processes of a set of functions as events need them, for the local run. A Process runs just one,
-// for measurements. The package runs on Linux and macOS. It knows nothing of HTTP APIs, templates or the shop, and imports
-// no other package of this module. No Lambda function may import it.
+// A Runtime is for the local run: it starts processes for a set of functions when events need them. A Process is a single
+// process, for measurements. The package runs on Linux and macOS. It knows nothing about HTTP APIs, templates or the shop,
+// and imports no other package of this module. No Lambda function may import it.
 package runtimeapi
 
 import (
@@ -53,9 +53,9 @@ type Function struct {
 	Path string
 	// Handler is the value of _HANDLER.
 	Handler string
-	// MemorySize is in MB. The function can read it, but nothing enforces it.
+	// MemorySize is in MB. The function can read this number, but nothing enforces it.
 	MemorySize int
-	// Timeout bounds the work on one event. It is more than 0, and at most MaxTimeout.
+	// Timeout bounds the work on one event. It must be more than 0 and at most MaxTimeout.
 	Timeout time.Duration
 	// Env holds the declared variables. Names that Lambda reserves are refused, as in Lambda.
 	Env map[string]string
@@ -66,12 +66,12 @@ type Config struct {
 	Functions []Function
 	// Region is the value of AWS_REGION.
 	Region string
-	// AccessKey is the value of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. DynamoDB Local accepts any.
+	// AccessKey is the value of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. DynamoDB Local accepts any key.
 	AccessKey string
 	// MaxProcesses bounds the processes of each function; 0 means 8.
 	MaxProcesses int
 	// Log receives what the processes write to stdout and stderr, line by line, one call at a time. A line may arrive
-	// shortly after the response to the event that caused it. Lines over 64 KiB come in pieces. May be nil.
+	// shortly after the response to the event that caused it. Lines over 64 KiB are split. Log may be nil.
 	Log func(function, line string)
 }
 
@@ -81,15 +81,15 @@ type Runtime struct {
 	log       func(function, line string)
 	logging   sync.Mutex // one line at a time
 
-	// alive ends at Close, and with it every process.
+	// alive ends at Close, which kills every process.
 	alive context.Context
 	end   context.CancelFunc
 
-	mu      sync.RWMutex // guards running and the end of alive: once alive has ended, nothing is added to running
+	mu      sync.RWMutex // guards running and the end of alive: after alive has ended, nothing is added to running
 	running sync.WaitGroup
 }
 
-// New checks the configuration. It starts no process: the first event of a function does.
+// New checks the configuration and returns a Runtime. It does not start processes: the first event of a function does.
 func New(config Config) (*Runtime, error) {
 	r := &Runtime{functions: map[string]*function{}, log: config.Log}
 	r.alive, r.end = context.WithCancel(context.Background())
@@ -136,14 +136,14 @@ func (f Function) command(config Config) (Command, error) {
 	}, nil
 }
 
-// Invoke sends the event to a process of the function and returns its response unchanged. It uses an idle process, or starts
-// one; while all are busy, it waits. Errors, for errors.Is:
+// Invoke sends the event to a process of the function and returns the function's response unchanged. It uses an idle process or
+// starts one. While all processes are busy, it waits. Errors, for errors.Is:
 //
 //   - ErrBusy: ctx ended before a process took the event; the function never saw it
 //   - the error of ctx: ctx ended while the function worked on the event; the function continues, as in Lambda
 //   - ErrClosed: the runtime was closed; the function may have worked on the event
 //   - ErrEventTooLarge, ErrUnknownFunction: no function received the event
-//   - ErrTimeout, ErrInitTimeout, ErrStart, ErrNoAnswer, ErrAnswerTooLarge and any other: the function failed
+//   - ErrTimeout, ErrInitTimeout, ErrStart, ErrNoAnswer, ErrAnswerTooLarge and any other error: the function failed
 func (r *Runtime) Invoke(ctx context.Context, function string, event []byte) ([]byte, error) {
 	f, known := r.functions[function]
 	if !known {
@@ -156,7 +156,7 @@ func (r *Runtime) Invoke(ctx context.Context, function string, event []byte) ([]
 	return answer, nil
 }
 
-// Close kills every process, waits until all are gone, and fails invocations in flight with ErrClosed. It always returns nil.
+// Close kills every process and waits until all are gone. Invocations in flight fail with ErrClosed. It always returns nil.
 func (r *Runtime) Close() error {
 	r.mu.Lock()
 	r.end()
@@ -175,7 +175,7 @@ type function struct {
 	// process is started only if none is idle. So processes never outnumber cap(slots).
 	slots chan struct{}
 
-	// idle holds the processes without a slot, even one that has ended or has not yet asked for its next event.
+	// idle holds the processes that have no slot. Such a process may have ended, or may not have asked for its next event yet.
 	idle chan *Process
 
 	mu       sync.Mutex
@@ -214,7 +214,7 @@ func busy(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ErrBusy, ctx.Err())
 }
 
-// deliver returns when a process has taken the event. The end of the invocation frees the slot.
+// deliver gives the event to a process and returns when the process has taken it. The end of the invocation frees the slot.
 func (f *function) deliver(ctx context.Context, event []byte) (*invocation, error) {
 	for {
 		var p *Process
@@ -240,7 +240,7 @@ func (f *function) deliver(ctx context.Context, event []byte) (*invocation, erro
 			f.idle <- p
 			return nil, busy(ctx)
 		case <-p.gone:
-			// Replace a process that ended while idle. If a new process ends, return its error: its replacement might end, too, and so on.
+			// Replace a process that ended while idle. But if a new process ends, return its error: a replacement might end just the same.
 			if isNew {
 				f.noteStart(p.isReady())
 				return nil, p.err()
@@ -249,7 +249,7 @@ func (f *function) deliver(ctx context.Context, event []byte) (*invocation, erro
 	}
 }
 
-// start starts a process, after a pause if the last ones failed.
+// start starts a process. If the last starts failed, it pauses first.
 func (f *function) start(ctx context.Context) (*Process, error) {
 	f.mu.Lock()
 	wait := time.Until(f.pausedTo)
@@ -268,7 +268,7 @@ func (f *function) start(ctx context.Context) (*Process, error) {
 	return p, err
 }
 
-// noteStart sets the pause before the next start.
+// noteStart sets the pause before the next start: none after a success, and twice the last pause after a failure.
 func (f *function) noteStart(succeeded bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -280,7 +280,7 @@ func (f *function) noteStart(succeeded bool) {
 	f.pausedTo = time.Now().Add(f.pause)
 }
 
-// start starts a process that Close waits for.
+// start starts a process of a function. Close waits for it.
 func (r *Runtime) start(f *function) (*Process, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -21,7 +21,7 @@ import (
 	"shopfront/internal/local/runtimeapi"
 )
 
-// report is the function's response.
+// report is the response of the test function.
 type report struct {
 	PID       int       `json:"pid"`
 	RequestID string    `json:"requestId"`
@@ -45,9 +45,10 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// hostVariable makes the test binary run host, until the test kills it.
+// hostVariable makes the test binary run host until a test kills it.
 const hostVariable = "RUNTIMEAPI_TEST_HOST"
 
+// host prints the process ID of a function that is busy with an event, and then waits.
 func host() {
 	r, err := runtimeapi.New(only(runtimeapi.Function{Name: "redeem-voucher", Path: os.Args[0], Timeout: time.Minute}))
 	if err != nil {
@@ -67,12 +68,13 @@ func host() {
 	time.Sleep(time.Minute)
 }
 
-// redeem is the function of most tests.
+// redeem returns the function of most tests.
 func redeem(t *testing.T) runtimeapi.Function {
 	t.Helper()
 	return runtimeapi.Function{Name: "redeem-voucher", Path: os.Args[0], Timeout: 5 * time.Second}
 }
 
+// starting returns redeem with the variable START, which runFunction documents.
 func starting(t *testing.T, how string) runtimeapi.Function {
 	t.Helper()
 	f := redeem(t)
@@ -80,7 +82,7 @@ func starting(t *testing.T, how string) runtimeapi.Function {
 	return f
 }
 
-// newRuntime closes the runtime at the end of the test.
+// newRuntime returns a Runtime that is closed at the end of the test.
 func newRuntime(t *testing.T, config runtimeapi.Config) *runtimeapi.Runtime {
 	t.Helper()
 	r, err := runtimeapi.New(config)
@@ -108,7 +110,7 @@ func invoke(t *testing.T, r *runtimeapi.Runtime, event string) report {
 	return got
 }
 
-// alive reports whether a process exists. A process that has ended exists until its parent waits for it.
+// alive reports whether a process exists. A process that has ended still exists until its parent has waited for it.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func awaitDeath(t *testing.T, pid int) {
@@ -143,7 +145,7 @@ func TestProcess_Environment_MatchesLambda(t *testing.T) {
 		t.Errorf("AWS_LAMBDA_RUNTIME_API = %q", api)
 	}
 	delete(env, "AWS_LAMBDA_RUNTIME_API")
-	delete(env, "_X_AMZN_TRACE_ID") // set by the function's own library
+	delete(env, "_X_AMZN_TRACE_ID") // the function's own library sets it
 	want := map[string]string{
 		"VOUCHERS_TABLE": "vouchers", "TZ": "UTC", "LANG": "en_US.UTF-8", "PATH": "/usr/local/bin:/usr/bin/:/bin:/opt/bin",
 		"_HANDLER": "bootstrap", "AWS_REGION": "eu-central-1", "AWS_DEFAULT_REGION": "eu-central-1",
@@ -179,11 +181,11 @@ func TestInvoke_IdleProcess_IsUsedAgain(t *testing.T) {
 		t.Errorf("processes %d and %d, want one", first.PID, second.PID)
 	}
 	if first.RequestID == second.RequestID {
-		t.Errorf("both invocations are %s", first.RequestID)
+		t.Errorf("both invocations have the request ID %s", first.RequestID)
 	}
 }
 
-func TestInvoke_ManyAtOnce_EightProcessesWithOneEventEach(t *testing.T) {
+func TestInvoke_ManyAtOnce_UsesEightProcessesWithOneEventEach(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	reports := make([]report, 24)
 	var wg sync.WaitGroup
@@ -222,7 +224,7 @@ func TestInvoke_ManyAtOnce_EightProcessesWithOneEventEach(t *testing.T) {
 	}
 }
 
-func TestInvoke_AllProcessesBusy_WaitsAsLongAsItsContext(t *testing.T) {
+func TestInvoke_AllProcessesBusy_WaitsUntilItsContextEnds(t *testing.T) {
 	config := only(redeem(t))
 	config.MaxProcesses = 1
 	r := newRuntime(t, config)
@@ -243,7 +245,7 @@ func TestInvoke_AllProcessesBusy_WaitsAsLongAsItsContext(t *testing.T) {
 	}
 	patient := invoke(t, r, `{}`)
 	if first := <-working; patient.PID != first.PID || patient.Began.Before(first.Ended) {
-		t.Errorf("the request that waited was not served by the one process after its first event")
+		t.Errorf("the waiting event was not served by the only process after its first event")
 	}
 }
 
@@ -299,7 +301,7 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRuntime(t, only(tc.function))
-			for range 2 { // a failure does not affect the next event
+			for range 2 { // the next event fails in the same way
 				if _, err := r.Invoke(t.Context(), "redeem-voucher", []byte(tc.event)); !tc.want(err) {
 					t.Errorf("got %v", err)
 				}
@@ -360,7 +362,7 @@ func TestInvoke_AnyResponse_IsReturnedUnchanged(t *testing.T) {
 	}
 }
 
-func TestInvoke_ProcessKilledAtWork_IsAnError(t *testing.T) {
+func TestInvoke_ProcessKilledWhileBusy_IsAnError(t *testing.T) {
 	r := newRuntime(t, only(redeem(t)))
 	pid := invoke(t, r, `{}`).PID
 	failed := make(chan error)
@@ -373,10 +375,10 @@ func TestInvoke_ProcessKilledAtWork_IsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-failed; err == nil || !strings.Contains(err.Error(), "the process ended before it responded: signal: killed") {
-		t.Errorf("got %v, want an error that says killed", err)
+		t.Errorf("got %v, want an error that says that the process was killed", err)
 	}
 	if again := invoke(t, r, `{}`); again.PID == pid {
-		t.Errorf("served by the process that was killed")
+		t.Errorf("process %d was killed but served the next event", pid)
 	}
 }
 
@@ -390,7 +392,7 @@ func TestInvoke_ProcessKilledWhileIdle_FailsNoRequest(t *testing.T) {
 		awaitDeath(t, pid)
 		time.Sleep(5 * time.Millisecond) // until the runtime has noticed
 		if again := invoke(t, r, `{}`); again.PID == pid {
-			t.Errorf("served by the process that was killed")
+			t.Errorf("process %d was killed but served the next event", pid)
 		}
 	}
 }
@@ -416,8 +418,8 @@ func TestInvoke_CrashLoop_PausesBetweenStarts(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if starts < 2 || starts > 5 { // at 0, 50, 150 and 350 ms
-		t.Errorf("started %d times in 700ms", starts)
+	if starts < 2 || starts > 5 { // expected at 0, 50, 150 and 350 ms
+		t.Errorf("started %d times in 700ms, want about 4", starts)
 	}
 }
 
@@ -439,10 +441,10 @@ func TestRuntimeAPI_ResponseToUnknownInvocation_IsRefused(t *testing.T) {
 func TestLog_Output_ArrivesLineByLine(t *testing.T) {
 	var lines []string
 	config := only(redeem(t))
-	config.Log = func(function, line string) { lines = append(lines, function+": "+line) } // calls do not overlap
+	config.Log = func(function, line string) { lines = append(lines, function+": "+line) } // needs no lock: calls do not overlap
 	r := newRuntime(t, config)
 	invoke(t, r, `{"do":"lines"}`)
-	_ = r.Close() // reads what is left
+	_ = r.Close() // reads the rest of the output
 	want := []string{
 		"redeem-voucher: started", "redeem-voucher: one", "redeem-voucher: two", "redeem-voucher: three",
 		"redeem-voucher: no end of line",
@@ -466,7 +468,7 @@ func TestClose_BusyAndIdleProcesses_AreGone(t *testing.T) {
 	}
 	wg.Wait()
 	failed := make(chan error, 2)
-	for _, name := range []string{"redeem-voucher", "checkout"} { // one at work, one starting
+	for _, name := range []string{"redeem-voucher", "checkout"} { // the first is busy, the second is starting
 		go func() {
 			_, err := r.Invoke(t.Context(), name, []byte(`{"millis":60000}`))
 			failed <- err
@@ -524,18 +526,21 @@ func TestInvoke_EventThatReachesNoFunction_IsAnError(t *testing.T) {
 }
 
 func TestNew_DeclarationThatLambdaRefuses_IsAnError(t *testing.T) {
-	for want, change := range map[string]func(*runtimeapi.Function){
-		"reserved":        func(f *runtimeapi.Function) { f.Env = map[string]string{"AWS_REGION": "eu-central-1"} },
-		"cannot be set":   func(f *runtimeapi.Function) { f.Env = map[string]string{"A=B": "1"} },
-		"timeout 1h":      func(f *runtimeapi.Function) { f.Timeout = time.Hour },
-		"timeout 0":       func(f *runtimeapi.Function) { f.Timeout = 0 },
-		"a name and":      func(f *runtimeapi.Function) { f.Path = "" },
-		"a name and the ": func(f *runtimeapi.Function) { f.Name = "" },
+	for _, test := range []struct {
+		change func(*runtimeapi.Function)
+		want   string
+	}{
+		{func(f *runtimeapi.Function) { f.Env = map[string]string{"AWS_REGION": "eu-central-1"} }, "reserved"},
+		{func(f *runtimeapi.Function) { f.Env = map[string]string{"A=B": "1"} }, "cannot be set"},
+		{func(f *runtimeapi.Function) { f.Timeout = time.Hour }, "timeout 1h"},
+		{func(f *runtimeapi.Function) { f.Timeout = 0 }, "timeout 0"},
+		{func(f *runtimeapi.Function) { f.Path = "" }, "needs a name and the path"},
+		{func(f *runtimeapi.Function) { f.Name = "" }, "needs a name and the path"},
 	} {
 		f := redeem(t)
-		change(&f)
-		if _, err := runtimeapi.New(only(f)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want an error that says %q", err, want)
+		test.change(&f)
+		if _, err := runtimeapi.New(only(f)); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want an error that says %q", err, test.want)
 		}
 	}
 	f := redeem(t)
