@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// dockerBridge is the network interface at which containers reach this machine if Docker runs without a virtual machine.
+// dockerBridge is the network interface through which containers reach this machine if Docker runs without a virtual machine.
 const dockerBridge = "docker0"
 
-// ContainerEndpoint returns the server's URL for a container in which this machine is called host.docker.internal. Docker
-// Desktop forwards that name to 127.0.0.1. Docker on Linux does not: there, a relay listens on Docker's bridge until the
-// server ends, and serves only containers on that bridge.
+// ContainerEndpoint returns the server's URL for containers. Inside a container, this machine must have the name
+// host.docker.internal. Docker Desktop forwards that name to 127.0.0.1, but Docker on Linux does not. On Linux, a relay listens on
+// Docker's bridge until the server ends. It serves only containers on that bridge.
 func (s *Server) ContainerEndpoint(ctx context.Context) (string, error) {
 	endpoint, err := url.Parse(s.endpoint)
 	if err != nil {
@@ -51,7 +51,7 @@ func (s *Server) relayOn(ctx context.Context, bridge *net.Interface, endpoint *u
 	return nil
 }
 
-// relay forwards requests from the network to the endpoint, and refuses all others.
+// relay forwards requests that come from the network to the endpoint, and refuses all other requests.
 func relay(network *net.IPNet, endpoint *url.URL) http.Handler {
 	proxy := httputil.NewSingleHostReverseProxy(endpoint)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

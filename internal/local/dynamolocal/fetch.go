@@ -20,8 +20,8 @@ import (
 const (
 	// copyGoal is the full name of the Maven goal. With the short name, Maven's message about a missing network is misleading.
 	copyGoal = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
-	// manifestName is the file that marks a complete library directory. It names the version, then each file with its size. It is
-	// written last: a directory is complete if its manifest matches its files.
+	// manifestName is the file that marks a complete library directory. It contains the version, and the size and name of each file.
+	// It is written last. A directory is complete if its manifest matches its files.
 	manifestName = "shopfront-manifest.txt"
 	launcher     = "Launcher.java"
 	// lockInterval is how often a waiting fetch checks whether the other fetch has finished.
@@ -33,18 +33,18 @@ var errMavenMissing = errors.New("no mvn in PATH: install Apache Maven 3.6.3 or 
 	" (Debian, Ubuntu: apt install maven; macOS: brew install maven)")
 
 // Dirs returns the arguments of Fetch for the source tree at root: the directory of the pom.xml, and the directory of
-// the library, which Git ignores.
+// the library. Git ignores the library.
 func Dirs(root string) (pomDir, libDir string) {
 	return filepath.Join(root, "infra", "dynamodb-local"), filepath.Join(root, ".shopfront", "dynamodb-local")
 }
 
-// Fetch makes sure that libDir holds the DynamoDB Local that pomDir describes: the dependencies of its pom.xml, and its
-// launcher, compiled. If libDir is complete, Fetch needs neither Maven nor a network. Otherwise Maven downloads about 50 MB,
-// and Fetch writes lines to progress. Fetch owns libDir, libDir+".partial" and libDir+".lock", and replaces them. If several
-// processes call it, one fetches and the others wait.
+// Fetch makes sure that libDir contains the DynamoDB Local that pomDir describes: the dependencies of the pom.xml, and the
+// compiled launcher. If libDir is complete, Fetch needs neither Maven nor a network. Otherwise Maven downloads about 50 MB,
+// and Fetch writes lines to progress. Fetch owns libDir, libDir+".partial" and libDir+".lock", and may replace them. If several
+// processes call Fetch at the same time, one process fetches and the others wait.
 //
-// If Java or Maven is missing, the error says what to install. If a download fails, the error has the end of Maven's output.
-// After an error, libDir is unchanged, or the next Fetch sees that it is incomplete.
+// If Java or Maven is missing, the error says what to install. If a download fails, the error contains the end of Maven's output.
+// After an error, libDir is either unchanged, or incomplete in a way that the next Fetch notices.
 func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error {
 	pomDir, err := filepath.Abs(pomDir)
 	if err != nil {
@@ -61,7 +61,7 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 		return err
 	}
 	lock := flock.New(libDir + ".lock")
-	defer func() { _ = lock.Unlock() }() // the file stays, because two processes could lock different files if it were removed
+	defer func() { _ = lock.Unlock() }() // the file stays: if it were removed, two processes could lock different files
 	if locked, err := lock.TryLock(); err == nil && !locked {
 		say(progress, "waiting for another process that is fetching DynamoDB Local")
 	}
@@ -75,7 +75,7 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 	if err := os.RemoveAll(partial); err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(partial) }() // if that fails, the next fetch removes it
+	defer func() { _ = os.RemoveAll(partial) }() // if this fails, the next fetch removes it
 	started := time.Now()
 	say(progress, "fetching DynamoDB Local with Maven: about 50 MB, only this once")
 	if err := fill(ctx, pomDir, partial); err != nil {
@@ -98,7 +98,7 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 	return nil
 }
 
-// say writes a line to progress. It ignores errors, because they do not affect the fetch.
+// say writes a line to progress. It ignores write errors, because they do not affect the fetch.
 func say(progress io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(progress, format+"\n", args...)
 }
@@ -124,7 +124,7 @@ func fill(ctx context.Context, pomDir, dir string) error {
 	if err := checkJars(dir); err != nil {
 		return err
 	}
-	// This -cp is Java's. The compiler is given no class path of its own, so it uses Java's.
+	// -cp sets Java's class path. The compiler uses the same class path, because it gets none of its own.
 	if err := execute(ctx, dir, java, "-cp", "*", "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-source", "17", "-target", "17", "-d", ".", filepath.Join(pomDir, launcher)); err != nil {
 		return fmt.Errorf("compile the launcher of DynamoDB Local: %w", err)
@@ -151,8 +151,8 @@ func execute(ctx context.Context, dir, path string, args ...string) error {
 	return nil
 }
 
-// checkJars finds truncated jars by reading each jar's directory, which is at its end. Maven checks downloads, but not the files in
-// its repository.
+// checkJars returns an error if a jar in dir is truncated. It reads each jar's table of contents, which is at the end of the file.
+// Maven checks downloads, but not the files that are already in its repository.
 func checkJars(dir string) error {
 	jars, err := fs.Glob(os.DirFS(dir), "*.jar")
 	if err != nil {
@@ -168,7 +168,7 @@ func checkJars(dir string) error {
 	return nil
 }
 
-// describe returns the first line of the manifest for the library that pomDir describes.
+// describe returns the manifest's first line, which identifies the library that pomDir describes.
 func describe(pomDir string) (string, error) {
 	var all []byte
 	for _, name := range []string{"pom.xml", launcher} {
@@ -181,7 +181,7 @@ func describe(pomDir string) (string, error) {
 	return fmt.Sprintf("DynamoDB Local as of %x\n", sha256.Sum256(all)), nil
 }
 
-// list names the files in dir, except for the manifest, with their sizes in bytes.
+// list returns the other lines of the manifest: the size in bytes and the name of each file in dir.
 func list(dir string) (string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -200,7 +200,7 @@ func list(dir string) (string, error) {
 	return files.String(), nil
 }
 
-// isComplete reports whether dir holds the wanted library, complete.
+// isComplete reports whether dir contains the complete library whose manifest begins with wanted.
 func isComplete(dir, wanted string) bool {
 	manifest, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // the caller's own path
 	if err != nil {

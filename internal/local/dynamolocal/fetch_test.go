@@ -16,12 +16,12 @@ import (
 
 const mainJar = "DynamoDBLocal-3.1.0.jar"
 
-// copyLibrary is the script of a fake mvn that succeeds. $out is the directory to copy to, $home the directory of fakeMaven.
+// copyLibrary is the script of a fake mvn that succeeds. $out is the directory to copy to, and $home is fakeMaven's directory.
 const copyLibrary = `mkdir -p "$out" && cp "$home"/library/* "$out"`
 
 func TestFetch_RealMaven_FillsALibraryThatRuns(t *testing.T) {
 	t.Parallel()
-	library(t) // so that Maven has the library in its own repository
+	library(t) // fills Maven's own repository
 	pomDir := filepath.Join("..", "..", "..", "infra", "dynamodb-local")
 	libDir := filepath.Join(t.TempDir(), "a directory: with a colon", "dynamodb-local")
 
@@ -46,7 +46,7 @@ func TestFetch_CompleteLibrary_NeedsNoMaven(t *testing.T) {
 		t.Error(err)
 	}
 	if progress.Len() != 0 {
-		t.Errorf("the second fetch reports %q", progress.String())
+		t.Errorf("the second fetch reports %q, want nothing", progress.String())
 	}
 }
 
@@ -73,7 +73,7 @@ func TestFetch_IncompleteLibrary_IsReplaced(t *testing.T) {
 		"empty directory": func(libDir string) error {
 			return errors.Join(os.RemoveAll(libDir), os.Mkdir(libDir, 0o750))
 		},
-		"left over from a killed fetch": func(libDir string) error {
+		"leftovers of a killed fetch": func(libDir string) error {
 			return errors.Join(os.RemoveAll(libDir), os.Mkdir(libDir+".partial", 0o750),
 				os.WriteFile(filepath.Join(libDir+".partial", "cut.jar"), []byte("PK"), 0o600))
 		},
@@ -135,7 +135,7 @@ func TestFetch_Cancelled_StopsMavenAndItsChildren(t *testing.T) {
 	go func() { result <- maven.fetch(ctx) }()
 	parent, child := readPID(t, filepath.Join(maven.home, "parent")), readPID(t, filepath.Join(maven.home, "child"))
 
-	// A fetch that waits for its turn can be cancelled too.
+	// A fetch that waits for another fetch can be cancelled, too.
 	waiting, stopWaiting := context.WithCancel(t.Context())
 	stopWaiting()
 	wantError(t, maven.fetch(waiting), context.Canceled, "wait to fetch")
@@ -155,7 +155,7 @@ func TestFetch_MissingTools_SaysWhatToInstall(t *testing.T) {
 		wantError(t, err, nil, "install Apache Maven")
 		wantError(t, err, nil, "install Java 17")
 	})
-	t.Run("Java too old", func(t *testing.T) {
+	t.Run("Java is too old", func(t *testing.T) {
 		maven := fakeMaven(t, copyLibrary)
 		fakeCommand(t, "java", java11)
 		wantError(t, maven.fetch(t.Context()), nil, "is Java 11")
@@ -186,14 +186,14 @@ func TestFetch_LauncherDoesNotCompile_SaysWhy(t *testing.T) {
 	maven.wantNames(t, "dynamodb-local.lock")
 }
 
-// maven is a fake mvn in PATH that succeeds, fails or waits, as a test needs.
+// maven is a fake mvn in PATH. Its script decides whether it succeeds, fails or waits.
 type maven struct {
-	home   string // where the script finds library/ and counts its calls
+	home   string // the directory in which the script finds library/ and counts its calls
 	pomDir string
 	libDir string
 }
 
-// fakeMaven puts an mvn in PATH that runs script, and a Java that is new enough.
+// fakeMaven puts two fake commands in PATH: an mvn that runs script, and a java that is new enough.
 func fakeMaven(t *testing.T, script string) maven {
 	t.Helper()
 	home := t.TempDir()
@@ -252,7 +252,7 @@ func (m maven) wantNames(t *testing.T, want ...string) {
 		names = append(names, entry.Name())
 	}
 	if got, want := strings.Join(names, " "), strings.Join(want, " "); got != want {
-		t.Errorf("the directory has %q, want %q", got, want)
+		t.Errorf("the directory contains %q, want %q", got, want)
 	}
 }
 

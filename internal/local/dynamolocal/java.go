@@ -15,10 +15,10 @@ const (
 		" (Debian, Ubuntu: apt install openjdk-17-jre-headless; macOS: brew install --cask temurin@17)"
 )
 
-// javaVersion finds 17 in `openjdk version "17.0.15" 2025-04-15` and 8 in `java version "1.8.0_391"`.
+// javaVersion matches 17 in `openjdk version "17.0.15" 2025-04-15` and 8 in `java version "1.8.0_391"`.
 var javaVersion = regexp.MustCompile(`version "(?:1\.)?(\d+)`)
 
-// findJava returns the path of the java to run. Its error says what to install.
+// findJava returns the path of the java command. Its error says what to install.
 func findJava(ctx context.Context) (string, error) {
 	path, err := exec.LookPath("java")
 	if err != nil {

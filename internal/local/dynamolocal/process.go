@@ -25,7 +25,7 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.WaitDelay = stopGrace
 }
 
-// wait waits for a started command of ownGroup, then kills the rest of its group.
+// wait waits for a started command that ownGroup has prepared. Then it kills the rest of the command's process group.
 func wait(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // usually nothing is left
@@ -35,9 +35,9 @@ func wait(cmd *exec.Cmd) error {
 // listening matches the line by which the launcher reports its port.
 var listening = regexp.MustCompile(`listening on port (\d+)\n`)
 
-// output remembers the end of what a child prints, and finds the port in it.
+// output stores the last part of a child's output, and finds the server's port in the output.
 type output struct {
-	port chan int // takes the port once
+	port chan int // receives the port once
 
 	mu    sync.Mutex
 	end   []byte
@@ -62,6 +62,6 @@ func (o *output) Write(p []byte) (int, error) {
 func (o *output) String() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	// Maven resets a terminal's colours even if told not to use colours.
+	// Maven prints this code, which resets a terminal's colours, even if it is told not to use colours.
 	return strings.TrimSpace(strings.ReplaceAll(string(o.end), "\x1b[0m", ""))
 }

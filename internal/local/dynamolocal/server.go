@@ -1,9 +1,9 @@
 // Package dynamolocal fetches Amazon DynamoDB Local with Maven and runs it as a child process, for the local run and
 // for the tests. It needs Linux or macOS, Java 17 or later, and Maven until the library has been fetched.
 //
-// The package does not know the shop, and imports no other package of this module. No Lambda function may link it.
+// The package knows nothing about the shop, and imports no other package of this module. No Lambda function may link it.
 //
-// A server listens on 127.0.0.1 only, and ends with this process, even if this process is killed.
+// A server listens only on 127.0.0.1. It ends with this process, even if this process is killed.
 package dynamolocal
 
 import (
@@ -24,26 +24,26 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// region is the region that clients name. DynamoDB Local shows the same tables in every region.
+// region is the region that clients send. DynamoDB Local shows the same tables in every region.
 const region = "eu-central-1"
 
-// startTimeout bounds a start, which takes 1 to 2 s on an idle machine.
+// startTimeout bounds the start of a server. On an idle machine, a start takes 1 to 2 s.
 const startTimeout = 60 * time.Second
 
-// ErrDataUnreadable means that the server runs but cannot read its data directory, for example because it is damaged.
+// ErrDataUnreadable means that the server runs but cannot read its data directory, for example because the data are damaged.
 var ErrDataUnreadable = errors.New("DynamoDB Local cannot read its data")
 
 // Options says how to run a server.
 type Options struct {
 	// LibDir is the directory that Fetch filled.
 	LibDir string
-	// DataDir is where tables are stored between runs. It is created if necessary, and one server at a time can use it.
-	// If it is empty, tables are stored in memory and end with the server.
+	// DataDir is the directory that stores the tables between runs. It is created if necessary. Only one server at a time can use
+	// it. If DataDir is empty, the server stores the tables in memory, and they are lost when it ends.
 	DataDir string
 }
 
-// Server is a running DynamoDB Local. All regions and access keys see the same tables; an access key may have only
-// letters and digits. Its methods are safe for concurrent use.
+// Server is a running DynamoDB Local. All regions and access keys see the same tables. An access key may contain only letters and
+// digits. The methods of Server are safe for concurrent use.
 type Server struct {
 	endpoint string
 	cmd      *exec.Cmd
@@ -52,17 +52,17 @@ type Server struct {
 	stop     context.CancelFunc
 	stopping atomic.Bool
 	done     chan struct{}
-	err      error // how it died; written before done is closed
+	err      error // how the server died; written before done is closed
 }
 
-// Start runs a server on a free port and waits until it responds, at most a minute. Cancelling ctx ends the wait, but not a
-// server that is ready: a ready server runs until Stop, or until this process ends.
+// Start runs a server on a free port and waits until it responds, at most a minute. If ctx ends first, Start stops the server and
+// returns an error. Once the server is ready, ctx no longer matters: the server runs until Stop, or until this process ends.
 //
-// If Java is missing or too old, or another server uses the data directory, the error says what to do. If the server dies or
-// does not respond, the error has the end of its output. After an error nothing is left running.
+// If Java is missing or too old, or if another server uses the data directory, the error says what to do. If the server dies or
+// does not respond, the error contains the end of the server's output. After an error, nothing is left running.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	if _, err := os.Stat(filepath.Join(options.LibDir, manifestName)); err != nil {
-		return nil, fmt.Errorf("DynamoDB Local is not complete in %s, fetch it first: %w", options.LibDir, err)
+		return nil, fmt.Errorf("DynamoDB Local in %s is not complete: fetch it first: %w", options.LibDir, err)
 	}
 	java, err := findJava(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 	return server, nil
 }
 
-// NewClient returns a client for a DynamoDB Local at endpoint. It retries as the SDK does by default.
+// NewClient returns a client for a DynamoDB Local at endpoint. The client retries as the SDK does by default.
 func NewClient(endpoint string) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
 		Region: region, BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
@@ -93,7 +93,7 @@ func NewClient(endpoint string) *dynamodb.Client {
 // Endpoint returns the server's URL, such as http://127.0.0.1:8000.
 func (s *Server) Endpoint() string { return s.endpoint }
 
-// Done is closed when the server has ended, for whatever reason.
+// Done returns a channel that is closed when the server has ended, for whatever reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Err returns how the server died. It is nil while the server runs and after Stop.
@@ -106,8 +106,8 @@ func (s *Server) Err() error {
 	}
 }
 
-// Stop ends the server and returns when it is gone; a server that takes longer than 3 s is killed. Stop may be called again,
-// and always returns nil.
+// Stop ends the server and returns when it is gone. It kills a server that takes longer than 3 s. Stop may be called again. It always
+// returns nil.
 func (s *Server) Stop() error {
 	s.stopping.Store(true)
 	s.stop()
@@ -115,7 +115,7 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// lockData makes sure that dir exists and no other server uses it. The caller releases it.
+// lockData makes sure that dir exists and that no other server uses it. The caller must call release when its server has ended.
 func lockData(dir string) (release func(), err error) {
 	if dir == "" {
 		return func() {}, nil
@@ -131,16 +131,16 @@ func lockData(dir string) (release func(), err error) {
 	return func() { _ = lock.Unlock() }, err
 }
 
-// run starts the process, and a goroutine that waits for its end, cleans up after it and calls release.
+// run starts the server's process, and a goroutine that waits for the end of the process, cleans up and calls release.
 func run(ctx context.Context, java string, options Options, release func()) (*Server, error) {
-	// The server unpacks a native library at each start, and cannot remove it if it is killed.
+	// The server unpacks a native library at each start. If the server is killed, it cannot remove that library itself.
 	scratch, err := os.MkdirTemp("", "dynamodb-local-")
 	if err != nil {
 		return nil, err
 	}
-	// The process runs in the library's directory, because the class path cannot contain a directory whose name has a colon.
-	// TieredStopAtLevel=1 turns off Java's second compiler, which would double the processor time of a test run. Only the web
-	// origin in -cors may read the tables; by default any web page could.
+	// The process runs in the library's directory, because the class path cannot contain a directory with a colon in its name.
+	// TieredStopAtLevel=1 turns off Java's second compiler, which would double the processor time of a test run. By default, any
+	// web page could read the tables. The -cors option allows only one web origin, and no page has that origin.
 	args := []string{
 		"-XX:TieredStopAtLevel=1", "-Djava.library.path=.", "-Djava.io.tmpdir=" + scratch, "-cp", ".:*", "Launcher",
 		"-sharedDb", "-disableTelemetry", "-cors", "http://nobody.invalid",

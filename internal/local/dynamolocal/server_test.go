@@ -27,15 +27,15 @@ import (
 	"shopfront/internal/local/dynamolocal/localtest"
 )
 
-// java11 and java17 are scripts that report that version of Java.
+// java11 and java17 are scripts that report version 11 or 17 of Java.
 const (
 	java11 = `echo 'openjdk version "11.0.22" 2024-01-16' >&2`
 	java17 = `[ "$1" != -version ] || { echo 'openjdk version "17.0.15" 2025-04-15' >&2; exit; }
 `
 )
 
-// doomedParent is set in the environment of a process that starts a server and is then killed. Its value is the
-// directory of the library.
+// doomedParent is an environment variable. A process that has it starts a server and is then killed. The value is the library's
+// directory.
 const doomedParent = "DYNAMOLOCAL_TEST_LIBRARY_OF_DOOMED_PARENT"
 
 func TestMain(m *testing.M) {
@@ -141,7 +141,7 @@ func TestStop_ServerThatIgnoresSignals_IsKilled(t *testing.T) {
 	}
 }
 
-func TestServer_ParentIsKilled_EndsToo(t *testing.T) {
+func TestServer_ParentIsKilled_ServerEndsToo(t *testing.T) {
 	t.Parallel()
 	libDir, scratch := library(t), t.TempDir()
 	parent := exec.CommandContext(t.Context(), os.Args[0])
@@ -171,11 +171,11 @@ func TestServer_ParentIsKilled_EndsToo(t *testing.T) {
 	wantRefused(t, endpoint)
 	left, err := filepath.Glob(filepath.Join(scratch, "dynamodb-local-*"))
 	if err != nil || len(left) != 0 {
-		t.Errorf("left behind: %q %v", left, err)
+		t.Errorf("the server left %q behind, %v", left, err)
 	}
 }
 
-func TestRelay_OtherNetwork_IsRefused(t *testing.T) {
+func TestRelay_RequestFromAnotherNetwork_IsRefused(t *testing.T) {
 	t.Parallel()
 	store := httptest.NewServer(http.NotFoundHandler())
 	defer store.Close()
@@ -193,7 +193,7 @@ func TestRelay_OtherNetwork_IsRefused(t *testing.T) {
 		request.RemoteAddr = "127.0.0.1:50000"
 		dynamolocal.Relay(subnet, endpoint).ServeHTTP(recorder, request)
 		if recorder.Code != want {
-			t.Errorf("a container of %s: status %d, want %d", network, recorder.Code, want)
+			t.Errorf("a request from 127.0.0.1 to the relay of %s: status %d, want %d", network, recorder.Code, want)
 		}
 	}
 }
@@ -212,7 +212,7 @@ func TestStart_Failure_SaysWhatToDo(t *testing.T) {
 		"Java 8":             {`echo 'java version "1.8.0_391"' >&2`, libDir, nil, "is Java 8"},
 		"the server crashes": {java17 + `echo "Error: could not find or load main class" >&2; exit 3`, libDir, nil, "could not find or load main class"},
 		"the server exits":   {java17, libDir, nil, "exit status 0"},
-		"nothing fetched":    {java17, t.TempDir(), os.ErrNotExist, "fetch it first"},
+		"nothing is fetched": {java17, t.TempDir(), os.ErrNotExist, "fetch it first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			scratch := t.TempDir()
@@ -225,7 +225,7 @@ func TestStart_Failure_SaysWhatToDo(t *testing.T) {
 			_, err := dynamolocal.Start(t.Context(), dynamolocal.Options{LibDir: test.libDir})
 			wantError(t, err, test.is, test.want)
 			if left, err := os.ReadDir(scratch); err != nil || len(left) != 0 {
-				t.Errorf("left behind: %v %v", left, err)
+				t.Errorf("the server left %v behind, %v", left, err)
 			}
 		})
 	}
@@ -258,7 +258,7 @@ func TestStart_Cancelled_LeavesNothingRunning(t *testing.T) {
 	wantGone(t, child)
 }
 
-// library returns the directory that holds DynamoDB Local. It fetches the library first if need be.
+// library returns the directory that contains DynamoDB Local. It fetches the library first if necessary.
 func library(t *testing.T) string {
 	t.Helper()
 	pomDir, libDir := dynamolocal.Dirs(filepath.Join("..", "..", ".."))
@@ -282,7 +282,7 @@ func start(t *testing.T, options dynamolocal.Options) *dynamolocal.Server {
 	return server
 }
 
-// catalogue is a table that shows whether a server stores items.
+// catalogue is a table with which tests check that a server stores items.
 type catalogue struct{ client *dynamodb.Client }
 
 const catalogueTable = "catalogue"
@@ -339,7 +339,7 @@ func fakeCommand(t *testing.T, name, script string) {
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }
 
-// eventually waits until a condition is true, at most 10 s.
+// eventually waits at most 10 s until a condition is true.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for range 1000 {
@@ -351,7 +351,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	t.Fatalf("timed out waiting until %s", what)
 }
 
-// readPID waits for the number of a process in a file that a script writes.
+// readPID waits until a script has written a process ID to a file, and returns it.
 func readPID(t *testing.T, path string) int {
 	t.Helper()
 	var content []byte
@@ -366,7 +366,7 @@ func readPID(t *testing.T, path string) int {
 	return pid
 }
 
-// wantGone checks that a process has ended. Its parent may not have waited for it yet.
+// wantGone waits until a process has ended. A zombie, for which the parent has not waited yet, counts as ended.
 func wantGone(t *testing.T, pid int) {
 	t.Helper()
 	eventually(t, fmt.Sprint("process ", pid, " is gone"), func() bool {

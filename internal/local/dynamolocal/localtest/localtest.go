@@ -1,11 +1,11 @@
-// Package localtest gives the tests of a package one shared DynamoDB Local, in memory and on a free port. It is for tests only,
-// and imports only other packages of internal/local and the AWS SDK. The server starts when the first test needs it, and ends
-// with the process:
+// Package localtest gives the tests of a package one shared DynamoDB Local. The server stores its data in memory and listens on a free
+// port. It starts when the first test needs it, and ends with the process. The package is for tests only. It imports only other
+// packages of internal/local and the AWS SDK. A test uses it like this:
 //
 //	func TestRedeem(t *testing.T) {
 //		client := localtest.Client(t)
 //
-// Each test makes its own table. If Java or Maven is missing, the tests fail and say what to install.
+// Each test creates its own table. If Java or Maven is missing, the tests fail and say what to install.
 package localtest
 
 import (
@@ -20,10 +20,11 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// Region is the region that clients name. DynamoDB Local shows the same tables in every region.
+// Region is the region that clients send. DynamoDB Local shows the same tables in every region.
 const Region = "eu-central-1"
 
-// shared starts the test binary's server. It does not retry after a failure, so that only the first test waits.
+// shared returns the test binary's server. The first call starts it. Later calls do not retry after a failure, so that only the first
+// test waits.
 //
 //nolint:gochecknoglobals // all tests of a package share the server
 var shared = sync.OnceValues(func() (*dynamolocal.Server, error) {
@@ -51,7 +52,7 @@ func Endpoint(tb testing.TB) string {
 	return server.Endpoint()
 }
 
-// Client returns a client of the shared server. It retries as the SDK does by default.
+// Client returns a client of the shared server. The client retries as the SDK does by default.
 func Client(tb testing.TB) *dynamodb.Client {
 	tb.Helper()
 	return dynamolocal.NewClient(Endpoint(tb))

@@ -17,7 +17,7 @@ func TestClient_OtherClients_ShareItsServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.Contains(tables.TableNames, table) {
-		t.Errorf("another client sees %q, want %q", tables.TableNames, table)
+		t.Errorf("another client sees the tables %q, want %q among them", tables.TableNames, table)
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// Table creates a table for one test and returns its name. The table is defined like the stack's table with that output, such as
-// VouchersTable, but has no stream: in DynamoDB Local, a stream makes writes several times slower.
+// Table creates a table for one test and returns its name. The table is like the stack's table that the given output names, such as
+// VouchersTable. It has no stream, because in DynamoDB Local a stream makes writes several times slower.
 func Table(tb testing.TB, output string) string {
 	tb.Helper()
 	return create(tb, output, false)
 }
 
-// TableWithStream is Table, with the stream.
+// TableWithStream creates a table like Table, but with the stream.
 func TableWithStream(tb testing.TB, output string) string {
 	tb.Helper()
 	return create(tb, output, true)
