@@ -2,8 +2,8 @@ package samtemplate
 
 import "go.yaml.in/yaml/v3"
 
-// Document is a template whose expressions are evaluated like CloudFormation's. Tests of deployments use it; the local run
-// does not.
+// Document is a template whose expressions are evaluated as CloudFormation evaluates them. Only tests of deployments use it. The
+// local run uses Template.
 type Document struct{ stack *stack }
 
 // Resource is a resource that a deployment of a document creates.
@@ -15,8 +15,8 @@ type Resource struct {
 	Properties map[string]any
 }
 
-// Open reads a template. The parameters are those of Load. The prefix is prepended to resources' names in references: it is
-// empty, or a nested stack's name and a dot.
+// Open reads a template. Load describes the parameters. The prefix is put before the names of resources in references. It is empty for
+// the root stack. For a nested stack, it is the nested stack's name and a dot.
 func Open(path, prefix string, parameters map[string]string) (*Document, error) {
 	s, err := openStack(path, parameters)
 	if err != nil {
@@ -26,7 +26,7 @@ func Open(path, prefix string, parameters map[string]string) (*Document, error) 
 	return &Document{s}, nil
 }
 
-// Resources lists what a deployment creates, in the document's order. Unlike Load it evaluates all properties.
+// Resources returns the resources that a deployment creates, in the document's order. Unlike Load, it evaluates all properties.
 func (d *Document) Resources() (all []Resource, err error) {
 	err = try(func() {
 		for r := range d.stack.resources() {
@@ -43,7 +43,7 @@ func (d *Document) Holds(condition *yaml.Node) (holds bool, err error) {
 	return holds, err
 }
 
-// native evaluates a node and everything below it to Go's maps, slices and strings.
+// native evaluates a node and everything below it, and returns Go maps, slices and strings.
 func (s *stack) native(n *yaml.Node) any {
 	n = s.resolve(n)
 	switch {

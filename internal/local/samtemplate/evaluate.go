@@ -10,10 +10,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// failure is an error on its way up to try. Evaluation is deeply nested, so it panics as package text/template does.
+// failure is the panic value with which fail passes an error up to try. Evaluation is deeply nested, so it panics inside, as package
+// text/template does.
 type failure struct{ err error }
 
-// try calls do. If do calls fail, try returns the error of fail, otherwise nil.
+// try calls do. If do calls fail, try returns the error of fail. Otherwise it returns nil.
 func try(do func()) (err error) {
 	defer func() {
 		switch problem := recover().(type) {
@@ -28,7 +29,7 @@ func try(do func()) (err error) {
 	return nil
 }
 
-// fail ends the evaluation with an error that names the line of a node, or the first line if there is no node.
+// fail ends the evaluation with an error that names the line of a node. If at is nil, it names the first line.
 func (s *stack) fail(at *yaml.Node, format string, args ...any) {
 	if at == nil {
 		at = s.sections
@@ -36,8 +37,8 @@ func (s *stack) fail(at *yaml.Node, format string, args ...any) {
 	panic(failure{fmt.Errorf("%s:%d: %w", s.file(), at.Line, fmt.Errorf(format, args...))})
 }
 
-// A value that exists only after the deployment, such as a queue's URL, is written as a reference: the address of the
-// resource or of its attribute, between two NULs. A template cannot contain a NUL, because YAML cannot.
+// referenceMark begins and ends a reference. A reference stands for a value that exists only after the deployment, such as a queue's URL.
+// It contains the address of the resource or of its attribute. The mark is a NUL, which YAML cannot contain.
 const referenceMark = "\x00"
 
 func reference(address string) string { return referenceMark + address + referenceMark }
@@ -63,8 +64,8 @@ func sequence(at *yaml.Node, texts []string) *yaml.Node {
 	return list
 }
 
-// intrinsic recognises an intrinsic function in its short form, !Ref, and in its long form, a mapping whose only key is Ref,
-// Condition or Fn::…. It returns the function's name without Fn:: and its argument; the name is empty for other nodes.
+// intrinsic recognises an intrinsic function. The short form is a tag such as !Ref. The long form is a mapping whose only key is Ref,
+// Condition or Fn::…. It returns the function's name, without Fn::, and its argument. For other nodes, the name is empty.
 func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
 	if n == nil {
 		return "", nil
@@ -86,7 +87,7 @@ func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
 	return "", nil
 }
 
-// resolve evaluates a node if it is an intrinsic function. It does not evaluate the nodes below: callers resolve those when
+// resolve evaluates a node if it is an intrinsic function. It does not evaluate the nodes below. Callers resolve those nodes when
 // they need them. It returns nil for AWS::NoValue and for nil.
 func (s *stack) resolve(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
@@ -147,7 +148,7 @@ func (s *stack) arguments(n *yaml.Node, function string, count int) []*yaml.Node
 	return n.Content
 }
 
-// text evaluates a node to a string, which may contain references. It is empty for nil.
+// text evaluates a node to a string, which may contain references. For nil, it returns an empty string.
 func (s *stack) text(n *yaml.Node) string {
 	resolved := s.resolve(n)
 	if resolved == nil {
@@ -159,7 +160,7 @@ func (s *stack) text(n *yaml.Node) string {
 	return resolved.Value
 }
 
-// list evaluates a node to a list, evaluates its items, and drops those that are AWS::NoValue.
+// list evaluates a node to a list, evaluates the items, and drops items that are AWS::NoValue.
 func (s *stack) list(n *yaml.Node) []*yaml.Node {
 	resolved := s.resolve(n)
 	if resolved == nil {
@@ -284,7 +285,7 @@ func (s *stack) judge(n *yaml.Node) bool {
 	case "Condition":
 		return s.condition(argument)
 	case "Equals":
-		// Conditions are evaluated before anything is created, so no string may have a reference.
+		// Conditions are evaluated before any resource is created, so the strings must not contain references.
 		texts := s.texts(argument)
 		if len(texts) != 2 || strings.Contains(texts[0]+texts[1], referenceMark) {
 			s.fail(argument, "Equals takes two strings that are known before the deployment")

@@ -12,7 +12,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// streamTemplate is a template with a table that has a stream, and a function. The function's events are appended.
+// streamTemplate is a template with a function, and with a table that has a stream. Tests append the function's event.
 const streamTemplate = `Transform: AWS::Serverless-2016-10-31
 Parameters:
   OrdersTable: {Type: String, Default: ""}
@@ -69,7 +69,7 @@ func TestLoad_EventOfAStream_IsAnEventSource(t *testing.T) {
 	}
 }
 
-func TestLoad_EventOfANamedOrTurnedOffStream_IsIgnored(t *testing.T) {
+func TestLoad_StreamEventFromElsewhereOrTurnedOff_IsIgnored(t *testing.T) {
 	const event = "DynamoDB\n          Properties: {Stream: !If [CreatesOrders, !GetAtt Orders.StreamArn, !Ref OrdersStream], Enabled: "
 	named := map[string]string{"OrdersTable": "restored", "OrdersStream": "arn:aws:dynamodb:us-east-1:123456789012:table/restored/stream/1"}
 	for enabled, parameters := range map[string]map[string]string{"true}\n": named, "false}\n": nil} {
@@ -89,7 +89,7 @@ func TestLoad_FilterOfAStream_IsReported(t *testing.T) {
 	}
 }
 
-func TestLoad_EventOfAStream_ThatWouldDifferHere_IsRejected(t *testing.T) {
+func TestLoad_StreamEventThatCannotRunHere_IsRejected(t *testing.T) {
 	const stream = "DynamoDB\n          Properties: {Stream: !GetAtt Orders.StreamArn, "
 	for event, want := range map[string]string{
 		stream + "StartingPosition: LATEST}":                                   `this machine supports only ["TRIM_HORIZON"], not "LATEST"`,
@@ -101,12 +101,12 @@ func TestLoad_EventOfAStream_ThatWouldDifferHere_IsRejected(t *testing.T) {
 			"      KeySchema: [{AttributeName: customer, KeyType: HASH}]\n": "the event Sold needs a stream, and the table Receipts has no StreamSpecification",
 	} {
 		if _, err := loadEvent(t, event, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", event, err, want)
+			t.Errorf("%s: %v, want an error that says %s", event, err, want)
 		}
 	}
 }
 
-func TestLoad_EventAtARate_IsASchedule(t *testing.T) {
+func TestLoad_EventAtAFixedRate_IsASchedule(t *testing.T) {
 	for rate, want := range map[string]time.Duration{
 		"rate(1 minute)": time.Minute, "rate(15 minutes)": 15 * time.Minute, "rate(2 hours)": 2 * time.Hour, "rate(1 day)": 24 * time.Hour,
 	} {

@@ -14,7 +14,7 @@ import (
 
 const repository = "../../.."
 
-// Places in the shop's template after which an addition is inserted.
+// Texts of the shop's template. An addition is inserted after one of them.
 const (
 	inSections  = "Transform: AWS::Serverless-2016-10-31\n"
 	inResources = "\nResources:\n"
@@ -31,7 +31,7 @@ const (
 // addition is a part that a production shop may add to its template.
 type addition struct {
 	place, text string
-	// ignored is what the local run reports after "ignored on this machine: "; empty if it reports nothing.
+	// ignored is the text that the local run reports after "ignored on this machine: ". It is empty if the run reports nothing.
 	ignored string
 }
 
@@ -62,7 +62,7 @@ func additions() map[string]addition {
 		"a global property": {inGlobals, "    AutoPublishAlias: live\n", function + " AutoPublishAlias (RedeemVoucher, CheckoutArea, Storefront, Checkout, CheckoutVariant, " +
 			"ShowCheckout, PlaceOrder, ListOrders, ShowOrder, FulfilOrder, CancelOrder, ListRedemptions, UndoRedemption, ListEvents, RecordEvents, RemovedPayment, ApiDocs)"},
 		"a schedule with an input": {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: rate(1 day), Input: !ImportValue input}\n", "event of type Schedule (redeem-voucher Nightly)"},
-		"a schedule at a time":     {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: 'cron(0 4 * * ? *)'}\n", "event of type Schedule (redeem-voucher Nightly)"},
+		"a schedule with cron":     {inEvents, "        Nightly:\n          Type: Schedule\n          Properties: {Schedule: 'cron(0 4 * * ? *)'}\n", "event of type Schedule (redeem-voucher Nightly)"},
 		"an event of a queue":      {inEvents, "        Sold:\n          Type: SQS\n          Properties: {Queue: !ImportValue queue}\n", "event of type SQS (redeem-voucher Sold)"},
 		"a stream from elsewhere":  {inEvents, "        Sold:\n          Type: DynamoDB\n          Properties: {Stream: !Ref AWS::StackName, StartingPosition: LATEST}\n", "event of type DynamoDB (redeem-voucher Sold)"},
 		"a table's tags":           property(inTable, table, "Tags", "Vouchers", "[{Key: team, Value: shop}]"),
@@ -115,8 +115,8 @@ func (a addition) to(t *testing.T) string {
 	return root
 }
 
-// A production template has many parts that do not exist on a laptop. The local run ignores and reports them. Routes, functions
-// and tables stay the same.
+// A production template has many parts that do not exist on a developer's machine. The local run reports them and ignores them. Routes,
+// functions and tables stay the same.
 func TestLoad_AdditionForProduction_IsIgnored(t *testing.T) {
 	before, err := samtemplate.Load(repository, nil)
 	if err != nil || len(before.Ignored) > 0 {
@@ -133,7 +133,7 @@ func TestLoad_AdditionForProduction_IsIgnored(t *testing.T) {
 				want = []string{"template.yaml: ignored on this machine: " + added.ignored}
 			}
 			if !slices.Equal(after.Ignored, want) {
-				t.Errorf("it reports %q, want %q", after.Ignored, want)
+				t.Errorf("reported as ignored: %q, want %q", after.Ignored, want)
 			}
 			if !reflect.DeepEqual(after.Routes, before.Routes) || !reflect.DeepEqual(after.Functions, before.Functions) ||
 				!reflect.DeepEqual(after.Tables, before.Tables) || !reflect.DeepEqual(after.EventSources, before.EventSources) ||

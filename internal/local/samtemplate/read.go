@@ -17,14 +17,14 @@ import (
 	"shopfront/internal/local/gateway"
 )
 
-// reader fills a Template. Its methods call fail, like those of stack.
+// reader fills a Template. Its methods report errors with fail, like those of stack.
 type reader struct {
 	*stack
 
 	root     string
 	template *Template
 	hasAPI   bool
-	// ignored has the ignored names by kind; kinds has the kinds in the template's order.
+	// ignored lists the ignored names by kind. kinds lists the kinds in the template's order.
 	ignored map[string][]string
 	kinds   []string
 }
@@ -58,7 +58,7 @@ func (r *reader) known(n *yaml.Node, fallback string) string {
 	return text
 }
 
-// oneOf returns a string that must be one of texts. The first one is the fallback.
+// oneOf returns a string that must be one of texts. If n is nil, it returns the first of texts.
 func (r *reader) oneOf(n *yaml.Node, texts ...string) string {
 	text := r.known(n, texts[0])
 	if !slices.Contains(texts, text) {
@@ -67,7 +67,7 @@ func (r *reader) oneOf(n *yaml.Node, texts ...string) string {
 	return text
 }
 
-// number returns a number that is at least the lower of 0 and fallback.
+// number returns a whole number, or fallback if n is nil. It fails for a negative number that is below fallback.
 func (r *reader) number(n *yaml.Node, fallback int) int {
 	text := r.known(n, strconv.Itoa(fallback))
 	number, err := strconv.Atoi(text)
@@ -77,8 +77,8 @@ func (r *reader) number(n *yaml.Node, fallback int) int {
 	return number
 }
 
-// read evaluates the needed properties of a resource. It reports the others as ignored, except for the silent ones, which the
-// shop's own template has.
+// read evaluates the needed properties of a resource. It reports all other properties as ignored, except for the silent ones, which
+// the shop's own template uses.
 func (r *reader) read(of resource, needed []string, silent ...string) map[string]*yaml.Node {
 	values := make(map[string]*yaml.Node)
 	for _, key := range needed {
@@ -94,7 +94,7 @@ func (r *reader) read(of resource, needed []string, silent ...string) map[string
 	return values
 }
 
-// readResources reads the resources that exist on this machine, and reports the others as ignored.
+// readResources reads the resources that exist on this machine, and reports all others as ignored.
 func (r *reader) readResources() {
 	var functions []resource
 	for each := range r.resources() {
@@ -106,7 +106,7 @@ func (r *reader) readResources() {
 		case typeFunction:
 			functions = append(functions, each)
 		case "AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::CloudFormation::WaitConditionHandle", "AWS::SQS::Queue":
-			// These are in the shop's own template, but not needed locally.
+			// The shop's own template has these, but the local run does not need them.
 		default:
 			r.ignore(each.kind, each.name)
 		}
@@ -139,7 +139,7 @@ func (r *reader) readFunction(each resource) {
 	properties := r.read(each,
 		[]string{"Runtime", "Handler", "CodeUri", "Architectures", "MemorySize", "Timeout", "Environment", "Events"},
 		"Description", "Role", "LoggingConfig", "ReservedConcurrentExecutions", "Tracing")
-	// The Makefile's rule builds the folder with the function's name, from the whole source tree.
+	// The Makefile's rule needs the whole source tree, and builds the folder with the function's name.
 	r.oneOf(properties["Runtime"], "provided.al2023")
 	r.oneOf(properties["CodeUri"], ".")
 	f := Function{
@@ -168,8 +168,8 @@ func (r *reader) readFunction(each resource) {
 	}
 }
 
-// environment evaluates a function's variables. A reference to a table becomes the table's name on this machine. Any other
-// resource does not exist here: the function gets a placeholder for the resource's ARN or name, so that the function starts and
+// environment evaluates a function's variables. A reference to a table becomes the table's name on this machine. Other resources do
+// not exist on this machine. For these, the function gets a placeholder instead of the ARN or name. So the function starts, and
 // fails only when it uses the resource.
 func (r *reader) environment(function string, variables *yaml.Node) map[string]string {
 	if variables != nil && variables.Kind != yaml.MappingNode {
@@ -227,7 +227,8 @@ func (r *reader) readRoute(function string, key, properties *yaml.Node) {
 	r.template.Routes = append(r.template.Routes, route)
 }
 
-// readEventSource reads an event of a table's stream. It returns false if the stack does not create the table, or if the event is turned off.
+// readEventSource reads an event that a table's stream causes. It returns false if the stack does not create the table, or if the event
+// is turned off.
 func (r *reader) readEventSource(function string, key, properties *yaml.Node) bool {
 	address, isStream := strings.CutSuffix(strings.Trim(r.text(r.field(properties, "Stream")), referenceMark), ".StreamArn")
 	at := slices.IndexFunc(r.template.Tables, func(table Table) bool { return isStream && table.LogicalID == address })
@@ -258,7 +259,7 @@ func (r *reader) readEventSource(function string, key, properties *yaml.Node) bo
 	return true
 }
 
-// readSchedule reads an event that comes at a fixed rate. It returns false if the event has another form.
+// readSchedule reads an event that occurs at a fixed rate. It returns false for any other schedule.
 func (r *reader) readSchedule(function string, key, properties *yaml.Node) bool {
 	for property := range pairs(properties) {
 		if property.Value != "Schedule" && property.Value != "Description" {
@@ -269,7 +270,7 @@ func (r *reader) readSchedule(function string, key, properties *yaml.Node) bool 
 	if rate == nil {
 		return false
 	}
-	count, _ := strconv.Atoi(rate[1]) // a number, as it matches
+	count, _ := strconv.Atoi(rate[1]) // never fails: the pattern allows only digits
 	unit := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}[rate[2]]
 	r.template.Schedules = append(r.template.Schedules, eventsource.Schedule{Function: function, Name: key.Value, Every: time.Duration(count) * unit})
 	return true
@@ -318,7 +319,7 @@ func (r *reader) keys(schema *yaml.Node) (keys []types.KeySchemaElement) {
 	return keys
 }
 
-// tableName returns the key of the stack's output that has the table's name, or the logical ID if no output has it.
+// tableName returns the key of the stack's output that contains the table's name. If there is no such output, it returns the logical ID.
 func (r *reader) tableName(logicalID string) string {
 	for key, item := range pairs(get(r.sections, "Outputs")) {
 		if text := r.textIfPossible(get(item, "Value")); text == reference(logicalID) {

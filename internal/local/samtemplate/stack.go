@@ -12,25 +12,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// stack is a template with values for its parameters. Methods that do not return an error call fail: see try.
+// stack is a template with values for its parameters. Methods without an error result report errors with fail. Call them inside try.
 type stack struct {
 	path     string
 	sections *yaml.Node
-	// prefix is prepended to the names of the stack's resources in references: see Open.
+	// prefix comes before the names of the stack's resources in references. Open describes it.
 	prefix    string
 	overrides map[string]string
 	pseudo    map[string]string
-	judging   []string // names of the conditions that are being evaluated
+	judging   []string // names of the conditions whose evaluation has not finished, to detect cycles
 }
 
 // resource is an entry of a template's Resources.
 type resource struct {
 	name, kind string
 	at         *yaml.Node
-	properties *yaml.Node // nil if it has none
+	properties *yaml.Node // nil if the resource has no properties
 }
 
-// openStack parses a template. It evaluates nothing.
+// openStack parses a template. It does not evaluate any expression.
 func openStack(path string, parameters map[string]string) (*stack, error) {
 	s := &stack{path: path, overrides: make(map[string]string), pseudo: map[string]string{
 		"AWS::AccountId": "123456789012",
@@ -47,7 +47,7 @@ func openStack(path string, parameters map[string]string) (*stack, error) {
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.file(), err)
 	}
-	var all map[string]any // decoding finds duplicate keys
+	var all map[string]any // decoding fails if a mapping has duplicate keys
 	if err := document.Decode(&all); err != nil {
 		return nil, fmt.Errorf("%s: %w", s.file(), err)
 	}
@@ -81,7 +81,7 @@ func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
-// get returns the node under the keys, not evaluated, or nil if it does not exist.
+// get follows the keys from n and returns the node that it finds there, or nil. It does not evaluate the node.
 func get(n *yaml.Node, keys ...string) *yaml.Node {
 	for _, key := range keys {
 		var found *yaml.Node
@@ -103,7 +103,7 @@ func (s *stack) resources() iter.Seq[resource] {
 	return func(yield func(resource) bool) {
 		for key, item := range pairs(get(s.sections, "Resources")) {
 			r := resource{name: key.Value, at: key, properties: get(item, "Properties"), kind: s.text(get(item, "Type"))}
-			if r.kind == "" { // such as a loop of AWS::LanguageExtensions
+			if r.kind == "" { // for example, a loop of AWS::LanguageExtensions
 				s.fail(key, "the resource %s has no type", r.name)
 			}
 			if s.creates(r.name) && !yield(r) {
@@ -128,12 +128,13 @@ func (s *stack) globals(kind string) *yaml.Node {
 	return get(s.sections, "Globals", section)
 }
 
-// property returns a property of a resource, merged with the globals like in the serverless transform: mappings are merged,
-// lists are joined, and otherwise the resource's own value wins.
+// property returns a property of a resource, merged with the globals as the serverless transform merges them: mappings are merged,
+// lists are joined, and in all other cases the resource's own value wins.
 func (s *stack) property(r resource, key string) *yaml.Node {
 	return s.merge(get(s.globals(r.kind), key), get(r.properties, key))
 }
 
+// merge merges two values by the rules that property describes.
 func (s *stack) merge(base, own *yaml.Node) *yaml.Node {
 	base, own = s.resolve(base), s.resolve(own)
 	switch {

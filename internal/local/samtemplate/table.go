@@ -16,18 +16,19 @@ import (
 // Table is a table that the stack creates.
 type Table struct {
 	LogicalID string // in the template, such as Vouchers
-	// Name is the table's name on this machine: the key of the stack's output that has the deployed name, such as VouchersTable.
+	// Name is the table's name on this machine, such as VouchersTable. It is the key of the stack's output that contains the name of
+	// the deployed table.
 	Name string
 
 	Attributes []types.AttributeDefinition
 	Keys       []types.KeySchemaElement
-	Indexes    []types.GlobalSecondaryIndex // without the ceilings of a deployed index
-	TTL        string                       // the attribute with which DynamoDB deletes expired items; may be empty
-	Stream     types.StreamViewType         // what a record of the table's stream has; empty: the table has no stream
+	Indexes    []types.GlobalSecondaryIndex // without the maximum throughput of a deployed index
+	TTL        string                       // the attribute that says when DynamoDB may delete an item; may be empty
+	Stream     types.StreamViewType         // what a record of the table's stream contains; empty if the table has no stream
 }
 
-// Create creates the table under a name in DynamoDB Local, without the protection and the warm throughput of a deployed table.
-// It keeps an existing table and adds the indexes and the stream that it lacks, but fails if keys differ.
+// Create creates the table with the given name in DynamoDB Local. Unlike a deployed table, it has no deletion protection and no warm
+// throughput. If a table with this name exists, Create adds only the indexes and the stream that are missing. It fails if keys differ.
 func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: t.Attributes, KeySchema: t.Keys,
@@ -43,7 +44,7 @@ func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string)
 		TableName:               aws.String(name),
 		TimeToLiveSpecification: &types.TimeToLiveSpecification{AttributeName: aws.String(t.TTL), Enabled: aws.Bool(true)},
 	})
-	if err == nil || hasTTL(ctx, client, name) { // the update fails if an earlier run or another test enabled it
+	if err == nil || hasTTL(ctx, client, name) { // the update fails if an earlier run or another test has enabled the TTL
 		return nil
 	}
 	return err
@@ -61,8 +62,8 @@ func (t Table) stream() *types.StreamSpecification {
 	return &types.StreamSpecification{StreamEnabled: aws.Bool(true), StreamViewType: t.Stream}
 }
 
-// complete adds the indexes and the stream that an existing table lacks. A table keeps its stream, even a stream with another view type,
-// because a new stream would hide the records of the old stream.
+// complete adds the indexes and the stream that an existing table lacks. It never replaces a stream, even if the view types differ,
+// because the records of the old stream could then no longer be read.
 func (t Table) complete(ctx context.Context, client *dynamodb.Client, name string) error {
 	existing, err := client.DescribeTable(ctx, &dynamodb.DescribeTableInput{TableName: aws.String(name)})
 	if err != nil {
@@ -117,7 +118,7 @@ func (t Table) add(ctx context.Context, client *dynamodb.Client, name string, in
 	return err
 }
 
-// describeKeys returns the keys of a table or an index as a string: their names, types and roles, the partition key first.
+// describeKeys returns the keys of a table or an index as a string. The string contains each key's name, type and role.
 func describeKeys(keys []types.KeySchemaElement, attributes []types.AttributeDefinition) string {
 	kinds := make(map[string]types.ScalarAttributeType)
 	for _, attribute := range attributes {

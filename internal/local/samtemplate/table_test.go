@@ -24,7 +24,7 @@ func tables(t *testing.T) []samtemplate.Table {
 	return template.Tables
 }
 
-// Tests that share DynamoDB Local create its tables at the same time.
+// Tests that share a DynamoDB Local may create a table at the same time.
 func TestTable_CreatedManyTimesAtOnce_Exists(t *testing.T) {
 	client := localtest.Client(t)
 	for _, table := range tables(t) {
@@ -41,7 +41,8 @@ func TestTable_CreatedManyTimesAtOnce_Exists(t *testing.T) {
 	}
 }
 
-// checkouts returns the table of checkouts as the template defines it, and as a shop of an older version has it: without the index.
+// checkouts returns the definition of the checkouts table twice: now is the template's definition, and before is an older version's
+// definition, without the index.
 func checkouts(t *testing.T) (now, before samtemplate.Table) {
 	t.Helper()
 	all := tables(t)
@@ -53,7 +54,7 @@ func checkouts(t *testing.T) (now, before samtemplate.Table) {
 	return now, before
 }
 
-func TestTable_ExistingWithoutTheIndex_GetsIt(t *testing.T) {
+func TestTable_ExistingWithoutAnIndex_GetsTheIndex(t *testing.T) {
 	client, name := localtest.Client(t), "checkouts-"+rand.Text()
 	now, before := checkouts(t)
 	for _, table := range []samtemplate.Table{before, now, now} {
@@ -82,11 +83,12 @@ func TestTable_ExistingIndexWithOtherKeys_IsRejected(t *testing.T) {
 	}
 	err := now.Create(t.Context(), client, name)
 	if err == nil || !strings.Contains(err.Error(), "the keys of its index orders differ") {
-		t.Errorf("%v, want an error about the keys", err)
+		t.Errorf("got %v, want an error about the keys", err)
 	}
 }
 
-// A shop of an older version has tables without a stream. A stream must not be replaced: its unread records would be lost.
+// A shop of an older version has tables without a stream. An existing stream must not be replaced, because its unread records would be
+// lost.
 func TestTable_Existing_GetsAStreamOnce(t *testing.T) {
 	client, name := localtest.Client(t), "checkouts-"+rand.Text()
 	table, _ := checkouts(t)
@@ -101,7 +103,7 @@ func TestTable_Existing_GetsAStreamOnce(t *testing.T) {
 			got = out.Table.StreamSpecification.StreamViewType
 		}
 		if got != want {
-			t.Errorf("the stream has %q, want %q", got, want)
+			t.Errorf("the stream's view type is %q, want %q", got, want)
 		}
 		return aws.ToString(out.Table.LatestStreamArn)
 	}
@@ -119,7 +121,7 @@ func TestTable_Existing_GetsAStreamOnce(t *testing.T) {
 	for _, view := range []types.StreamViewType{types.StreamViewTypeNewAndOldImages, types.StreamViewTypeKeysOnly, ""} {
 		create(view)
 		if again := stream(types.StreamViewTypeNewAndOldImages); again != first {
-			t.Errorf("the stream is %s, want still %s", again, first)
+			t.Errorf("the stream %s was replaced by %s", first, again)
 		}
 	}
 }

@@ -2,13 +2,13 @@
 // from the same file as a deployment does.
 //
 // It evaluates only what it needs. Resources, properties and expressions that matter only in the cloud do not stop the local
-// run: Template.Ignored names them. An expression that a function's variable or a table needs must be one of Ref, GetAtt,
-// Sub, If, Join, Split, Select and FindInMap; errors name the file and the line. References:
+// run. Template.Ignored names them. A function's variable or a table may use only the expressions Ref, GetAtt, Sub, If, Join,
+// Split, Select and FindInMap. Errors name the file and the line. References:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
 // https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
 //
-// No deployed program may import this package. Of this module the package imports only gateway, for routes and CORS, and eventsource, for
-// mappings and schedules.
+// No deployed program may import this package. The package imports only two others of this module: gateway for routes and CORS, and
+// eventsource for mappings and schedules.
 package samtemplate
 
 import (
@@ -27,7 +27,7 @@ import (
 // File is the name of the template, in the root of the source tree.
 const File = "template.yaml"
 
-// The resource types that exist on a laptop.
+// The resource types that the local run serves.
 const (
 	typeAPI      = "AWS::Serverless::HttpApi"
 	typeFunction = "AWS::Serverless::Function"
@@ -39,25 +39,26 @@ type Template struct {
 	Functions []Function
 	Routes    []gateway.Route
 	CORS      *gateway.CORS // may be nil
-	// EventSources and Schedules invoke functions, too. A mapping's table is one of Tables.
+	// EventSources and Schedules also invoke functions. The table of an event source is one of Tables.
 	EventSources []eventsource.Mapping
 	Schedules    []eventsource.Schedule
 	// Tables are the tables that the stack creates. They do not include tables that a parameter names.
 	Tables  []Table
-	Version string // the stack's output named Version; may be empty
+	Version string // the value of the stack's output Version; may be empty
 	// Ignored has a line for each kind of resource, property or value that exists only in the cloud.
 	Ignored []string
 }
 
 // Function is a Lambda function.
 type Function struct {
-	// LogicalID is its name in the template, such as RedeemVoucher. `sam local invoke --env-vars` uses it as the key.
+	// LogicalID is the function's name in the template, such as RedeemVoucher. The file for `sam local invoke --env-vars` uses it as
+	// a key.
 	LogicalID string
-	// Name is the logical ID in kebab case, redeem-voucher, as in the Makefile's build rule.
+	// Name is the logical ID in kebab case, such as redeem-voucher. The Makefile's build rule uses the same name.
 	Name string
-	// Package is the path of its main package from the source tree's root, with slashes: functions/redeem-voucher.
+	// Package is the path of the function's main package from the source tree's root, with slashes, such as functions/redeem-voucher.
 	Package string
-	// Handler is the name of the program.
+	// Handler is the name of the deployed program.
 	Handler string
 	// Architecture is arm64 or x86_64.
 	Architecture string
@@ -67,7 +68,8 @@ type Function struct {
 	Environment map[string]string
 }
 
-// FindRoot returns the root of the source tree that contains dir: dir or its nearest parent that has a template.yaml.
+// FindRoot returns the root of the source tree that contains dir. The root is the nearest directory with a template.yaml: dir itself or
+// one of its parents.
 func FindRoot(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// write writes the files to a new source tree, which has an empty folder for the function that the tests declare.
+// write writes the files to a new source tree and returns its root. The tree has an empty folder for the function that the tests declare.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -26,7 +26,7 @@ func write(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// giftTemplate is a template with a function that declares the variable GIFT. The variable's value is appended.
+// giftTemplate is a template with a function that declares the variable GIFT. Tests append the variable's value.
 const giftTemplate = `Transform: AWS::Serverless-2016-10-31
 Parameters:
   Pack: {Type: String, Default: coins}
@@ -75,7 +75,7 @@ func evaluate(t *testing.T, expression string, parameters map[string]string) (st
 	return text, exists, nil
 }
 
-func TestVariable_Expressions(t *testing.T) {
+func TestVariable_Expression_IsEvaluated(t *testing.T) {
 	for expression, want := range map[string]string{
 		"plain":            "plain",
 		`"${Pack}"`:        "${Pack}",
@@ -99,7 +99,7 @@ func TestVariable_Expressions(t *testing.T) {
 		"!If [Ranks, !Ref Missing, coins]":                  "coins",
 		// A placeholder stands for a resource that exists only in the cloud.
 		"!Ref Bonus":                    "Bonus",
-		"!Ref GiftCard.Version":         "GiftCard.Version", // a resource that the serverless transform adds
+		"!Ref GiftCard.Version":         "GiftCard.Version", // the serverless transform adds this resource
 		"!GetAtt Bonus.Arn":             "arn:aws:local:us-east-1:123456789012:Bonus",
 		"!GetAtt [Bonus, Arn]":          "arn:aws:local:us-east-1:123456789012:Bonus",
 		"!Sub '${Bonus.QueueName}/new'": "Bonus.QueueName/new",
@@ -112,19 +112,19 @@ func TestVariable_Expressions(t *testing.T) {
 	root := write(t, map[string]string{"template.yaml": giftTemplate + "!Ref Bonus" + giftOutputs})
 	if template, err := samtemplate.Load(root, nil); err != nil || len(template.Ignored) != 1 ||
 		template.Ignored[0] != "template.yaml: ignored on this machine: value of a variable (GiftCard GIFT: Bonus)" {
-		t.Errorf("%+v, %v, want a line about the variable", template, err)
+		t.Errorf("got %+v, %v, want one ignored line, about the variable GIFT", template, err)
 	}
 	if _, exists, err := evaluate(t, "!If [Ranks, coins, !Ref AWS::NoValue]", nil); exists || err != nil {
-		t.Errorf("a variable without a value is set, %v", err)
+		t.Errorf("the variable with AWS::NoValue exists: %t, %v; want false", exists, err)
 	}
 }
 
-func TestVariable_ConditionsFollowParameters(t *testing.T) {
+func TestVariable_Condition_DependsOnTheParameter(t *testing.T) {
 	for pack, want := range map[string]string{"coins": "coins", "ranks": "ranks", "T-shirt": "neither"} {
 		got, _, err := evaluate(t, "!If [Coins, coins, !If [Ranks, ranks, !If [Neither, neither, unknown]]]",
 			map[string]string{"Pack": pack})
 		if err != nil || got != want {
-			t.Errorf("with Pack %s it is %q, %v, want %q", pack, got, err, want)
+			t.Errorf("with Pack %s, GIFT is %q, %v, want %q", pack, got, err, want)
 		}
 	}
 }
@@ -159,7 +159,7 @@ func TestVariable_InvalidExpression_IsRejected(t *testing.T) {
 	} {
 		_, _, err := evaluate(t, expression, nil)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", expression, err, want)
+			t.Errorf("%s: %v, want an error that says %s", expression, err, want)
 		}
 	}
 }
@@ -212,13 +212,13 @@ func TestLoad_UnsupportedTemplate_IsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := samtemplate.Load(write(t, map[string]string{"template.yaml": test.template}), nil)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %s", err, test.want)
+				t.Errorf("got %v, want an error that says %s", err, test.want)
 			}
 		})
 	}
 }
 
-func TestLoad_TableWithoutAnOutput_HasItsLogicalID(t *testing.T) {
+func TestLoad_TableWithoutAnOutput_IsNamedAfterItsLogicalID(t *testing.T) {
 	root := write(t, map[string]string{"template.yaml": giftTemplate + "!Ref Orders\n"})
 	template, err := samtemplate.Load(root, nil)
 	if err != nil || template.Tables[0].Name != "Orders" || template.Functions[0].Environment["GIFT"] != "Orders" {
@@ -236,9 +236,9 @@ func TestLoad_GlobalTable_IsATable(t *testing.T) {
 
 func TestLoad_UnknownParameterOrMissingTemplate_IsRejected(t *testing.T) {
 	if _, err := samtemplate.Load(t.TempDir(), nil); err == nil || !strings.Contains(err.Error(), "template.yaml") {
-		t.Errorf("%v, want an error about template.yaml", err)
+		t.Errorf("got %v, want an error about template.yaml", err)
 	}
 	if _, err := samtemplate.Load(repository, map[string]string{"Currency": "EUR"}); err == nil || err.Error() != "template.yaml has no parameter Currency" {
-		t.Errorf("%v, want an error about Currency", err)
+		t.Errorf("got %v, want an error about Currency", err)
 	}
 }
