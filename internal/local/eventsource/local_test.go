@@ -22,7 +22,7 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// function is a function that passes its events on.
+// function is a fake function that sends its events to the channel.
 type function chan []byte
 
 func (f function) Invoke(ctx context.Context, _ string, event []byte) ([]byte, error) {
@@ -61,7 +61,7 @@ func TestSource_DynamoDBLocal_DeliversEachChangeOnce(t *testing.T) {
 	}
 }
 
-// receive runs a source until the function has the records, and returns their codes.
+// receive runs a source until the function has received count records, and returns the codes in them.
 func receive(t *testing.T, settings eventsource.Mapping, path string, count int) (codes []string) {
 	t.Helper()
 	positions, err := eventsource.OpenPositions(path)
@@ -83,7 +83,7 @@ func receive(t *testing.T, settings eventsource.Mapping, path string, count int)
 		}
 		for _, each := range event.Records {
 			if each.EventSource != "aws:dynamodb" || each.EventSourceArn == "" || each.EventName != "INSERT" || each.Change.SequenceNumber == "" {
-				t.Errorf("the record is %+v", each)
+				t.Errorf("the record %+v lacks a field or is not an INSERT", each)
 			}
 			codes = append(codes, each.Change.NewImage["code"].String())
 		}
@@ -93,7 +93,7 @@ func receive(t *testing.T, settings eventsource.Mapping, path string, count int)
 	return codes
 }
 
-func TestSchedule_InvokesTheFunctionAtItsRate(t *testing.T) {
+func TestSchedule_Run_InvokesTheFunctionAtItsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -110,7 +110,7 @@ func TestSchedule_InvokesTheFunctionAtItsRate(t *testing.T) {
 			}
 			want := began.Add(time.Duration(i) * 15 * time.Minute)
 			if event.Source != "aws.events" || event.DetailType != "Scheduled Event" || !event.Time.Equal(want) || string(event.Detail) != "{}" {
-				t.Errorf("the event is %+v, want one of %s", event, want)
+				t.Errorf("the event is %+v, want a scheduled event at %s", event, want)
 			}
 		}
 		cancel()
@@ -118,14 +118,14 @@ func TestSchedule_InvokesTheFunctionAtItsRate(t *testing.T) {
 	})
 }
 
-// crashes is a function that crashes.
+// crashes is a fake function that always crashes.
 type crashes struct{}
 
 func (crashes) Invoke(context.Context, string, []byte) ([]byte, error) {
 	return nil, errors.New("the function crashed")
 }
 
-func TestSchedule_Error_IsReportedAndTheScheduleGoesOn(t *testing.T) {
+func TestSchedule_Error_IsReportedAndTheScheduleContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		reports := make(chan error)

@@ -11,15 +11,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Positions stores in a file which record of each shard a source delivered last. It is safe for concurrent use.
+// Positions stores in a file how far each source has got in each shard. It is safe for concurrent use.
 type Positions struct {
 	path string
 	mu   sync.Mutex
-	// sources has the sequence number of a shard's last record, by the source's function and stream, and by shard.
+	// sources has the sequence number of the last record that is done. The outer key is the source's function and stream, the inner key
+	// is the shard.
 	sources map[string]map[string]string
 }
 
-// OpenPositions reads the file, if it exists.
+// OpenPositions reads the file if it exists.
 func OpenPositions(path string) (*Positions, error) {
 	p := &Positions{path: path, sources: make(map[string]map[string]string)}
 	text, err := os.ReadFile(path) //nolint:gosec // the developer's own file
@@ -41,7 +42,7 @@ func (p *Positions) get(source, shard string) string {
 	return p.sources[source][shard]
 }
 
-// set replaces the positions of a source. If the process is killed during set, the file has either the old or the new positions.
+// set replaces the positions of a source. If the process is killed during set, the file contains either the old or the new positions.
 func (p *Positions) set(source string, shards map[string]string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

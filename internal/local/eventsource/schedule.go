@@ -12,7 +12,7 @@ import (
 // Schedule invokes a function at a fixed rate. The first invocation comes after one interval.
 type Schedule struct {
 	Function string
-	Name     string // of the rule
+	Name     string // the name of the EventBridge rule
 	Every    time.Duration
 }
 

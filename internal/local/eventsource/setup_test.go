@@ -21,13 +21,13 @@ import (
 
 const arn = "arn:aws:dynamodb:ddblocal:000000000000:table/VouchersTable/stream/2026-11-22T01:35:52.130"
 
-// stream is a fake DynamoDB with one stream. Its shards can end and split; those of DynamoDB Local cannot.
+// stream is a fake DynamoDB with one stream. Its shards can end and split, unlike the shards of DynamoDB Local.
 type stream struct {
 	mu     sync.Mutex
 	shards []shard
-	// fail returns the kind of the error with which an operation responds, or "".
+	// fail returns the type of the error with which an operation should respond, or "" if it should succeed.
 	fail  func(operation string) string
-	calls []string // the operations, and the type of each new iterator
+	calls []string // the operations so far; for a new iterator, also its type
 }
 
 type shard struct {
@@ -37,12 +37,12 @@ type shard struct {
 }
 
 type record struct {
-	code     string // of the voucher
+	code     string // the voucher's code
 	sequence string
 	at       time.Time
 }
 
-// respond serves an operation of DynamoDB. An iterator is the shard's ID and the sequence number after which it reads.
+// respond serves an operation of DynamoDB. An iterator consists of the shard's ID and the sequence number after which to read.
 func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *stream) page(iterator string) any {
 	return page
 }
 
-// put adds records of vouchers to a shard.
+// put adds a record for each voucher code to a shard.
 func (s *stream) put(shard int, at time.Time, codes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,9 +118,9 @@ type run struct {
 
 	stream   *stream
 	now      time.Time
-	path     string                                 // of the positions
-	function func(codes []string) (response string) // "crash" is an error
-	batches  []string                               // the codes of each batch
+	path     string                                 // the file of the positions
+	function func(codes []string) (response string) // returns "crash" to fail
+	batches  []string                               // the codes of each batch, separated by spaces
 	reports  []error
 }
 
@@ -143,7 +143,7 @@ func (r *run) Invoke(_ context.Context, function string, event []byte) ([]byte, 
 	return nil, errors.New("the function crashed")
 }
 
-// mapping returns a mapping like those of the shop's template.
+// mapping returns a mapping like the ones in the shop's template.
 func mapping() eventsource.Mapping {
 	return eventsource.Mapping{
 		Function: "record-redemptions", Table: "VouchersTable", BatchSize: 4, MaximumRetryAttempts: -1, MaximumRecordAge: 12 * time.Hour,
@@ -151,7 +151,7 @@ func mapping() eventsource.Mapping {
 	}
 }
 
-// newRun returns a run of a stream with an open shard, and a function that succeeds.
+// newRun returns a run with a stream of one open shard, and with a function that succeeds.
 func newRun(t *testing.T, mapping eventsource.Mapping) *run {
 	t.Helper()
 	r := &run{
@@ -162,7 +162,7 @@ func newRun(t *testing.T, mapping eventsource.Mapping) *run {
 	return r
 }
 
-// start starts a source anew, with the positions that were stored.
+// start replaces the source by a new one, which continues at the stored positions.
 func (r *run) start(t *testing.T, mapping eventsource.Mapping) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(r.stream.respond))
@@ -177,17 +177,17 @@ func (r *run) start(t *testing.T, mapping eventsource.Mapping) {
 	})
 }
 
-// poll polls and checks the batches that the function got from this poll.
+// poll polls once and checks the batches that the function received.
 func (r *run) poll(t *testing.T, want ...string) {
 	t.Helper()
 	r.batches = nil
 	r.Poll(t.Context())
 	if !slices.Equal(r.batches, want) {
-		t.Fatalf("the function got the batches %q, want %q", r.batches, want)
+		t.Fatalf("the function received the batches %q, want %q", r.batches, want)
 	}
 }
 
-// wantReports checks the reports since the last check.
+// wantReports checks the errors that were reported since the last call of wantReports. Each must contain the wanted text.
 func (r *run) wantReports(t *testing.T, want ...string) {
 	t.Helper()
 	var texts []string
@@ -196,6 +196,6 @@ func (r *run) wantReports(t *testing.T, want ...string) {
 	}
 	r.reports = nil
 	if !slices.EqualFunc(texts, want, strings.Contains) {
-		t.Errorf("reports %q, want %q", texts, want)
+		t.Errorf("the reported errors are %q, want %q", texts, want)
 	}
 }

@@ -1,10 +1,10 @@
-// Package eventsource invokes functions with the records of DynamoDB's streams and on schedules, as Lambda's event source mappings and
-// EventBridge's rules do, for the local run.
+// Package eventsource invokes functions for the local run. It invokes them with the records of DynamoDB streams, as Lambda's event
+// source mappings do, and on schedules, as EventBridge's rules do.
 //
-// It passes on the records of DynamoDB Local: a record of GetRecords has the form of a record in Lambda's event, except for eventSourceARN.
-// Parallelization factors, filters and tumbling windows are not emulated.
+// It passes on the records that DynamoDB Local returns from GetRecords. They have the form of the records in Lambda's event, except that
+// eventSourceARN is missing. The package does not emulate parallelization factors, filters or tumbling windows.
 //
-// The package knows neither templates nor the shop, and imports no other package of this module. No Lambda function may import it.
+// The package knows nothing about templates or the shop, and imports no other package of this module. No Lambda function may import it.
 // References: https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/services-dynamodb-errors.html.
 package eventsource
@@ -24,11 +24,12 @@ import (
 const (
 	// pollInterval is the time between two reads of a shard, as in Lambda.
 	pollInterval = 250 * time.Millisecond
-	// idleInterval replaces pollInterval while no records come, because DynamoDB Local reads a stream of many records slowly.
+	// idleInterval replaces pollInterval while no records arrive, because DynamoDB Local is slow at reading a stream with many records.
 	idleInterval = time.Second
-	// listInterval is how long a list of shards is used, unless a shard closes.
+	// listInterval is how long a list of shards is used. The list is renewed earlier if a shard closes.
 	listInterval = 5 * time.Second
-	// maxEvent bounds the size of a batch's records, in bytes: Lambda's 6 MB, minus some room for the JSON around them.
+	// maxEvent is the largest total size of a batch's records, in bytes. It is Lambda's limit of 6 MB, minus some room for the rest of
+	// the event's JSON.
 	maxEvent = 6<<20 - 1<<10
 )
 
@@ -37,45 +38,46 @@ type Invoker interface {
 	Invoke(ctx context.Context, function string, event []byte) ([]byte, error)
 }
 
-// Mapping says which table's stream invokes which function, and how. Lambda documents the fields.
+// Mapping says which table's stream invokes which function, and how. The fields mean the same as in Lambda's event source mappings.
 type Mapping struct {
 	Function, Table            string
 	BatchSize                  int
 	MaximumBatchingWindow      time.Duration
-	MaximumRetryAttempts       int           // negative: no limit
-	MaximumRecordAge           time.Duration // negative: no limit
+	MaximumRetryAttempts       int           // a negative value means no limit
+	MaximumRecordAge           time.Duration // a negative value means no limit
 	BisectBatchOnFunctionError bool
 	ReportBatchItemFailures    bool
 }
 
-// Config is a mapping and what it works with.
+// Config configures a Source.
 type Config struct {
 	Mapping
 
-	Endpoint  string // of DynamoDB Local
+	Endpoint  string // the URL of DynamoDB Local
 	Functions Invoker
 	Positions *Positions
 	Now       func() time.Time
-	// Report receives an error each time that records are discarded, and any other error unless it repeats the last one.
+	// Report receives an error each time that records are discarded. It receives any other error unless that error repeats the last
+	// one.
 	Report func(error)
 }
 
-// Source reads a stream from its oldest record on, or from where an earlier Source with the same positions stopped, and delivers each
-// record at least once. A shard's records arrive in order, and after those of the shard's parent.
+// Source reads a stream and delivers each record at least once. It begins with the oldest record, or continues where an earlier Source
+// with the same positions stopped. A shard's records are delivered in order, and after the records of the shard's parent.
 type Source struct {
 	Config
 
-	arn      string // of the stream; empty until it is known
+	arn      string // the stream's ARN; empty until it is known
 	listed   []description
-	listedAt time.Time // zero: list the shards again
+	listedAt time.Time // if it is zero, the next poll lists the shards again
 	shards   map[string]*shard
-	reported string // the last error
+	reported string // the last reported error
 }
 
-// New returns a source that has read nothing yet.
+// New returns a source. It reads nothing before Run or Poll.
 func New(config Config) *Source { return &Source{Config: config} }
 
-// Run polls until the context ends. If the function is processing a batch at that time, the next run delivers the batch again.
+// Run polls until the context ends. If the function is processing a batch then, the next run delivers the batch again.
 func (s *Source) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -117,7 +119,7 @@ func (s *Source) poll(ctx context.Context) error {
 	return err
 }
 
-// list lists the shards if the last list is old, a shard has closed since, or no shard is open.
+// list lists the shards if the last list is too old, a shard has closed since then, or no shard is open.
 func (s *Source) list(ctx context.Context) error {
 	isOpen := func(each description) bool { return !s.shards[each.ShardID].closed }
 	if s.Now().Sub(s.listedAt) < listInterval && slices.ContainsFunc(s.listed, isOpen) {
@@ -140,16 +142,16 @@ func (s *Source) list(ctx context.Context) error {
 // shard is a shard of the stream.
 type shard struct {
 	id       string
-	position string // sequence number of the last record that is processed or discarded; may be empty
-	iterator string // empty: a new one is needed
-	trimmed  bool   // the last read failed, because the position is before the stream's oldest record
+	position string // sequence number of the last processed or discarded record; may be empty
+	iterator string // if it is empty, the next read needs a new iterator
+	trimmed  bool   // the last read failed because the position is before the stream's oldest record
 	closed   bool   // there are no more records to read
 	busy     bool   // the last read returned records
 
-	records []record   // read and not yet in a batch
-	since   time.Time  // when the first of records was read, or an earlier one
-	batches [][]record // to be delivered in this order: a batch, or the parts of one that failed
-	retries int        // of the first batch
+	records []record   // records that were read and are not in a batch yet
+	since   time.Time  // when the first of records was read, or an earlier time
+	batches [][]record // what to deliver, in this order: one batch, or the parts of a failed batch
+	retries int        // retries of the first batch so far
 }
 
 // record is a record of the stream.
@@ -165,7 +167,7 @@ func (sh *shard) isIdle() bool {
 	return sh.isDone() || !sh.busy && sh.iterator != "" && len(sh.records) == 0 && len(sh.batches) == 0
 }
 
-// advance reads a shard and delivers the batches that are due. It stops at the first one that fails.
+// advance reads a shard and delivers the batches that are due. It stops at the first batch that fails.
 func (s *Source) advance(ctx context.Context, sh *shard) error {
 	if len(sh.batches) == 0 && !sh.closed {
 		if err := s.read(ctx, sh); err != nil {
@@ -183,7 +185,8 @@ func (s *Source) advance(ctx context.Context, sh *shard) error {
 	}
 }
 
-// cut makes the next batch of the records that were read. It waits until the batch is full, its window has passed, or the shard has ended.
+// cut makes the next batch from the records that were read. It makes one only if the batch is full, its window has passed, or the shard
+// has ended.
 func (s *Source) cut(sh *shard) {
 	if len(sh.batches) > 0 || len(sh.records) == 0 {
 		return
@@ -212,10 +215,10 @@ func (s *Source) deliver(ctx context.Context, sh *shard) error {
 	switch {
 	case processed > 0:
 		return errors.Join(err, s.finish(sh, processed))
-	case ctx.Err() != nil: // the function may not have failed
+	case ctx.Err() != nil: // the run ends; the function itself may not have failed
 		return ctx.Err()
 	case s.BisectBatchOnFunctionError && len(batch) > 1:
-		middle := len(batch) / 2                                                      //nolint:mnd // the two halves
+		middle := len(batch) / 2                                                      //nolint:mnd // two halves
 		sh.batches = slices.Insert(sh.batches[1:], 0, batch[:middle], batch[middle:]) // Lambda does not count this retry
 	case s.MaximumRetryAttempts >= 0 && sh.retries >= s.MaximumRetryAttempts:
 		return s.discard(sh, len(batch), err)
@@ -225,7 +228,7 @@ func (s *Source) deliver(ctx context.Context, sh *shard) error {
 	return err
 }
 
-// tooOld returns how many records at the start of a batch are too old to be delivered.
+// tooOld returns how many records at the start of a batch are too old to deliver.
 func (s *Source) tooOld(batch []record) int {
 	young := slices.IndexFunc(batch, func(r record) bool { return s.MaximumRecordAge < 0 || s.Now().Sub(r.at) <= s.MaximumRecordAge })
 	if young < 0 {
@@ -234,15 +237,15 @@ func (s *Source) tooOld(batch []record) int {
 	return young
 }
 
-// discard reports the first records of the first batch as discarded, and continues after them.
+// discard skips the first records of the first batch, and reports that they are discarded.
 func (s *Source) discard(sh *shard, count int, why error) error {
 	discarded := sh.batches[0][:count]
-	s.Report(fmt.Errorf("%d records are discarded, which %s never processed: %w (%s, %s, sequence numbers %s to %s)",
+	s.Report(fmt.Errorf("discarded %d records that %s never processed: %w (%s, %s, sequence numbers %s to %s)",
 		count, s.Function, why, s.arn, sh.id, discarded[0].sequence, discarded[count-1].sequence))
 	return s.finish(sh, count)
 }
 
-// finish removes the first records of the first batch and stores that they are done.
+// finish removes the first records of the first batch, and stores the position after them.
 func (s *Source) finish(sh *shard, count int) error {
 	batch := sh.batches[0]
 	sh.position, sh.retries = batch[count-1].sequence, 0
@@ -258,7 +261,8 @@ func (s *Source) finish(sh *shard, count int) error {
 	return s.Positions.set(s.key(), positions)
 }
 
-// invoke sends a batch to the function and returns how many of the first records are processed, or -1 for none.
+// invoke sends a batch to the function. It returns how many records the function processed, counted from the start of the batch. The
+// number may be -1, which means the same as 0.
 func (s *Source) invoke(ctx context.Context, batch []record) (processed int, err error) {
 	var event bytes.Buffer
 	event.WriteString(`{"Records":[`)
@@ -279,7 +283,7 @@ func (s *Source) invoke(ctx context.Context, batch []record) (processed int, err
 	return s.processed(batch, response)
 }
 
-// processed returns how many records the function processed: those before the first record that its response names.
+// processed returns how many records the function processed. These are the records before the first one that the response names.
 func (s *Source) processed(batch []record, response []byte) (int, error) {
 	var reported struct {
 		Failures []struct {
@@ -287,7 +291,7 @@ func (s *Source) processed(batch []record, response []byte) (int, error) {
 		} `json:"batchItemFailures"`
 	}
 	if err := json.Unmarshal(response, &reported); err != nil {
-		return 0, fmt.Errorf("function %s: its response has not the form of batchItemFailures", s.Function)
+		return 0, fmt.Errorf("function %s: its response does not have the form of batchItemFailures", s.Function)
 	}
 	first := len(batch)
 	for _, failure := range reported.Failures {

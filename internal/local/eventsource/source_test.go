@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestSource_Batch_IsCutBySizeWindowAndEndOfTheShard(t *testing.T) {
+func TestSource_Batch_EndsAtItsSizeItsWindowOrTheShardsEnd(t *testing.T) {
 	settings := mapping()
 	settings.MaximumBatchingWindow = time.Second
 	r := newRun(t, settings)
@@ -44,7 +44,7 @@ func TestSource_Child_IsReadAfterItsParent(t *testing.T) {
 	r.stream.put(2, r.now, "LAST")
 	r.stream.shards[2].isClosed = true
 	r.poll(t, "LAST")
-	r.poll(t, "LAST") // the parent is read to its end, but not processed
+	r.poll(t, "LAST") // the parent was read to its end but is not processed yet
 	r.function = func([]string) string { return "" }
 	r.poll(t, "LAST")
 	r.poll(t, "CHILD")
@@ -91,7 +91,7 @@ func TestSource_Shards_AreListedAfterOneClosesOrFiveSeconds(t *testing.T) {
 	wantLists(5)
 }
 
-func TestSource_IdleStream_IsPolledEachSecondUntilARecordComes(t *testing.T) {
+func TestSource_IdleStream_IsPolledEachSecondUntilARecordArrives(t *testing.T) {
 	settings := mapping()
 	settings.MaximumBatchingWindow = time.Second
 	r := newRun(t, settings)
@@ -99,13 +99,13 @@ func TestSource_IdleStream_IsPolledEachSecondUntilARecordComes(t *testing.T) {
 	wantWait := func(want time.Duration) {
 		t.Helper()
 		if wait := r.Poll(t.Context()); wait != want {
-			t.Errorf("the next poll is after %s, want %s", wait, want)
+			t.Errorf("the next poll is in %s, want %s", wait, want)
 		}
 	}
 	wantWait(idle)
 	r.stream.put(0, r.now, "A")
 	wantWait(busy)
-	wantWait(busy) // A waits for its window
+	wantWait(busy) // A waits until its window has passed
 	r.now = r.now.Add(time.Second)
 	r.function = func([]string) string { return "crash" }
 	wantWait(busy)
@@ -160,7 +160,7 @@ func TestSource_Response_DecidesWhatIsDeliveredAgain(t *testing.T) {
 	}
 }
 
-func TestSource_ResponseOfAFunctionWithoutItemFailures_IsNotRead(t *testing.T) {
+func TestSource_NoReportBatchItemFailures_ResponseIsIgnored(t *testing.T) {
 	settings := mapping()
 	settings.ReportBatchItemFailures = false
 	r := newRun(t, settings)
@@ -170,27 +170,27 @@ func TestSource_ResponseOfAFunctionWithoutItemFailures_IsNotRead(t *testing.T) {
 	r.poll(t)
 }
 
-func TestSource_KillerRecord_IsBisectedAndDiscarded(t *testing.T) {
+func TestSource_RecordThatAlwaysFails_IsIsolatedByBisectionAndDiscarded(t *testing.T) {
 	settings := mapping()
 	settings.MaximumRetryAttempts = 1
 	r := newRun(t, settings)
 	r.function = func(codes []string) string {
-		if slices.Contains(codes, "KILLER") {
+		if slices.Contains(codes, "POISON") {
 			return "crash"
 		}
 		return ""
 	}
-	r.stream.put(0, r.now, "A", "B", "KILLER", "D", "E")
-	r.poll(t, "A B KILLER D")
-	r.poll(t, "A B", "KILLER D")
-	r.poll(t, "KILLER")
-	r.wantReports(t, "the function crashed") // once, although it crashed three times
-	r.poll(t, "KILLER", "D", "E")
-	r.wantReports(t, "1 records are discarded, which record-redemptions never processed: the function crashed "+
+	r.stream.put(0, r.now, "A", "B", "POISON", "D", "E")
+	r.poll(t, "A B POISON D")
+	r.poll(t, "A B", "POISON D")
+	r.poll(t, "POISON")
+	r.wantReports(t, "the function crashed") // reported once, although the function crashed three times
+	r.poll(t, "POISON", "D", "E")
+	r.wantReports(t, "discarded 1 records that record-redemptions never processed: the function crashed "+
 		"("+arn+", shard-1, sequence numbers 100002 to 100002)")
-	r.stream.put(0, r.now, "KILLER")
-	r.poll(t, "KILLER")
-	r.poll(t, "KILLER") // this record has its own retry
+	r.stream.put(0, r.now, "POISON")
+	r.poll(t, "POISON")
+	r.poll(t, "POISON") // the retries of the first POISON do not count for this one
 	r.poll(t)
 }
 
@@ -206,7 +206,7 @@ func TestSource_RetriesUsedUpWithoutBisection_BatchIsDiscarded(t *testing.T) {
 	}
 	r.stream.put(0, r.now, "A", "B", "C", "D", "E")
 	r.poll(t, "A B C D", "E")
-	r.wantReports(t, "4 records are discarded, which record-redemptions never processed: the function crashed")
+	r.wantReports(t, "discarded 4 records that record-redemptions never processed: the function crashed")
 }
 
 func TestSource_OldRecords_AreDiscarded(t *testing.T) {
@@ -215,10 +215,10 @@ func TestSource_OldRecords_AreDiscarded(t *testing.T) {
 	r.stream.put(0, r.now.Add(-12*time.Hour-time.Second), "A", "B")
 	r.stream.put(0, r.now.Add(-12*time.Hour), "C")
 	r.poll(t, "C")
-	r.wantReports(t, "2 records are discarded, which record-redemptions never processed: they are older than 12h0m0s", "the function crashed")
+	r.wantReports(t, "discarded 2 records that record-redemptions never processed: they are older than 12h0m0s", "the function crashed")
 	r.now = r.now.Add(time.Second)
 	r.poll(t)
-	r.wantReports(t, "1 records are discarded")
+	r.wantReports(t, "discarded 1 records")
 
 	settings := mapping()
 	settings.MaximumRecordAge = -1
@@ -247,7 +247,7 @@ func TestSource_Restart_ContinuesAfterTheLastProcessedRecord(t *testing.T) {
 	r.wantReports(t, "did not process a record", "publish-redemptions got the record")
 }
 
-func TestSource_RunThatEndsDuringABatch_DeliversItAgain(t *testing.T) {
+func TestSource_RunEndsDuringABatch_NextRunDeliversItAgain(t *testing.T) {
 	settings := mapping()
 	settings.MaximumRetryAttempts = 0
 	r := newRun(t, settings)
@@ -280,7 +280,7 @@ func TestSource_ExpiredIterator_IsReplacedWithoutRepeatingRecords(t *testing.T) 
 	settings.MaximumBatchingWindow = time.Minute
 	r := newRun(t, settings)
 	r.stream.put(0, r.now, "A", "B", "C", "D", "E")
-	r.poll(t, "A B C D") // E waits for its window
+	r.poll(t, "A B C D") // E waits until its window has passed
 	r.failNext("GetRecords", "ExpiredIteratorException", 1)
 	r.poll(t)
 	r.stream.put(0, r.now, "F")
@@ -290,8 +290,8 @@ func TestSource_ExpiredIterator_IsReplacedWithoutRepeatingRecords(t *testing.T) 
 	wantIterators(t, r, "TRIM_HORIZON", "AFTER_SEQUENCE_NUMBER")
 }
 
-// DynamoDB Local sometimes responds with this error once, although nothing is trimmed.
-func TestSource_TrimmedPosition_TheSecondTimeInARow_BeginsWithTheOldestRecord(t *testing.T) {
+// DynamoDB Local sometimes responds with TrimmedDataAccessException once although nothing is trimmed.
+func TestSource_PositionTrimmedTwiceInARow_BeginsWithTheOldestRecord(t *testing.T) {
 	r := newRun(t, mapping())
 	r.stream.put(0, r.now, "A")
 	r.poll(t, "A")
@@ -349,7 +349,7 @@ func TestSource_ErrorAfterASuccess_IsReportedAgain(t *testing.T) {
 	r.wantReports(t, "InternalServerError", "InternalServerError")
 }
 
-func TestSource_BatchThatFails_IsProcessedBeforeMoreIsRead(t *testing.T) {
+func TestSource_BatchThatFails_IsProcessedBeforeTheNextRead(t *testing.T) {
 	r := newRun(t, mapping())
 	r.function = func([]string) string { return "crash" }
 	r.stream.put(0, r.now, "A")

@@ -13,16 +13,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// callTimeout bounds a call of DynamoDB Local.
+// callTimeout bounds a call to DynamoDB Local.
 const callTimeout = 10 * time.Second
 
-// description is a shard as DescribeStream lists it.
+// description is a shard in a response of DescribeStream.
 type description struct {
 	ShardID       string `json:"ShardId"`
 	ParentShardID string `json:"ParentShardId"`
 }
 
-// describe lists the stream's shards. It reads one page of up to 100 shards; DynamoDB Local has one.
+// describe lists the stream's shards. It reads only the first page, which has up to 100 shards. DynamoDB Local has one shard.
 func (s *Source) describe(ctx context.Context) ([]description, error) {
 	if s.arn == "" {
 		var described struct {
@@ -34,7 +34,7 @@ func (s *Source) describe(ctx context.Context) ([]description, error) {
 			return nil, err
 		}
 		if s.arn = described.Table.ARN; s.arn == "" {
-			return nil, fmt.Errorf("table %s has no stream, which should invoke %s", s.Table, s.Function)
+			return nil, fmt.Errorf("table %s has no stream, so function %s cannot receive its changes", s.Table, s.Function)
 		}
 	}
 	var described struct {
@@ -59,14 +59,14 @@ func (s *Source) read(ctx context.Context, sh *shard) error {
 	case err == nil:
 		sh.iterator, sh.closed, sh.trimmed = page.NextShardIterator, page.NextShardIterator == "", false
 		if sh.busy = len(page.Records) > 0; sh.closed {
-			s.listedAt = time.Time{} // to find the shard's children
+			s.listedAt = time.Time{} // list the shards again, to find this shard's children
 		}
 		return s.append(sh, page.Records)
 	case failure.is("ExpiredIteratorException"):
 		sh.iterator = ""
 		return nil
 	case failure.is("TrimmedDataAccessException"):
-		// DynamoDB Local sometimes returns this error once, although nothing is trimmed.
+		// DynamoDB Local sometimes returns this error once although nothing is trimmed. So only the second error in a row counts.
 		if sh.iterator = ""; sh.trimmed {
 			sh.position = ""
 		}
@@ -96,7 +96,7 @@ func (s *Source) iterate(ctx context.Context, sh *shard) error {
 	return err
 }
 
-// append adds records to those that were read before.
+// append adds records to the shard's records.
 func (s *Source) append(sh *shard, records []jsontext.Value) error {
 	if len(sh.records) == 0 {
 		sh.since = s.Now()
@@ -113,7 +113,7 @@ func (s *Source) append(sh *shard, records []jsontext.Value) error {
 			return fmt.Errorf("a record of %s: %w", s.arn, err)
 		}
 		sh.records = append(sh.records, record{
-			// Everything else in the record stays as it is.
+			// Only eventSourceARN is added. The rest of the record stays as it is.
 			json: bytes.Replace(raw, []byte("{"), prefix, 1), sequence: read.DynamoDB.SequenceNumber,
 			at: time.Unix(int64(read.DynamoDB.ApproximateCreationDateTime), 0),
 		})
@@ -134,7 +134,7 @@ func (e *apiError) Error() string {
 
 func (e *apiError) is(kind string) bool { return e != nil && strings.HasSuffix(e.Kind, "#"+kind) }
 
-// call calls an operation, such as DynamoDBStreams_20120810.GetRecords.
+// call calls an operation of DynamoDB Local, such as DynamoDBStreams_20120810.GetRecords.
 func (s *Source) call(ctx context.Context, operation string, in map[string]string, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Source) call(ctx context.Context, operation string, in map[string]strin
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		failure := &apiError{}
-		if err := json.UnmarshalRead(response.Body, failure, json.MatchCaseInsensitiveNames(true)); err != nil { // Message or message
+		if err := json.UnmarshalRead(response.Body, failure, json.MatchCaseInsensitiveNames(true)); err != nil { // the name may be Message or message
 			return fmt.Errorf("%s: status %d: %w", operation, response.StatusCode, err)
 		}
 		return fmt.Errorf("%s: %w", operation, failure)
