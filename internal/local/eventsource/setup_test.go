@@ -162,7 +162,7 @@ func newRun(t *testing.T, mapping eventsource.Mapping) *run {
 	return r
 }
 
-// start replaces the source by a new one, which continues at the stored positions.
+// start replaces the source with a new one, which continues at the stored positions.
 func (r *run) start(t *testing.T, mapping eventsource.Mapping) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(r.stream.respond))

@@ -10,10 +10,10 @@ import (
 	"shopfront/internal/local/gobuild"
 )
 
-// interruptGrace is how long the compiler may take to stop when it is interrupted.
+// interruptGrace is how long the compiler may take to stop after an interrupt.
 const interruptGrace = 5 * time.Second
 
-// Binary returns the path of the named function that Run built in the source tree at root.
+// Binary returns the path at which a Run builds the named function in the source tree at root.
 func Binary(root, function string) string { return filepath.Join(root, stateDir, "bin", function) }
 
 // build builds the functions for this machine.

@@ -22,13 +22,13 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// pagesTemplate is the HTML of all demo pages. It reads the fields of page.
+// pagesTemplate is the HTML template of all demo pages. Its data is a page.
 //
 //go:embed demo_pages.html.tmpl
 var pagesTemplate string
 
 // demoPages serves the pages that only the local run has: the list of its shops, and the demo payment page. It passes every other request
-// to the gateway, unchanged. An http.ServeMux would change paths.
+// to the gateway unchanged. It does not use an http.ServeMux, which would change paths.
 type demoPages struct {
 	*Run
 
@@ -43,17 +43,17 @@ func (r *Run) newDemoPages(api http.Handler) (*demoPages, error) {
 	return &demoPages{Run: r, gateway: api, template: parsed, servers: make(map[catalog.CustomerID]shopServer)}, err
 }
 
-// page is what a response shows. The template skips fields that are zero.
+// page is the content of a demo page. The template skips fields that are zero.
 type page struct {
 	Status         int // 0 means 200
 	Title, Message string
 
-	Shops    []listedShop // of the index
+	Shops    []listedShop // for the list of shops
 	Shop     catalogfile.Entry
-	Checkout *client.Checkout // of Shop, to be paid
+	Checkout *client.Checkout // the checkout of Shop to pay
 	Back     string           // the address of the shop's page
 
-	Location string // where to redirect the browser; empty: show the page
+	Location string // where to redirect the browser; if it is empty, the page is shown
 }
 
 // listedShop is a shop in the list of shops.
@@ -62,11 +62,11 @@ type listedShop struct {
 
 	// URL is absolute, because the demo payment page returns only to the run's own address.
 	URL      string
-	Products []catalog.Product  // that codes may give
-	Codes    []voucher.Standing // that anybody can redeem now
+	Products []catalog.Product  // the products that codes may give
+	Codes    []voucher.Standing // the codes that anybody can redeem now
 }
 
-// Names formats goods for people: 3 × Crate key, One key.
+// Names formats a good for people, for example as "3 × Crate key, One key".
 func (s listedShop) Names(good voucher.Good) string {
 	for _, product := range s.Products {
 		for _, variant := range product.Variants {
@@ -105,7 +105,7 @@ func (p *demoPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// respond sends a page and returns its status.
+// respond sends a page and returns the status of the response.
 func (p *demoPages) respond(w http.ResponseWriter, shown page) int {
 	if shown.Location != "" {
 		w.Header().Set("Location", shown.Location)
@@ -124,7 +124,7 @@ func (p *demoPages) respond(w http.ResponseWriter, shown page) int {
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; img-src data:; "+
 		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would send the form with Origin: null, like another site's
+	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would send the form with Origin: null, as for another site
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	status := cmp.Or(shown.Status, http.StatusOK)
@@ -133,7 +133,7 @@ func (p *demoPages) respond(w http.ResponseWriter, shown page) int {
 	return status
 }
 
-// index lists the run's shops. For the shops of demoFile it adds the codes that anybody can redeem now.
+// index returns the list of the run's shops. For the shops of demoFile, it adds the codes that anybody can redeem now.
 func (p *demoPages) index(ctx context.Context) (page, error) {
 	deployment := p.State.Deployment(p.Random)
 	customers, err := deployment.Customers(ctx)
@@ -150,7 +150,7 @@ func (p *demoPages) index(ctx context.Context) (page, error) {
 	}
 	shown := page{
 		Title:   "Demo shops",
-		Message: "Shopfront runs on this machine, with these shops. No payment here moves money.",
+		Message: "Shopfront runs on this machine with these shops. Payments here do not move money.",
 	}
 	for _, customer := range customers {
 		shop := listedShop{Customer: customer, URL: p.State.BaseURL + "/shop/" + string(customer.ID)}
@@ -165,7 +165,8 @@ func (p *demoPages) index(ctx context.Context) (page, error) {
 	return shown, nil
 }
 
-// codes returns the entry's vouchers that anybody can redeem now. It reads them from the store, because a code may be used up or edited.
+// codes returns the entry's vouchers that anybody can redeem now. It reads them from the store, because somebody may have used up or
+// edited a code.
 func (p *demoPages) codes(ctx context.Context, entry catalogfile.Entry) ([]voucher.Standing, error) {
 	shop, err := p.State.Deployment(p.Random).Shop(ctx, entry.Customer.ID)
 	if err != nil {

@@ -21,14 +21,14 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// response is a response. No character of its body is escaped.
+// response is a response whose body was read and HTML-unescaped.
 type response struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// send sends a request as a browser does, without following redirects. A body is a form. The header's names and values alternate.
+// send sends a request as a browser does, but does not follow redirects. A body must be a form. In header, names and values alternate.
 func send(t *testing.T, method, address, body string, header ...string) response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
@@ -62,7 +62,7 @@ func testIndex(t *testing.T, run *localruntest.Run) {
 	}
 	got := send(t, http.MethodGet, base+"/?utm_source=forum", "")
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Fatalf("it is %d %s", got.status, got.body)
+		t.Fatalf("the first page is %d %s", got.status, got.body)
 	}
 	for _, want := range []string{
 		`href="` + base + `/shop/emberforge" dir="auto">Emberforge<`, `href="` + base + `/shop/sakura-goods" dir="auto">Sakura Goods<`,
@@ -71,28 +71,28 @@ func testIndex(t *testing.T, run *localruntest.Run) {
 		`href="/docs"`, `href="/changelog"`,
 	} {
 		if !strings.Contains(got.body, want) {
-			t.Errorf("it has no %s: %s", want, got.body)
+			t.Errorf("the first page has no %s: %s", want, got.body)
 		}
 	}
 	for _, code := range []string{"KESTREL-CAPE", "SPRING-10", "CENTURY-VIP", "LEAKED-50"} {
 		if strings.Contains(got.body, code) {
-			t.Errorf("it lists %s, which not everybody can redeem now", code)
+			t.Errorf("the first page lists %s, which some people cannot redeem now", code)
 		}
 	}
 	policy := got.header.Get("Content-Security-Policy")
 	if !strings.Contains(policy, "default-src 'none'; style-src 'sha256-") || strings.Contains(policy, "unsafe") {
-		t.Errorf("its policy is %q", policy)
+		t.Errorf("the Content-Security-Policy is %q", policy)
 	}
 	if got := send(t, http.MethodHead, base+"/", ""); got.status != http.StatusOK || got.body != "" {
-		t.Errorf("HEAD is %d %s", got.status, got.body)
+		t.Errorf("the response to HEAD is %d %s", got.status, got.body)
 	}
 	wantLine(t, run, " 200 HEAD / ")
 	if strings.Contains(run.Output(), "utm_source") {
-		t.Error("the run printed a query")
+		t.Error("the run printed the query of a request")
 	}
 }
 
-// wantLine checks that the run printed a line with the text. The line may come after the response.
+// wantLine waits until the run has printed the text. The run may print a request's line after the response.
 func wantLine(t *testing.T, run *localruntest.Run, text string) {
 	t.Helper()
 	for until := time.Now().Add(30 * time.Second); !strings.Contains(run.Output(), text); time.Sleep(10 * time.Millisecond) {
@@ -110,12 +110,12 @@ func testOtherPaths(t *testing.T, run *localruntest.Run) {
 		method, path, _ := strings.Cut(request, " ")
 		got := send(t, method, run.State.BaseURL+path, "")
 		if got.status != http.StatusNotFound || got.body != `{"message":"Not Found"}` {
-			t.Errorf("%s is %d %s, not the gateway's", request, got.status, got.body)
+			t.Errorf("the response to %s is %d %s, want the gateway's 404", request, got.status, got.body)
 		}
 	}
 }
 
-// shopClient returns a client of the demo shop.
+// shopClient returns a client of the demo shop Emberforge.
 func shopClient(t *testing.T, run *localruntest.Run, options ...client.Option) *client.Client {
 	t.Helper()
 	shop, err := client.New(run.State.BaseURL, "emberforge", options...)
@@ -125,7 +125,7 @@ func shopClient(t *testing.T, run *localruntest.Run, options ...client.Option) *
 	return shop
 }
 
-// checkOut checks out in the demo shop, and returns the checkout's ID and the address of its payment.
+// checkOut checks out in the demo shop. It returns the checkout's ID and the address of the page that takes its payment.
 func checkOut(t *testing.T, run *localruntest.Run, order client.Order) (id, address string) {
 	t.Helper()
 	checkout, err := shopClient(t, run).Checkout(t.Context(), order)
@@ -135,7 +135,7 @@ func checkOut(t *testing.T, run *localruntest.Run, order client.Order) (id, addr
 	return checkout.ID, run.State.BaseURL + "/demo/payment?" + paymentForm(run, checkout.ID, "")
 }
 
-// paymentForm is the query or, with an action, the form of the demo payment page.
+// paymentForm returns the query of the demo payment page. With an action, it returns the page's form.
 func paymentForm(run *localruntest.Run, checkout, action string) string {
 	values := url.Values{"checkout": {checkout}, "return": {run.State.BaseURL + "/shop/emberforge?lang=de#paid"}}
 	if action != "" {
@@ -165,24 +165,24 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 
 	got := send(t, http.MethodPost, payments, paymentForm(run, id, "cancel"), "Sec-Fetch-Site", "same-origin", "Origin", "null")
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != back || status(t, run, id) != client.CheckoutOpen {
-		t.Errorf("cancelling is %d %s", got.status, got.body)
+		t.Errorf("the response to cancelling is %d %s", got.status, got.body)
 	}
 
-	var clicks sync.WaitGroup // two at once, and with the key that the first click creates
+	var clicks sync.WaitGroup // two clicks at once
 	for range 2 {
 		clicks.Go(func() {
 			got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Origin", run.State.BaseURL)
 			if got.status != http.StatusSeeOther || got.header.Get("Location") != back {
-				t.Errorf("paying is %d to %q: %s", got.status, got.header.Get("Location"), got.body)
+				t.Errorf("the response to paying is %d to %q: %s", got.status, got.header.Get("Location"), got.body)
 			}
 		})
 	}
 	clicks.Wait()
 	if got := status(t, run, id); got != client.CheckoutOrdered {
-		t.Errorf("the checkout is %s", got)
+		t.Errorf("the checkout's status is %s", got)
 	}
 	if page := wantPage(t, address, http.StatusOK, "This checkout is paid.", back); strings.Contains(page, "<button") {
-		t.Error("a paid checkout can be paid")
+		t.Error("the page of a paid checkout still has a button")
 	}
 
 	shop, err := run.State.Deployment(rand.Int64N).Shop(t.Context(), "emberforge")
@@ -197,7 +197,7 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 		}
 	}
 	if err != nil || live != 1 {
-		t.Errorf("the page has %d keys, %v", live, err)
+		t.Errorf("the demo payment page has %d live keys, want 1 (%v)", live, err)
 	}
 	log, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "functions.log"))
 	if err != nil || regexp.MustCompile(`sf_\w{10}_`).MatchString(run.Output()+string(log)) {
@@ -206,12 +206,12 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 	wantLine(t, run, " 303 POST /demo/payment ")
 }
 
-// wantPage gets a page and checks its status and that it has the texts.
+// wantPage gets a page, checks that it has the status and contains the texts, and returns it.
 func wantPage(t *testing.T, address string, status int, texts ...string) string {
 	t.Helper()
 	got := send(t, http.MethodGet, address, "")
 	if got.status != status {
-		t.Errorf("%s is %d", address, got.status)
+		t.Errorf("the status of %s is %d, want %d", address, got.status, status)
 	}
 	for _, text := range texts {
 		if !strings.Contains(got.body, text) {
@@ -233,25 +233,25 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 			http.MethodPost: send(t, http.MethodPost, payments, form), http.MethodGet: send(t, http.MethodGet, payments+"?"+form, ""),
 		} {
 			if got.status != http.StatusBadRequest || got.header.Get("Location") != "" {
-				t.Errorf("%s with the return %q is %d", method, address, got.status)
+				t.Errorf("%s with the return address %q: status %d, want 400", method, address, got.status)
 			}
 		}
 	}
 	for _, header := range [][]string{{"Sec-Fetch-Site", "cross-site"}, {"Origin", "https://alder.example"}} {
 		got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), header...)
 		if got.status != http.StatusForbidden {
-			t.Errorf("a form with %q is %d", header, got.status)
+			t.Errorf("a form with the header %q: status %d, want 403", header, got.status)
 		}
 	}
-	// A browser treats another site as the same origin if the site's name leads to this machine.
+	// If another site's name points to this machine, a browser sends that site's forms as forms of the same origin.
 	for _, host := range []string{"alder.example", strings.Replace(strings.TrimPrefix(base, "http://"), "127.0.0.1", "127.0.0.1.alder.example", 1)} {
 		got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Host", host, "Origin", "http://"+host, "Sec-Fetch-Site", "same-origin")
 		if got.status != http.StatusBadRequest {
-			t.Errorf("a form of %s is %d", host, got.status)
+			t.Errorf("a form of the host %s: status %d, want 400", host, got.status)
 		}
 	}
 	if got := status(t, run, id); got != client.CheckoutOpen {
-		t.Errorf("the checkout is %s", got)
+		t.Errorf("the checkout's status is %s", got)
 	}
 
 	for _, unknown := range []string{"", "no such checkout", strings.Repeat("A", 44)} {
@@ -273,12 +273,12 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 	wantRefused(t, run, newer, "Ordered with another payment")
 }
 
-// wantRefused checks that paying a checkout is refused in words, with a link back.
+// wantRefused checks that paying a checkout is refused, with these words as the heading and with a link back.
 func wantRefused(t *testing.T, run *localruntest.Run, checkout, words string) {
 	t.Helper()
 	got := send(t, http.MethodPost, run.State.BaseURL+"/demo/payment", paymentForm(run, checkout, "pay"))
 	if got.status != http.StatusConflict || !strings.Contains(got.body, "<h1>"+words) || !strings.Contains(got.body, "/shop/emberforge?lang=de#paid") {
-		t.Errorf("paying is %d %s", got.status, got.body)
+		t.Errorf("the response to paying is %d %s", got.status, got.body)
 	}
 }
 
@@ -295,7 +295,7 @@ func testFreeOrder(t *testing.T, run *localruntest.Run) {
 	wantPage(t, address, http.StatusOK, "<strong>0.00 EUR")
 	got := send(t, http.MethodPost, run.State.BaseURL+"/demo/payment", paymentForm(run, id, "pay"))
 	if got.status != http.StatusSeeOther {
-		t.Errorf("paying is %d %s", got.status, got.body)
+		t.Errorf("the response to paying is %d %s", got.status, got.body)
 	}
 	server := shopClient(t, run, client.WithServerKey(newServer(t, run).key))
 	if order, err := server.ShowOrder(t.Context(), id); err != nil || order.Payment != (client.Payment{}) {

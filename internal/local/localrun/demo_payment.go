@@ -17,7 +17,7 @@ import (
 const (
 	// paymentPath is the path of the demo payment page, which stands in for a payment provider and for the shop's server.
 	paymentPath = "/demo/payment"
-	// The demo payment page places orders with keys of this name, which live this long.
+	// The demo payment page places orders with keys that have this name and this lifetime.
 	paymentKeyName = "demo payment page"
 	paymentKeyLife = 24 * time.Hour
 )
@@ -29,11 +29,13 @@ type shopServer struct {
 	expires time.Time // when its key expires
 }
 
-// payment shows the checkout to pay. A POST places its order, unless the shopper cancels, and redirects to the shop.
+// payment handles a request to the demo payment page. A GET shows the checkout to pay. A POST places the order if the shopper pays, and
+// redirects to the shop if the shopper pays or cancels.
 func (p *demoPages) payment(r *http.Request) (page, error) {
 	back := r.FormValue("return")
 	address, err := url.Parse(back)
-	// Another site may let its own name lead to this machine. For the browser, its pages and this one would have the same origin.
+	// Another site may point its own name to this machine. The browser would then treat that site's pages and this page as the same
+	// origin.
 	if err != nil || !p.isShopPage(back) || !p.isShopPage("http://"+r.Host+"/shop/") {
 		return page{ //nolint:nilerr // the request is wrong, not the run
 			Status: http.StatusBadRequest, Title: "This payment page cannot return there",
@@ -65,14 +67,14 @@ func (p *demoPages) payment(r *http.Request) (page, error) {
 	}
 }
 
-// isShopPage reports whether an address leads to the page of a shop of this run. People also open such pages at localhost.
+// isShopPage reports whether an address leads to a shop's page of this run. People may also open that page at localhost.
 func (p *demoPages) isShopPage(address string) bool {
 	return strings.HasPrefix(address, p.State.BaseURL+"/shop/") ||
 		strings.HasPrefix(address, strings.Replace(p.State.BaseURL, "127.0.0.1", "localhost", 1)+"/shop/")
 }
 
-// checkout returns a customer's checkout and, if pays is set, places its order. The payment's reference depends only on the checkout, so two
-// clicks place one order.
+// checkout returns a customer's catalogue entry and checkout. If pays is set, it also orders the checkout. The payment's reference depends
+// only on the checkout, so two clicks place one order.
 func (p *demoPages) checkout(ctx context.Context, customer, id string, pays bool) (catalogfile.Entry, client.Checkout, error) {
 	if _, err := client.New(p.State.BaseURL, customer); err != nil { // the ID comes from the request
 		return catalogfile.Entry{}, client.Checkout{}, err
@@ -96,8 +98,8 @@ func (p *demoPages) checkout(ctx context.Context, customer, id string, pays bool
 	return shop, checkout, err
 }
 
-// server returns a client with a key of the customer. The first call creates the key, which only this process knows. It also revokes the
-// keys of earlier runs, because a customer may have only a few live keys.
+// server returns a client with a key of the customer. The first call creates the key, which only this process knows. That call also
+// revokes the keys of earlier runs, because a customer may have only a few live keys.
 func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (shopServer, error) {
 	p.serversMu.Lock()
 	defer p.serversMu.Unlock()

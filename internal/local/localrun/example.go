@@ -19,16 +19,16 @@ import (
 
 const keyHeader = "idempotency-key"
 
-// randomID matches the ID of a checkout, or the ID of a redemption in a path. IDs are random, so the IDs in an event.json exist in no run:
-// examples show a placeholder.
+// randomID matches the ID of a checkout, and the ID of a redemption in a path. IDs are random, so no run has the IDs in an event.json.
+// Examples show a placeholder instead.
 var randomID = regexp.MustCompile(`(/redemptions/)[\w-]{22}\b|[\w-]{44}`)
 
-// examples returns a command line for each route, made from the function's event.json.
+// examples returns a text with one or more command lines for each route. They are made from the function's event.json.
 func examples(root string, template *samtemplate.Template, baseURL string) (string, error) {
 	sample := make(map[string]events.APIGatewayV2HTTPRequest) // by function
 	for _, f := range template.Functions {
 		if !slices.ContainsFunc(template.Routes, func(route gateway.Route) bool { return route.Function == f.Name }) {
-			continue // its event is of another form
+			continue // no route leads to this function, so its event.json is not an HTTP request
 		}
 		path := filepath.Join(root, filepath.FromSlash(f.Package), "event.json")
 		text, err := os.ReadFile(path) //nolint:gosec // the developer's own file
@@ -47,7 +47,7 @@ func examples(root string, template *samtemplate.Template, baseURL string) (stri
 		fmt.Fprintf(&shown, "%s %s\n  %s\n", route.Method, route.Path, request.curl(baseURL))
 		if request.key != "" && request.body != "" {
 			request.key += "-2"
-			fmt.Fprintf(&shown, "  Send it again, and the response is the same. With another key it is a new request for a used code:\n  %s\n",
+			fmt.Fprintf(&shown, "  If you send it again, the response is the same. With another key it is a new request, and the code is already used:\n  %s\n",
 				request.curl(baseURL))
 		}
 		if route.Function == "checkout" && request.method == http.MethodGet {
@@ -67,8 +67,8 @@ type example struct {
 	authorization          string // may be empty
 }
 
-// exampleOf returns the event's own request if the event has the route's path. Otherwise it fills each variable of the path with the
-// event's value, or with the variable's name if the event has no value.
+// exampleOf returns an example for a route. If the event has the route's path, the example is the event's request. Otherwise exampleOf
+// replaces each variable in the route's path with the event's value, or with the variable's name if the event has no value for it.
 func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) example {
 	request := example{method: route.Method}
 	if request.method == "ANY" {
@@ -92,7 +92,7 @@ func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) exampl
 	return request
 }
 
-// curl returns the request as a command line. The line has the placeholders KEY for a key of the shop's server, and ID for the ID of a
+// curl returns the request as a command line. In the line, KEY stands for a key of the shop's server, and ID stands for the ID of a
 // checkout or redemption.
 func (e example) curl(baseURL string) string {
 	words := []string{"curl -i"}
@@ -115,5 +115,5 @@ func (e example) curl(baseURL string) string {
 	return strings.Join(words, " ")
 }
 
-// quote makes text one word of a POSIX shell.
+// quote quotes text as one word for a POSIX shell.
 func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }

@@ -1,9 +1,9 @@
-// Package localrun runs a whole Shopfront on this machine, for `shopctl dev` and for tests. It serves the routes of
-// template.yaml through an emulated HTTP API, which hands each request to a built function behind the Lambda runtime API, on
-// DynamoDB Local with a demo shop. Streams and schedules invoke functions, too.
+// Package localrun runs a whole Shopfront on this machine, for `shopctl dev` and for tests. An emulated HTTP API serves the routes of
+// template.yaml and passes each request to a built function. The functions run behind an emulated Lambda runtime API, and store their
+// data in DynamoDB Local, which starts with a demo shop. Streams and schedules also invoke functions.
 //
-// The package takes routes, functions, variables, tables and events from the template, and examples from the functions' event.json. It
-// adds only the list of the shops, and the demo payment page with its variable.
+// The package takes routes, functions, variables, tables and events from the template, and examples from the functions' event.json.
+// It adds only the list of the shops, the demo payment page, and the variable that leads to that page.
 //
 // It combines samtemplate, gateway, eventsource, runtimeapi, dynamolocal and operator. No Lambda function may link it.
 package localrun
@@ -37,9 +37,9 @@ import (
 type Options struct {
 	// Root is the root of the source tree (samtemplate.FindRoot). A run stores its files in .shopfront there.
 	Root string
-	// Port is the port of 127.0.0.1 to serve on, 0 for a free one.
+	// Port is the port of 127.0.0.1 to serve on. If it is 0, the run uses a free port.
 	Port int
-	// Fresh deletes what earlier runs stored.
+	// Fresh deletes the data of earlier runs.
 	Fresh bool
 	// Out receives progress, the compiler's output, the address with examples, and a line per request.
 	Out io.Writer
@@ -47,37 +47,37 @@ type Options struct {
 	Warnings io.Writer
 	// Now returns the current time.
 	Now func() time.Time
-	// Random returns a random number from 0 up to, not including, n; it need not be secret.
+	// Random returns a random number from 0 to n-1. It need not be secret.
 	Random func(n int64) int64
 }
 
 // stateDir is the directory of the source tree in which a run stores its files. Git ignores it.
 const stateDir = ".shopfront"
 
-// Run is a local run. Each step of Start sets what later steps use.
+// Run is a local run. Each step of Start sets fields that later steps use.
 type Run struct {
 	State State
 
 	Options
 
-	dir      string // stateDir of the source tree
+	dir      string // the path of stateDir
 	mu       sync.Mutex
-	lastPoll string // the path of the last request if it was a poll of a feed; guarded by mu
+	lastPoll string // the last request's path if it was a successful poll of a feed, otherwise empty; guarded by mu
 	listener net.Listener
 	store    *dynamolocal.Server
 	template *samtemplate.Template
-	// functions is nil until serve.
+	// functions is nil until the step serve.
 	functions *runtimeapi.Runtime
 	failed    chan error // receives the server's error
 
-	stops []func() error // undo the steps; stop runs them in reverse order
+	stops []func() error // these undo the steps; stop calls them in reverse order
 }
 
-// Start starts a run and returns when the run serves requests. The caller must then call Wait. While the run serves, the source tree has
-// the state that Find reads, and .shopfront/env-vars.json for `sam local invoke`. If the context ends first, Start returns neither a run
-// nor an error.
+// Start starts a run and returns when the run serves requests. The caller must then call Wait. While the run serves, the source tree
+// contains the state that Find reads, and .shopfront/env-vars.json for `sam local invoke`. If the context ends before the run serves,
+// Start returns nil and no error.
 //
-// An error says in one line what to do. Output of Maven or DynamoDB Local may follow. After an error no process is left.
+// The first line of an error says what to do. Output of Maven or DynamoDB Local may follow. After an error, no process is left running.
 func Start(ctx context.Context, options Options) (*Run, error) {
 	r := &Run{Options: options, dir: filepath.Join(options.Root, stateDir), failed: make(chan error, 1)}
 	for _, step := range []func(context.Context) error{
@@ -90,8 +90,8 @@ func Start(ctx context.Context, options Options) (*Run, error) {
 	return r, nil
 }
 
-// Wait returns nil when the context ends, and an error when the server or DynamoDB Local ends by itself. Before it returns, it stops
-// the events, the server, the functions and DynamoDB Local, in this order.
+// Wait waits for the end of the run. It returns nil if the context ends, and an error if the server or DynamoDB Local ends by itself.
+// Before it returns, it stops the events, the server, the functions and DynamoDB Local, in this order.
 func (r *Run) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -103,7 +103,8 @@ func (r *Run) Wait(ctx context.Context) error {
 	}
 }
 
-// stop undoes the steps. An error does not matter if the context has ended, because the caller ended the run.
+// stop undoes the steps and returns err with the errors of undoing them. If the context has ended, err does not matter, because the
+// caller ended the run.
 func (r *Run) stop(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = nil
@@ -118,7 +119,7 @@ func (r *Run) stop(ctx context.Context, err error) error {
 
 func (r *Run) onStop(undo func() error) { r.stops = append(r.stops, undo) }
 
-// lockTree prevents a second run in the same source tree. The lock ends with the process; the file stays.
+// lockTree prevents a second run in the same source tree. The lock ends with the process, but its file stays.
 func (r *Run) lockTree(ctx context.Context) error {
 	if _, err := exec.LookPath("go"); err != nil {
 		return errors.New("no go in PATH: install Go 1.26 or later from https://go.dev/dl")
@@ -141,14 +142,14 @@ func (r *Run) lockTree(ctx context.Context) error {
 	return nil
 }
 
-// listen opens the port before the slow steps. Connections to it wait until the run serves.
+// listen opens the port, before the slow steps. Clients that connect early wait until the run serves.
 func (r *Run) listen(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.Port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("port %d is in use: stop what listens there, or choose another port with --port (make run ARGS=--port=0 picks a free one)", r.Port)
 	}
 	if err != nil {
-		return fmt.Errorf("choose another port with --port: %w", err)
+		return fmt.Errorf("port %d cannot be used: choose another port with --port: %w", r.Port, err)
 	}
 	r.listener = listener
 	r.onStop(func() error {
@@ -158,7 +159,7 @@ func (r *Run) listen(ctx context.Context) error {
 	return nil
 }
 
-// Write prints for the developer, one call at a time. It never fails, so that a command that prints to it continues.
+// Write prints to Out, one call at a time. It never fails, so that a command whose output goes to it is not stopped.
 func (r *Run) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,11 +169,11 @@ func (r *Run) Write(b []byte) (int, error) {
 
 func (r *Run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n", args...) }
 
-// longestPath is the length up to which a request's path is shown.
+// longestPath is how many bytes of a request's path are shown.
 const longestPath = 100
 
-// showRequest prints a request in one line. The functions' log has the same request ID. If successful polls of a feed follow each other, it
-// prints only the first, because shopctl polls twice a second.
+// showRequest prints a line about a request. The functions' log contains the same request ID. Of several successful polls of a feed in a
+// row, it prints only the first, because shopctl polls twice a second.
 func (r *Run) showRequest(record gateway.Record) {
 	if r.repeatsPoll(record) {
 		return

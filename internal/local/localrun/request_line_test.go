@@ -10,7 +10,7 @@ import (
 	"shopfront/internal/local/gateway"
 )
 
-// shopctl events tail polls twice a second.
+// `shopctl events tail` polls twice a second. A line for each poll would hide the other requests.
 func TestShowRequest_PollsInARow_PrintOneLine(t *testing.T) {
 	var out strings.Builder
 	r := &Run{Options: Options{Out: &out, Now: time.Now}}

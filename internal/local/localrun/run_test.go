@@ -28,7 +28,7 @@ import (
 	"shopfront/internal/local/localrun/localruntest"
 )
 
-// copyTree copies the source tree to a directory of the test.
+// copyTree copies the source tree to a temporary directory of the test, and returns its root.
 func copyTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -38,7 +38,7 @@ func copyTree(t *testing.T) string {
 	return root
 }
 
-// edit replaces a string, which must exist, in a file of the source tree.
+// edit replaces a string in a file of the source tree. The string must exist.
 func edit(t *testing.T, root, name, old, replacement string) {
 	t.Helper()
 	path := filepath.Join(root, name)
@@ -64,7 +64,7 @@ func start(t *testing.T, root string, fresh bool) *localruntest.Run {
 	return run
 }
 
-// stop ends a run and checks that nothing is left of it.
+// stop ends a run and checks that it leaves nothing behind.
 func stop(t *testing.T, run *localruntest.Run) {
 	t.Helper()
 	if err := run.Stop(); err != nil {
@@ -84,12 +84,12 @@ func wantNothingLeft(t *testing.T, root string) {
 	}
 	for _, name := range []string{"state.json", "env-vars.json"} {
 		if _, err := os.Stat(filepath.Join(root, ".shopfront", name)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is left: %v", name, err)
+			t.Errorf("%s still exists: %v", name, err)
 		}
 	}
 }
 
-// curls are the command lines that a run printed.
+// curls returns the curl commands that a run printed.
 func curls(run *localruntest.Run) []string {
 	var lines []string
 	for line := range strings.Lines(run.Output()) {
@@ -100,8 +100,8 @@ func curls(run *localruntest.Run) []string {
 	return lines
 }
 
-// execute runs a printed command line in a shell, with $BASE replaced by the run's address, and returns the status and the rest of
-// the response.
+// execute runs a printed curl command in a shell. It replaces $BASE with the run's address, and returns the status and the rest of the
+// response.
 func execute(t *testing.T, run *localruntest.Run, line string) (status, rest string) {
 	t.Helper()
 	line = strings.ReplaceAll(line, "$BASE", run.State.BaseURL)
@@ -113,25 +113,25 @@ func execute(t *testing.T, run *localruntest.Run, line string) (status, rest str
 	return strings.TrimPrefix(status, "HTTP/1.1 "), rest
 }
 
-// The parts share a source tree, because DynamoDB Local and the builds take most of the time. Each part leaves it as the next
-// part needs it.
+// The subtests share a source tree, because starting DynamoDB Local and building the functions take most of the time. They depend on
+// their order: each subtest leaves the tree as the next one needs it.
 func TestLocalRun(t *testing.T) {
 	root := copyTree(t)
 	t.Run("a missing tool is named", func(t *testing.T) { testMissingTools(t, root) })
 	t.Run("a port in use is reported before any other step", func(t *testing.T) { testPortInUse(t, root) })
 	first := start(t, root, false)
 	redeem := strings.ReplaceAll(curls(first)[0], first.State.BaseURL, "$BASE")
-	t.Run("every printed line works as printed, with a key and an ID", func(t *testing.T) { testPrintedLines(t, first) })
-	t.Run("a redemption comes through the stream into the feed", func(t *testing.T) { testFeed(t, first) })
-	t.Run("README.md shows only lines that the run prints", func(t *testing.T) { testReadme(t, first) })
-	t.Run("each request prints a line and is in the functions' log", func(t *testing.T) { testRequestLine(t, first) })
+	t.Run("every printed command works, once KEY and ID are replaced", func(t *testing.T) { testPrintedLines(t, first) })
+	t.Run("a redemption reaches the feed through the stream", func(t *testing.T) { testFeed(t, first) })
+	t.Run("README.md shows only commands that the run prints", func(t *testing.T) { testReadme(t, first) })
+	t.Run("each request is printed and logged with the same ID", func(t *testing.T) { testRequestLine(t, first) })
 	t.Run("the first page leads to the shops", func(t *testing.T) { testIndex(t, first) })
 	t.Run("the demo pages leave all other paths to the gateway", func(t *testing.T) { testOtherPaths(t, first) })
 	t.Run("the demo payment page places orders", func(t *testing.T) { testPayment(t, first) })
-	t.Run("a checkout of a total of zero is ordered without a payment", func(t *testing.T) { testFreeOrder(t, first) })
-	t.Run("the demo payment page refuses what does not belong to a shop of the run", func(t *testing.T) { testRefusedPayments(t, first) })
+	t.Run("a checkout with a total of zero is ordered without a payment", func(t *testing.T) { testFreeOrder(t, first) })
+	t.Run("the demo payment page refuses requests that do not belong to a shop of the run", func(t *testing.T) { testRefusedPayments(t, first) })
 	t.Run("the run writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
-	t.Run("a second run in the same source tree names the first", func(t *testing.T) { testSecondRun(t, first) })
+	t.Run("a second run in the same source tree fails and names the first run", func(t *testing.T) { testSecondRun(t, first) })
 	stop(t, first)
 	t.Run("data survive a restart", func(t *testing.T) { testRestart(t, root, redeem) })
 	t.Run("a mistake in the source is shown", func(t *testing.T) { testMistakes(t, root) })
@@ -140,7 +140,7 @@ func TestLocalRun(t *testing.T) {
 	t.Run("damaged data are reported", func(t *testing.T) { testDamagedData(t, root) })
 }
 
-// server is the demo shop's server. It fills the placeholders of printed lines: KEY with its key, and ID with the last open checkout or
+// server is the demo shop's server. In printed commands, it replaces KEY with its key, and ID with the ID of its last open checkout or last
 // redemption.
 type server struct{ key, checkout, redemption string }
 
@@ -175,13 +175,13 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	server := newServer(t, run)
 	lines := curls(run)
 	if want := 43; len(lines) != want {
-		t.Fatalf("it printed %d lines, want %d", len(lines), want)
+		t.Fatalf("the run printed %d commands, want %d", len(lines), want)
 	}
 	for i, line := range lines {
 		want := "200 OK"
 		switch {
 		case i == 1:
-			want = "404 Not Found" // the first line redeemed the code, and another key makes a new request
+			want = "404 Not Found" // the first command redeemed the code, and this one has another idempotency key
 		case strings.HasSuffix(line, "/assets/name'"):
 			want = "404 Not Found" // only the page knows the names of its files
 		case strings.Contains(line, "/checkout/paybylink") || strings.Contains(line, "/checkout/card"):
@@ -193,7 +193,7 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	}
 }
 
-// testFeed waits until the feed has the redemption of the first printed line, which a later line undid.
+// testFeed waits until the feed contains the redemption that the first printed command made, and the event that it was undone.
 func testFeed(t *testing.T, run *localruntest.Run) {
 	server := newServer(t, run)
 	lines := curls(run)
@@ -204,13 +204,13 @@ func testFeed(t *testing.T, run *localruntest.Run) {
 			return
 		}
 		if time.Now().After(until) {
-			t.Fatalf("the feed is %s %s; the run printed %s", status, rest, run.Output())
+			t.Fatalf("the feed lacks an event: %s %s; the run printed %s", status, rest, run.Output())
 		}
 	}
 }
 
-// README.md shows printed requests, with $BASE for the address and without curl's -i, and what they respond. Only IDs and times differ.
-// The keys are new here, because the printed lines used those that the page shows.
+// README.md shows some of the printed commands with their responses. It writes $BASE instead of the address and leaves out curl's -i. The
+// responses must be equal except for IDs and times. testReadme uses other idempotency keys, because the printed commands have used theirs.
 func testReadme(t *testing.T, run *localruntest.Run) {
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
@@ -235,7 +235,7 @@ func testReadme(t *testing.T, run *localruntest.Run) {
 		_, got := server.execute(t, run, "curl -i"+strings.Replace(line[1], "idempotency-key: ", "idempotency-key: 2", 1)[len("curl"):])
 		_, got, _ = strings.Cut(got, "\r\n\r\n")
 		if varying.ReplaceAllString(got, "") != varying.ReplaceAllString(line[2], "") {
-			t.Errorf("%s\nresponds %s\nREADME.md has %s", line[1], got, line[2])
+			t.Errorf("%s\nreturns %s\nbut README.md shows %s", line[1], got, line[2])
 		}
 	}
 }
@@ -245,7 +245,7 @@ func testRequestLine(t *testing.T, run *localruntest.Run) {
 	lines := strings.Split(strings.TrimSpace(run.Output()), "\n")
 	last := strings.Fields(lines[len(lines)-1])
 	if len(last) != 6 || last[1] != "200" || last[2] != "GET" || last[3] != "/shop/emberforge/checkout" {
-		t.Fatalf("the last line is %q", last)
+		t.Fatalf("the last printed line is %q", last)
 	}
 	for until := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a function's log may come after its response
 		log, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "functions.log"))
@@ -264,7 +264,7 @@ func testRequestLine(t *testing.T, run *localruntest.Run) {
 func testStateFiles(t *testing.T, run *localruntest.Run) {
 	state, err := localrun.Find(t.Context(), run.Root())
 	if err != nil || state != run.State {
-		t.Errorf("state %+v, %v, want %+v", state, err, run.State)
+		t.Errorf("the stored state is %+v, %v, want %+v", state, err, run.State)
 	}
 	variables := readVariables(t, run)
 	want := map[string]string{
@@ -273,7 +273,7 @@ func testStateFiles(t *testing.T, run *localruntest.Run) {
 		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
 	}
 	if len(variables) != 17 || !maps.Equal(variables["RedeemVoucher"], want) {
-		t.Errorf("variables %v, want %v for RedeemVoucher", variables, want)
+		t.Errorf("the variables are %v, want those of 17 functions, with %v for RedeemVoucher", variables, want)
 	}
 }
 
@@ -301,11 +301,11 @@ func testSecondRun(t *testing.T, first *localruntest.Run) {
 func testRestart(t *testing.T, root, redeem string) {
 	run := start(t, root, false)
 	if strings.Contains(run.Output(), "Loading") {
-		t.Errorf("it loads the demo shop again: %s", run.Output())
+		t.Errorf("the run loads the demo shop again: %s", run.Output())
 	}
 	status, rest := execute(t, run, redeem)
 	if status != "409 Conflict" || !strings.Contains(rest, "redemption-undone") {
-		t.Errorf("the redemption, which was undone, is %s %s", status, rest)
+		t.Errorf("the response to the request whose redemption was undone is %s %s", status, rest)
 	}
 	stop(t, run)
 }
@@ -362,7 +362,7 @@ func testFresh(t *testing.T, root string) {
 	run := start(t, root, true)
 	status, rest := execute(t, run, curls(run)[0])
 	if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") || !strings.Contains(rest, `"nick":"Al'der $HOME"`) {
-		t.Errorf("the redemption is %s %s", status, rest)
+		t.Errorf("the response to the redemption is %s %s", status, rest)
 	}
 	if got := send(t, http.MethodGet, run.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank", ""); got.status != http.StatusGone {
 		t.Errorf("the new route returns %d %s", got.status, got.body)
@@ -374,7 +374,7 @@ func testFresh(t *testing.T, root string) {
 		t.Errorf("the new variable is %q", till)
 	}
 	if want := "template.yaml: ignored on this machine: AWS::SNS::Topic (Late)\n"; !strings.Contains(run.Output(), want) {
-		t.Errorf("it does not print %q", want)
+		t.Errorf("the run does not print %q", want)
 	}
 	killStore(t, root)
 	wantError(t, run.Wait(t.Context()), "DynamoDB Local ended on its own")
@@ -385,7 +385,7 @@ func killStore(t *testing.T, root string) {
 	t.Helper()
 	processes, err := localruntest.Processes(t.Context(), filepath.Join(root, ".shopfront", "data"))
 	if err != nil || len(processes) != 1 {
-		t.Fatalf("%q, %v", processes, err)
+		t.Fatalf("the processes of DynamoDB Local are %q, %v, want one", processes, err)
 	}
 	pid, err := strconv.Atoi(strings.Fields(processes[0])[0])
 	if err != nil {
@@ -421,7 +421,7 @@ func wantError(t *testing.T, err error, texts ...string) {
 	}
 	for _, text := range texts {
 		if !strings.Contains(err.Error(), text) {
-			t.Errorf("the error is %q, want %q", err, text)
+			t.Errorf("the error is %q, want one that says %q", err, text)
 		}
 	}
 }
@@ -436,11 +436,11 @@ func testPortInUse(t *testing.T, root string) {
 	var out localruntest.Output
 	wantError(t, run(t.Context(), root, port, &out), "port "+strconv.Itoa(port)+" is in use", "--port")
 	if out.String() != "" {
-		t.Errorf("it printed %q", out.String())
+		t.Errorf("the run printed %q, want nothing", out.String())
 	}
 }
 
-// fakeCommands sets PATH to a single directory, with links to the programs and with the scripts, until the test ends.
+// fakeCommands sets PATH to a new directory that contains only links to the programs, and the scripts. PATH is restored when the test ends.
 func fakeCommands(t *testing.T, programs []string, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()

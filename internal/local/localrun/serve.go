@@ -23,19 +23,20 @@ import (
 )
 
 const (
-	// requestTimeout bounds how long a request takes to arrive. idleTimeout bounds the wait for a connection's next request.
+	// requestTimeout bounds how long a request may take to arrive. idleTimeout bounds the wait for the next request of a connection.
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
-	// stopGrace is how long requests may take to end when the run stops.
+	// stopGrace is how long requests in flight may take to finish when the run stops.
 	stopGrace = 5 * time.Second
 )
 
-// LoadTemplate reads the template of the source tree at root for a local run with DynamoDB at the endpoint.
+// LoadTemplate reads the template of the source tree at root, for a local run whose DynamoDB is at the endpoint.
 func LoadTemplate(root, endpoint string) (*samtemplate.Template, error) {
 	return samtemplate.Load(root, map[string]string{"AllowedOrigins": "*", "DynamoDBEndpoint": endpoint, "AWS::Region": region})
 }
 
-// NewRuntime runs the template's functions, which Run has built in the source tree at root. runtimeapi.Config describes log.
+// NewRuntime returns a runtime for the template's functions. A Run must have built them in the source tree at root. runtimeapi.Config
+// describes log.
 func NewRuntime(root string, template *samtemplate.Template, log func(function, line string)) (*runtimeapi.Runtime, error) {
 	config := runtimeapi.Config{Region: region, AccessKey: accessKey, Log: log}
 	for _, f := range template.Functions {
@@ -46,7 +47,7 @@ func NewRuntime(root string, template *samtemplate.Template, log func(function, 
 	return runtimeapi.New(config)
 }
 
-// NewGateway returns the template's HTTP API in front of its functions. It calls log, if not nil, for each request.
+// NewGateway returns the template's HTTP API, which invokes the functions. It calls log for each request if log is not nil.
 func NewGateway(template *samtemplate.Template, functions gateway.Invoker, now func() time.Time, log func(gateway.Record)) (*gateway.Gateway, error) {
 	return gateway.New(gateway.Config{
 		Routes: template.Routes, Invoker: functions, CORS: template.CORS, Status: status, Clock: now, Log: log,
@@ -87,7 +88,7 @@ func (r *Run) load(context.Context) error {
 
 func (r *Run) functionsLog() string { return filepath.Join(r.dir, "functions.log") }
 
-// serve runs the functions and serves requests.
+// serve makes the functions ready and serves requests.
 func (r *Run) serve(ctx context.Context) error {
 	file, err := os.OpenFile(r.functionsLog(), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -95,7 +96,7 @@ func (r *Run) serve(ctx context.Context) error {
 	}
 	r.onStop(file.Close)
 	functions, err := NewRuntime(r.Root, r.withDemoPayment(), func(function, line string) {
-		_, _ = fmt.Fprintln(file, function, line) // a full disk must not end the shop
+		_, _ = fmt.Fprintln(file, function, line) // a full disk must not end the run
 	})
 	if err != nil {
 		return err
@@ -133,8 +134,8 @@ func (r *Run) serve(ctx context.Context) error {
 	return nil
 }
 
-// withDemoPayment returns the template with a variable that sends shoppers to the demo payment page. r.template stays without it: the SAM
-// CLI passes only variables that the template declares.
+// withDemoPayment returns a copy of the template whose functions have a variable that sends shoppers to the demo payment page. r.template
+// does not get the variable, because the SAM CLI passes only variables that the template declares.
 func (r *Run) withDemoPayment() *samtemplate.Template {
 	address := r.State.BaseURL + paymentPath + "?checkout={checkout}&return={return}"
 	template := *r.template
@@ -147,9 +148,9 @@ func (r *Run) withDemoPayment() *samtemplate.Template {
 	return &template
 }
 
-// startEvents lets streams and schedules invoke the functions.
+// startEvents starts the streams and schedules that invoke functions.
 func (r *Run) startEvents(ctx context.Context) error {
-	// The file is in the data directory, so it is deleted with the data.
+	// The file is in the data directory, so that it is deleted with the data.
 	positions, err := eventsource.OpenPositions(filepath.Join(r.dataDir(), "streams.json"))
 	if err != nil {
 		return fmt.Errorf("%w; --fresh deletes the data and starts again", err)
@@ -174,7 +175,7 @@ func (r *Run) startEvents(ctx context.Context) error {
 	return nil
 }
 
-// announce writes the files with which other commands find the run, and prints its address.
+// announce writes the files that other commands read to find the run, and prints the run's address and examples.
 func (r *Run) announce(ctx context.Context) error {
 	variables := filepath.Join(r.dir, "env-vars.json")
 	r.onStop(func() error { return remove(variables) })
@@ -191,15 +192,15 @@ func (r *Run) announce(ctx context.Context) error {
 	}
 	r.say("\nShopfront is at %s. Open it in a browser to see the demo shops.\n"+
 		"Its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n"+
-		"Some requests are for the shop's server only. Replace KEY in them with what this prints: "+
+		"Some requests are only for the shop's server. Replace KEY in them with the key that this command prints: "+
 		"bin/shopctl --local key create emberforge --name server\n"+
-		"Checkouts and redemptions have random IDs. Replace ID with the id that yours returned.\n\n%s\nThe demo shops: %s\n",
+		"Checkouts and redemptions have random IDs. Replace ID with the id in the response to your own request.\n\n%s\nThe demo shops: %s\n",
 		r.State.BaseURL, r.functionsLog(), r.State.BaseURL, shown, r.State.BaseURL)
 	return nil
 }
 
-// writeVariables writes the functions' variables in the form that `sam local --env-vars` reads. Inside the SAM CLI's
-// containers, this machine has the name host.docker.internal, which the Makefile adds.
+// writeVariables writes the functions' variables in the form that `sam local --env-vars` reads. In them, the endpoint of DynamoDB Local is
+// one that the SAM CLI's containers can reach.
 func (r *Run) writeVariables(ctx context.Context, path string) error {
 	endpoint, err := r.store.ContainerEndpoint(ctx)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"shopfront/internal/local/runtimeapi"
 )
 
-// fails is a gateway.Invoker that only returns errors.
+// fails is a gateway.Invoker that always returns its error.
 type fails struct{ err error }
 
 func (f fails) Invoke(context.Context, string, []byte) ([]byte, error) { return nil, f.err }
@@ -41,7 +41,7 @@ func TestNewGateway_FunctionError_BecomesAStatus(t *testing.T) {
 		recorder := httptest.NewRecorder()
 		api.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/shop/emberforge/checkout", nil))
 		if recorder.Code != want {
-			t.Errorf("%v: %d, want %d", err, recorder.Code, want)
+			t.Errorf("%v: status %d, want %d", err, recorder.Code, want)
 		}
 	}
 }

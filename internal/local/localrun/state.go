@@ -18,23 +18,23 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// ErrNotRunning means that there is no local run: it was never started here, or it has ended.
+// ErrNotRunning means that there is no local run: none was started here, or it has ended.
 var ErrNotRunning = errors.New("no local run")
 
 // dialTimeout bounds the check whether DynamoDB Local still listens on this machine.
 const dialTimeout = 2 * time.Second
 
-// State says where a local run is. The run stores it in the source tree while it serves, so that shopctl --local finds the run.
+// State describes a running local run. The run stores its state in the source tree while it serves, so that shopctl --local finds it.
 type State struct {
 	BaseURL          string          `json:"baseUrl"`          // such as http://127.0.0.1:3000
 	DynamoDBEndpoint string          `json:"dynamoDBEndpoint"` // such as http://127.0.0.1:8000, always on this machine
 	Region           string          `json:"region"`
 	Tables           operator.Tables `json:"tables"`
-	PID              int             `json:"pid"`     // of the process that serves
+	PID              int             `json:"pid"`     // the ID of the process that serves
 	Version          string          `json:"version"` // from template.yaml; may be empty
 }
 
-// Deployment returns the local run as a deployment for operators. For random see operator.Local.
+// Deployment returns the local run as a deployment for operators. operator.Local describes random.
 func (s State) Deployment(random func(n int64) int64) *operator.Deployment {
 	return operator.Local(operator.Deployment{
 		BaseURL: s.BaseURL, Region: s.Region, Version: s.Version, Tables: s.Tables,
@@ -43,7 +43,7 @@ func (s State) Deployment(random func(n int64) int64) *operator.Deployment {
 
 func statePath(root string) string { return filepath.Join(root, stateDir, "state.json") }
 
-// Write stores the state in the source tree at root, completely or not at all, readable by its owner only.
+// Write stores the state in the source tree at root. If it fails, the old state stays. Only the owner can read the file.
 func (s State) Write(root string) error {
 	if err := s.validate(); err != nil {
 		return err
@@ -73,8 +73,8 @@ func remove(path string) error {
 	return nil
 }
 
-// Find returns the state of the local run in the source tree that contains dir. It returns ErrNotRunning if there is no source
-// tree or no state in it, if the run's process is gone, or if its DynamoDB Local does not respond.
+// Find returns the state of the local run in the source tree that contains dir. It returns ErrNotRunning if dir is not in a source
+// tree, if the tree contains no state, if the run's process is gone, or if the run's DynamoDB Local does not respond.
 func Find(ctx context.Context, dir string) (State, error) {
 	root, err := samtemplate.FindRoot(dir)
 	if err != nil {
@@ -97,7 +97,7 @@ func Find(ctx context.Context, dir string) (State, error) {
 	return state, state.checkAlive(ctx)
 }
 
-// validate reports a state that is incomplete, or that would lead shopctl --local to another machine.
+// validate returns an error if the state is incomplete, or if it would lead shopctl --local to another machine.
 func (s State) validate() error {
 	for name, value := range map[string]string{
 		"baseUrl": s.BaseURL, "region": s.Region,
@@ -127,7 +127,7 @@ func (s State) dynamoDBHost() string {
 }
 
 func (s State) checkAlive(ctx context.Context) error {
-	// Signal 0 only checks that the process exists (kill(2)). EPERM means that it exists and belongs to another user.
+	// Signal 0 only checks whether the process exists (kill(2)). EPERM means that it exists but belongs to another user.
 	if err := syscall.Kill(s.PID, 0); err != nil && !errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("%w: process %d, which served %s, is gone", ErrNotRunning, s.PID, s.BaseURL)
 	}

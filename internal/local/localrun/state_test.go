@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/operator"
 )
 
-// emptyTree returns the root of a source tree that has only a template.
+// emptyTree returns the root of a new source tree that contains only an empty template.
 func emptyTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -24,7 +24,7 @@ func emptyTree(t *testing.T) string {
 	return root
 }
 
-// running returns the state of a run whose process is this test and whose DynamoDB Local is the listener.
+// running returns the state of a fake run. Its process is this test, and its DynamoDB Local is the listener.
 func running(t *testing.T) (state localrun.State, listener net.Listener) {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -39,7 +39,7 @@ func running(t *testing.T) (state localrun.State, listener net.Listener) {
 	}, listener
 }
 
-func TestFind_FromAnywhereInTheSourceTree(t *testing.T) {
+func TestFind_AnyDirectoryOfTheSourceTree_ReturnsTheState(t *testing.T) {
 	state, _ := running(t)
 	root := emptyTree(t)
 	inside := filepath.Join(root, "pkg", "voucher")
@@ -67,7 +67,7 @@ func TestFind_FromAnywhereInTheSourceTree(t *testing.T) {
 	}
 }
 
-func TestFind_NotRunning(t *testing.T) {
+func TestFind_NoRun_IsErrNotRunning(t *testing.T) {
 	ended := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
 	if err := ended.Run(); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestFind_NotRunning(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := localrun.Find(t.Context(), root); !errors.Is(err, localrun.ErrNotRunning) {
-				t.Errorf("%v, want ErrNotRunning", err)
+				t.Errorf("got %v, want ErrNotRunning", err)
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestState_IncompleteOrForAnotherMachine_IsNotWritten(t *testing.T) {
 			state, _ := running(t)
 			spoil(&state)
 			if err := state.Write(t.TempDir()); err == nil {
-				t.Error("the state was written")
+				t.Error("the invalid state was written")
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func TestFind_StateIncompleteOrForAnotherMachine_IsAnError(t *testing.T) {
 			}
 			_, err := localrun.Find(t.Context(), root)
 			if err == nil || errors.Is(err, localrun.ErrNotRunning) || !strings.Contains(err.Error(), "state.json") {
-				t.Errorf("%v, want an error that names the file", err)
+				t.Errorf("got %v, want an error that names the file", err)
 			}
 		})
 	}

@@ -37,7 +37,7 @@ func (r *Run) startStore(ctx context.Context) error {
 	r.say("Starting DynamoDB Local")
 	store, err := dynamolocal.Start(ctx, dynamolocal.Options{LibDir: libDir, DataDir: r.dataDir()})
 	if errors.Is(err, dynamolocal.ErrDataUnreadable) {
-		return fmt.Errorf("%w in %s: delete it with --fresh", dynamolocal.ErrDataUnreadable, r.dataDir())
+		return fmt.Errorf("%w in %s: delete the data with --fresh", dynamolocal.ErrDataUnreadable, r.dataDir())
 	}
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func (r *Run) startStore(ctx context.Context) error {
 	return nil
 }
 
-// makeTables creates the template's tables that do not exist yet.
+// makeTables creates the template's tables if they do not exist yet.
 func (r *Run) makeTables(ctx context.Context) error {
 	client := dynamolocal.NewClient(r.store.Endpoint())
 	for _, table := range r.template.Tables {
@@ -58,10 +58,10 @@ func (r *Run) makeTables(ctx context.Context) error {
 	return nil
 }
 
-// loadDemo loads the demo shop, as `shopctl catalog apply` would, unless an earlier run loaded it. If an earlier run was
-// interrupted while loading, loadDemo finishes the load.
+// loadDemo loads the demo shop, as `shopctl catalog apply` would, if no earlier run has loaded it. If an earlier run was interrupted
+// while loading, loadDemo finishes the load.
 func (r *Run) loadDemo(ctx context.Context) error {
-	// The marker is in the data directory, so it is deleted with the data.
+	// The marker is in the data directory, so that it is deleted with the data.
 	loaded := filepath.Join(r.dataDir(), "demo-shop-loaded")
 	if _, err := os.Stat(loaded); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,5 +1,5 @@
-// Package localruntest gives tests their own local run, in a copy of the source tree, so that it disturbs neither
-// the developer's run nor another package's tests. It is for tests only.
+// Package localruntest gives tests their own local run in a copy of the source tree. The copy keeps it apart from the developer's own
+// run and from the tests of other packages. The package is for tests only.
 package localruntest
 
 import (
@@ -25,8 +25,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// CopyTree copies the files that a local run needs from the current source tree to dir, which must exist. Both trees share
-// DynamoDB Local, which is fetched first if it is missing.
+// CopyTree copies the files that a local run needs from the current source tree to dir, which must exist. Both trees share the library of
+// DynamoDB Local. CopyTree fetches the library if it is missing.
 func CopyTree(ctx context.Context, dir string, progress io.Writer) error {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
@@ -48,7 +48,7 @@ func CopyTree(ctx context.Context, dir string, progress io.Writer) error {
 	return errors.Join(os.MkdirAll(filepath.Dir(link), 0o750), os.Symlink(library, link))
 }
 
-// Run is a local run that serves.
+// Run is a local run for tests.
 type Run struct {
 	*localrun.Run
 
@@ -56,7 +56,7 @@ type Run struct {
 	copy string // the copy of the source tree that Stop removes, if there is one
 }
 
-// Start starts a local run in the source tree at root, on a free port, and returns when it serves.
+// Start starts a local run in the source tree at root, on a free port, and returns when the run serves requests.
 func Start(root string, fresh bool) (*Run, error) {
 	out := &Output{}
 	run, err := localrun.Start(context.Background(), localrun.Options{
@@ -68,7 +68,7 @@ func Start(root string, fresh bool) (*Run, error) {
 	return &Run{Run: run, out: out}, nil
 }
 
-// StartCopy starts a local run in a copy of the current source tree, which Stop removes. The run outlives the context.
+// StartCopy starts a local run in a copy of the current source tree. Stop removes the copy. The run does not end with the context.
 func StartCopy(ctx context.Context, progress io.Writer) (*Run, error) {
 	dir, err := os.MkdirTemp("", "shopfront")
 	if err != nil {
@@ -85,13 +85,13 @@ func StartCopy(ctx context.Context, progress io.Writer) (*Run, error) {
 	return run, nil
 }
 
-// Root is the source tree of the run.
+// Root returns the root of the run's source tree.
 func (r *Run) Root() string { return r.Options.Root }
 
 // Output returns what the run has printed.
 func (r *Run) Output() string { return r.out.String() }
 
-// Stop ends the run, if it has not ended, and returns its error.
+// Stop ends the run if it still runs, and returns the error of stopping it.
 func (r *Run) Stop() error {
 	ended, end := context.WithCancel(context.Background())
 	end()
@@ -102,7 +102,7 @@ func (r *Run) Stop() error {
 	return err
 }
 
-// LoadShop loads a catalogue file as `shopctl catalog apply` does, and opens its first shop. CUSTOMER in the file stands for the ID.
+// LoadShop loads a catalogue file as `shopctl catalog apply` does, and opens its first shop. It replaces CUSTOMER in the file with the ID.
 func (r *Run) LoadShop(tb testing.TB, file, id string) *operator.Shop {
 	tb.Helper()
 	deployment := r.State.Deployment(rand.Int64N)
@@ -121,7 +121,7 @@ func (r *Run) LoadShop(tb testing.TB, file, id string) *operator.Shop {
 	return shop
 }
 
-// CreateVoucher creates a single-use voucher for 500 coins. change, if not nil, edits its terms first.
+// CreateVoucher creates a single-use voucher for 500 coins. If change is not nil, it edits the terms first.
 func CreateVoucher(tb testing.TB, shop *operator.Shop, code string, change func(*voucher.Terms)) voucher.Voucher {
 	tb.Helper()
 	terms := voucher.Terms{Written: code, Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}}
@@ -135,8 +135,8 @@ func CreateVoucher(tb testing.TB, shop *operator.Shop, code string, change func(
 	return v
 }
 
-// Processes lists the processes, as ps shows them, whose command line contains the directory. These are the functions and the
-// DynamoDB Local of a local run in that directory.
+// Processes returns a line of ps for each process whose command line contains the directory. These are the functions and the DynamoDB
+// Local of a local run in that directory.
 func Processes(ctx context.Context, dir string) ([]string, error) {
 	list, err := exec.CommandContext(ctx, "ps", "-A", "-ww", "-o", "pid=,args=").Output()
 	if err != nil {
@@ -151,7 +151,7 @@ func Processes(ctx context.Context, dir string) ([]string, error) {
 	return found, nil
 }
 
-// Output stores what is written to it. The zero value is ready to use.
+// Output is an io.Writer that stores everything in memory. The zero value is ready to use.
 type Output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -19,7 +19,7 @@ import (
 // Store is a proxy in front of a run's DynamoDB. It forwards requests until a test makes it fail.
 type Store struct {
 	Endpoint string
-	// Asked receives a value when a request fails. It holds at most one.
+	// Asked receives a value when a request fails. It has room for one value; more are dropped.
 	Asked chan struct{}
 
 	failure atomic.Int32
@@ -32,15 +32,15 @@ type Failure int32
 
 // The failures of a store.
 const (
-	Works     Failure = iota
-	Silent            // reads requests, and neither forwards nor responds
-	HangsUp           // closes the connection without forwarding
-	Loses             // forwards the request, then closes the connection without a response; reads work
-	Throttles         // responds with throttling errors
-	Breaks            // responds with internal errors
+	Works     Failure = iota // no failure
+	Silent                   // reads requests, but neither forwards them nor responds
+	HangsUp                  // closes the connection without forwarding the request
+	Loses                    // forwards writes, then closes the connection without a response; reads work
+	Throttles                // responds with throttling errors
+	Breaks                   // responds with internal errors
 )
 
-// NewStore returns a store that works until the test ends.
+// NewStore returns a store that runs until the test ends. At first it works.
 func (r *Run) NewStore(tb testing.TB) *Store {
 	tb.Helper()
 	target, err := url.Parse(r.State.DynamoDBEndpoint)
@@ -58,7 +58,7 @@ func (r *Run) NewStore(tb testing.TB) *Store {
 	return s
 }
 
-// Fail makes the store fail in this way from now on.
+// Fail makes the store fail in this way from now on. Fail(Works) repairs it.
 func (s *Store) Fail(failure Failure) { s.failure.Store(int32(failure)) }
 
 func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
@@ -101,7 +101,8 @@ func isRead(r *http.Request) bool {
 	return strings.Contains(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
 }
 
-// Functions runs the run's functions with a DynamoDB at the endpoint until the test ends. Their processes are not the run's.
+// Functions returns a runtime that runs the run's functions with a DynamoDB at the endpoint, until the test ends. It starts its own
+// processes.
 func (r *Run) Functions(tb testing.TB, endpoint string) *runtimeapi.Runtime {
 	tb.Helper()
 	template, err := localrun.LoadTemplate(r.Root(), endpoint)
@@ -116,7 +117,8 @@ func (r *Run) Functions(tb testing.TB, endpoint string) *runtimeapi.Runtime {
 	return runtime
 }
 
-// Serve runs the functions with a DynamoDB at the endpoint, and returns the address of an HTTP API in front of them.
+// Serve runs the run's functions with a DynamoDB at the endpoint, until the test ends. It returns the URL of an HTTP API that invokes
+// them.
 func (r *Run) Serve(tb testing.TB, endpoint string) string {
 	tb.Helper()
 	template, err := localrun.LoadTemplate(r.Root(), endpoint)
