@@ -7,11 +7,10 @@ import (
 	"testing"
 )
 
-// These constants say who must reject a bad request before a function sees it: the gateway or, if the request is not readable HTTP or
-// has an enormous header, the gateway's HTTP server.
+// These constants say who must reject a bad request before a function sees it.
 const (
-	gatewaysOwn = "gateway"
-	serversOwn  = "server"
+	gatewaysOwn = "gateway" // the gateway
+	serversOwn  = "server"  // the gateway's HTTP server: the request is not readable HTTP or has an enormous header
 )
 
 type badRequest struct {
@@ -19,11 +18,11 @@ type badRequest struct {
 	raw    string
 	method string // POST if empty
 	status int
-	by     string // gatewaysOwn, serversOwn, or the name of a function's problem
+	by     string // gatewaysOwn, serversOwn, or the name of the problem with which a function must respond
 }
 
-// wantRefusedAll sends the requests. Each must get its documented error in time, store nothing and leave every function's
-// process running.
+// wantRefusedAll sends the requests. Each must get its documented error within patience. The requests must not store anything, nor end a
+// function's process.
 func wantRefusedAll(t *testing.T, requests []badRequest) {
 	t.Helper()
 	address := baseURL(t)
@@ -51,7 +50,7 @@ func wantRefusedAll(t *testing.T, requests []badRequest) {
 	})
 }
 
-// voucherShop has a voucher that each bad request would redeem if a function accepted it.
+// voucherShop returns a shop with the voucher SINGLE. A bad request would redeem it if a function accepted the request.
 func voucherShop(t *testing.T) shop {
 	t.Helper()
 	s := newShop(t)
@@ -96,7 +95,7 @@ func TestRedeem_BadBodies_AreRejected(t *testing.T) {
 		body("SÜMMER", ""), body("\U0001F600", ""), body("<script>", ""), body("SINGLE#c#00", ""), body("SINGLE'--", ""), body("SINGLE%20", ""), body("$(SINGLE)", ""), body("../SINGLE", ""),
 		`{"code":"SINGLE\u0000"}`, `{"code":"\u0001"}`, body("СINGLE", ""), `{"code":"UNKNOWN","nick":"\u0000"}`, body("customer", ""), body("*", ""),
 	)
-	// Bodies above Lambda's limit for an event, and above the gateway's limit for a body.
+	// These bodies exceed Lambda's limit for an event or the gateway's limit for a body.
 	bad(413, gatewaysOwn, strings.Repeat("x", 7<<20), strings.Repeat("\x01", 2<<20), strings.Repeat("x", 10<<20+1))
 	wantRefusedAll(t, requests)
 	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
@@ -241,8 +240,8 @@ func TestPath_UnknownPaths_AreNotFound(t *testing.T) {
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/"+segment, 404, "not-found")
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/variant/"+segment, 404, "not-found")
 	}
-	// An HTTP API cuts the path at an encoded question mark. What is left would be a valid checkout of the default amount, so the
-	// function must notice the cut.
+	// An HTTP API cuts the path at an encoded question mark. The rest would be a valid checkout of the default amount, so the function
+	// must notice the cut.
 	for _, path := range []string{"/checkout/coins/500", "/checkout/coins/variant/500"} {
 		for _, query := range []string{"%3F", "%3Famount=5", "%253Famount=5"} {
 			add(http.MethodGet, "/shop/"+s.id+path+query, 404, "not-found")

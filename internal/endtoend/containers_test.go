@@ -18,14 +18,15 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// With -sam, requests go to the functions that `make build` built, in containers, behind `sam local start-api`. They use
-// the tables of the local run. The SAM gateway's own responses differ from API Gateway's, so `make start-api` skips tests of them.
+// With -sam, the tests send their requests to `sam local start-api`. It runs the functions that `make build` built, in containers. The
+// functions use the tables of the local run. The SAM CLI's gateway has other responses of its own than API Gateway. `make start-api`
+// skips the tests of such responses.
 var (
 	samCLI  = flag.String("sam", "", "send requests to the functions in Docker, with this SAM CLI") //nolint:gochecknoglobals // a flag
 	samArgs = flag.String("sam-args", "", "more arguments for sam local start-api")                 //nolint:gochecknoglobals // a flag
 )
 
-// containers are the functions in Docker.
+// containers is a running `sam local start-api`.
 type containers struct {
 	baseURL string
 	command *exec.Cmd
@@ -33,7 +34,7 @@ type containers struct {
 	out     *localruntest.Output
 }
 
-// startContainers returns when the containers accept connections.
+// startContainers starts `sam local start-api` and returns when it accepts connections.
 func startContainers(ctx context.Context, run *localruntest.Run) (*containers, error) {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
@@ -86,7 +87,7 @@ func dropGatewaysOwn(header http.Header) {
 	}
 }
 
-// stop lets the SAM CLI remove its containers.
+// stop ends `sam local start-api` and waits at most a minute until it has removed its containers.
 func (c *containers) stop() error {
 	if err := c.command.Process.Signal(syscall.SIGINT); err != nil {
 		return fmt.Errorf("sam local start-api: %w\n%s", err, c.out)

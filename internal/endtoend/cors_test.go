@@ -35,7 +35,7 @@ func TestCORS_AllowedOrigin_MayReadResponses(t *testing.T) {
 			})
 		})
 	}
-	// A client that is not a browser.
+	// A client that is not a browser sends no Origin.
 	wantHeaders(t, s.get(t, "/checkout"), map[string]string{"Access-Control-Allow-Origin": "", "Access-Control-Expose-Headers": ""})
 }
 

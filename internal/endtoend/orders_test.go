@@ -43,11 +43,11 @@ type orderPage struct {
 	Next   *string `json:"next"`
 }
 
-// till is one test's shop and its server, which has a key.
+// till is one test's shop, with a key for the shop's server.
 type till struct {
 	shop
 
-	authorization string // a header line
+	authorization string // the header line with the key
 }
 
 func newTill(t *testing.T) till {
@@ -64,7 +64,7 @@ func withKey(t *testing.T, s shop) till {
 	return till{shop: s, authorization: "Authorization: Bearer " + key.Secret()}
 }
 
-// request returns a request of the shop's server for a path below /shop/{customer}. A request with a body is JSON.
+// request returns a request of the shop's server for a path below /shop/{customer}. A body must be JSON.
 func (s till) request(method, path, body string) request {
 	r := request{method: method, target: "/shop/" + s.id + path, header: []string{s.authorization}, body: body}
 	if body != "" {
@@ -86,7 +86,7 @@ func (s till) checkOut(t *testing.T) string {
 	return decode[checkout](t, a).ID
 }
 
-// placement is the body of a request that orders a checkout.
+// placement returns the body of a request that orders a checkout.
 func placement(id, reference string) string {
 	return fmt.Sprintf(`{"checkout":%q,"payment":{"provider":"stripe","reference":%q}}`, id, reference)
 }
@@ -96,7 +96,7 @@ func (s till) place(t *testing.T, id, reference string) answer {
 	return s.send(t, http.MethodPost, "/orders", placement(id, reference))
 }
 
-// wantOrder checks that the response is an order with this status, changed by this request or replayed.
+// wantOrder checks that the response is an order with this status, and whether the response is a replay.
 func (a answer) wantOrder(t *testing.T, status string, replayed bool) order {
 	t.Helper()
 	a.wantStatus(t, http.StatusOK)
@@ -110,16 +110,16 @@ func (a answer) wantOrder(t *testing.T, status string, replayed bool) order {
 	return o
 }
 
-func TestOrder_FromCheckoutToChargeback(t *testing.T) {
+func TestOrder_FromCheckoutToChargeback_RetriesAreReplayed(t *testing.T) {
 	s := newTill(t)
 	id := s.checkOut(t)
 
 	stranger, server := s.get(t, "/checkouts/"+id), s.send(t, http.MethodGet, "/checkouts/"+id, "")
 	if c := decode[checkout](t, stranger); c.Status != "open" || c.Data != nil || c.Total != (price{799, "EUR", "7.99 EUR"}) {
-		t.Errorf("a stranger reads %s", stranger.body)
+		t.Errorf("a client without the key reads %s", stranger.body)
 	}
 	if c := decode[checkout](t, server); c.Status != "open" || string(c.Data) != `{"player":"Alder"}` {
-		t.Errorf("the server reads %s", server.body)
+		t.Errorf("the shop's server reads %s", server.body)
 	}
 
 	first := s.place(t, id, "pi_1")
@@ -133,7 +133,7 @@ func TestOrder_FromCheckoutToChargeback(t *testing.T) {
 	}
 	s.place(t, id, "pi_2").wantProblem(t, http.StatusConflict, "payment-mismatch")
 	if c := decode[checkout](t, s.get(t, "/checkouts/"+id)); c.Status != "ordered" || c.Data != nil {
-		t.Errorf("a stranger reads %+v of an order", c)
+		t.Errorf("a client without the key reads %+v after the order", c)
 	}
 
 	delivered := s.send(t, http.MethodPost, "/orders/"+id+"/fulfil", "")
@@ -143,7 +143,7 @@ func TestOrder_FromCheckoutToChargeback(t *testing.T) {
 	if again.body != delivered.body {
 		t.Errorf("the retry got %s, want %s", again.body, delivered.body)
 	}
-	s.place(t, id, "pi_1").wantOrder(t, "fulfilled", true) // a late retry learns what has happened since
+	s.place(t, id, "pi_1").wantOrder(t, "fulfilled", true) // a late retry gets the order's current status
 
 	chargeback := s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"chargeback"}`)
 	last := chargeback.wantOrder(t, "cancelled", false)
@@ -167,10 +167,10 @@ func TestOrder_FromCheckoutToChargeback(t *testing.T) {
 	}
 }
 
-func TestPlaceOrder_Payments(t *testing.T) {
+func TestPlaceOrder_Payment_IsRequiredUnlessTheTotalIsZero(t *testing.T) {
 	free := strings.Replace(emberforge, "price: 9.99, amount: {min: 2, max: 5}", "price: 0", 1)
 	s := withKey(t, loadShop(t, free, newShop(t).id+"-free"))
-	for range 2 { // one payment for a cart of two checkouts
+	for range 2 { // one payment may pay for two checkouts
 		s.place(t, s.checkOut(t), "pi_cart").wantOrder(t, "placed", false)
 	}
 	unpaid := s.checkOut(t)
@@ -189,7 +189,7 @@ func TestPlaceOrder_Payments(t *testing.T) {
 	s.place(t, gift, "pi_1").wantProblem(t, http.StatusConflict, "payment-mismatch")
 }
 
-// age makes a stored checkout expire at another time.
+// age changes when a stored checkout expires.
 func (s till) age(t *testing.T, id string, expires time.Time) {
 	t.Helper()
 	run := localRun(t)
@@ -232,15 +232,15 @@ func TestCheckout_KeyOfAnOrder_IsInUse(t *testing.T) {
 		t.Fatal("an expired checkout was replayed")
 	}
 	s.get(t, "/checkouts/"+first).wantProblem(t, http.StatusNotFound, "not-found")
-	s.place(t, first, "pi_1").wantProblem(t, http.StatusConflict, "checkout-expired") // its key made the second one
+	s.place(t, first, "pi_1").wantProblem(t, http.StatusConflict, "checkout-expired") // the second checkout has replaced it under the same key
 	s.place(t, second, "pi_1").wantOrder(t, "placed", false)
-	s.age(t, second, time.Now().Add(-time.Minute)) // also after it would have expired
+	s.age(t, second, time.Now().Add(-time.Minute)) // the key stays in use after the checkout would have expired
 	unchanged(t, func(t *testing.T) {
 		s.get(t, "/checkout/coins/500", key("till-1")).wantProblem(t, http.StatusUnprocessableEntity, "idempotency-key-in-use")
 	})
 }
 
-// The requests are well-formed. Without a live key of the shop, all are 401, whether or not the order exists.
+// The requests are well-formed. Without a live key of the shop, each gets a 401, whether or not the order exists.
 func TestOrders_WithoutTheShopsKey_AreUnauthorized(t *testing.T) {
 	s, other := newTill(t), newTill(t)
 	id, open := s.checkOut(t), other.checkOut(t)
@@ -264,7 +264,7 @@ func TestOrders_WithoutTheShopsKey_AreUnauthorized(t *testing.T) {
 				}
 			}
 		}
-		// The other shop's server cannot reach the order by its own path either.
+		// The other shop's server cannot reach the order under its own shop's path either.
 		for _, r := range []request{
 			other.request(http.MethodGet, "/checkouts/"+id, ""),
 			other.request(http.MethodPost, "/orders", placement(id, "pi_1")),
@@ -274,7 +274,7 @@ func TestOrders_WithoutTheShopsKey_AreUnauthorized(t *testing.T) {
 		} {
 			send(t, baseURL(t), r).wantProblem(t, http.StatusNotFound, "not-found")
 		}
-		// A checkout that was not ordered is no order.
+		// A checkout that was not ordered cannot be read or changed as an order.
 		for _, r := range []request{
 			other.request(http.MethodGet, "/orders/"+open, ""),
 			other.request(http.MethodPost, "/orders/"+open+"/fulfil", ""),
@@ -285,7 +285,7 @@ func TestOrders_WithoutTheShopsKey_AreUnauthorized(t *testing.T) {
 	})
 }
 
-// A malformed request changes nothing, although the shop's server sends it.
+// A malformed request changes nothing, even if the shop's server sends it.
 func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	s := newTill(t)
 	id := s.checkOut(t)
@@ -350,7 +350,7 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	wantRefusedAll(t, requests)
 }
 
-// After a lost response the same request again returns the order, as it was changed by the first.
+// If a response is lost, a retry of the request returns the order as the first attempt changed it.
 func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
@@ -372,7 +372,8 @@ func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	}
 }
 
-// list returns all orders of a list, page by page. The index may be behind, so the list is read until it has this many orders.
+// list returns all orders of a list from all its pages. The index may lag behind, so it reads the list again until the list has the
+// wanted number of orders.
 func (s till) list(t *testing.T, query string, want int) []order {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -409,12 +410,12 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 	if page := s.send(t, http.MethodGet, "/orders", ""); page.body != `{"orders":[],"next":null}` {
 		t.Errorf("the list of a new shop is %s", page.body)
 	}
-	s.checkOut(t) // is not ordered, and so not listed
+	s.checkOut(t) // not ordered, so the list must not contain it
 	var placed []order
 	for i := range 5 {
 		o := s.place(t, s.checkOut(t), fmt.Sprintf("pi_%d", i)).wantOrder(t, "placed", false)
 		placed = slices.Insert(placed, 0, o)
-		time.Sleep(2 * time.Millisecond) // orders of one millisecond are sorted by their tokens
+		time.Sleep(2 * time.Millisecond) // orders of the same millisecond would be sorted by their tokens
 	}
 	all := idsOf(placed)
 	for _, query := range []string{"", "?limit=1", "?limit=2", "?limit=5", "?limit=200"} {
@@ -447,7 +448,7 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", test.query, listed, test.want)
 		}
 	}
-	// A cursor may be sent with other times. It still says where the list goes on.
+	// A cursor may be sent with another from or to. The list still continues at the cursor.
 	next := *decode[orderPage](t, s.send(t, http.MethodGet, "/orders?limit=2", "")).Next
 	cursor := "&" + regexp.MustCompile(`cursor=[^&]+`).FindString(next)
 	for query, want := range map[string][]string{
@@ -460,11 +461,13 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 	newTill(t).send(t, http.MethodGet, "/orders?"+cursor[1:], "").wantProblem(t, http.StatusBadRequest, "malformed-request")
 }
 
-// 100 checkouts are ordered four times each, with two payments. One payment wins each, and both its requests get the same order.
+// Each of 100 checkouts is ordered four times at once, twice with each of two payments. One payment wins, and both of its requests get
+// the same order.
 func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 	s := newTill(t)
 	const orders, atOnce, racers = 100, 10, 4
-	winners, mismatches := make(map[string]string), make(map[string]int) // the payments, and the requests with the other one, by order
+	winners := make(map[string]string) // the payment that won, by order
+	mismatches := make(map[string]int) // the number of requests with the other payment, by order
 	for range orders / atOnce {
 		ids := make([]string, atOnce)
 		for i := range ids {
@@ -485,13 +488,13 @@ func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 			o := decode[order](t, answer)
 			winners[id] = cmp.Or(winners[id], o.Payment.Reference)
 			if o.ID != id || o.Payment.Reference != reference(i) || winners[id] != reference(i) {
-				t.Errorf("a request with %s got %s; order %s has %s", reference(i), answer.body, id, winners[id])
+				t.Errorf("a request with payment %s got %s; the payment of order %s is %s", reference(i), answer.body, id, winners[id])
 			}
 		}
 	}
 	for _, o := range s.list(t, "", orders) {
 		if o.Status != "placed" || winners[o.ID] != o.Payment.Reference || mismatches[o.ID] != racers/2 {
-			t.Errorf("order %+v, want payment %s; %d requests had another, want %d", o, winners[o.ID], mismatches[o.ID], racers/2)
+			t.Errorf("order %+v, want payment %s; %d requests were refused, want %d", o, winners[o.ID], mismatches[o.ID], racers/2)
 		}
 	}
 	if len(winners) != orders {
@@ -499,7 +502,7 @@ func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 	}
 }
 
-// 50 orders are cancelled twice at once. Both requests get the same time and reason.
+// Each of 50 orders is cancelled by two requests at once. Both requests get the same time and reason.
 func TestCancelOrder_Races_KeepTheFirstReason(t *testing.T) {
 	s := newTill(t)
 	const orders = 50
@@ -524,7 +527,7 @@ func TestCancelOrder_Races_KeepTheFirstReason(t *testing.T) {
 		}
 		isStored := stored[id].CancelReason == o.CancelReason && stored[id].CancelledAt.Equal(o.CancelledAt)
 		if o.ID != id || !isStored || !slices.Contains(reasons[:], o.CancelReason) {
-			t.Errorf("a request got %+v, and %+v is stored", o, stored[id])
+			t.Errorf("a request got the order %+v, but %+v is stored", o, stored[id])
 		}
 	}
 }

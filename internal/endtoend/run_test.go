@@ -27,13 +27,13 @@ import (
 	"shopfront/internal/local/localrun/localruntest"
 )
 
-// shared is the local run of all tests. The first test that needs it starts it.
+// shared has the local run that all tests share. The first test that needs the run starts it.
 var shared = sharedRun{document: sync.OnceValues(contracttest.New)} //nolint:gochecknoglobals // one process, one local run
 
 type sharedRun struct {
 	once sync.Once
 	run  *localruntest.Run
-	// containers serve the requests instead of the run if -sam is set.
+	// containers is not nil if -sam is set. The containers then serve the requests instead of the run.
 	containers *containers
 	err        error
 
@@ -67,7 +67,7 @@ func (s *sharedRun) stop() error {
 	return err
 }
 
-// localRun returns the shared run, and starts it for the first caller.
+// localRun returns the shared run. The first call starts it.
 func localRun(t *testing.T) *localruntest.Run {
 	t.Helper()
 	shared.once.Do(func() { shared.start(t.Context(), t.Output()) })
@@ -77,7 +77,7 @@ func localRun(t *testing.T) *localruntest.Run {
 	return shared.run
 }
 
-// baseURL returns the address that the tests send requests to.
+// baseURL returns the address to which the tests send requests.
 func baseURL(t *testing.T) string {
 	t.Helper()
 	run := localRun(t)
@@ -87,19 +87,19 @@ func baseURL(t *testing.T) string {
 	return run.State.BaseURL
 }
 
-// answer is a response.
+// answer is a response whose body was read.
 type answer struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// request is sent exactly as it is, with only Host, Connection and Content-Length added.
+// request is an HTTP request that is sent without any checks. Only Host, Connection and Content-Length are added.
 type request struct {
 	method string // GET if empty
 	target string
-	header []string // lines without CR LF
-	body   string   // sent with Content-Length, unless the header frames it
+	header []string // lines without CRLF
+	body   string   // sent with a Content-Length, unless the header has a Content-Length or Transfer-Encoding
 }
 
 func (r request) raw() string {
@@ -122,17 +122,17 @@ func (r request) methodOrGet() string {
 	return r.method
 }
 
-// patience bounds the wait for a response. A function responds within 5 s and is ended after 10 s; the rest is for a busy
-// machine.
+// patience is how long the tests wait for a response. A function responds within 5 s and times out after 10 s. The rest is for a slow
+// or busy machine.
 const patience = 20 * time.Second
 
-// send sends a request to the address of a local run or a server.
+// send sends a request to a server and returns the response.
 func send(t *testing.T, baseURL string, r request) answer {
 	t.Helper()
 	return exchange(t, baseURL, r.methodOrGet(), r.raw())
 }
 
-// exchange writes the bytes of a request and reads one response, which must come within patience.
+// exchange writes the bytes of a request and reads one response, which must arrive within patience.
 func exchange(t *testing.T, baseURL, method, raw string) answer {
 	t.Helper()
 	a, err := tryExchange(t.Context(), baseURL, method, raw)
@@ -154,7 +154,7 @@ func tryExchange(ctx context.Context, baseURL, method, raw string) (answer, erro
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = io.WriteString(connection, raw) // the server may respond and hang up before it has read all
+		_, _ = io.WriteString(connection, raw) // may fail: the server may respond and hang up before it has read everything
 	}()
 	response, err := http.ReadResponse(bufio.NewReader(connection), &http.Request{Method: method})
 	if err != nil {
@@ -171,13 +171,13 @@ func tryExchange(ctx context.Context, baseURL, method, raw string) (answer, erro
 	return answer{response.StatusCode, response.Header, string(body)}, shared.documented(raw, response, body)
 }
 
-// documented checks an exchange against the interface's document, if the request was HTTP and so reached the gateway.
+// documented checks an exchange against the OpenAPI document if the request was valid HTTP and reached the gateway.
 func (s *sharedRun) documented(raw string, response *http.Response, body []byte) error {
 	request, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
 	if err != nil || response.Header.Get("Request-Id") == "" && response.Header.Get("Apigw-Requestid") == "" {
 		return nil //nolint:nilerr // nothing to check
 	}
-	requestBody, _ := io.ReadAll(request.Body) // an incomplete body is rejected anyway
+	requestBody, _ := io.ReadAll(request.Body) // an error does not matter: the service rejects an incomplete body
 	document, err := s.document()
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s *sharedRun) documented(raw string, response *http.Response, body []byte)
 	return document.Exchange(request, requestBody, response, body)
 }
 
-// hangUp writes the bytes of a request and closes the connection before the response.
+// hangUp writes the bytes of a request and closes the connection before the response arrives.
 func hangUp(t *testing.T, baseURL, raw string) {
 	t.Helper()
 	connection, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(baseURL, "http://"))
@@ -218,14 +218,14 @@ type problem struct {
 	Reason    string  `json:"reason"`
 }
 
-// wantStatus checks that a function returned this status, with the gateway's request ID in the header.
+// wantStatus checks that a function returned this status, with the gateway's request ID in the Request-Id header.
 func (a answer) wantStatus(t *testing.T, status int) {
 	t.Helper()
 	if a.status != status {
 		t.Fatalf("status %d, want %d: %s", a.status, status, a.body)
 	}
 	numbered := a.header.Get("Apigw-Requestid")
-	if shared.containers != nil { // the gateway of `sam local start-api` does not send the request's ID
+	if shared.containers != nil { // the gateway of `sam local start-api` does not send Apigw-Requestid
 		numbered = a.header.Get("Request-Id")
 	}
 	if len(a.header["Request-Id"]) != 1 || a.header.Get("Request-Id") != numbered {
@@ -233,7 +233,7 @@ func (a answer) wantStatus(t *testing.T, status int) {
 	}
 }
 
-// wantProblem checks that the response is the function's problem of this name, and reveals nothing internal.
+// wantProblem checks that a function returned the problem of this name, and that the response reveals nothing internal.
 func (a answer) wantProblem(t *testing.T, status int, name string) problem {
 	t.Helper()
 	a.wantStatus(t, status)
@@ -256,7 +256,7 @@ func (a answer) wantProblem(t *testing.T, status int, name string) problem {
 	return p
 }
 
-// wantMessage checks that the gateway itself returned the error.
+// wantMessage checks that the gateway itself returned an error with this status.
 func (a answer) wantMessage(t *testing.T, status int) {
 	t.Helper()
 	want := fmt.Sprintf(`{"message":%q}`, http.StatusText(status))
@@ -279,7 +279,7 @@ func wantNothingInternal(t *testing.T, body string) {
 	}
 }
 
-// comparable returns the response as text, without the request's IDs and the date.
+// comparable returns the response as text, without the parts that differ in every response: the request IDs and the date.
 func (a answer) comparable() string {
 	header := a.header.Clone()
 	for _, name := range []string{"Request-Id", "Apigw-Requestid", "Date"} {
@@ -293,7 +293,7 @@ func (a answer) comparable() string {
 	return text.String() + a.body
 }
 
-// stored returns every item of the tables, as text.
+// stored returns every item of the catalogue, the vouchers and the checkouts as text.
 func stored(t *testing.T) []string {
 	t.Helper()
 	run := localRun(t)
@@ -320,7 +320,7 @@ func stored(t *testing.T) []string {
 	return items
 }
 
-// unchanged runs a test that must neither change an item nor end a function's process.
+// unchanged runs a test. It checks that the test neither changes a stored item nor ends a function's process.
 func unchanged(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	before, processes := stored(t), functionProcesses(t)
@@ -333,7 +333,7 @@ func unchanged(t *testing.T, test func(t *testing.T)) {
 		t.Errorf("changed or new: %s", item)
 	}
 	if ended := without(processes, functionProcesses(t)); len(ended) > 0 {
-		t.Errorf("processes have ended: %q", ended)
+		t.Errorf("the test ended the processes %q", ended)
 	}
 }
 
@@ -346,7 +346,7 @@ func functionProcesses(t *testing.T) []string {
 	return processes
 }
 
-// without returns the elements of list that other does not have.
+// without returns the elements of list that are not in other.
 func without(list, other []string) []string {
 	others := make(map[string]bool)
 	for _, item := range other {

@@ -21,7 +21,7 @@ type shop struct {
 	deployment *operator.Deployment
 }
 
-// emberforge is the catalogue of most tests. Each test replaces the ID.
+// emberforge is the catalogue file of most tests. loadShop replaces CUSTOMER with the shop's ID.
 const emberforge = `
 customers:
   - id: CUSTOMER
@@ -54,20 +54,20 @@ customers:
           - {id: red, name: Red, price: 14.99}
 `
 
-// newShop loads a shop for this test only.
+// newShop loads a new shop with the catalogue emberforge.
 func newShop(t *testing.T) shop {
 	t.Helper()
 	return loadShop(t, emberforge, "shop-"+rand.Text())
 }
 
-// loadShop loads a catalogue file as `shopctl catalog apply` does. CUSTOMER in it stands for the ID.
+// loadShop loads a catalogue file as `shopctl catalog apply` does. It replaces CUSTOMER in the file with the ID.
 func loadShop(t *testing.T, file, id string) shop {
 	t.Helper()
 	run := localRun(t)
 	return shop{id: id, Shop: run.LoadShop(t, file, id), deployment: run.State.Deployment(mathrand.Int64N)}
 }
 
-// create creates a single-use voucher for 500 coins. change, if not nil, edits its terms first.
+// create creates a single-use voucher for 500 coins. If change is not nil, it edits the terms first.
 func (s shop) create(t *testing.T, code string, change func(*voucher.Terms)) voucher.Voucher {
 	t.Helper()
 	return localruntest.CreateVoucher(t, s.Shop, code, change)
@@ -87,7 +87,7 @@ func (s shop) redemptions(t *testing.T) []operator.Redemption {
 	return kept
 }
 
-// standing returns a stored voucher with its uses.
+// standing returns a stored voucher and its uses.
 func (s shop) standing(t *testing.T, code voucher.Code) voucher.Standing {
 	t.Helper()
 	standing, err := s.Voucher(t.Context(), code, time.Now())
