@@ -68,7 +68,7 @@ func TestCheckoutArea_ListsOnlyWhatIsOnSale(t *testing.T) {
 			}
 		}
 	}
-	// In the order of the products' IDs, without those that are off sale.
+	// Products are in the order of their IDs. Products and variants that are off sale are missing.
 	if want := []string{"coins/500 4.99 EUR 1-10", "coins/1200 9.99 EUR 2-5", "vip-rank/30-days 7.99 EUR 1-1"}; !slices.Equal(shown, want) {
 		t.Errorf("shown %q, want %q", shown, want)
 	}
@@ -120,7 +120,7 @@ func TestCheckoutArea_UnchangedPage_Is304(t *testing.T) {
 	if c := s.get(t, "/checkout/coins/500"); !strings.Contains(c.body, "5.49 EUR") {
 		t.Errorf("a checkout after a new price: %s", c.body)
 	}
-	time.Sleep(catalog.MaxAge) // the checkout area may be that old
+	time.Sleep(catalog.MaxAge) // until then, the checkout area may show the old price
 	changed := s.get(t, "/checkout", "If-None-Match: "+etag)
 	changed.wantStatus(t, http.StatusOK)
 	if changed.header.Get("ETag") == etag || !strings.Contains(changed.body, "5.49 EUR") {
@@ -128,7 +128,7 @@ func TestCheckoutArea_UnchangedPage_Is304(t *testing.T) {
 	}
 }
 
-// eachForm runs a test with the current and with the deprecated path of a checkout.
+// eachForm runs a test twice: with the current path of a checkout, and with the deprecated path.
 func eachForm(t *testing.T, test func(t *testing.T, path func(product, variant string) string)) {
 	t.Helper()
 	t.Run("current path", func(t *testing.T) {
@@ -139,7 +139,7 @@ func eachForm(t *testing.T, test func(t *testing.T, path func(product, variant s
 	})
 }
 
-// wantDeprecated checks the deprecation headers: only responses on the deprecated path have them.
+// wantDeprecated checks that the response has the deprecation headers if the path is deprecated, and has none of them otherwise.
 func (a answer) wantDeprecated(t *testing.T, s shop, path, product, variant string) {
 	t.Helper()
 	want := http.Header{}
@@ -157,7 +157,7 @@ func (a answer) wantDeprecated(t *testing.T, s shop, path, product, variant stri
 	}
 }
 
-func TestCheckout_StoresWhatItResponds(t *testing.T) {
+func TestCheckout_Response_IsStored(t *testing.T) {
 	eachForm(t, func(t *testing.T, path func(product, variant string) string) {
 		s := newShop(t)
 		began := time.Now().Add(-time.Second)
@@ -230,7 +230,7 @@ func TestCheckout_NotOnSale_IsNotFound(t *testing.T) {
 	})
 }
 
-// badCheckout is a query that the variant rejects, and where the error points.
+// badCheckout is a query that the variant rejects. The problem must name the parameter and the pointer.
 type badCheckout struct{ product, variant, query, parameter, pointer string }
 
 func badCheckouts() []badCheckout {
@@ -317,7 +317,7 @@ func TestCheckout_SameKey_IsReplayed(t *testing.T) {
 			s.get(t, path, key("till-1")).wantProblem(t, http.StatusUnprocessableEntity, "idempotency-key-in-use")
 		}
 	})
-	// A replay has the price of the first request, even after the price has changed and the variant is off sale.
+	// A replay shows the price of the first request, even if the price has changed and the variant is off sale.
 	loadShop(t, strings.Replace(emberforge, "price: 4.99", "off-sale: true, price: 5.49", 1), s.id)
 	s.get(t, "/checkout/coins/500").wantProblem(t, http.StatusNotFound, "not-found")
 	if again := s.get(t, "/checkout/coins/500?amount=2&data=gift", key("till-1")); again.body != first.body {
@@ -344,7 +344,7 @@ func TestCheckout_SameKeyAtOnce_MakesOneCheckout(t *testing.T) {
 		}
 	}
 	if kept := s.checkouts(t); len(kept) != 1 || made != 1 {
-		t.Errorf("%d are stored and %d made, want 1", len(kept), made)
+		t.Errorf("%d checkouts are stored and %d responses are not replays, want 1 and 1", len(kept), made)
 	}
 }
 
@@ -379,7 +379,7 @@ func TestHEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
 			}
 		}
 		if a := s.head(t, "/checkout"); a.header.Get("ETag") != s.get(t, "/checkout").header.Get("ETag") {
-			t.Errorf("HEAD has another ETag than GET: %v", a.header)
+			t.Errorf("the ETag of HEAD differs from that of GET: %v", a.header)
 		}
 		s.head(t, "/checkout/coins/500", key("till-2")).wantStatus(t, http.StatusOK)
 		s.head(t, "/checkout/coins/500?amount=2", key("till-1")).wantStatus(t, http.StatusUnprocessableEntity)

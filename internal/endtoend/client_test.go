@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// client returns a storefront's client of the shop. Its requests and responses are checked against the interface's document. If
-// lose is not nil, a response is lost whenever lose returns true.
+// client returns a client of the shop, as a storefront uses it. Its requests and responses are checked against the OpenAPI document. If
+// lose is not nil, it is called for each response, and the response is lost if lose returns true.
 func (s shop) client(t *testing.T, lose func() bool, options ...client.Option) *client.Client {
 	t.Helper()
 	document, err := shared.document()
@@ -46,7 +46,7 @@ func (g throughGateway) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// lossy loses responses after the service has sent them.
+// lossy loses responses after the service has sent them. If lose is nil, it loses none.
 type lossy struct {
 	http.RoundTripper
 	lose func() bool
@@ -60,7 +60,7 @@ func (l lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.Join(errors.New("the response is lost"), response.Body.Close())
 }
 
-func TestClient_Redeem(t *testing.T) {
+func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 	s := newShop(t)
 	c := s.client(t, nil)
 	s.create(t, "WELCOME-COINS", func(terms *voucher.Terms) { terms.Reward.Amount = 2 })
@@ -113,7 +113,7 @@ func TestClient_Redeem(t *testing.T) {
 	}
 }
 
-// Each shopper's first two responses are lost. The retries report every redemption to its shopper and never redeem twice.
+// Each shopper's first two responses are lost. The retries report each redemption to its shopper, and never redeem twice.
 func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
 	t.Parallel()
 	const shoppers, uses = 12, 7
@@ -143,11 +143,11 @@ func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
 	slices.Sort(reported)
 	slices.Sort(kept)
 	if len(kept) != uses || !slices.Equal(reported, kept) {
-		t.Errorf("reported %q, stored %q, want %d", reported, kept, uses)
+		t.Errorf("reported %q, stored %q, want the same %d redemptions", reported, kept, uses)
 	}
 }
 
-func TestClient_Checkout(t *testing.T) {
+func TestClient_Checkout_ReturnsTheCheckoutOrTheProblem(t *testing.T) {
 	s := newShop(t)
 	answers := 0
 	c := s.client(t, func() bool { answers++; return answers == 1 })
@@ -182,8 +182,8 @@ func TestClient_Checkout(t *testing.T) {
 	}
 }
 
-// Every second response is lost. Each change is applied once nevertheless, and the retry returns the order.
-func TestClient_Orders(t *testing.T) {
+// Every second response is lost. Each change is still applied only once, and the retry returns the order.
+func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 	s := newTill(t)
 	c, calm := s.clients(t)
 	rank := client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}
@@ -207,7 +207,7 @@ func TestClient_Orders(t *testing.T) {
 		t.Errorf("%+v, %v", shown, err)
 	}
 	if shown, err := s.client(t, nil).ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered || shown.Data != nil {
-		t.Errorf("a stranger is shown %+v, %v", shown, err)
+		t.Errorf("a client without the key gets %+v, %v", shown, err)
 	}
 	fulfilled, err := c.FulfilOrder(t.Context(), checkout.ID)
 	if err != nil || !fulfilled.Replayed || fulfilled.Status != client.OrderFulfilled || !fulfilled.OrderedAt.Equal(placed.OrderedAt) {
@@ -232,8 +232,8 @@ func TestClient_Orders(t *testing.T) {
 	}
 }
 
-// clients returns two clients of the shop's server. One loses every second response. The other loses none: after a lost attempt a client
-// waits before it believes a refusal.
+// clients returns two clients of the shop's server. lossy loses every second response. calm loses none. Use calm for requests that the
+// service refuses: after a lost response, a client waits before it accepts a refusal.
 func (s till) clients(t *testing.T) (lossy, calm *client.Client) {
 	t.Helper()
 	answers := 0
@@ -241,8 +241,8 @@ func (s till) clients(t *testing.T) (lossy, calm *client.Client) {
 	return s.client(t, func() bool { answers++; return answers%2 == 1 }, serverKey), s.client(t, nil, serverKey)
 }
 
-// A checkout that replaces another takes over its use, although responses get lost, and only the last one is ordered.
-func TestClient_CodesAtCheckouts(t *testing.T) {
+// A checkout that replaces another one takes over its use of the code, even if responses are lost. Only the last checkout can be ordered.
+func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	c, calm := s.clients(t)
@@ -294,8 +294,8 @@ func ordersOf(t *testing.T, c *client.Client, nick string) (orders []client.Plac
 	return orders
 }
 
-// Undoing gives the use back once, although the response gets lost. The redemption stays in the list.
-func TestClient_Redemptions(t *testing.T) {
+// Undoing a redemption gives its use back once, even if the response is lost. The redemption stays in the list.
+func TestClient_UndoRedemption_LostResponse_GivesTheUseBackOnce(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	c, calm := s.clients(t)
@@ -330,7 +330,7 @@ func TestClient_Redemptions(t *testing.T) {
 	}
 	undone.Replayed = false
 	if len(listed) != 2 || listed["Alder"].Status != client.RedemptionRedeemed || !reflect.DeepEqual(listed["Birch"], undone) {
-		t.Errorf("redemptions %+v, want %+v and one of an order", listed, undone)
+		t.Errorf("redemptions %+v, want %+v and the redemption of the order", listed, undone)
 	}
 	if _, err := calm.UndoRedemption(t.Context(), listed["Alder"].Redemption, ""); !errors.Is(err, client.ErrRedemptionOfOrder) {
 		t.Errorf("undoing the redemption of an order: %v", err)
@@ -341,8 +341,7 @@ func TestClient_Redemptions(t *testing.T) {
 	}
 }
 
-// The list pages through all orders, newest first, and filters them.
-func TestClient_ListOfOrders(t *testing.T) {
+func TestClient_Orders_Filter_ReturnsMatchingOrdersNewestFirst(t *testing.T) {
 	_, c := newTill(t).clients(t)
 	var placed []string // newest first
 	for i := range 5 {
@@ -388,7 +387,7 @@ func unreplayed(order client.PlacedOrder) client.PlacedOrder {
 	return order
 }
 
-func TestClient_CheckoutArea(t *testing.T) {
+func TestClient_CheckoutArea_FollowsTheCatalogue(t *testing.T) {
 	s := newShop(t)
 	c := s.client(t, nil)
 	var pages []client.Page
@@ -415,7 +414,7 @@ func TestClient_CheckoutArea(t *testing.T) {
 		t.Errorf("shown again %q, want %q", got, want)
 	}
 	loadShop(t, strings.Replace(emberforge, "4.99", "5.49", 1), s.id)
-	time.Sleep(catalog.MaxAge) // the checkout area may be that old
+	time.Sleep(catalog.MaxAge) // until then, the checkout area may show the old price
 	want[0] = "coins/500 549 EUR"
 	if got := show(pages...); !slices.Equal(got, want) {
 		t.Errorf("shown after a new price %q, want %q", got, want)

@@ -19,7 +19,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// uses is the limit of the codes of these tests. Each nick may use a code once.
+// uses is how often a code of these tests can be used. Each nick may use it once.
 const uses = 100
 
 func (s till) createDiscount(t *testing.T) voucher.Voucher {
@@ -30,7 +30,7 @@ func (s till) createDiscount(t *testing.T) voucher.Voucher {
 	})
 }
 
-// discounted returns a request of a shopper who checks out 3 times 500 coins with the code.
+// discounted returns a request with which a shopper checks out 3 times 500 coins with the code.
 func (s till) discounted(shopper int) request {
 	path := fmt.Sprintf("/checkout/coins/500?amount=3&code=summer+20&nick=Shopper_%d", shopper)
 	r := s.request(http.MethodGet, path, "")
@@ -38,7 +38,7 @@ func (s till) discounted(shopper int) request {
 	return r
 }
 
-// raceToTheEnd sends the requests of all racers at the same time. A racer who gets 503 sends the same request again.
+// raceToTheEnd sends the requests of all racers at the same time. If a racer gets a 503, it sends the same request again.
 func raceToTheEnd(t *testing.T, racers int, of func(i int) request) []answer {
 	t.Helper()
 	answers := race(t, racers, func(i int) string { return of(i).raw() })
@@ -50,15 +50,16 @@ func raceToTheEnd(t *testing.T, racers int, of func(i int) request) []answer {
 	return answers
 }
 
-// hold lets shoppers check out with the code at the same time, from the first number on. It returns the checkouts, each of which has the
-// discount, and checks that all others were refused: nobody gets a checkout at the full price.
+// hold lets shoppers check out with the code at the same time. first is the number of the first shopper. Each open checkout holds one use of
+// the code. hold checks that each shopper gets either a checkout with the discount or a refusal, but never a checkout at the full price. It
+// returns the checkouts.
 func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 	t.Helper()
 	var held []checkout
 	for i, a := range raceToTheEnd(t, shoppers, func(i int) request { return s.discounted(first + i) }) {
 		if a.status == http.StatusConflict {
 			if p := a.wantProblem(t, http.StatusConflict, "code-refused"); p.Reason != string(voucher.ReasonUsedUp) {
-				t.Errorf("refused as %q, want used_up", p.Reason)
+				t.Errorf("refused with the reason %q, want used_up", p.Reason)
 			}
 			continue
 		}
@@ -73,7 +74,8 @@ func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 	return held
 }
 
-// wantUses checks how many uses of the code are taken, how many of these are only held, and that the rest is left.
+// wantUses checks how many uses of the code are taken, and how many of the taken uses are only held by checkouts. All other uses must be
+// left.
 func (s till) wantUses(t *testing.T, code voucher.Code, used, held int) {
 	t.Helper()
 	standing := s.standing(t, code)
@@ -87,12 +89,12 @@ func TestCheckout_RaceForTheUsesOfACode_EachUseIsHeldOnce(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	if held := s.hold(t, 0, 2*uses); len(held) != uses {
-		t.Errorf("%d totals are reduced, want %d", len(held), uses)
+		t.Errorf("%d checkouts got the discount, want %d", len(held), uses)
 	}
 	s.wantUses(t, code, uses, uses)
 }
 
-// 100 discounted checkouts are ordered four times each, and 50 of the orders are cancelled twice each. Exactly these 50 uses are free
+// Each of 100 discounted checkouts is ordered four times at once. Then 50 of the orders are cancelled twice each. Exactly 50 uses are free
 // again.
 func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 	s := newTill(t)
@@ -129,27 +131,28 @@ func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 	s.wantUses(t, code, uses-cancelled, 0)
 	s.wantRedemptions(t, uses-cancelled, cancelled)
 	if next := s.hold(t, uses, uses); len(next) != cancelled {
-		t.Errorf("%d of the next shoppers get a use, want %d", len(next), cancelled)
+		t.Errorf("%d of the next shoppers got a use, want %d", len(next), cancelled)
 	}
 }
 
-// wantRedemptions checks how many redemptions of the shop stand, and how many were undone.
-func (s till) wantRedemptions(t *testing.T, stand, undone int) {
+// wantRedemptions checks how many redemptions of the shop are valid, and how many were undone.
+func (s till) wantRedemptions(t *testing.T, wantValid, wantUndone int) {
 	t.Helper()
+	valid, undone := 0, 0
 	for _, r := range s.redemptions(t) {
-		if !r.Undone.IsZero() {
-			undone--
+		if r.Undone.IsZero() {
+			valid++
 		} else {
-			stand--
+			undone++
 		}
 	}
-	if stand != 0 || undone != 0 {
-		t.Errorf("%d redemptions are missing, and %d that were undone", stand, undone)
+	if valid != wantValid || undone != wantUndone {
+		t.Errorf("%d redemptions are valid and %d are undone, want %d and %d", valid, undone, wantValid, wantUndone)
 	}
 }
 
-// The holds are made as the function makes them, but 40 minutes ago. They have all lapsed by now.
-func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetThem(t *testing.T) {
+// The test makes holds as the function makes them, but with a time 40 minutes ago. So all of them have lapsed.
+func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	run := localRun(t)
@@ -180,7 +183,7 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetThem(t *testing.T) {
 		}
 	}
 	if held := s.hold(t, 0, 2*uses); len(held) != uses {
-		t.Errorf("%d totals are reduced, want %d", len(held), uses)
+		t.Errorf("%d checkouts got the discount, want %d", len(held), uses)
 	}
 	s.wantUses(t, code, uses, uses)
 	for _, a := range raceToTheEnd(t, uses, func(i int) request { return s.request(http.MethodPost, "/orders", placement(lapsed[i], "pi_late")) }) {
@@ -188,8 +191,9 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetThem(t *testing.T) {
 	}
 }
 
-// The shop's server is not limited: it must limit its shoppers itself.
-func TestCheckout_OneStranger_HoldsTwentyUses(t *testing.T) {
+// A client without the key of the shop's server can hold only 20 uses at a time. The shop's server has no such limit. It must limit its
+// shoppers itself.
+func TestCheckout_OneStranger_HoldsAtMostTwentyUses(t *testing.T) {
 	s := newTill(t)
 	s.createDiscount(t)
 	held := 0
@@ -211,7 +215,7 @@ func TestCheckout_OneStranger_HoldsTwentyUses(t *testing.T) {
 		t.Errorf("a stranger holds %d uses, want %d", held, checkouts.MaxHoldsPerSource)
 	}
 	full := "/checkout/vip-rank/30-days?data=" + url.QueryEscape(`{"player":"Alder"}`)
-	s.get(t, full).wantStatus(t, http.StatusOK) // without a code it holds nothing
+	s.get(t, full).wantStatus(t, http.StatusOK) // a checkout without a code holds no use
 	if more := s.hold(t, 100, 30); len(more) != 30 {
 		t.Errorf("the shop's server holds %d uses, want 30", len(more))
 	}

@@ -14,19 +14,19 @@ import (
 	"shopfront/internal/local/runtimeapi"
 )
 
-// eventAnswer is a function's expected response to its event.json with the demo shop.
+// eventAnswer is the response that a function should return for its event.json with the demo shop.
 type eventAnswer struct {
 	status       int
-	header       string
-	value        string
+	header       string // the name of a header
+	value        string // the value of that header
 	bodyContains []string
 }
 
-// `make invoke-*` passes event.json in the same way.
+// `make invoke-*` passes event.json to the functions in the same way.
 func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 	run := localRun(t)
 	runtime := run.Functions(t, run.State.DynamoDBEndpoint)
-	// A file cannot hold a live key, so the events of orders and redemptions get no further than the guard.
+	// A file in the repository cannot contain a live key, so functions for the shop's server respond that the request is unauthorized.
 	unauthorized := eventAnswer{401, "Www-Authenticate", "Bearer", []string{`"type":"urn:problem:shopfront:unauthorized"`}}
 	answers := map[string]eventAnswer{
 		"redeem-voucher":   {200, "Content-Type", "application/json", []string{`"status":"redeemed"`, `"code":"WELCOME-COINS"`, `"nick":"Alder"`}},
@@ -43,7 +43,7 @@ func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 		"list-redemptions": unauthorized,
 		"undo-redemption":  unauthorized,
 		"list-events":      unauthorized,
-		"record-events":    {}, // no status: no record has failed
+		"record-events":    {}, // not an HTTP function; the empty response means that no record has failed
 		"removed-payment":  {410, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:gone"`}},
 		"api-docs":         {200, "Content-Type", "text/html; charset=utf-8", []string{"<h1>Changelog</h1>", `<time datetime="2023-09-19">19 September 2023</time>`}},
 	}
@@ -60,7 +60,7 @@ func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
 			first := invoke(t, runtime, f.Name, event)
 			answers[f.Name].want(t, first)
 			if again := invoke(t, runtime, f.Name, event); again.StatusCode != first.StatusCode || again.Body != first.Body {
-				t.Errorf("invoked again: %+v, want %+v", again, first)
+				t.Errorf("the second response is %+v, want %+v", again, first)
 			}
 		})
 	}
@@ -73,7 +73,7 @@ func (want eventAnswer) want(t *testing.T, a events.APIGatewayV2HTTPResponse) {
 	}
 	for _, text := range want.bodyContains {
 		if !strings.Contains(a.Body, text) {
-			t.Errorf("%s is not in %s", text, a.Body)
+			t.Errorf("the body does not contain %s: %s", text, a.Body)
 		}
 	}
 }
@@ -143,15 +143,15 @@ func TestFunction_BadEvents_DoNotEndTheProcess(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			answer, err := runtime.Invoke(t.Context(), "redeem-voucher", []byte(event))
 			if err == nil && !strings.Contains(string(answer), `"statusCode":4`) {
-				t.Errorf("response %s", answer)
+				t.Errorf("the response is %s, want an error or a 4xx status", answer)
 			}
 		})
 	}
 	if changed := without(stored(t), before); len(changed) > 0 {
-		t.Errorf("stored: %q", changed)
+		t.Errorf("a bad event stored or changed %q", changed)
 	}
 	if ended := without(processes, functionProcesses(t)); len(ended) > 0 {
-		t.Errorf("processes have ended: %q", ended)
+		t.Errorf("a bad event ended the processes %q", ended)
 	}
 	mapped := post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/till" + e.RawPath })
 	if a := invoke(t, runtime, "redeem-voucher", mapped); a.StatusCode != http.StatusOK {

@@ -40,7 +40,8 @@ func buildShopctl(t *testing.T) string {
 	return program
 }
 
-// devTree returns a source tree with the functions that were built for the shared run.
+// devTree returns the root of a new source tree. It contains the functions that were built for the shared run, so that the next build is
+// fast.
 func devTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -59,7 +60,7 @@ func startDev(t *testing.T, shopctl, root string) *dev {
 	t.Helper()
 	d := &dev{root: root, ended: make(chan error, 1)}
 	d.command = exec.Command(shopctl, "dev", "--port", "0", "--json") //nolint:noctx // signals end it
-	d.command.Dir = filepath.Join(root, "functions")                  // anywhere in the source tree
+	d.command.Dir = filepath.Join(root, "functions")                  // any directory of the source tree will do
 	d.command.Stderr = io.MultiWriter(&d.stderr, t.Output())
 	stdout, err := d.command.StdoutPipe()
 	if err != nil {
@@ -70,7 +71,7 @@ func startDev(t *testing.T, shopctl, root string) *dev {
 	}
 	t.Cleanup(func() { _ = d.command.Process.Kill() })
 	if err := json.NewDecoder(stdout).Decode(&d.state); err != nil {
-		t.Fatalf("it does not print its address: %v", err)
+		t.Fatalf("shopctl dev does not print its state: %v", err)
 	}
 	go func() { d.ended <- d.command.Wait() }()
 	return d
@@ -83,14 +84,14 @@ func (d *dev) signal(t *testing.T, signal os.Signal) {
 	}
 }
 
-// wait returns how the command ended.
+// wait waits until the command has ended, at most for patience, and returns its error.
 func (d *dev) wait(t *testing.T) error {
 	t.Helper()
 	select {
 	case err := <-d.ended:
 		return err
 	case <-time.After(patience):
-		t.Fatalf("it has not ended after %s", patience)
+		t.Fatalf("shopctl dev has not ended after %s", patience)
 		return nil
 	}
 }
@@ -123,12 +124,12 @@ func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 		wantOneLine(t, shopctl, root, "serves this source tree at "+d.state.BaseURL)
 		d.signal(t, os.Interrupt)
 		if err := d.wait(t); err != nil {
-			t.Errorf("it ends with %v, want exit code 0", err)
+			t.Errorf("shopctl dev ends with %v, want exit code 0", err)
 		}
 		d.wantNothingLeft(t)
 		for _, name := range []string{"state.json", "env-vars.json"} {
 			if _, err := os.Stat(filepath.Join(root, ".shopfront", name)); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("%s is left: %v", name, err)
+				t.Errorf("%s still exists: %v", name, err)
 			}
 		}
 	})
@@ -139,7 +140,7 @@ func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 		hangUp(t, d.state.BaseURL, halfway.raw())
 		d.signal(t, syscall.SIGTERM)
 		if err := d.wait(t); err != nil {
-			t.Errorf("it ends with %v, want exit code 0", err)
+			t.Errorf("shopctl dev ends with %v, want exit code 0", err)
 		}
 		d.wantNothingLeft(t)
 	})
@@ -150,7 +151,7 @@ func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, _ = tryExchange(t.Context(), d.state.BaseURL, r.method, r.raw()) // fails: the connection is cut off
+			_, _ = tryExchange(t.Context(), d.state.BaseURL, r.method, r.raw()) // fails, because the connection is cut off
 		}()
 		time.Sleep(300 * time.Millisecond)
 		d.signal(t, os.Interrupt)
@@ -160,12 +161,12 @@ func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		d.signal(t, os.Interrupt)
 		if err := d.wait(t); err == nil {
-			t.Error("it ends with exit code 0")
+			t.Error("shopctl dev ends with exit code 0, want a failure")
 		}
 		d.wantNothingLeft(t)
 		<-ended
 	})
-	t.Run("killed", func(t *testing.T) {
+	t.Run("SIGKILL", func(t *testing.T) {
 		d := startDev(t, shopctl, root)
 		send(t, d.state.BaseURL, r).wantRedeemed(t, true)
 		d.signal(t, os.Kill)
@@ -179,7 +180,7 @@ func (d *dev) stopStore(t *testing.T) {
 	t.Helper()
 	processes, err := localruntest.Processes(t.Context(), filepath.Join(d.root, ".shopfront", "data"))
 	if err != nil || len(processes) != 1 {
-		t.Fatalf("%q, %v", processes, err)
+		t.Fatalf("the processes of DynamoDB Local are %q, %v, want one", processes, err)
 	}
 	pid, err := strconv.Atoi(strings.Fields(processes[0])[0])
 	if err != nil {
@@ -190,7 +191,7 @@ func (d *dev) stopStore(t *testing.T) {
 	}
 }
 
-// wantOneLine starts `shopctl dev`, which must fail with exit code 1 and one line that contains the text.
+// wantOneLine starts `shopctl dev`. The command must fail with exit code 1, and print one line that contains the text.
 func wantOneLine(t *testing.T, shopctl, root, text string) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), shopctl, "dev", "--port", "0")
@@ -200,7 +201,7 @@ func wantOneLine(t *testing.T, shopctl, root, text string) {
 	err := command.Run()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 {
-		t.Errorf("it ends with %v, want exit code 1", err)
+		t.Errorf("shopctl dev ends with %v, want exit code 1", err)
 	}
 	if line := strings.TrimSpace(stderr.String()); !strings.Contains(line, text) || strings.Contains(line, "\n") {
 		t.Errorf("stderr is %q, want one line with %q", line, text)

@@ -24,7 +24,7 @@ func TestPages_AreServedAsRendered(t *testing.T) {
 				a := send(t, address, request{target: target})
 				a.wantStatus(t, http.StatusOK)
 				if a.body != want.content {
-					t.Errorf("%d bytes differ from the %d bytes of the page", len(a.body), len(want.content))
+					t.Errorf("the %d bytes of the response differ from the %d bytes of the page", len(a.body), len(want.content))
 				}
 				header := map[string]string{
 					"Content-Type": want.contentType, "Cache-Control": "no-cache", "Content-Security-Policy": api.Policy(),
@@ -38,7 +38,7 @@ func TestPages_AreServedAsRendered(t *testing.T) {
 
 				compressed := send(t, address, request{target: target, header: []string{"Accept-Encoding: gzip, deflate, br, zstd"}})
 				if content := decompress(t, compressed); content != want.content {
-					t.Errorf("decompressed, %d bytes differ from the %d bytes of the page", len(content), len(want.content))
+					t.Errorf("the %d bytes of the decompressed response differ from the %d bytes of the page", len(content), len(want.content))
 				}
 				for _, known := range []answer{a, compressed} {
 					same := send(t, address, request{target: target, header: []string{
@@ -62,7 +62,7 @@ func TestShopPage_LoadsItsAssets(t *testing.T) {
 	html.wantStatus(t, http.StatusOK)
 	wantHeaders(t, html, map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"})
 	if policy := html.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; ") {
-		t.Errorf("policy %s", policy)
+		t.Errorf("the Content-Security-Policy is %s", policy)
 	}
 	contentTypes := map[string]string{"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 	assets := regexp.MustCompile(`"(/assets/shop-[0-9a-f]+\.(js|css))"`).FindAllStringSubmatch(html.body, -1)
@@ -89,11 +89,12 @@ func (a answer) wantApology(t *testing.T, status int) {
 	a.wantStatus(t, status)
 	wantHeaders(t, a, map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store"})
 	if !strings.Contains(a.body, `<main class="apology">`) {
-		t.Errorf("not an apology: %s", a.body)
+		t.Errorf("the page is not an apology: %s", a.body)
 	}
-	wantNothingInternal(t, strings.ReplaceAll(a.body, "%20", " ")) // in the icon, "%20xmlns" is no address
+	wantNothingInternal(t, strings.ReplaceAll(a.body, "%20", " ")) // the icon contains "%20xmlns", in which 0x is not an address
 }
 
+// decompress returns the body, decompressed if it is compressed with gzip.
 func decompress(t *testing.T, a answer) string {
 	t.Helper()
 	if a.header.Get("Content-Encoding") != "gzip" {

@@ -22,8 +22,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Every sample program on the docs page redeems once although responses get lost, and never reports a redemption that did not
-// happen. The test runs the programs as the served page shows them, with its own address, shop, code and nick, and without pauses.
+// Every sample program on the docs page redeems once, even if responses are lost. It never reports a redemption that did not happen. The
+// test takes the programs from the served page. It changes only the address, the shop, the code, the nick and the pauses.
 func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
@@ -41,7 +41,7 @@ func languages() map[string][]string {
 	return map[string][]string{".sh": {"sh"}, ".mjs": {"node"}, ".php": {"php"}, ".java": {"java"}, ".go": {"go", "run"}}
 }
 
-// fileOf names a sample's file. Java begins it with a capital, as it does the class.
+// fileOf returns the name of a sample's file. A Java file has the name of its class, which begins with a capital.
 func fileOf(name, extension string) string {
 	if extension == ".java" {
 		name = map[string]string{"redeem": "Redeem", "checkout": "CheckOut", "order": "Order", "undo": "Undo", "events": "Events"}[name]
@@ -58,7 +58,8 @@ func wantRuntime(t *testing.T, program string) {
 	}
 }
 
-// The sample programs check out with a code, order and cancel, and undo a redemption. Each does so once, although responses get lost.
+// The sample programs check out with a code, order and cancel, and undo a redemption. Each change is made once, even if responses are
+// lost.
 func TestSamples_OfCodesAndOrders_ApplyOnce(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
@@ -73,6 +74,7 @@ func TestSamples_OfCodesAndOrders_ApplyOnce(t *testing.T) {
 	}
 }
 
+// runSale runs the samples that check out, order and undo. sample returns the file name and the text of the sample with that name.
 func runSale(t *testing.T, sample func(name string) (file, text string), command []string) {
 	t.Helper()
 	s := newTill(t)
@@ -83,7 +85,7 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 	gateway := &failingGateway{to: baseURL(t)}
 	address := gateway.serve(t)
 	secret := "SHOP_KEY=" + strings.TrimPrefix(s.authorization, "Authorization: Bearer ")
-	var id string // of the checkout or redemption that the sample is about
+	var id string // the ID of the checkout or redemption that the sample changes
 	run := func(name string, failures ...failure) string {
 		t.Helper()
 		gateway.fail(failures)
@@ -117,7 +119,7 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 	want(run("order", losesResponse, unavailable, forwards, losesResponse), "ordered: ", "cancelled: ")
 	s.wantUses(t, code, 0, 0)
 	s.wantRedemptions(t, 0, 1)
-	want(run("order"), "refused: ") // it is cancelled
+	want(run("order"), "refused: ") // the order is cancelled
 
 	id = decode[redemption](t, s.redeem(t, body("WELCOME-COINS", "Alder"))).ID
 	want(run("undo", answersWith(401, unauthorized)), "unknown: ", "unauthorized")
@@ -128,9 +130,9 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 	want(run("undo"), "refused: ")
 }
 
-// The sample programs print each event once, although responses get lost and the program is started again. They end when the service refuses
-// the key, or when the gateway does not know the endpoint.
-func TestSamples_OfEvents_MissNone(t *testing.T) {
+// The sample programs print each event once, even if responses are lost and the program is started again. They end when the service
+// refuses the key, or when the gateway does not know the endpoint.
+func TestSamples_OfEvents_PrintEachEventOnce(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
 		t.Run(extension, func(t *testing.T) {
@@ -142,18 +144,19 @@ func TestSamples_OfEvents_MissNone(t *testing.T) {
 	}
 }
 
+// runFollowers runs a sample that follows the feed. It starts the sample twice; the second start must continue where the first one ended.
 func runFollowers(t *testing.T, command []string, file, text string) {
 	t.Helper()
 	s := newTill(t)
 	s.create(t, "WELCOME-COINS", limits(voucher.NoLimit, voucher.NoLimit))
 	gateway := &failingGateway{to: baseURL(t)}
-	text = strings.ReplaceAll(text, "events-", filepath.Join(t.TempDir(), "events-")) // where the program stores how far it got
+	text = strings.ReplaceAll(text, "events-", filepath.Join(t.TempDir(), "events-")) // the file in which the program stores how far it got
 	path := writeSample(t, file, gateway.serve(t), s.id, text)
 	secret := "SHOP_KEY=" + strings.TrimPrefix(s.authorization, "Authorization: Bearer ")
 	for start, run := range []struct {
 		failures []failure
 		refuses  failure
-		because  string // in the output, in lower case
+		because  string // part of the output, in lower case
 	}{
 		{
 			[]failure{answersWith(503, `{"message":"Service Unavailable"}`), losesResponse, answersWith(429, `{"message":"Too Many Requests"}`), forwardsWithoutPause},
@@ -170,11 +173,11 @@ func runFollowers(t *testing.T, command []string, file, text string) {
 		out := runSample(t, command, path, secret)
 		for _, id := range made {
 			if strings.Count(out, id) != 1 {
-				t.Errorf("start %d: redemption %s is not printed once: %s", start+1, id, out)
+				t.Errorf("start %d: redemption %s is not printed exactly once: %s", start+1, id, out)
 			}
 		}
 		if strings.Count(out, "redemption.created") != len(made) || !strings.Contains(strings.ToLower(out), run.because) || len(gateway.keys()) != len(run.failures)+1 {
-			t.Errorf("start %d: %d requests, want %d and %q: %s", start+1, len(gateway.keys()), len(run.failures)+1, run.because, out)
+			t.Errorf("start %d: %d requests, want %d; the output must contain %q: %s", start+1, len(gateway.keys()), len(run.failures)+1, run.because, out)
 		}
 	}
 }
@@ -188,13 +191,13 @@ func (s till) waitForEvents(t *testing.T, n int) {
 			return
 		}
 		if time.Now().After(until) {
-			t.Fatalf("the feed has not %d events: %s", n, feed.body)
+			t.Fatalf("the feed does not have %d events: %s", n, feed.body)
 		}
 	}
 }
 
 // runOutages runs a sample program four times: with failures before a redemption, with a used-up voucher, with failures only, and
-// with a 401, which the program must report instead of trying again.
+// with a 401. The program must report the 401 and must not retry after it.
 func runOutages(t *testing.T, command []string, file, text string) {
 	t.Helper()
 	s := newShop(t)
@@ -206,10 +209,10 @@ func runOutages(t *testing.T, command []string, file, text string) {
 	path := writeSample(t, file, address, s.id, text)
 	seen := map[string]bool{}
 	for _, run := range []struct {
-		failures []failure // of the first requests
-		want     string
-		requests int    // 0: any number
-		because  string // in the output, in lower case
+		failures []failure // one for each of the first requests
+		want     string    // the beginning of the output
+		requests int       // the number of requests; 0 means any number
+		because  string    // part of the output, in lower case
 	}{
 		{[]failure{answersWith(503, `{"message":"Service Unavailable"}`), answersWith(429, `{"message":"Too Many Requests"}`), losesResponse}, "redeemed: ", 0, ""},
 		{nil, "refused: ", 0, ""},
@@ -219,10 +222,10 @@ func runOutages(t *testing.T, command []string, file, text string) {
 		gateway.fail(run.failures)
 		out := runSample(t, command, path)
 		if !strings.HasPrefix(out, run.want) || !strings.Contains(strings.ToLower(out), run.because) {
-			t.Errorf("the output is %q, want %q and %q", out, run.want, run.because)
+			t.Errorf("the output is %q, want it to begin with %q and contain %q", out, run.want, run.because)
 		}
 		if requests := len(gateway.keys()); run.requests != 0 && requests != run.requests {
-			t.Errorf("%s after %d requests, want %d", run.want, requests, run.requests)
+			t.Errorf("the program printed %q and sent %d requests, want %d", run.want, requests, run.requests)
 		}
 		keys := slices.Compact(gateway.keys())
 		if len(keys) != 1 || len(keys[0]) < 20 || seen[keys[0]] {
@@ -251,7 +254,7 @@ func sampleOf(t *testing.T, page, file string) string {
 	return ""
 }
 
-// writeSample writes a sample program to a file, with the test's own address and shop and without pauses.
+// writeSample writes a sample program to a file. It fills in the address, the shop, the code and the nick, and removes the pauses.
 func writeSample(t *testing.T, file, address, shop, text string) (path string) {
 	t.Helper()
 	text = strings.NewReplacer(
@@ -272,14 +275,14 @@ func runSample(t *testing.T, command []string, path string, env ...string) strin
 	program.Env = append(os.Environ(), env...)
 	out, err := program.Output()
 	if failed, is := errors.AsType[*exec.ExitError](err); is {
-		t.Logf("%v: %s", failed, failed.Stderr) // the samples also report a failure by their exit code
+		t.Logf("%v: %s", failed, failed.Stderr) // expected: the samples also report a failure with their exit code
 	} else if err != nil {
 		t.Fatal(err)
 	}
 	return string(out)
 }
 
-// failure responds to a request instead of the service. forward is the service.
+// failure handles a request instead of the service. It can pass the request to forward, which is the service.
 type failure func(w http.ResponseWriter, r *http.Request, forward http.Handler)
 
 func answersWith(status int, body string) failure {
@@ -295,7 +298,7 @@ func answersWith(status int, body string) failure {
 
 func forwards(w http.ResponseWriter, r *http.Request, forward http.Handler) { forward.ServeHTTP(w, r) }
 
-// forwardsWithoutPause forwards a request for events. The next request may follow at once.
+// forwardsWithoutPause forwards a request for events, and changes the response so that the next request may follow at once.
 func forwardsWithoutPause(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	whole := httptest.NewRecorder()
 	forward.ServeHTTP(whole, r)
@@ -312,7 +315,7 @@ func losesResponse(_ http.ResponseWriter, r *http.Request, forward http.Handler)
 	panic(http.ErrAbortHandler)
 }
 
-// failingGateway fails some requests and forwards the others to the service. One program calls it, one request at a time.
+// failingGateway fails the first requests and forwards all others to the service. Only one program uses it, with one request at a time.
 type failingGateway struct {
 	to string
 
@@ -321,21 +324,21 @@ type failingGateway struct {
 	seen     []string
 }
 
-// fail forgets the requests so far and fails the next ones.
+// fail forgets the requests so far. The next requests get these failures, in this order.
 func (g *failingGateway) fail(failures []failure) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.failures, g.seen = failures, nil
 }
 
-// keys lists the keys of the requests since fail was called.
+// keys returns the idempotency key of each request since fail was called.
 func (g *failingGateway) keys() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.seen)
 }
 
-// serve serves until the test ends and returns the address.
+// serve starts a server that runs until the test ends, and returns its URL.
 func (g *failingGateway) serve(t *testing.T) string {
 	t.Helper()
 	to, err := url.Parse(g.to)

@@ -18,7 +18,7 @@ import (
 // unknownCheckout is a path below /shop/{customer}. Its ID is well-formed, but no checkout has it.
 const unknownCheckout = "/checkouts/ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA"
 
-// storeRequests are requests that need the store.
+// storeRequests returns requests that need the store, which is DynamoDB.
 func (s shop) storeRequests() map[string]request {
 	at := func(method, path string, header ...string) request {
 		return request{method: method, target: "/shop/" + s.id + path, header: header}
@@ -65,13 +65,13 @@ func TestStore_Unavailable_Is503AndAppliesNothing(t *testing.T) {
 		t.Parallel()
 		s := storeShop(t)
 		server := httptest.NewServer(http.NotFoundHandler())
-		server.Close() // nobody listens on its port
+		server.Close() // now nothing listens on its port
 		wantUnavailable(t, localRun(t).Serve(t, server.URL), s.storeRequests())
 		wantNothingApplied(t, baseURL(t), s)
 	})
 }
 
-// serveWithStore serves the shops over a store of the test's own, which can fail.
+// serveWithStore serves the shops with the test's own store, which can be made to fail.
 func serveWithStore(t *testing.T) (store *localruntest.Store, address string) {
 	t.Helper()
 	store = localRun(t).NewStore(t)
@@ -87,8 +87,8 @@ func storeShop(t *testing.T) shop {
 	return s
 }
 
-// warmUp starts a process of each function and makes it connect to the store. It does not ask for the shop's checkout area or
-// page, which the function would still show from its memory when the store is down.
+// warmUp starts a process of each function and makes it connect to the store. It does not request the shop's checkout area or page,
+// because the function would still show them from memory when the store is down.
 func warmUp(t *testing.T, address string, s shop) {
 	t.Helper()
 	send(t, address, s.redeemRequest(body("UNKNOWN", ""))).wantRefused(t)
@@ -149,7 +149,7 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 	made := send(t, address, requests["check out, with a key"])
 	made.wantStatus(t, http.StatusOK)
 	if made.header.Get("Idempotency-Replayed") != "" {
-		t.Errorf("the checkout was made before: %v %s", made.header, made.body)
+		t.Errorf("a failed request had stored the checkout: %v %s", made.header, made.body)
 	}
 	code, err := voucher.ParseCode("LIMITED")
 	if err != nil {
@@ -160,8 +160,8 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 	}
 }
 
-// After a lost response, a retry with the same key is not applied twice. Without a key, the client cannot know whether the
-// first request was applied.
+// After a lost response, a retry with the same key is a replay and is not applied again. Without a key, the client cannot know whether
+// the first request was applied.
 func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := storeShop(t)
@@ -187,7 +187,7 @@ func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	}
 }
 
-// The gateway responds for the killed process, and the next request starts a new process.
+// The gateway responds in place of the killed process. The next request starts a new process.
 func TestFunction_KilledProcess_Is500AndNextRequestSucceeds(t *testing.T) {
 	s := storeShop(t)
 	store, address := serveWithStore(t)

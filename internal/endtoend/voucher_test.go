@@ -46,7 +46,7 @@ func body(code, nick string) string {
 
 func key(key string) string { return "Idempotency-Key: " + key }
 
-// wantRedeemed checks that the response is a redemption, new or replayed.
+// wantRedeemed checks that the response is a redemption, and whether it is a replay.
 func (a answer) wantRedeemed(t *testing.T, replayed bool) redemption {
 	t.Helper()
 	a.wantStatus(t, http.StatusOK)
@@ -59,7 +59,7 @@ func (a answer) wantRedeemed(t *testing.T, replayed bool) redemption {
 	}
 	r := decode[redemption](t, a)
 	if r.Status != "redeemed" || !regexp.MustCompile(`^[A-Za-z0-9_-]{22}$`).MatchString(r.ID) {
-		t.Errorf("not a redemption: %s", a.body)
+		t.Errorf("the response is not a redemption: %s", a.body)
 	}
 	return r
 }
@@ -73,7 +73,7 @@ func (a answer) wantRefused(t *testing.T) {
 	}
 }
 
-func TestRedeem_RespondsWithTheRedemption(t *testing.T) {
+func TestRedeem_RedeemableCode_RespondsWithTheRedemption(t *testing.T) {
 	s := newShop(t)
 	began := time.Now().Add(-time.Second)
 	s.create(t, "SUMMER-20", func(terms *voucher.Terms) {
@@ -95,7 +95,7 @@ func TestRedeem_RespondsWithTheRedemption(t *testing.T) {
 	}
 }
 
-func TestRedeem_EveryKindOfReward(t *testing.T) {
+func TestRedeem_EveryKindOfReward_IsInTheResponse(t *testing.T) {
 	s := newShop(t)
 	s.create(t, "WELCOME-COINS", func(terms *voucher.Terms) { terms.Reward.Amount = 2 })
 	s.create(t, "FIVE-OFF", func(terms *voucher.Terms) {
@@ -137,7 +137,7 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 				again := s.redeem(t, body, key("order-1"))
 				again.wantRedeemed(t, true)
 				if again.body != first.body {
-					t.Errorf("the first response is %s, the replay %s", first.body, again.body)
+					t.Errorf("the first response is %s, but the replay is %s", first.body, again.body)
 				}
 			}
 			wantSame(body(kind.code, "Alder"))
@@ -186,11 +186,11 @@ func TestRedeem_NoKey_RetryCountsAsAnotherUse(t *testing.T) {
 	s.redeem(t, body("ONCE-EACH", "Birch")).wantRedeemed(t, false) // the limit is per nick
 	first, second := s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false), s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false)
 	if first.ID == second.ID {
-		t.Errorf("two requests without a key are one redemption, %s", first.ID)
+		t.Errorf("two requests without a key got the same redemption %s", first.ID)
 	}
 }
 
-func TestCheck_ReportsWithoutRedeeming(t *testing.T) {
+func TestCheck_RedeemableCode_IsReportedButNotRedeemed(t *testing.T) {
 	s := newShop(t)
 	s.create(t, "SINGLE", nil)
 	s.create(t, "USED", nil)
@@ -223,7 +223,7 @@ func TestCheck_ReportsWithoutRedeeming(t *testing.T) {
 	check("?check=false", body("SINGLE", "")).wantRedeemed(t, false)
 }
 
-// A stranger cannot tell refusals apart: status, headers and body are equal except for the request's ID and date.
+// A client cannot tell refusals apart: status, headers and body are equal, except for the request ID and the date.
 func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 	s := newShop(t)
 	past, future := time.Now().Add(-time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour).Truncate(time.Millisecond)
@@ -237,7 +237,7 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 	for _, used := range []string{body("USED", ""), body("USED-UP", ""), body("USED-UP", ""), body("ONCE-EACH", "Alder")} {
 		s.redeem(t, used).wantRedeemed(t, false)
 	}
-	s.redeem(t, body("USED-UP", "")).wantRefused(t) // the first refusal of a code with many uses marks it as used up
+	s.redeem(t, body("USED-UP", "")).wantRefused(t) // the first refusal marks a code with many uses as used up
 	unknownCustomer := shop{id: "unknown-" + s.id}
 	requests := map[string]request{
 		"unknown customer":         unknownCustomer.redeemRequest(body("USED", "Alder")),
@@ -250,7 +250,7 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 		"used up, many uses":       s.redeemRequest(body("USED-UP", "Alder")),
 		"the nick's limit reached": s.redeemRequest(body("ONCE-EACH", "Alder")),
 		"bound to another nick":    s.redeemRequest(body("BOUND", "Alder")),
-		"bound, without a nick":    s.redeemRequest(body("BOUND", "")),
+		"bound, but no nick sent":  s.redeemRequest(body("BOUND", "")),
 		"needs a nick":             s.redeemRequest(body("ONCE-EACH", "")),
 	}
 	unchanged(t, func(t *testing.T) {
@@ -303,7 +303,7 @@ func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
 	}
 	standing := s.standing(t, code)
 	if r := standing.Redeemed; r == nil || r.ID != winner.ID || r.Nick != winner.Nick {
-		t.Errorf("stored %+v, the response was %+v", r, winner)
+		t.Errorf("%+v is stored, but the response was %+v", r, winner)
 	}
 }
 
@@ -322,7 +322,8 @@ func TestRedeem_LimitedRace_AllUsesAreTaken(t *testing.T) {
 	}
 	standing := s.standing(t, code)
 	if len(ids) != uses || standing.Used != uses || standing.UsesLeft != 0 {
-		t.Errorf("%d redemptions succeeded, %d are counted and %d left, want %d and 0", len(ids), standing.Used, standing.UsesLeft, uses)
+		t.Errorf("%d redemptions succeeded, %d uses are counted and %d are left; want %d, %d and 0",
+			len(ids), standing.Used, standing.UsesLeft, uses, uses)
 	}
 }
 
@@ -371,14 +372,14 @@ func TestCustomers_SameCodesAndKeys_AreSeparate(t *testing.T) {
 	if decode[checkout](t, a).ID == decode[checkout](t, b).ID || a.header.Get("Idempotency-Replayed")+b.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("two customers share a checkout: %s %s", a.body, b.body)
 	}
-	// The same key for another product conflicts only within one customer.
+	// Using a key for another product is a conflict only within the same customer.
 	mine.get(t, "/checkout/coins/1200?amount=2", key("till-2")).wantStatus(t, http.StatusOK)
 	theirs.get(t, "/checkout/coins/500", key("till-2")).wantStatus(t, http.StatusOK)
 
 	listed := mine.get(t, "/checkout?limit=1")
 	cursor, found := strings.CutPrefix(*decode[area](t, listed).Next, "/shop/"+mine.id+"/checkout?")
 	if !found {
-		t.Fatalf("next leads to another shop: %s", listed.body)
+		t.Fatalf("the next link leads to another shop: %s", listed.body)
 	}
 	theirs.get(t, "/checkout?"+cursor).wantProblem(t, http.StatusBadRequest, "malformed-request")
 	if redemptions := mine.redemptions(t); len(redemptions) != 2 {
