@@ -53,11 +53,11 @@ func TestCheckoutArea_ListsOnlyWhatIsOnSale(t *testing.T) {
 	a := s.get(t, "/checkout")
 	a.wantStatus(t, http.StatusOK)
 	if a.header.Get("Cache-Control") != "no-cache" || a.header.Get("Content-Type") != "application/json" {
-		t.Errorf("headers %v", a.header)
+		t.Errorf("unexpected headers %v", a.header)
 	}
 	page := decode[area](t, a)
 	if page.Customer != struct{ ID, Name, Currency string }{s.id, "Emberforge", "EUR"} || page.Next != nil {
-		t.Errorf("page %s", a.body)
+		t.Errorf("unexpected page %s", a.body)
 	}
 	var shown []string
 	for _, product := range page.Products {
@@ -73,7 +73,7 @@ func TestCheckoutArea_ListsOnlyWhatIsOnSale(t *testing.T) {
 		t.Errorf("shown %q, want %q", shown, want)
 	}
 	if schema := string(page.Products[1].Variants[0].DataSchema); !strings.Contains(schema, `"required":["player"]`) {
-		t.Errorf("schema %s", schema)
+		t.Errorf("unexpected schema %s", schema)
 	}
 	(shop{id: "unknown-" + s.id}).get(t, "/checkout").wantProblem(t, http.StatusNotFound, "not-found")
 	closed := loadShop(t, strings.Replace(emberforge, "currency: EUR", "currency: EUR\n    off-sale: true", 1), "closed-"+s.id)
@@ -165,7 +165,7 @@ func TestCheckout_Response_IsStored(t *testing.T) {
 		a.wantStatus(t, http.StatusOK)
 		a.wantDeprecated(t, s, path("coins", "500"), "coins", "500")
 		if a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("headers %v", a.header)
+			t.Errorf("unexpected headers %v", a.header)
 		}
 		c := decode[checkout](t, a)
 		want := checkout{
@@ -178,7 +178,7 @@ func TestCheckout_Response_IsStored(t *testing.T) {
 			t.Errorf("checkout %+v, want %+v", c, want)
 		}
 		if len(c.ID) != 44 || c.CreatedAt.Before(began) || c.CreatedAt.After(time.Now()) {
-			t.Errorf("checkout %s", a.body)
+			t.Errorf("unexpected checkout %s", a.body)
 		}
 		again := decode[checkout](t, s.get(t, path("coins", "500")))
 		if again.ID == c.ID || again.Amount != 1 || string(again.Data) != `""` {
@@ -199,7 +199,7 @@ func TestCheckout_Data_IsReturnedAsJSON(t *testing.T) {
 	a := s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(`{"player": "Alder"}`))
 	a.wantStatus(t, http.StatusOK)
 	if c := decode[checkout](t, a); string(c.Data) != `{"player": "Alder"}` && string(c.Data) != `{"player":"Alder"}` {
-		t.Errorf("data %s", c.Data)
+		t.Errorf("unexpected data %s", c.Data)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestCheckout_Yen_HasNoSmallerUnit(t *testing.T) {
 	s := loadShop(t, yen, newShop(t).id+"-jpy")
 	c := decode[checkout](t, s.get(t, "/checkout/coins/500?amount=2"))
 	if c.UnitPrice != (price{499, "JPY", "499 JPY"}) || c.Total != (price{998, "JPY", "998 JPY"}) {
-		t.Errorf("checkout %+v", c)
+		t.Errorf("unexpected checkout %+v", c)
 	}
 	s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(player)).wantStatus(t, http.StatusOK)
 }

@@ -50,9 +50,9 @@ func raceToTheEnd(t *testing.T, racers int, of func(i int) request) []answer {
 	return answers
 }
 
-// hold lets shoppers check out with the code at the same time. first is the number of the first shopper. Each open checkout holds one use of
-// the code. hold checks that each shopper gets either a checkout with the discount or a refusal, but never a checkout at the full price. It
-// returns the checkouts.
+// hold lets shoppers check out with the code at the same time. first is the number of the first shopper. Each open checkout holds one use
+// of the code. hold checks that each shopper gets either a checkout with the discount or a refusal, but never a checkout at the full
+// price. It returns the checkouts.
 func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 	t.Helper()
 	var held []checkout
@@ -67,7 +67,7 @@ func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 		c := decode[checkout](t, a)
 		isReduced := c.Subtotal.Minor == 1497 && c.Discount == (price{299, "EUR", "2.99 EUR"}) && c.Total == (price{1198, "EUR", "11.98 EUR"})
 		if c.Status != "open" || c.Code != "SUMMER-20" || c.Nick != fmt.Sprintf("Shopper_%d", first+i) || !isReduced {
-			t.Errorf("checkout %s", a.body)
+			t.Errorf("unexpected checkout %s", a.body)
 		}
 		held = append(held, c)
 	}
@@ -124,7 +124,7 @@ func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 	}) {
 		a.wantStatus(t, http.StatusOK)
 		if o := decode[order](t, a); o.Status != "cancelled" {
-			t.Errorf("order %s", a.body)
+			t.Errorf("unexpected order %s", a.body)
 		}
 	}
 	s.list(t, "?status=cancelled", cancelled)

@@ -126,7 +126,7 @@ func TestOrder_FromCheckoutToChargeback_RetriesAreReplayed(t *testing.T) {
 	placed := first.wantOrder(t, "placed", false)
 	isPriced := placed.Total.Minor == 799 && *placed.Payment == payment{"stripe", "pi_1"}
 	if placed.ID != id || !isPriced || string(placed.Data) != `{"player":"Alder"}` {
-		t.Errorf("order %s", first.body)
+		t.Errorf("unexpected order %s", first.body)
 	}
 	if again := s.place(t, id, "pi_1"); again.wantOrder(t, "placed", true).ID != id || again.body != first.body {
 		t.Errorf("the retry got %s, want %s", again.body, first.body)
@@ -148,7 +148,7 @@ func TestOrder_FromCheckoutToChargeback_RetriesAreReplayed(t *testing.T) {
 	chargeback := s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"chargeback"}`)
 	last := chargeback.wantOrder(t, "cancelled", false)
 	if last.CancelReason != "chargeback" || !last.FulfilledAt.Equal(fulfilled.FulfilledAt) || last.CancelledAt.Before(last.FulfilledAt) {
-		t.Errorf("order %s", chargeback.body)
+		t.Errorf("unexpected order %s", chargeback.body)
 	}
 	again = s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"fraud"}`)
 	again.wantOrder(t, "cancelled", true)
@@ -176,15 +176,15 @@ func TestPlaceOrder_Payment_IsRequiredUnlessTheTotalIsZero(t *testing.T) {
 	unpaid := s.checkOut(t)
 	refused := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, unpaid))
 	if p := refused.wantProblem(t, http.StatusUnprocessableEntity, "invalid"); p.Pointer == nil || *p.Pointer != "/payment" {
-		t.Errorf("problem %s", refused.body)
+		t.Errorf("unexpected problem %s", refused.body)
 	}
 	if c := decode[checkout](t, s.get(t, "/checkouts/"+unpaid)); c.Status != "open" {
-		t.Errorf("checkout %+v", c)
+		t.Errorf("unexpected checkout %+v", c)
 	}
 	gift := decode[checkout](t, s.get(t, "/checkout/coins/1200")).ID
 	given := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, gift))
 	if o := given.wantOrder(t, "placed", false); o.Payment != nil || o.Total.Minor != 0 {
-		t.Errorf("order %s", given.body)
+		t.Errorf("unexpected order %s", given.body)
 	}
 	s.place(t, gift, "pi_1").wantProblem(t, http.StatusConflict, "payment-mismatch")
 }
@@ -216,7 +216,7 @@ func TestPlaceOrder_LatePayment_IsAcceptedForSevenDays(t *testing.T) {
 	s.age(t, late, time.Now().Add(-checkouts.LateOrders+time.Minute))
 	s.age(t, tooLate, time.Now().Add(-checkouts.LateOrders-time.Minute))
 	if c := decode[checkout](t, s.get(t, "/checkouts/"+late)); c.Status != "expired" {
-		t.Errorf("checkout %+v", c)
+		t.Errorf("unexpected checkout %+v", c)
 	}
 	s.place(t, late, "pi_1").wantOrder(t, "placed", false)
 	s.place(t, tooLate, "pi_2").wantProblem(t, http.StatusConflict, "checkout-expired")

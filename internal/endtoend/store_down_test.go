@@ -130,7 +130,7 @@ func wantUnavailable(t *testing.T, address string, requests map[string]request) 
 				t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
 			}
 			if a.header.Get("ETag") != "" {
-				t.Errorf("headers %v", a.header)
+				t.Errorf("unexpected headers %v", a.header)
 			}
 		})
 	}

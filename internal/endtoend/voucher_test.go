@@ -91,7 +91,7 @@ func TestRedeem_RedeemableCode_RespondsWithTheRedemption(t *testing.T) {
 		t.Errorf("body %s, want %s", a.body, want)
 	}
 	if a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("headers %v", a.header)
+		t.Errorf("unexpected headers %v", a.header)
 	}
 }
 
@@ -108,17 +108,17 @@ func TestRedeem_EveryKindOfReward_IsInTheResponse(t *testing.T) {
 	})
 	coins := s.redeem(t, body("WELCOME-COINS", "")).wantRedeemed(t, false)
 	if r := coins.Reward; r.Kind != "product" || r.Product != "coins" || r.Variant != "500" || r.Amount != 2 || coins.Nick != "" {
-		t.Errorf("redemption %+v", coins)
+		t.Errorf("unexpected redemption %+v", coins)
 	}
 	five := s.redeem(t, body("FIVE-OFF", "")).wantRedeemed(t, false)
 	if r := five.Reward; r.Kind != "amount_off" || r.AmountOff != (price{500, "EUR", "5.00 EUR"}) {
-		t.Errorf("redemption %+v", five)
+		t.Errorf("unexpected redemption %+v", five)
 	}
 	starter := s.redeem(t, body("STARTER-PACK", ""))
 	starter.wantRedeemed(t, false)
 	const goods = `"reward":{"kind":"bundle","items":[{"product":"coins","variant":"1000","amount":1},{"product":"rank","variant":"vip","amount":2}]}}`
 	if !strings.HasSuffix(starter.body, goods) {
-		t.Errorf("redemption %s", starter.body)
+		t.Errorf("unexpected redemption %s", starter.body)
 	}
 }
 
