@@ -30,7 +30,7 @@ func TestFetch_RealMaven_FillsALibraryThatRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(progress.String(), "fetched DynamoDB Local") {
-		t.Errorf("progress is %q", progress.String())
+		t.Errorf("progress %q does not report the fetch", progress.String())
 	}
 	coins := newCatalogue(t, start(t, dynamolocal.Options{LibDir: libDir}))
 	coins.put(t, "coins-500")

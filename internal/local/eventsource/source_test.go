@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestSource_Batch_EndsAtItsSizeItsWindowOrTheShardsEnd(t *testing.T) {
+func TestSource_Batch_IsDeliveredWhenFullOrAfterItsWindowOrAtTheShardsEnd(t *testing.T) {
 	settings := mapping()
 	settings.MaximumBatchingWindow = time.Second
 	r := newRun(t, settings)

@@ -44,8 +44,8 @@ type Config struct {
 	Invoker Invoker
 	// CORS is the API's CORS configuration; nil means none.
 	CORS *CORS
-	// Status returns the HTTP status for an Invoker's error. It is not used if the integration timeout has passed: the status is
-	// then 503.
+	// Status returns the HTTP status for an Invoker's error. If the integration timeout has passed, the gateway responds with 503
+	// instead.
 	Status func(error) int
 	// Clock returns the time of a request.
 	Clock func() time.Time

@@ -136,7 +136,7 @@ func wantMessage(t *testing.T, r reply, status int) {
 		t.Errorf("got %d %s %.200s, want %d %s", r.status, r.header.Get("Content-Type"), r.body, status, want)
 	}
 	if r.header.Get("Apigw-Requestid") == "" {
-		t.Error("no request ID")
+		t.Error("the response has no request ID")
 	}
 }
 
@@ -273,7 +273,7 @@ func TestEvent_Request_BecomesFormat2(t *testing.T) {
 		t.Fatalf("headers are %v", got["headers"])
 	}
 	if trace := fmt.Sprint(headers["x-amzn-trace-id"]); !regexp.MustCompile(`^Root=1-69b31c2e-[0-9a-f]{24}$`).MatchString(trace) {
-		t.Errorf("trace ID %s", trace)
+		t.Errorf("unexpected trace ID %s", trace)
 	}
 	delete(headers, "x-amzn-trace-id")
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
@@ -327,7 +327,7 @@ func TestEvent_BodyThatIsNotText_IsBase64(t *testing.T) {
 			t.Errorf("%q: %v %s, want %v %s", contentType, e.IsBase64Encoded, e.Body, isBase64, want)
 		}
 		if e := event(t, post(t, server, lines, "")); e.IsBase64Encoded || e.Body != "" {
-			t.Errorf("%q without a body: %v %s", contentType, e.IsBase64Encoded, e.Body)
+			t.Errorf("%q without a body: %v %s, want false and no body", contentType, e.IsBase64Encoded, e.Body)
 		}
 	}
 	if e := event(t, post(t, server, "Content-Type: application/json\r\n", "\"\xff\x00\"")); e.Body != "\"\ufffd\x00\"" {
@@ -360,7 +360,7 @@ func TestEvent_Headers_AreLowerCaseAndJoined(t *testing.T) {
 			t.Errorf("forged headers passed: %v", e.Headers)
 		}
 		if name == "cookies" && !reflect.DeepEqual(e.Cookies, []string{"a=1", "b=2"}) {
-			t.Errorf("cookies %q", e.Cookies)
+			t.Errorf("unexpected cookies %q", e.Cookies)
 		}
 	}
 }
@@ -454,7 +454,7 @@ func TestEvent_Path_IsDecodedTwiceAndCut(t *testing.T) {
 			t.Errorf("%s: rawPath %q, http.path %q, rest %q; want %q", sent, e.RawPath, e.RequestContext.HTTP.Path, e.PathParameters["rest"], want)
 		}
 		if e.RawQueryString != "data=a%3Fb%25c" {
-			t.Errorf("%s: rawQueryString %q", sent, e.RawQueryString)
+			t.Errorf("%s: rawQueryString %q is not as it was sent", sent, e.RawQueryString)
 		}
 	}
 	for _, sent := range []string{"/coins%25off", "/coins%25", "/%253F%25"} {
@@ -573,7 +573,7 @@ func TestResponse_EachCookie_IsAHeader(t *testing.T) {
 	config := shop()
 	config.Invoker = answers(`{"statusCode":200,"cookies":["cart=7; Path=/","theme=dark"]}`)
 	if got := get(t, serve(t, config), area, "").header["Set-Cookie"]; !reflect.DeepEqual(got, []string{"cart=7; Path=/", "theme=dark"}) {
-		t.Errorf("got %q", got)
+		t.Errorf("the Set-Cookie headers are %q", got)
 	}
 }
 
@@ -587,7 +587,7 @@ func TestResponse_ToHead_HasNoBody(t *testing.T) {
 		config.Invoker = answers(answer)
 		r := send(t, serve(t, config), "HEAD", "HEAD "+area+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 		if r.body != "" || r.header.Get("Content-Length") != length {
-			t.Errorf("%s: Content-Length %q, body %q", answer, r.header.Get("Content-Length"), r.body)
+			t.Errorf("%s: Content-Length %q, want %q; body %q, want none", answer, r.header.Get("Content-Length"), length, r.body)
 		}
 	}
 	// A body after the header would garble the next response on the connection.
@@ -595,7 +595,7 @@ func TestResponse_ToHead_HasNoBody(t *testing.T) {
 	_, _ = fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\nGET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", area, area)
 	all, err := io.ReadAll(conn)
 	if _, after, _ := bytes.Cut(all, []byte("\r\n\r\n")); err != nil || !bytes.HasPrefix(after, []byte("HTTP/1.1 200")) {
-		t.Errorf("%v: %.300s", err, all)
+		t.Errorf("%v: want a second response right after the first header, got %.300s", err, all)
 	}
 }
 
@@ -656,7 +656,7 @@ func TestInvoke_ClientDisconnects_EndsTheContext(t *testing.T) {
 	<-arrived
 	_ = conn.Close()
 	if err := <-gone; !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
+		t.Errorf("the context ended with %v, want context.Canceled", err)
 	}
 }
 
@@ -713,7 +713,7 @@ func TestRequestID_EachRequest_HasItsOwn(t *testing.T) {
 		r := get(t, server, area, "")
 		id := r.header.Get("Apigw-Requestid")
 		if !regexp.MustCompile(`^[A-Za-z0-9_-]{15}=$`).MatchString(id) || seen[id] || event(t, r).RequestContext.RequestID != id {
-			t.Errorf("request ID %q", id)
+			t.Errorf("the request ID %q is malformed, repeated, or not that of the event", id)
 		}
 		seen[id] = true
 	}

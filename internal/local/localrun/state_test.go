@@ -53,7 +53,7 @@ func TestFind_AnyDirectoryOfTheSourceTree_ReturnsTheState(t *testing.T) {
 		}
 		for _, dir := range []string{root, inside} {
 			if got, err := localrun.Find(t.Context(), dir); err != nil || got != state {
-				t.Errorf("from %s: %+v, %v", dir, got, err)
+				t.Errorf("Find from %s returns %+v, %v", dir, got, err)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func TestRuntime_ProgramIsKilled_ItsProcessesDie(t *testing.T) {
 }
 
 func TestRuntime_CallersThreadEnds_ProcessesStayAlive(t *testing.T) {
-	r := newRuntime(t, only(redeem(t)))
+	r := newRuntime(t, only(redeem()))
 	called := make(chan int)
 	go func() {
 		defer close(called)

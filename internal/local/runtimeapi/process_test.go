@@ -15,7 +15,7 @@ func TestProcess_Invoke_MeasuresEachEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if p.Ready() <= 0 || !alive(p.PID()) {
-		t.Errorf("process %d was ready after %s", p.PID(), p.Ready())
+		t.Errorf("process %d does not exist, or was ready after %s", p.PID(), p.Ready())
 	}
 	for range 3 {
 		answer, took, err := p.Invoke([]byte(`{"millis":20}`))

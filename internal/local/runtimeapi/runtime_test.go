@@ -69,15 +69,13 @@ func host() {
 }
 
 // redeem returns the function of most tests.
-func redeem(t *testing.T) runtimeapi.Function {
-	t.Helper()
+func redeem() runtimeapi.Function {
 	return runtimeapi.Function{Name: "redeem-voucher", Path: os.Args[0], Timeout: 5 * time.Second}
 }
 
 // starting returns redeem with the variable START, which runFunction documents.
-func starting(t *testing.T, how string) runtimeapi.Function {
-	t.Helper()
-	f := redeem(t)
+func starting(how string) runtimeapi.Function {
+	f := redeem()
 	f.Env = map[string]string{"START": how}
 	return f
 }
@@ -126,7 +124,7 @@ func awaitDeath(t *testing.T, pid int) {
 
 func TestProcess_Environment_MatchesLambda(t *testing.T) {
 	t.Setenv("SHOPFRONT_STACK", "not the function's business")
-	f := redeem(t)
+	f := redeem()
 	f.Handler, f.MemorySize, f.Timeout = "bootstrap", 256, 7*time.Second
 	f.Env = map[string]string{"VOUCHERS_TABLE": "vouchers", "TZ": "UTC"}
 	config := only(f)
@@ -142,7 +140,7 @@ func TestProcess_Environment_MatchesLambda(t *testing.T) {
 		env[name] = value
 	}
 	if api := env["AWS_LAMBDA_RUNTIME_API"]; !regexp.MustCompile(`^127\.0\.0\.1:[0-9]+$`).MatchString(api) {
-		t.Errorf("AWS_LAMBDA_RUNTIME_API = %q", api)
+		t.Errorf("AWS_LAMBDA_RUNTIME_API is %q, want a port of 127.0.0.1", api)
 	}
 	delete(env, "AWS_LAMBDA_RUNTIME_API")
 	delete(env, "_X_AMZN_TRACE_ID") // the function's own library sets it
@@ -161,13 +159,13 @@ func TestProcess_Environment_MatchesLambda(t *testing.T) {
 		t.Errorf("working directory %s, want %s", got.Dir, filepath.Dir(f.Path))
 	}
 	if got.ARN != "arn:aws:lambda:eu-central-1:123456789012:function:redeem-voucher" {
-		t.Errorf("ARN %s", got.ARN)
+		t.Errorf("unexpected ARN %s", got.ARN)
 	}
 	if !regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`).MatchString(got.RequestID) {
-		t.Errorf("request ID %s", got.RequestID)
+		t.Errorf("request ID %s is not a UUID", got.RequestID)
 	}
 	if !regexp.MustCompile(`^Root=1-[0-9a-f]{8}-[0-9a-f]{24};Parent=[0-9a-f]{16};Sampled=0$`).MatchString(got.TraceID) {
-		t.Errorf("trace ID %s", got.TraceID)
+		t.Errorf("unexpected trace ID %s", got.TraceID)
 	}
 	if left := got.Deadline.Sub(before); left < 6900*time.Millisecond || left > 12*time.Second {
 		t.Errorf("deadline %s after the call, want about 7s", left)
@@ -175,7 +173,7 @@ func TestProcess_Environment_MatchesLambda(t *testing.T) {
 }
 
 func TestInvoke_IdleProcess_IsUsedAgain(t *testing.T) {
-	r := newRuntime(t, only(redeem(t)))
+	r := newRuntime(t, only(redeem()))
 	first, second := invoke(t, r, `{}`), invoke(t, r, `{}`)
 	if first.PID != second.PID {
 		t.Errorf("processes %d and %d, want one", first.PID, second.PID)
@@ -186,7 +184,7 @@ func TestInvoke_IdleProcess_IsUsedAgain(t *testing.T) {
 }
 
 func TestInvoke_ManyAtOnce_UsesEightProcessesWithOneEventEach(t *testing.T) {
-	r := newRuntime(t, only(redeem(t)))
+	r := newRuntime(t, only(redeem()))
 	reports := make([]report, 24)
 	var wg sync.WaitGroup
 	for i := range reports {
@@ -225,7 +223,7 @@ func TestInvoke_ManyAtOnce_UsesEightProcessesWithOneEventEach(t *testing.T) {
 }
 
 func TestInvoke_AllProcessesBusy_WaitsUntilItsContextEnds(t *testing.T) {
-	config := only(redeem(t))
+	config := only(redeem())
 	config.MaxProcesses = 1
 	r := newRuntime(t, config)
 	invoke(t, r, `{}`)
@@ -250,7 +248,7 @@ func TestInvoke_AllProcessesBusy_WaitsUntilItsContextEnds(t *testing.T) {
 }
 
 func TestInvoke_CallerIsGone_FunctionContinues(t *testing.T) {
-	config := only(redeem(t))
+	config := only(redeem())
 	config.MaxProcesses = 1
 	r := newRuntime(t, config)
 	before := invoke(t, r, `{}`)
@@ -274,9 +272,9 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 		return func(err error) bool { return errors.Is(err, want) }
 	}
 	const cannotStart = `the process cannot start: the function reported an error of type "Settings"`
-	missing := redeem(t)
+	missing := redeem()
 	missing.Path = filepath.Join(t.TempDir(), "bootstrap")
-	impatient := redeem(t)
+	impatient := redeem()
 	impatient.Timeout = 300 * time.Millisecond
 
 	tests := []struct {
@@ -285,16 +283,16 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 		event    string
 		want     func(error) bool
 	}{
-		{"exits", redeem(t), `{"do":"exit"}`, says("the process ended before it responded: exit status 4")},
-		{"returns an error", redeem(t), `{"do":"error"}`, says(`the function reported an error of type "errorString"`)},
-		{"panics", redeem(t), `{"do":"panic"}`, says(`the function reported an error of type "string"`)},
-		{"responds too much", redeem(t), `{"do":"huge","bytes":6291557}`, is(runtimeapi.ErrAnswerTooLarge)},
-		{"breaks off its response", redeem(t), `{"do":"broken-stream"}`, says(`the function reported an error of type "errorString"`)},
+		{"exits", redeem(), `{"do":"exit"}`, says("the process ended before it responded: exit status 4")},
+		{"returns an error", redeem(), `{"do":"error"}`, says(`the function reported an error of type "errorString"`)},
+		{"panics", redeem(), `{"do":"panic"}`, says(`the function reported an error of type "string"`)},
+		{"responds too much", redeem(), `{"do":"huge","bytes":6291557}`, is(runtimeapi.ErrAnswerTooLarge)},
+		{"breaks off its response", redeem(), `{"do":"broken-stream"}`, says(`the function reported an error of type "errorString"`)},
 		{"takes too long", impatient, `{"millis":60000}`, is(runtimeapi.ErrTimeout)},
-		{"crashes while it starts", starting(t, "crash"), `{}`, says("the process ended while it started: exit status 3")},
-		{"reports that it cannot start", starting(t, "init-error"), `{}`, says(cannotStart)},
-		{"reports that it cannot start and stays", starting(t, "init-error-hang"), `{}`, says(cannotStart)},
-		{"asks for another event before it responds", starting(t, "never-answer"), `{}`, is(runtimeapi.ErrNoAnswer)},
+		{"crashes while it starts", starting("crash"), `{}`, says("the process ended while it started: exit status 3")},
+		{"reports that it cannot start", starting("init-error"), `{}`, says(cannotStart)},
+		{"reports that it cannot start and stays", starting("init-error-hang"), `{}`, says(cannotStart)},
+		{"asks for another event before it responds", starting("never-answer"), `{}`, is(runtimeapi.ErrNoAnswer)},
 		{"does not exist", missing, `{}`, is(runtimeapi.ErrStart)},
 	}
 	for _, tc := range tests {
@@ -303,7 +301,7 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 			r := newRuntime(t, only(tc.function))
 			for range 2 { // the next event fails in the same way
 				if _, err := r.Invoke(t.Context(), "redeem-voucher", []byte(tc.event)); !tc.want(err) {
-					t.Errorf("got %v", err)
+					t.Errorf("unexpected error %v", err)
 				}
 			}
 		})
@@ -316,24 +314,24 @@ func TestInvoke_AfterAFailure_NextEventIsServed(t *testing.T) {
 	} {
 		t.Run(event, func(t *testing.T) {
 			t.Parallel()
-			f := redeem(t)
+			f := redeem()
 			f.Timeout = 500 * time.Millisecond
 			r := newRuntime(t, only(f))
 			before := invoke(t, r, `{}`)
 			if answer, err := r.Invoke(t.Context(), f.Name, []byte(event)); err == nil {
-				t.Errorf("responded %.80s", answer)
+				t.Errorf("got the response %.80s, want an error", answer)
 			}
 			after := invoke(t, r, `{}`)
 			// Lambda keeps a process that reports an error and does not exit.
 			if kept := event == `{"do":"error"}`; kept != (before.PID == after.PID) {
-				t.Errorf("process %d, then %d", before.PID, after.PID)
+				t.Errorf("process %d served the event before the failure, process %d the one after it", before.PID, after.PID)
 			}
 		})
 	}
 }
 
 func TestInvoke_Timeout_KillsTheProcess(t *testing.T) {
-	f := redeem(t)
+	f := redeem()
 	f.Timeout = 300 * time.Millisecond
 	r := newRuntime(t, only(f))
 	pid := invoke(t, r, `{}`).PID
@@ -349,7 +347,7 @@ func TestInvoke_Timeout_KillsTheProcess(t *testing.T) {
 }
 
 func TestInvoke_AnyResponse_IsReturnedUnchanged(t *testing.T) {
-	r := newRuntime(t, only(redeem(t)))
+	r := newRuntime(t, only(redeem()))
 	for event, want := range map[string]string{
 		`{"do":"rubbish"}`:              "<html>",
 		`{"do":"huge","bytes":0}`:       "",
@@ -363,7 +361,7 @@ func TestInvoke_AnyResponse_IsReturnedUnchanged(t *testing.T) {
 }
 
 func TestInvoke_ProcessKilledWhileBusy_IsAnError(t *testing.T) {
-	r := newRuntime(t, only(redeem(t)))
+	r := newRuntime(t, only(redeem()))
 	pid := invoke(t, r, `{}`).PID
 	failed := make(chan error)
 	go func() {
@@ -383,7 +381,7 @@ func TestInvoke_ProcessKilledWhileBusy_IsAnError(t *testing.T) {
 }
 
 func TestInvoke_ProcessKilledWhileIdle_FailsNoRequest(t *testing.T) {
-	r := newRuntime(t, only(redeem(t)))
+	r := newRuntime(t, only(redeem()))
 	for range 10 {
 		pid := invoke(t, r, `{}`).PID
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -400,7 +398,7 @@ func TestInvoke_ProcessKilledWhileIdle_FailsNoRequest(t *testing.T) {
 func TestInvoke_CrashLoop_PausesBetweenStarts(t *testing.T) {
 	var mu sync.Mutex
 	starts := 0
-	config := only(starting(t, "crash"))
+	config := only(starting("crash"))
 	config.Log = func(_, line string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -413,7 +411,7 @@ func TestInvoke_CrashLoop_PausesBetweenStarts(t *testing.T) {
 	defer cancel()
 	for ctx.Err() == nil {
 		if _, err := r.Invoke(ctx, "redeem-voucher", []byte(`{}`)); err == nil {
-			t.Fatal("got a response")
+			t.Fatal("got a response, want an error")
 		}
 	}
 	mu.Lock()
@@ -424,7 +422,7 @@ func TestInvoke_CrashLoop_PausesBetweenStarts(t *testing.T) {
 }
 
 func TestRuntimeAPI_ResponseToUnknownInvocation_IsRefused(t *testing.T) {
-	f := starting(t, "wrong-id")
+	f := starting("wrong-id")
 	f.Timeout = 500 * time.Millisecond
 	lines := make(chan string, 100)
 	config := only(f)
@@ -440,7 +438,7 @@ func TestRuntimeAPI_ResponseToUnknownInvocation_IsRefused(t *testing.T) {
 
 func TestLog_Output_ArrivesLineByLine(t *testing.T) {
 	var lines []string
-	config := only(redeem(t))
+	config := only(redeem())
 	config.Log = func(function, line string) { lines = append(lines, function+": "+line) } // needs no lock: calls do not overlap
 	r := newRuntime(t, config)
 	invoke(t, r, `{"do":"lines"}`)
@@ -456,7 +454,7 @@ func TestLog_Output_ArrivesLineByLine(t *testing.T) {
 
 func TestClose_BusyAndIdleProcesses_AreGone(t *testing.T) {
 	lines := make(chan string, 100)
-	config := only(redeem(t), runtimeapi.Function{
+	config := only(redeem(), runtimeapi.Function{
 		Name: "checkout", Path: os.Args[0], Timeout: time.Minute, Env: map[string]string{"START": "slow"},
 	})
 	config.Log = func(_, line string) { lines <- line }
@@ -506,22 +504,22 @@ func TestClose_BusyAndIdleProcesses_AreGone(t *testing.T) {
 		t.Errorf("after Close: %v, want ErrClosed", err)
 	}
 	if err := r.Close(); err != nil {
-		t.Errorf("closed again: %v", err)
+		t.Errorf("the second Close returns %v", err)
 	}
 }
 
 func TestInvoke_EventThatReachesNoFunction_IsAnError(t *testing.T) {
-	r := newRuntime(t, only(redeem(t)))
+	r := newRuntime(t, only(redeem()))
 	if _, err := r.Invoke(t.Context(), "checkout", nil); !errors.Is(err, runtimeapi.ErrUnknownFunction) {
-		t.Errorf("unknown function: %v", err)
+		t.Errorf("unknown function: %v, want ErrUnknownFunction", err)
 	}
 	if _, err := r.Invoke(t.Context(), "redeem-voucher", make([]byte, runtimeapi.MaxEvent+1)); !errors.Is(err, runtimeapi.ErrEventTooLarge) {
-		t.Errorf("large event: %v", err)
+		t.Errorf("large event: %v, want ErrEventTooLarge", err)
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Invoke(cancelled, "redeem-voucher", []byte(`{}`)); !errors.Is(err, runtimeapi.ErrBusy) || !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("cancelled context: %v, want ErrBusy and context.Canceled", err)
 	}
 }
 
@@ -537,13 +535,13 @@ func TestNew_DeclarationThatLambdaRefuses_IsAnError(t *testing.T) {
 		{func(f *runtimeapi.Function) { f.Path = "" }, "needs a name and the path"},
 		{func(f *runtimeapi.Function) { f.Name = "" }, "needs a name and the path"},
 	} {
-		f := redeem(t)
+		f := redeem()
 		test.change(&f)
 		if _, err := runtimeapi.New(only(f)); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want an error that says %q", err, test.want)
 		}
 	}
-	f := redeem(t)
+	f := redeem()
 	if _, err := runtimeapi.New(only(f, f)); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("got %v, want an error that says twice", err)
 	}

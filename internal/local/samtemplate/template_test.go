@@ -222,7 +222,7 @@ func TestLoad_TableWithoutAnOutput_IsNamedAfterItsLogicalID(t *testing.T) {
 	root := write(t, map[string]string{"template.yaml": giftTemplate + "!Ref Orders\n"})
 	template, err := samtemplate.Load(root, nil)
 	if err != nil || template.Tables[0].Name != "Orders" || template.Functions[0].Environment["GIFT"] != "Orders" {
-		t.Errorf("%+v, %v", template, err)
+		t.Errorf("unexpected template %+v, error %v", template, err)
 	}
 }
 
@@ -230,7 +230,7 @@ func TestLoad_GlobalTable_IsATable(t *testing.T) {
 	root := write(t, map[string]string{"template.yaml": strings.Replace(giftTemplate, "DynamoDB::Table", "DynamoDB::GlobalTable", 1) + "!Ref Orders" + giftOutputs})
 	template, err := samtemplate.Load(root, nil)
 	if err != nil || len(template.Tables) != 1 || template.Functions[0].Environment["GIFT"] != "OrdersTable" {
-		t.Errorf("%+v, %v", template, err)
+		t.Errorf("unexpected template %+v, error %v", template, err)
 	}
 }
 
