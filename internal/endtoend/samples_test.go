@@ -177,7 +177,8 @@ func runFollowers(t *testing.T, command []string, file, text string) {
 			}
 		}
 		if strings.Count(out, "redemption.created") != len(made) || !strings.Contains(strings.ToLower(out), run.because) || len(gateway.keys()) != len(run.failures)+1 {
-			t.Errorf("start %d: %d requests, want %d; the output must contain %q: %s", start+1, len(gateway.keys()), len(run.failures)+1, run.because, out)
+			t.Errorf("start %d: %d requests, want %d; the output must contain %q: %s",
+				start+1, len(gateway.keys()), len(run.failures)+1, run.because, out)
 		}
 	}
 }

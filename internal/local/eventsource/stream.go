@@ -157,7 +157,8 @@ func (s *Source) call(ctx context.Context, operation string, in map[string]strin
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		failure := &apiError{}
-		if err := json.UnmarshalRead(response.Body, failure, json.MatchCaseInsensitiveNames(true)); err != nil { // the name may be Message or message
+		// The message's name may be Message or message.
+		if err := json.UnmarshalRead(response.Body, failure, json.MatchCaseInsensitiveNames(true)); err != nil {
 			return fmt.Errorf("%s: status %d: %w", operation, response.StatusCode, err)
 		}
 		return fmt.Errorf("%s: %w", operation, failure)

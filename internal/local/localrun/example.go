@@ -47,8 +47,8 @@ func examples(root string, template *samtemplate.Template, baseURL string) (stri
 		fmt.Fprintf(&shown, "%s %s\n  %s\n", route.Method, route.Path, request.curl(baseURL))
 		if request.key != "" && request.body != "" {
 			request.key += "-2"
-			fmt.Fprintf(&shown, "  If you send it again, the response is the same. With another key it is a new request, and the code is already used:\n  %s\n",
-				request.curl(baseURL))
+			fmt.Fprintf(&shown, "  If you send it again, the response is the same. "+
+				"With another key it is a new request, and the code is already used:\n  %s\n", request.curl(baseURL))
 		}
 		if route.Function == "checkout" && request.method == http.MethodGet {
 			request.key += "-2"

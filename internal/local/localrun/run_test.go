@@ -129,7 +129,7 @@ func TestLocalRun(t *testing.T) {
 	t.Run("the demo pages leave all other paths to the gateway", func(t *testing.T) { testOtherPaths(t, first) })
 	t.Run("the demo payment page places orders", func(t *testing.T) { testPayment(t, first) })
 	t.Run("a checkout with a total of zero is ordered without a payment", func(t *testing.T) { testFreeOrder(t, first) })
-	t.Run("the demo payment page refuses requests that do not belong to a shop of the run", func(t *testing.T) { testRefusedPayments(t, first) })
+	t.Run("the demo payment page refuses payments from outside the run's shops", func(t *testing.T) { testRefusedPayments(t, first) })
 	t.Run("the run writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
 	t.Run("a second run in the same source tree fails and names the first run", func(t *testing.T) { testSecondRun(t, first) })
 	stop(t, first)
