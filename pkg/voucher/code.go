@@ -19,8 +19,8 @@ const (
 )
 
 // ParseCode normalizes a code that a shopper typed. Compatibility forms (NFKC), white space, dashes, invisible characters,
-// case, and the letters that look like digits make no difference. It returns a *FieldError if no character remains
-// or more than MaxCodeLength do, and a *RefusalError if a character remains that no code contains.
+// case, and the letters that look like digits make no difference. ParseCode returns a *FieldError if no character remains or more
+// than MaxCodeLength remain. It returns a *RefusalError if one of the remaining characters cannot be part of any code.
 func ParseCode(typed string) (Code, error) {
 	var code strings.Builder
 	for _, r := range nfkc(typed) {
@@ -78,7 +78,7 @@ type CodeFormat struct {
 // DefaultCodeFormat returns the format of codes such as 7K3M-Q2ZD-9F4T-XB6W.
 func DefaultCodeFormat() CodeFormat { return CodeFormat{Length: MinRandomCharacters, Group: 4} }
 
-// Validate returns the first *FieldError in the format.
+// Validate returns a *FieldError for the first fault of the format, or nil.
 func (f CodeFormat) Validate() error {
 	isForeign := func(r rune) bool { return (r < 'a' || 'z' < r) && isNoCodeCharacter(r) && r != '-' }
 	switch {
@@ -108,7 +108,8 @@ func (f CodeFormat) code(random []byte) string {
 	return string(code)
 }
 
-// Generate returns a code with at least 80 random bits, so that it cannot be guessed. It returns the error of Validate.
+// Generate returns a code with at least 80 random bits, so that it cannot be guessed. If the format is invalid, it returns the error of
+// Validate.
 func (f CodeFormat) Generate(random io.Reader) (string, error) {
 	if err := f.Validate(); err != nil {
 		return "", err

@@ -19,7 +19,7 @@ func TestParseCode_ManySpellings_AreTheSameCode(t *testing.T) {
 		rule        string
 		typed, want string
 	}{
-		{"as it is", "SUMMER20", "SUMMER20"},
+		{"unchanged", "SUMMER20", "SUMMER20"},
 		{"dashes are dropped", "SUMMER-20", "SUMMER20"},
 		{"small letters", "summer20", "SUMMER20"},
 		{"white space", " SUMMER\t20\n", "SUMMER20"},

@@ -38,7 +38,7 @@ func (e *CodeTakenError) Error() string {
 // Is reports whether target is ErrCodeTaken.
 func (*CodeTakenError) Is(target error) bool { return target == ErrCodeTaken }
 
-// OtherTermsError means that a batch to complete has a voucher with other terms, although no edit can change those terms. Nothing was
+// OtherTermsError means that a voucher of the batch to complete differs from the order in a term that no edit can change. Nothing was
 // changed.
 type OtherTermsError struct {
 	Written string // the code of one such voucher
@@ -65,7 +65,7 @@ type BatchOrder struct {
 	Customer catalog.CustomerID
 	Terms    Terms // of each voucher; Batch names the batch, Written is ignored
 	Count    int   // the size of the batch, 1 to MaxGenerated
-	// Format is that of new codes. The zero CodeFormat stands for DefaultCodeFormat.
+	// Format is the format of new codes. The zero CodeFormat stands for DefaultCodeFormat.
 	Format CodeFormat
 	// Resume completes a batch instead of beginning one.
 	Resume bool
@@ -81,11 +81,11 @@ type Generator struct {
 	Now    func() time.Time
 }
 
-// Generate begins or completes a batch. It passes each voucher to issue once the voucher is stored: first the vouchers that the batch had,
-// then new vouchers as they are created. Calls of issue do not overlap. An error of issue ends the work.
+// Generate begins or completes a batch. It calls issue with every voucher of the batch: first with the vouchers that the batch already had,
+// then with each new voucher once it is stored. Calls of issue do not overlap. If issue returns an error, Generate stops.
 //
-// If Generate ends early, every issued voucher is stored, and completing the batch issues every stored voucher. A write without a response
-// may be applied even after the batch was completed. The batch then has vouchers that were not issued. Completing it
+// If Generate ends early, every issued voucher is stored, and completing the batch issues every stored voucher. A write whose response was
+// lost may be applied late, even after the batch was completed. The batch then has vouchers that were not issued. Completing the batch
 // again returns ErrBatchLarger with the number of vouchers; completing it to that number issues them all. Errors are *FieldError,
 // ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of issue.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
@@ -113,13 +113,13 @@ func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Vo
 	return result, err
 }
 
-// Validate returns what is wrong with the order as *FieldError; those of its terms are joined.
+// Validate returns a *FieldError if the order is invalid. If several of its terms are invalid, their errors are joined.
 func (o BatchOrder) Validate() error {
 	_, err := o.sample()
 	return err
 }
 
-// sample returns a voucher with the order's terms, which is never stored.
+// sample validates the order and returns a voucher with its terms. The sample is never stored.
 func (o BatchOrder) sample() (Voucher, error) {
 	if o.Count < 1 || o.Count > MaxGenerated {
 		return Voucher{}, &FieldError{"count", fmt.Errorf("must be 1 to %d", MaxGenerated)}

@@ -21,8 +21,8 @@ import (
 type fakeStore struct {
 	mu       sync.Mutex
 	vouchers map[voucher.Code]voucher.Voucher
-	// create is called before a voucher is stored. Its error is returned.
-	create func(v voucher.Voucher, kept int) error
+	// create is called before each voucher is stored, with the number of vouchers stored so far. Create returns its error. It may be nil.
+	create func(v voucher.Voucher, stored int) error
 }
 
 func (s *fakeStore) Create(_ context.Context, _ catalog.CustomerID, v voucher.Voucher) error {
@@ -53,7 +53,7 @@ func (s *fakeStore) Batch(_ context.Context, _ catalog.CustomerID, batch string)
 	}
 }
 
-// writers is how many calls InParallel of fakeStore has in flight.
+// writers is how many calls fakeStore.InParallel has in flight.
 const writers = 16
 
 func (*fakeStore) InParallel(ctx context.Context, count int, do func(context.Context) error) error {
@@ -120,13 +120,13 @@ func TestGenerate_IssuesExactlyWhatItStores(t *testing.T) {
 	}
 }
 
-func TestGenerate_Format_IsThatOfEveryCode(t *testing.T) {
+func TestGenerate_Format_AppliesToEveryCode(t *testing.T) {
 	order := launch(20)
 	order.Format = voucher.CodeFormat{Prefix: "XMAS", Length: 20, Group: 5}
 	form := regexp.MustCompile(`^XMAS(-[0-9A-HJKMNP-TV-Z]{5}){4}$`)
 	_, err := generator(&fakeStore{}).Generate(t.Context(), order, func(v voucher.Voucher) error {
 		if !form.MatchString(v.Written) {
-			t.Errorf("%q", v.Written)
+			t.Errorf("code %q does not have the ordered format", v.Written)
 		}
 		return nil
 	})
@@ -150,7 +150,7 @@ func TestGenerate_TakenCode_IsReplacedByAnother(t *testing.T) {
 	}
 }
 
-// delayed is a store behind a slow network: it fails every write of a run and collects them, so that the test can apply them later.
+// delayed is a store behind a slow network. It fails every write of a run but collects the vouchers, so that the test can store them later.
 type delayed struct {
 	*fakeStore
 	all      sync.WaitGroup // of the writes in flight
@@ -224,8 +224,8 @@ func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var store fakeStore
-			store.create = func(v voucher.Voucher, kept int) error {
-				if kept != 20 {
+			store.create = func(v voucher.Voucher, stored int) error {
+				if stored != 20 {
 					return nil
 				}
 				return onWrite(&store, v, cancel)
@@ -255,26 +255,26 @@ func TestGenerate_FailedIssue_IsCompletedByResuming(t *testing.T) {
 	completes(t, &store, 500)
 }
 
-// completes resumes a batch and fails unless each of its vouchers is issued once.
+// completes resumes a batch and fails the test unless each voucher of the batch is issued once.
 func completes(t *testing.T, store *fakeStore, count int) {
 	t.Helper()
 	store.create = nil
-	kept := len(store.vouchers)
+	stored := len(store.vouchers)
 	order := launch(count)
 	order.Resume = true
 	var all issued
 	g := generator(store)
 	g.Random = rand.NewChaCha8([32]byte{1})
 	result, err := g.Generate(t.Context(), order, all.issue)
-	if err != nil || result != (voucher.BatchResult{Found: kept, Created: count - kept}) {
-		t.Fatalf("resumed: %+v, %v; %d were stored", result, err, kept)
+	if err != nil || result != (voucher.BatchResult{Found: stored, Created: count - stored}) {
+		t.Fatalf("resumed: %+v, %v; %d were stored", result, err, stored)
 	}
 	if !slices.Equal(all.sorted(), store.codes()) || len(all) != count {
 		t.Errorf("resumed: %d issued, %d stored, want %d", len(all), len(store.vouchers), count)
 	}
 }
 
-func TestGenerate_Errors(t *testing.T) {
+func TestGenerate_InvalidOrder_ChangesNothing(t *testing.T) {
 	ten := voucher.Limit(10)
 	for name, test := range map[string]struct {
 		change func(*voucher.BatchOrder)
@@ -290,9 +290,7 @@ func TestGenerate_Errors(t *testing.T) {
 		"resumes to fewer vouchers": {func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 }, is(voucher.ErrBatchLarger)},
 		"another reward":            {resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }), differs("reward")},
 		"another limit":             {resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }), differs("max-uses")},
-		"invalid terms": {
-			func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" }, isFieldError("note"),
-		},
+		"a note with a line break":  {func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" }, isFieldError("note")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var store fakeStore
@@ -308,7 +306,7 @@ func TestGenerate_Errors(t *testing.T) {
 				return nil
 			})
 			if !test.want(err) || result != (voucher.BatchResult{}) || len(store.vouchers) != 5 {
-				t.Errorf("%+v, %v; %d stored", result, err, len(store.vouchers))
+				t.Errorf("Generate = %+v, %v; %d vouchers are stored, want 5", result, err, len(store.vouchers))
 			}
 		})
 	}

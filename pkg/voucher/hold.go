@@ -40,22 +40,22 @@ func (k HoldKind) IsCounted() bool { return k == HoldCountedByNick || k == HoldC
 // stays counted as taken.
 type Hold struct {
 	Kind HoldKind
-	// ID is the ID of the redemption that an order makes of the hold: 22 characters of base64url. Checkouts that share a hold
-	// have the same one.
+	// ID is 22 characters of base64url. When an order turns the hold into a redemption, the redemption gets this ID. Checkouts that share
+	// a hold share its ID.
 	ID      string
 	Counter int       // the counter that the use was taken from, if the kind is counted
 	Until   time.Time // UTC, whole milliseconds; from then on the hold has lapsed
 	Nick    Nick      // only for a single-use code: the nick that may share the hold; zero: no nick
 }
 
-// HasLapsed reports whether the use is free at a time.
+// HasLapsed reports whether another request can take over the use at a time.
 func (h Hold) HasLapsed(at time.Time) bool { return !at.Before(h.Until) }
 
 const (
 	// holdGrace is how long a hold outlasts its checkout, so that an order sent while the checkout is open finds the hold.
 	holdGrace = 10 * time.Second
-	// holdTick rounds the ends of holds up, so that many holds lapse at once. If a request finds every use taken, no use becomes free
-	// before the next tick.
+	// holdTick is the step to which the ends of holds are rounded up, so that many holds lapse at once. After a request finds every use
+	// taken, no hold lapses before the next tick.
 	holdTick = 10 * time.Second
 )
 
@@ -71,7 +71,7 @@ func HeldUntil(expires time.Time) time.Time {
 // NickUses is what one nick has taken of a voucher with a limit per nick.
 type NickUses struct {
 	Taken  int // redemptions and holds, lapsed ones included
-	Undone int // redemptions that were undone, ever
+	Undone int // how many redemptions were ever undone
 	Holds  []Hold
 }
 
@@ -86,7 +86,7 @@ func (u NickUses) Lapsed(at time.Time) []Hold {
 	return lapsed
 }
 
-// Hold returns the nick's hold with an ID, live or lapsed, if there is one.
+// Hold returns the nick's hold with the given ID, live or lapsed, if there is one.
 func (u NickUses) Hold(id string) (hold Hold, found bool) {
 	for _, hold := range u.Holds {
 		if hold.ID == id {

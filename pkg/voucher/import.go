@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Past is what happened to a voucher in another system, before it is imported.
+// Past is a voucher's history in another system, before it was imported.
 type Past struct {
 	Created    time.Time // zero: unknown
 	RedeemedAt time.Time // of a single-use code; zero: it was not redeemed
@@ -16,8 +16,8 @@ type Past struct {
 	Uses int
 }
 
-// Import returns a voucher with the terms and its past, or every *FieldError found, joined. id is the ID of its redemption, if it has one:
-// 22 characters of base64url, random.
+// Import returns a voucher with the given terms and past, or every *FieldError found, joined. If the past has a redemption, id becomes its
+// ID: 22 random characters of base64url.
 func Import(terms Terms, past Past, id string, now time.Time) (Voucher, error) {
 	created := past.Created
 	if created.IsZero() {

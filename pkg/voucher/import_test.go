@@ -15,28 +15,28 @@ func TestImport(t *testing.T) {
 	for what, test := range map[string]struct {
 		maxUses *voucher.Limit
 		past    voucher.Past
-		wrong   string // the fields with a mistake
+		wrong   string // the fields with a mistake; empty: none
 	}{
-		"unused":                                {nil, voucher.Past{Created: earlier}, ""},
-		"redeemed":                              {nil, voucher.Past{Created: earlier, RedeemedAt: earlier, RedeemedBy: "Alder", Uses: 1}, ""},
-		"redeemed at this very moment":          {nil, voucher.Past{RedeemedAt: now}, ""},
-		"redeemed, but not by how many":         {nil, voucher.Past{RedeemedAt: earlier}, ""},
-		"many uses":                             {&many, voucher.Past{Uses: 10}, ""},
-		"more uses than a lowered limit":        {&many, voucher.Past{Uses: 12}, ""},
-		"unlimited":                             {&unlimited, voucher.Past{Uses: int(voucher.MaxMaxUses)}, ""},
-		"redeemed in the future":                {nil, voucher.Past{RedeemedAt: later}, "redeemed_at"},
-		"redeemed in a year before 2000":        {nil, voucher.Past{RedeemedAt: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, "redeemed_at"},
-		"created in the future":                 {nil, voucher.Past{Created: later}, "created_at"},
-		"used, but nobody knows when":           {nil, voucher.Past{Uses: 1}, "redeemed_at"},
-		"a nick, but no time":                   {nil, voucher.Past{RedeemedBy: "Alder"}, "redeemed_by"},
-		"a nick with space around it":           {nil, voucher.Past{RedeemedAt: earlier, RedeemedBy: " Alder"}, "redeemed_by"},
-		"a nick that is too long":               {nil, voucher.Past{RedeemedAt: earlier, RedeemedBy: strings.Repeat("a", 500)}, "redeemed_by"},
-		"one use, used twice":                   {nil, voucher.Past{RedeemedAt: earlier, Uses: 2}, "uses"},
-		"a negative number of uses":             {&many, voucher.Past{Uses: -1}, "uses"},
-		"more uses than any limit":              {&unlimited, voucher.Past{Uses: int(voucher.MaxMaxUses) + 1}, "uses"},
-		"a time of a code with many uses":       {&many, voucher.Past{RedeemedAt: earlier}, "redeemed_at"},
-		"a time of a code without a limit":      {&unlimited, voucher.Past{RedeemedAt: earlier}, "redeemed_at"},
-		"several mistakes are reported at once": {nil, voucher.Past{Created: later, RedeemedAt: later, Uses: 2}, "uses created_at redeemed_at"},
+		"unused":                                 {nil, voucher.Past{Created: earlier}, ""},
+		"redeemed":                               {nil, voucher.Past{Created: earlier, RedeemedAt: earlier, RedeemedBy: "Alder", Uses: 1}, ""},
+		"redeemed at this very moment":           {nil, voucher.Past{RedeemedAt: now}, ""},
+		"redeemed, but without a number of uses": {nil, voucher.Past{RedeemedAt: earlier}, ""},
+		"many uses":                              {&many, voucher.Past{Uses: 10}, ""},
+		"more uses than a lowered limit":         {&many, voucher.Past{Uses: 12}, ""},
+		"unlimited":                              {&unlimited, voucher.Past{Uses: int(voucher.MaxMaxUses)}, ""},
+		"redeemed in the future":                 {nil, voucher.Past{RedeemedAt: later}, "redeemed_at"},
+		"redeemed in a year before 2000":         {nil, voucher.Past{RedeemedAt: time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC)}, "redeemed_at"},
+		"created in the future":                  {nil, voucher.Past{Created: later}, "created_at"},
+		"used, but without a redemption time":    {nil, voucher.Past{Uses: 1}, "redeemed_at"},
+		"a nick, but no redemption time":         {nil, voucher.Past{RedeemedBy: "Alder"}, "redeemed_by"},
+		"a nick with space around it":            {nil, voucher.Past{RedeemedAt: earlier, RedeemedBy: " Alder"}, "redeemed_by"},
+		"a nick that is too long":                {nil, voucher.Past{RedeemedAt: earlier, RedeemedBy: strings.Repeat("a", 500)}, "redeemed_by"},
+		"one use, used twice":                    {nil, voucher.Past{RedeemedAt: earlier, Uses: 2}, "uses"},
+		"a negative number of uses":              {&many, voucher.Past{Uses: -1}, "uses"},
+		"more uses than any limit":               {&unlimited, voucher.Past{Uses: int(voucher.MaxMaxUses) + 1}, "uses"},
+		"a redemption time for many uses":        {&many, voucher.Past{RedeemedAt: earlier}, "redeemed_at"},
+		"a redemption time for unlimited uses":   {&unlimited, voucher.Past{RedeemedAt: earlier}, "redeemed_at"},
+		"several mistakes are reported at once":  {nil, voucher.Past{Created: later, RedeemedAt: later, Uses: 2}, "uses created_at redeemed_at"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			terms := voucher.Terms{Written: "SUMMER-20", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, MaxUses: test.maxUses}

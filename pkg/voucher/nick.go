@@ -37,8 +37,8 @@ func ParseNick(typed string) (Nick, error) {
 	return Nick{Written: written, Compared: foldNick(written)}, nil
 }
 
-// FormerlyCompared returns Compared as earlier versions computed it: they folded small Cherokee letters to capital letters, and capital
-// letters to small letters. Older stored keys may contain the result.
+// FormerlyCompared returns Compared as earlier versions computed it. They folded small Cherokee letters to capital letters, and capital
+// Cherokee letters to small letters. Older stored keys may contain the result.
 func (n Nick) FormerlyCompared() string {
 	var compared strings.Builder
 	rest := n.Written
@@ -54,9 +54,10 @@ func (n Nick) FormerlyCompared() string {
 
 func isSmallCherokee(r rune) bool { return 0x13F8 <= r && r <= 0x13FD || 0xAB70 <= r && r <= 0xABBF }
 
-// foldNick maps nicks that people read as the same to one string: NFKC, full case folding, and NFKC again, because folding can
-// undo NFKC (Unicode, section 3.13, D146). Unlike Unicode, it folds Cherokee letters to small letters. The same nicks are equal either
-// way. Cherokee is mostly written in capital letters, and with this rule nicks in capital letters keep their older keys.
+// foldNick maps nicks that people read as the same to one string. It applies NFKC, full case folding, and NFKC again, because folding can
+// undo NFKC (Unicode, section 3.13, D146). Unicode folds Cherokee letters to capital letters, but foldNick folds them to small letters.
+// Either way, the same nicks are equal. Cherokee is mostly written in capital letters, and nicks in capital letters keep their older keys
+// this way.
 func foldNick(written string) string {
 	if isASCII(written) {
 		return strings.ToLower(written)

@@ -16,14 +16,14 @@ func TestParseNick(t *testing.T) {
 		rule                     string
 		typed, written, compared string
 	}{
-		{"as it is", "Alder", "Alder", "alder"},
+		{"unchanged", "Alder", "Alder", "alder"},
 		{"none", "", "", ""},
 		{"only white space", " \t\u00a0", "", ""},
 		{"only invisible characters", "\u200b\u2060", "", ""},
 		{"outer white space is removed", "  Alder \n", "Alder", "alder"},
 		{"inner white space stays", "Old  Alder", "Old  Alder", "old  alder"},
 		{"invisible characters are removed", "Al\u200bder\ufeff", "Alder", "alder"},
-		{"white space behind invisible", "\u200b Alder \u200b", "Alder", "alder"},
+		{"white space behind an invisible character", "\u200b Alder \u200b", "Alder", "alder"},
 		{"full case folding", "Weißdorn", "Weißdorn", "weissdorn"},
 		{"Greek sigmas are equal", "ΟΔΟΣ", "ΟΔΟΣ", "οδοσ"},
 		{"compatibility forms are equal", "Ａｌｄｅｒ", "Ａｌｄｅｒ", "alder"},
@@ -73,7 +73,7 @@ func TestParseNick_WrittenNick_IsUnchanged(t *testing.T) {
 		}
 		again, err := voucher.ParseNick(nick.Written)
 		if err != nil || again != nick {
-			t.Fatalf("%+v reads again as %+v, %v", nick, again, err)
+			t.Fatalf("%+v parses again as %+v, %v", nick, again, err)
 		}
 		upper, err := voucher.ParseNick(strings.ToUpper(nick.Written))
 		if asciiOnly(nick.Written) && (err != nil || upper.Compared != nick.Compared) {

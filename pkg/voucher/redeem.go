@@ -34,11 +34,11 @@ type Claim struct {
 
 // Store is the part of the voucher store that redeeming needs.
 type Store interface {
-	// Redeem takes one use of the voucher and records it, at most once for a token. If the token has a redemption already, it
-	// returns that redemption, or ErrUndone. After a *RefusalError nothing was taken. After any other error the claim may or may not
-	// be applied.
+	// Redeem takes one use of the voucher and records it, at most once for a token. If the token already has a redemption, Redeem
+	// returns that redemption, or ErrUndone if it was undone. After a *RefusalError nothing was taken. After any other error the claim
+	// may or may not be applied.
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
-	// Look returns the voucher and what the request's nick has of it. An unknown code is a *RefusalError.
+	// Look returns the voucher and the uses that the request's nick has taken. An unknown code is a *RefusalError.
 	Look(ctx context.Context, request Request) (Voucher, NickUses, error)
 	FreeUses
 }
@@ -59,7 +59,7 @@ func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redem
 		return Redemption{}, false, err
 	}
 	claim.RedemptionID = string(id)
-	claim.Token = id // without a key, so that the redemption can be found by its ID alone
+	claim.Token = id // for a request without a key, so that the redemption can be found by its ID alone
 	if request.Key != "" {
 		claim.Token = idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared, string(request.Key))
 	}
@@ -88,7 +88,7 @@ type FreeUses interface {
 	HasFreeUse(ctx context.Context, request Request, v Voucher) (bool, error)
 }
 
-// RefuseNow returns a *RefusalError if no use of a voucher could be taken for the request now. v and uses were just read.
+// RefuseNow returns a *RefusalError if no use of a voucher could be taken for the request now. The caller has just read v and uses.
 func RefuseNow(ctx context.Context, store FreeUses, request Request, v Voucher, uses NickUses) error {
 	if err := v.Refuse(request); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
 
 func (e *FieldError) Unwrap() error { return e.Err }
 
-// FieldErrors returns each *FieldError of an error, also of joined errors.
+// FieldErrors returns every *FieldError in an error, including those of joined errors.
 func FieldErrors(err error) []*FieldError {
 	if joined, is := err.(interface{ Unwrap() []error }); is {
 		var fields []*FieldError

@@ -96,7 +96,7 @@ func parseReward(text string, currency money.Currency) (Reward, error) {
 	return Reward{Kind: RewardAmountOff, AmountOff: off}, nil
 }
 
-// ambiguousAmount is the error for 20 in a currency with decimals, because it can be a slip for 20%.
+// ambiguousAmount returns the error for an amount such as 20 in a currency with decimals. The operator may have meant 20%.
 func ambiguousAmount(text string, off money.Money) error {
 	if _, err := parseWhole(text, 100); err != nil {
 		return fmt.Errorf("an amount of %s needs its decimals: write %s", off.Currency, off.Decimal())
@@ -193,9 +193,10 @@ func (g Good) String() string {
 	return strconv.FormatInt(g.Amount, 10) + "*" + text
 }
 
-// Discount returns what the reward takes off a subtotal. A percentage is rounded down to whole minor units. So the result is the same in
-// every language, several small checkouts never cost less than one large one, and a percentage below 100 never makes a checkout free. An
-// amount off never exceeds the subtotal. A reward that takes nothing off, or whose currency differs, is a *RefusalError.
+// Discount returns what the reward takes off a subtotal. A percentage is rounded down to whole minor units. Therefore clients in any
+// programming language can compute the same discount in integers, several small checkouts never cost less than one large one, and a
+// percentage below 100 never makes a checkout free. An amount off never exceeds the subtotal. If the reward takes nothing off or is in
+// another currency, Discount returns a *RefusalError.
 func (r Reward) Discount(subtotal money.Money) (money.Money, error) {
 	discount := money.Money{Currency: subtotal.Currency}
 	switch {

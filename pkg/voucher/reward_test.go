@@ -36,7 +36,7 @@ func TestParseReward(t *testing.T) {
 				t.Errorf("ParseReward = %+v, %v; want %+v", got, err, test.want)
 			}
 			if again, err := voucher.ParseReward(got.String(), test.currency); err != nil || again != got {
-				t.Errorf("%q reads again as %+v, %v", got, again, err)
+				t.Errorf("%q parses as %+v, %v; want %+v", got, again, err, got)
 			}
 		})
 	}
@@ -56,14 +56,14 @@ func TestParseReward(t *testing.T) {
 	}
 }
 
-// starter gives several goods.
+// starter returns a bundle of two goods.
 func starter() voucher.Reward {
 	return voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
 		{Product: "coins", Variant: "1000", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 2},
 	}}
 }
 
-// full gives as many goods as a reward can.
+// full returns a bundle of as many goods as a reward can have.
 func full() voucher.Reward {
 	reward := voucher.Reward{Kind: voucher.RewardBundle}
 	for i := range reward.Items {
@@ -80,7 +80,7 @@ func variants(n int) []string {
 	return texts
 }
 
-func TestParseReward_Fault_IsNamed(t *testing.T) {
+func TestParseReward_InvalidReward_ErrorNamesTheFault(t *testing.T) {
 	for text, want := range map[string]string{
 		"coins/1000+20%":                              `reward: "coins/1000+20%": "20%": only goods can be joined, such as coins/500+2*rank/vip`,
 		"coins/1000+0*rank/vip":                       `reward: "coins/1000+0*rank/vip": "0*rank/vip": the amount before * is a whole number from 1 to 1000000`,
@@ -107,7 +107,7 @@ func TestReward_Goods(t *testing.T) {
 			want = strings.Split(text, "+")
 		}
 		if got := reward.Goods(); fmt.Sprint(got) != fmt.Sprint(want) || (got == nil) != (want == nil) {
-			t.Errorf("the goods of %s are %v", text, got)
+			t.Errorf("the goods of %s are %v, want %v", text, got, want)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestParseReward_FormattedReward_ParsesBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		reward := drawReward(t)
 		if again, err := voucher.ParseReward(reward.String(), "EUR"); err != nil || again != reward {
-			t.Fatalf("%+v is written %q and reads again as %+v, %v", reward, reward, again, err)
+			t.Fatalf("%+v is formatted as %q, which parses as %+v, %v", reward, reward, again, err)
 		}
 	})
 }

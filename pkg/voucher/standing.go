@@ -2,7 +2,7 @@ package voucher
 
 import "time"
 
-// Status says what would happen now to a request for a voucher, if it came from a nick that may redeem it.
+// Status says whether a nick that may redeem the voucher could redeem it now, and if not, why.
 type Status string
 
 // The statuses of a voucher.
@@ -23,7 +23,7 @@ func Statuses() []Status {
 type Standing struct {
 	Voucher
 
-	UsesLeft int       // 0 for a code without a limit; uses whose holds have lapsed count as left
+	UsesLeft int       // 0 for a code without a limit; uses with a lapsed hold count as left
 	Used     int       // redeemed or held; 0 for a code without a limit that is read without its records
 	UsesHeld int       // how many of Used are held by checkouts
 	Lapse    time.Time // when the next hold lapses; zero: none

@@ -71,8 +71,8 @@ func parseNewCode(written string) (Code, error) {
 	return code, err
 }
 
-// chooseCounters returns the number of counters. A code with a limit above one has the given number, or one counter for every
-// 64 uses, at most 64. Other codes have none.
+// chooseCounters returns the number of counters. A code with a limit above one has override counters. If override is 0, it has one counter
+// for every 64 uses, but at most 64. Other codes have no counters.
 func chooseCounters(maxUses Limit, override int) (int, error) {
 	limited := Voucher{MaxUses: maxUses}.Limited()
 	if override == 0 {
@@ -90,7 +90,8 @@ func chooseCounters(maxUses Limit, override int) (int, error) {
 	return override, nil
 }
 
-// checkNewBatch rejects a name that no command accepts. Vouchers that already have such a name can still be edited.
+// checkNewBatch rejects a name of white space only, because no command accepts such a name. Vouchers that already have one can still be
+// edited.
 func checkNewBatch(name string) error {
 	if name != "" && strings.TrimSpace(name) == "" {
 		return &FieldError{"batch", errors.New("must have more than white space")}
@@ -177,7 +178,7 @@ func isShowable(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-// Edit is what an operator changes of a voucher; nil fields stay as they are.
+// Edit holds an operator's changes to a voucher. Nil fields stay as they are.
 type Edit struct {
 	MaxUses        *Limit
 	MaxUsesPerNick *Limit
@@ -189,8 +190,8 @@ type Edit struct {
 	Note           *string
 }
 
-// Edited returns the voucher after an edit, or every *FieldError found, joined. The limit of a single-use code stays 1, NoLimit
-// stays NoLimit, and other limits become neither 1 nor NoLimit.
+// Edited returns the voucher after an edit, or every *FieldError found, joined. An edit cannot change a limit from or to NoLimit, and
+// cannot change MaxUses from or to 1.
 func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	var errs []error
 	set(&v.ValidFrom, edit.ValidFrom)

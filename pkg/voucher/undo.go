@@ -14,7 +14,7 @@ import (
 
 // Errors of undoing. After each of them nothing was changed.
 var (
-	// ErrUndone means that the request was applied before, and that its redemption was undone, for good.
+	// ErrUndone means that the request was applied earlier and its redemption was then undone. An undone redemption stays undone.
 	ErrUndone = errors.New("the redemption was undone")
 	// ErrRedemptionNotFound means that the code has no redemption with that ID.
 	ErrRedemptionNotFound = errors.New("no such redemption")
@@ -22,7 +22,7 @@ var (
 	ErrRedemptionOfOrder = errors.New("an order made the redemption: cancel the order instead")
 )
 
-// Who undid a redemption. They are stored, so they never change.
+// The values of UndoRequest.By and Redemption.UndoneBy. They are stored, so they never change.
 const (
 	UndoneByOperator = "operator" // with shopctl
 	UndoneByOrder    = "order"    // by cancelling the order that had made it
@@ -44,7 +44,8 @@ func ParseUndoReason(text string) (string, error) {
 	return text, nil
 }
 
-// ParseRedemptionID accepts 22 characters of base64url, or returns ErrRedemptionNotFound: no redemption has another ID.
+// ParseRedemptionID accepts 22 characters of base64url. For any other text it returns ErrRedemptionNotFound, because no redemption can
+// have such an ID.
 func ParseRedemptionID(text string) (string, error) {
 	isForeign := func(r rune) bool {
 		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r) && r != '_' && r != '-'
@@ -71,8 +72,8 @@ type UndoStore interface {
 	// Undo marks the redemption as undone, once, and gives its use back. It returns the redemption as it is stored afterwards, or one of
 	// the errors of undoing. After any other error the redemption may or may not be undone.
 	Undo(ctx context.Context, request UndoRequest) (Redemption, error)
-	// List returns some redemptions of a code, and where the next page begins; empty: no page follows. A page may be empty.
-	// An unknown code has no redemptions.
+	// List returns a page of a code's redemptions. next says where the next page begins; it is empty after the last page. A page may be
+	// empty. An unknown code has no redemptions.
 	List(ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter) (page []Redemption, next string, err error)
 }
 
@@ -82,9 +83,9 @@ const MaxRedemptionsPerPage = 200
 // RedemptionFilter selects redemptions. A zero field selects all.
 type RedemptionFilter struct {
 	Nick        Nick
-	From, Until time.Time // of redeeming; From inclusive, Until exclusive
+	From, Until time.Time // bounds of Redemption.At; From is inclusive, Until exclusive
 	Limit       int       // from 1 to MaxRedemptionsPerPage
-	After       string    // where the page begins, from List
+	After       string    // where the page begins: next of the previous page; empty for the first page
 }
 
 // Selects reports whether the filter selects a redemption.
@@ -99,7 +100,7 @@ func (f RedemptionFilter) Selects(r Redemption) bool {
 // Undoer undoes and lists redemptions for the shop's server.
 type Undoer struct{ Store UndoStore }
 
-// Undo undoes a redemption, once: a retry changes nothing and returns the redemption with replayed set. Errors:
+// Undo undoes a redemption once. A retry changes nothing: it returns the undone redemption and sets replayed. Errors:
 // ErrRedemptionNotFound, ErrRedemptionOfOrder. After any other error it is unknown whether the redemption was undone.
 func (u Undoer) Undo(ctx context.Context, request UndoRequest) (r Redemption, replayed bool, err error) {
 	r, err = u.Store.Undo(ctx, request)

@@ -9,8 +9,8 @@ import (
 )
 
 // nfkc normalizes a text to Unicode's form NFKC, as of version 15.0. Unicode never changes how assigned characters are normalized, but
-// later versions of the library know more characters. Therefore nfkc passes only those characters to the library that were
-// assigned in version 15.0. It leaves all others unchanged.
+// later versions of the library know more characters. Therefore nfkc passes only characters that were assigned in version 15.0 to the
+// library. It leaves all others unchanged.
 func nfkc(text string) string {
 	if !strings.ContainsFunc(text, isLeftAlone) {
 		return norm.NFKC.String(text)
@@ -31,7 +31,7 @@ func nfkc(text string) string {
 
 // isLeftAlone reports whether NFKC in Unicode 15.0 neither changes a character nor reorders or composes it with others.
 func isLeftAlone(r rune) bool {
-	if r < 0x300 { // in the first span; most text needs no search
+	if r < 0x300 { // these characters are all in the first span, so most text needs no search
 		return false
 	}
 	i := sort.Search(normalizedSpans, func(i int) bool {
@@ -47,7 +47,7 @@ func isLeftAlone(r rune) bool {
 
 // appendFolded appends the full case folding of a character to a string.
 func appendFolded(text []byte, r rune) []byte {
-	if 0x1F80 <= r && r <= 0x1FAF { // Greek vowels with an iota below
+	if 0x1F80 <= r && r <= 0x1FAF { // Greek vowels with an iota subscript
 		vowel := [...]rune{0x1F00, 0x1F20, 0x1F60}[(r-0x1F80)/16] + r%8
 		return utf8.AppendRune(utf8.AppendRune(text, vowel), 0x3B9)
 	}

@@ -1,7 +1,7 @@
 package voucher
 
-// The tables of this file were generated once, from the data of Unicode 15.0. They are part of stored keys and never change.
-// Each is in order of its characters, which have five hexadecimal digits each.
+// The tables of this file were generated once, from the data of Unicode 15.0. Stored keys depend on them, so they never change. Each table
+// is sorted by character. Spans write a character as five hexadecimal digits.
 
 const (
 	foldSpans       = 198
@@ -9,9 +9,9 @@ const (
 	normalizedSpans = 283
 )
 
-// foldSpan is the simple part of Unicode's CaseFolding.txt (status C): the first and the last character of a range, and what
-// the first one is folded to. If that is the next character, only every second character of the range is folded. Unicode folds small
-// Cherokee letters to capital ones. Here it is the opposite: see foldNick.
+// foldSpan returns an entry of the simple part of Unicode's CaseFolding.txt (status C): the first and the last character of a range, and
+// the character that the first one is folded to. If folded is first+1, only every second character of the range is folded. Unicode folds
+// small Cherokee letters to capital letters. This table folds capital Cherokee letters to small ones; see foldNick.
 func foldSpan(i int) (first, last, folded rune) {
 	span := [foldSpans]uint64{
 		0x00041_0005A_00061, 0x000B5_000B5_003BC, 0x000C0_000D6_000E0, 0x000D8_000DE_000F8, 0x00100_0012E_00101,
@@ -58,8 +58,8 @@ func foldSpan(i int) (first, last, folded rune) {
 	return rune(span >> 40 & 0xFFFFF), rune(span >> 20 & 0xFFFFF), rune(span & 0xFFFFF)
 }
 
-// foldText is the part of CaseFolding.txt that folds one character to several (status F): the character, followed by what it is
-// folded to. U+1F80 to U+1FAF are missing: see appendFolded.
+// foldText returns an entry of the part of CaseFolding.txt that folds one character to several (status F): the character, followed by
+// the text that it is folded to. U+1F80 to U+1FAF are missing; appendFolded computes them.
 func foldText(i int) string {
 	return [foldTexts]string{
 		"\u00DFss", "\u0130i\u0307", "\u0149\u02BCn", "\u01F0j\u030C", "\u0390\u03B9\u0308\u0301", "\u03B0\u03C5\u0308\u0301",
@@ -76,7 +76,7 @@ func foldText(i int) string {
 	}[i]
 }
 
-// normalizedSpan is a range of assigned characters in which NFKC changes, reorders or composes some.
+// normalizedSpan returns a range of assigned characters. NFKC changes, reorders or composes some of them.
 func normalizedSpan(i int) (first, last rune) {
 	span := [normalizedSpans]uint64{
 		0x00000_00377, 0x0037A_0037F, 0x00384_0038A, 0x0038C_0038C, 0x0038E_003A1, 0x003A3_0052F, 0x00559_0058A, 0x00591_005C7,

@@ -34,10 +34,10 @@ func byLibrary(nick string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(nick)))
 }
 
-// A later version of the library may fold or normalize characters that Unicode 15.0 did not have. ParseNick leaves those alone.
+// A later version of the library may fold or normalize characters that Unicode 15.0 did not have. ParseNick leaves such characters alone.
 func TestParseNick_AllCharacters_AreComparedAsBefore(t *testing.T) {
 	const smallCherokee = 0xABBF - 0xAB70 + 1 + 0x13FD - 0x13F8 + 1
-	otherwise, news := 0, 0
+	different, added := 0, 0
 	for r := range allCharacters {
 		nick, err := voucher.ParseNick(string(r))
 		if err != nil {
@@ -46,13 +46,13 @@ func TestParseNick_AllCharacters_AreComparedAsBefore(t *testing.T) {
 		before := byLibrary(nick.Written)
 		switch {
 		case 0xAB70 <= r && r <= 0xABBF, 0x13F8 <= r && r <= 0x13FD:
-			otherwise++
+			different++
 			if nick.Compared != nick.Written || before == nick.Written {
 				t.Errorf("%U is compared as %+q, before as %+q", r, nick.Compared, before)
 			}
 		case nick.Compared == before:
 		case nick.Compared == string(r) && cases.UnicodeVersion != "15.0.0":
-			news++
+			added++
 		default:
 			t.Errorf("%U is compared as %+q, before as %+q", r, nick.Compared, before)
 		}
@@ -60,8 +60,8 @@ func TestParseNick_AllCharacters_AreComparedAsBefore(t *testing.T) {
 			t.Errorf("%U was formerly compared as %+q, not as %+q", r, before, former)
 		}
 	}
-	if otherwise != smallCherokee || news > 200 {
-		t.Errorf("%d characters are compared differently, and %d are new; want %d", otherwise, news, smallCherokee)
+	if different != smallCherokee || added > 200 {
+		t.Errorf("%d characters are compared differently, want %d; %d are new, want at most 200", different, smallCherokee, added)
 	}
 }
 
@@ -73,7 +73,7 @@ func TestParse_AllCharacters_KeepTheirKeys(t *testing.T) {
 	}{
 		"nicks": {"a6b0b58bf16568f685a3fdebfad478969b4f8ddb4e70f4a601237104df527b07", func(w io.Writer, r rune) { write(w, r, compared(t, string(r))) }},
 		"nicks with marks, which are reordered and composed": {"f4bce730c98b66e76ace51ccca562851fd969873d4cd813e97dfd689fb690b8e", func(w io.Writer, r rune) {
-			if r <= 0x2FFFF { // there are no marks beyond
+			if r <= 0x2FFFF { // no higher character is a mark
 				write(w, r, compared(t, "\u0391"+string(r)+"\u0345\u0301\u0323"))
 			}
 		}},

@@ -5,7 +5,7 @@ import "time"
 // Limit is an upper bound, or NoLimit.
 type Limit int
 
-// NoLimit is the Limit without a bound.
+// NoLimit means that there is no upper bound.
 const NoLimit Limit = 0
 
 // Voucher is a code that gives a reward.
@@ -14,9 +14,9 @@ type Voucher struct {
 	Written string // the code as created
 	Reward  Reward
 
-	// MaxUses is 1 for a single-use code; it never changes from or to 1 or NoLimit.
+	// MaxUses is 1 for a single-use code. No edit changes it from or to 1, or from or to NoLimit.
 	MaxUses Limit
-	// MaxUsesPerNick is NoLimit for a single-use code; it never changes from or to NoLimit. With a limit, requests need a nick.
+	// MaxUsesPerNick is NoLimit for a single-use code. No edit changes it from or to NoLimit. If it is a limit, requests need a nick.
 	MaxUsesPerNick Limit
 
 	ValidFrom  time.Time // inclusive, UTC, whole milliseconds; zero: no start
@@ -32,9 +32,10 @@ type Voucher struct {
 	// Redeemed is the redemption of a single-use code, or nil. Held is its hold, or nil. At most one of them is set.
 	Redeemed *Redemption
 	Held     *Hold
-	Undone   int // redemptions of a single-use code that were undone, ever
-	// Imported is how many uses were made in another system, before the voucher was imported. A single-use code also has its redemption in
-	// Redeemed; after that is undone, Imported is 0. Other codes have no records of these uses, but counters, if there are any, count them.
+	Undone   int // how many redemptions of a single-use code were ever undone
+	// Imported is how many uses were made in another system before the voucher was imported. For a single-use code, Redeemed holds the
+	// imported redemption, and Imported becomes 0 when that redemption is undone. For other codes, the imported uses have no records, but
+	// the counters of a code with a limit above one include them.
 	Imported int
 
 	// Counters is the number of counters that share the uses of a code with a limit above one.
@@ -42,9 +43,9 @@ type Voucher struct {
 	// FullUntil is set when a request finds that every use of a code with a limit above one is taken. Before FullUntil no use is free.
 	// Zero: unknown.
 	FullUntil time.Time // UTC, whole milliseconds
-	// Over is how many uses are taken above the limit, after it was lowered.
+	// Over is by how many the taken uses exceed the limit, after an edit lowered the limit.
 	Over int
-	// Returns counts the uses that came back, or were dropped because Over was above zero. It only rises.
+	// Returns counts the uses that were given back. Uses that were dropped because Over was above zero count, too. Returns never falls.
 	Returns int64
 	// Version is raised by each edit.
 	Version int64
@@ -61,7 +62,7 @@ type Redemption struct {
 	Imported   bool      // made in another system, before the voucher was imported
 	Undone     time.Time // zero: not undone
 	UndoReason string    // empty: none was given
-	UndoneBy   string    // as UndoRequest.By; empty: it was undone before this was stored
+	UndoneBy   string    // as UndoRequest.By; empty: not undone, or undone by a version that did not store this
 }
 
 // SingleUse reports whether the code can be redeemed only once.
@@ -115,7 +116,7 @@ func (v Voucher) usedUp(at time.Time) bool {
 // neither the uses left in counters nor the limit per nick.
 func (v Voucher) Refuse(request Request) error { return v.refuse(request, v.usedUp(request.At)) }
 
-// RefuseShare is Refuse for a request that shares a hold. It needs no free use.
+// RefuseShare is Refuse for a request that shares a hold and therefore needs no free use.
 func (v Voucher) RefuseShare(request Request) error { return v.refuse(request, v.Redeemed != nil) }
 
 func (v Voucher) refuse(request Request, usedUp bool) error {
@@ -129,14 +130,14 @@ func (v Voucher) refuse(request Request, usedUp bool) error {
 		return &RefusalError{ReasonOtherNick}
 	case usedUp:
 		return &RefusalError{ReasonUsedUp}
-	case request.Paused.Covers(v.Batch): // last: the other reasons hold without the pause, too
+	case request.Paused.Covers(v.Batch): // last, because the other reasons would apply without the pause, too
 		return &RefusalError{ReasonPaused}
 	default:
 		return nil
 	}
 }
 
-// RefuseNick checks the limit per nick. Holds of the nick that have lapsed do not count. It returns a *RefusalError or nil.
+// RefuseNick checks the limit per nick. The nick's lapsed holds do not count. RefuseNick returns a *RefusalError or nil.
 func (v Voucher) RefuseNick(uses NickUses, at time.Time) error {
 	if v.MaxUsesPerNick != NoLimit && uses.Taken-len(uses.Lapsed(at)) >= int(v.MaxUsesPerNick) {
 		return &RefusalError{ReasonNickLimit}

@@ -170,7 +170,7 @@ func TestRefuse_ExactlyIfAReasonHolds(t *testing.T) {
 		request := voucher.Request{At: hours("at"), Nick: rapid.SampledFrom(nicks).Draw(t, "nick")}
 		request.Paused.All = rapid.Bool().Draw(t, "all paused")
 		request.Paused.Batches = rapid.SampledFrom([][]string{nil, {"summer"}}).Draw(t, "paused")
-		holds := map[voucher.Reason]bool{ //nolint:exhaustive // the other reasons are not the voucher's own
+		holds := map[voucher.Reason]bool{ //nolint:exhaustive // Refuse never returns the other reasons
 			voucher.ReasonDisabled:    v.Disabled,
 			voucher.ReasonNotStarted:  v.ValidFrom.After(request.At),
 			voucher.ReasonExpired:     !v.ValidUntil.IsZero() && !v.ValidUntil.After(request.At),
