@@ -1,10 +1,10 @@
 // Package catalogfile reads and writes catalogue files: YAML with customers, their products and variants, and vouchers to
 // create. examples/demo.yaml shows every field; examples/catalogue.schema.json is the format's JSON Schema.
 //
-// A file is read strictly and as a whole. Unknown keys, repeated keys, wrong types and whatever breaks a rule of the catalogue
-// or of vouchers are errors, each with its file and line. Numbers are taken as written and never become floats.
+// A file is read strictly and as a whole. Unknown keys, repeated keys, wrong types, and violations of the rules for catalogues
+// and vouchers are errors, each with its file and line. Numbers are taken as written and never become floats.
 //
-// Only commands may import it, never a Lambda function.
+// Only commands may import this package, never a Lambda function.
 package catalogfile
 
 import (
@@ -51,7 +51,7 @@ type Access struct {
 	Refusals         *access.RefusalLimit
 }
 
-// Over returns the settings with the file's values.
+// Over replaces the settings that the file specifies, and returns the result.
 func (a Access) Over(settings access.Settings) access.Settings {
 	settings.Redeem = cmp.Or(a.Redeem, settings.Redeem)
 	settings.CheckOut = cmp.Or(a.CheckOut, settings.CheckOut)
@@ -109,7 +109,7 @@ func Parse(files ...File) ([]Entry, error) {
 	return entries, nil
 }
 
-// MissingRewards joins an *Error for each good of a voucher's reward that neither the entry nor the stored shop has.
+// MissingRewards returns an *Error for each good of a voucher's reward that neither the entry nor the stored shop has, joined.
 func (e Entry) MissingRewards(stored catalog.Shop) error {
 	known := map[string]bool{}
 	for _, product := range slices.Concat(e.Products, stored.Products) {

@@ -39,7 +39,7 @@ func newFormat() (format, error) {
 	return format{compiler, schema}, err
 }
 
-// violations lists what breaks the schema.
+// violations returns every violation of the schema.
 func (f format) violations(value any) []*jsonschema.ValidationError {
 	root, _ := errors.AsType[*jsonschema.ValidationError](f.schema.Validate(value))
 	var found []*jsonschema.ValidationError
@@ -52,8 +52,8 @@ func (f format) violations(value any) []*jsonschema.ValidationError {
 	return found
 }
 
-// reportViolations reports violations of the schema. With shapeOnly it leaves out scalars: the catalogue's own rules run next and may
-// describe their faults better. A second call, without shapeOnly, reports the faults that the rules did not find.
+// reportViolations reports violations of the schema. With shapeOnly it leaves out the faults of scalars, because the catalogue's own rules
+// run next and may describe them better. A second call, without shapeOnly, reports the faults that the rules did not find.
 func (d *document) reportViolations(violations []*jsonschema.ValidationError, shapeOnly bool) {
 	for _, violation := range violations {
 		var at jsontext.Pointer

@@ -83,7 +83,7 @@ func TestSchema_HasTheBoundsOfTheRules(t *testing.T) {
 	for _, id := range []string{strings.Repeat("x", 64), "A.b_c-9", strings.Repeat("x", 65), "", "-a", "ä", "a/b"} {
 		_, err := catalog.ParseID[catalog.ProductID](id)
 		if refused := breaks(t, "id", id); refused != (err != nil) {
-			t.Errorf("ID %q: the schema refuses it: %t; the rule says %v", id, refused, err)
+			t.Errorf("ID %q: the schema rejects it: %t; catalog.ParseID returns %v", id, refused, err)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestDemo_NamesTheSchema_AndShowsEveryField(t *testing.T) {
 	walk(&document, "")
 	for path, properties := range propertiesByPath(readSchema(t)) {
 		for _, key := range slices.Sorted(maps.Keys(properties)) {
-			if !shown[path+key] && !strings.Contains(string(text), "# "+key+": ") { // some are shown in a comment
+			if !shown[path+key] && !strings.Contains(string(text), "# "+key+": ") { // the demo shows some keys in a comment
 				t.Errorf("examples/demo.yaml does not show %s", path+key)
 			}
 		}

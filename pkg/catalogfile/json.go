@@ -8,14 +8,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Bounds of a document after its YAML aliases were replaced by what they stand for.
+// Bounds of a document after its YAML aliases were replaced by the values that they stand for.
 const (
 	maxExpanded      = 1_000_000 // values, some 20,000 products
 	maxExpandedBytes = 2 * MaxFileBytes
 )
 
-// appendJSON writes a YAML value as compact JSON, with members in their order and numbers as written. It reports what JSON does
-// not have: repeated keys, keys that are not strings, merges, tags and, in a data schema, numbers such as 0x10.
+// appendJSON writes a YAML value as compact JSON, with members in their order and numbers as written. It reports YAML that JSON cannot
+// express: repeated keys, keys that are not strings, merges, tags and, in a data schema, numbers such as 0x10.
 func (r *reader) appendJSON(text []byte, node *yaml.Node, inData bool) []byte {
 	node = resolve(node)
 	r.values++
@@ -85,7 +85,7 @@ func (r *reader) appendScalar(text []byte, node *yaml.Node, inData bool) []byte 
 	return appendQuoted(text, node.Value)
 }
 
-// appendQuoted cannot fail: text that is not UTF-8 was refused before.
+// appendQuoted appends a JSON string. It cannot fail, because text that is not UTF-8 was rejected earlier.
 func appendQuoted(text []byte, value string) []byte {
 	text, _ = jsontext.AppendQuote(text, value)
 	return text

@@ -96,7 +96,7 @@ func (n number) MarshalYAML() (any, error) { return plain(string(n)), nil }
 // text is a scalar as it is written in the file: 007 stays 007, and no stays no.
 type text string
 
-// MarshalYAML quotes the string if it would otherwise change, or be read as another type. Several plain lines are written line by
+// MarshalYAML quotes the string if it would otherwise change or be read as another type. It writes several plain lines as a block, line by
 // line.
 func (t text) MarshalYAML() (any, error) {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(t)}
@@ -110,7 +110,7 @@ func (t text) MarshalYAML() (any, error) {
 	return node, nil
 }
 
-// reward is a reward as written. The goods of a list are joined as voucher.ParseReward reads them.
+// reward is a reward as written. The goods of a list are joined with +, as voucher.ParseReward expects.
 type reward string
 
 // UnmarshalYAML reads a scalar or a list of scalars.
@@ -161,7 +161,7 @@ func (l linkLayout) MarshalYAML() (any, error) {
 	return mapping(l), nil
 }
 
-// needsEscapes reports whether a style without escapes could change the line.
+// needsEscapes reports whether the line could change if it were written without escapes.
 func needsEscapes(line string) bool {
 	return strings.TrimSpace(line) != line || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -42,10 +42,10 @@ func (r *reader) entries(text []byte) []Entry {
 		r.values = 0
 		asJSON := r.appendJSON(nil, root, false)
 		if r.values > maxExpanded || len(asJSON) > maxExpandedBytes {
-			r.fail(root.Line, "the aliases expand to more than %d values or %d bytes: write out less", maxExpanded, maxExpandedBytes)
+			r.fail(root.Line, "the aliases expand to more than %d values or %d bytes: use fewer aliases", maxExpanded, maxExpandedBytes)
 		}
 		if len(r.faults) > faults {
-			continue // its JSON is incomplete, so the schema cannot judge it
+			continue // its JSON is incomplete, so the schema would report false faults
 		}
 		d := &document{reader: r, root: root, reported: map[jsontext.Pointer]bool{}}
 		entries = append(entries, d.entries(asJSON)...)
@@ -102,7 +102,7 @@ func (d *document) access(layout customerLayout, at jsontext.Pointer) Access {
 	if layout.Refusals.IsZero() {
 		return said
 	}
-	said.Refusals = &access.RefusalLimit{} // off, unless it is a mapping
+	said.Refusals = &access.RefusalLimit{} // the zero limit means off
 	var limit refusalsLayout
 	if resolve(&layout.Refusals).Kind != yaml.MappingNode || layout.Refusals.Decode(&limit) != nil || limit.Per == nil {
 		return said
@@ -167,7 +167,7 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 	return variant
 }
 
-// price reports a price that is not valid, unless that is because the currency is not.
+// price reads a price. It reports an invalid price, unless the cause is an invalid currency, which entry has already reported.
 func (d *document) price(written number, at jsontext.Pointer) (price money.Money, valid bool) {
 	price, err := money.Parse(string(written), d.currency)
 	if err != nil && d.currency != "" {
@@ -203,8 +203,8 @@ func (d *document) failFields(at jsontext.Pointer, err error) {
 	}
 }
 
-// whole parses digits. It returns the fallback if there are none, or if they are not a whole number. It reports the latter, because
-// the schema does not report all of those: it accepts 10.0.
+// whole parses digits. If there are none, it returns the fallback. If they are not a whole number, it reports that and returns the
+// fallback. The schema does not report every such number: it accepts 10.0.
 func whole[Digits ~string](d *document, at jsontext.Pointer, digits Digits, fallback int64, wanted string) int64 {
 	if digits == "" {
 		return fallback
@@ -259,7 +259,7 @@ func (d *document) failAt(at jsontext.Pointer, format string, args ...any) {
 	d.report(at, d.place(at).Line, format, args...)
 }
 
-// report reports a fault of a value, unless it has reported a fault of that value or of a value around it.
+// report reports a fault of a value, unless a fault of that value or of a value around it was already reported.
 func (d *document) report(at jsontext.Pointer, line int, format string, args ...any) {
 	for around := at; !d.reported[around]; around = around.Parent() {
 		if around == "" {
@@ -271,7 +271,7 @@ func (d *document) report(at jsontext.Pointer, line int, format string, args ...
 	}
 }
 
-// label names a value: by its key, or by its number in a list.
+// label names a value by its key, or by its number in a list.
 func label(at jsontext.Pointer) string {
 	key := at.LastToken()
 	switch number, err := strconv.Atoi(key); {

@@ -79,7 +79,7 @@ func TestParse_FaultInAVoucher_HasItsLine(t *testing.T) {
 		{"too many uses", "{code: A, reward: 5%, max-uses: 1000000001}", "6: max-uses: must be 1 to 1000000000, or none"},
 		{"uses in words", "{code: A, reward: 5%, max-uses: many}", `6: max-uses: must be a whole number of at least 1, or none, not "many"`},
 		{"uses with a decimal point", "{code: A, reward: 5%, max-uses: 100.0}", `6: max-uses: must be a whole number of at least 1, or none, not "100.0"`},
-		{"limit per nick on a single use", "{code: A, reward: 5%, max-uses-per-nick: 1}", "6: max-uses-per-nick: is for codes of more than one use"},
+		{"limit per nick on a single use", "{code: A, reward: 5%, max-uses-per-nick: 1}", "6: max-uses-per-nick: is only for codes with more than one use"},
 		{"a date that does not exist", "{code: A, reward: 5%, valid-from: 2027-06-31}", `6: valid-from: "2027-06-31": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC`},
 		{"the zero time", "{code: A, reward: 5%, valid-until: 0001-01-01}", `6: valid-until: "0001-01-01": must be in the years 2000 to 9999`},
 		{"finer than milliseconds", "{code: A, reward: 5%, valid-until: 2027-06-01T00:00:00.0001Z}", `6: valid-until: "2027-06-01T00:00:00.0001Z": must not be finer than milliseconds`},
@@ -116,8 +116,8 @@ func TestMissingRewards_ListsVariantsThatNeitherTheFileNorTheStoreHas(t *testing
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := catalog.Shop{Products: []catalog.Product{{ID: "vip-rank", Variants: []catalog.Variant{{ID: "30-days"}}}}}
-	err = shops[0].MissingRewards(kept)
+	stored := catalog.Shop{Products: []catalog.Product{{ID: "vip-rank", Variants: []catalog.Variant{{ID: "30-days"}}}}}
+	err = shops[0].MissingRewards(stored)
 	const want = `shop.yaml:7: reward: customer emberforge has no variant coins/1200
 shop.yaml:8: reward: customer emberforge has no variant vip-rank/lifetime
 shop.yaml:11: reward: customer emberforge has no variant vip-rank/lifetime
@@ -126,7 +126,7 @@ shop.yaml:11: reward: customer emberforge has no variant pet/fox`
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 	shops[0].Vouchers = shops[0].Vouchers[:1]
-	if err := shops[0].MissingRewards(kept); err != nil {
+	if err := shops[0].MissingRewards(stored); err != nil {
 		t.Error(err)
 	}
 }

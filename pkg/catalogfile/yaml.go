@@ -40,7 +40,7 @@ func (r *reader) documents(text []byte) []*yaml.Node {
 	}
 }
 
-// lineOfBadText is the first line with bytes that YAML does not allow (YAML 1.2, section 5.1), or 0.
+// lineOfBadText returns the first line with bytes that YAML does not allow (YAML 1.2, section 5.1), or 0.
 func lineOfBadText(text []byte) int {
 	line := 0
 	for bytesOfLine := range bytes.Lines(text) {
@@ -91,10 +91,10 @@ type reader struct {
 	format
 
 	file   string
-	values int                 // how many were written as JSON since this was last set to 0
+	values int                 // how many values were written as JSON since this field was last set to 0
 	open   map[*yaml.Node]bool // the mappings and lists that are being written as JSON
 	faults []*Error
-	found  map[mistake]bool // the mistakes that faults holds
+	found  map[mistake]bool // the mistakes that are in faults
 }
 
 // mistake identifies a fault by its value, or by its line if it has no value. Aliases share the value of their anchor.

@@ -13,8 +13,8 @@ import (
 const (
 	// Lifetime is how long a checkout stays open.
 	Lifetime = 30 * time.Minute
-	// Retention is how long a checkout that was not ordered is stored after it has expired. It exceeds LateOrders, so that no
-	// checkout is deleted while it is ordered.
+	// Retention is how long a checkout that was not ordered is stored after it has expired. It exceeds LateOrders, so that a checkout
+	// is not deleted while an order for it is being placed.
 	Retention = LateOrders + 24*time.Hour
 )
 
@@ -24,9 +24,9 @@ var ErrNotFound = errors.New("no such checkout")
 // ErrMalformedID means that a string cannot be the ID of a checkout.
 var ErrMalformedID = errors.New("a checkout ID has 44 characters of A-Z a-z 0-9 _ -")
 
-// ID names a checkout within its customer: 44 characters of base64url. The first half is the Token under which the checkout is stored.
-// The Token is made from the request's key, or random without a key. The second half is always random, so that somebody who knows a key
-// cannot guess an ID.
+// ID identifies a checkout of a customer: 44 characters of base64url. The first half is the Token under which the checkout is stored.
+// The Token is made from the request's key; without a key it is random. The second half is always random, so that somebody who knows a
+// key cannot guess an ID.
 type ID string
 
 // idHalf is the length of a Token.
@@ -58,7 +58,7 @@ func (id ID) Token() idempotency.Token { return idempotency.Token(id[:min(len(id
 // Status is the state of a checkout.
 type Status string
 
-// Every status.
+// The statuses of a checkout.
 const (
 	StatusOpen     Status = "open"
 	StatusExpired  Status = "expired"
@@ -66,7 +66,7 @@ const (
 	StatusReleased Status = "released" // a newer checkout replaced it
 )
 
-// Checkout is a priced, expiring intent to buy an amount of a variant. Once it is made, only its order changes.
+// Checkout is a priced, expiring intent to buy an amount of a variant. After it is stored, only Released and Order change.
 type Checkout struct {
 	ID      ID
 	Product catalog.ProductID

@@ -10,8 +10,8 @@ import (
 type Filter struct {
 	Product catalog.ProductID
 	Status  Status
-	From    time.Time // of creation, inclusive
-	Until   time.Time // of creation, exclusive
+	From    time.Time // the earliest Checkout.Created, inclusive
+	Until   time.Time // the latest Checkout.Created, exclusive
 }
 
 // Picks reports whether the filter selects the checkout, given its status at a time.

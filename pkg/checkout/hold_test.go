@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// fakeHolds is a checkout.HoldStore with one voucher, of which a nick has uses.
+// fakeHolds is a checkout.HoldStore with one voucher and the uses that a nick has taken of it.
 type fakeHolds struct {
 	*fakeStore
 
@@ -50,7 +50,7 @@ func (h *fakeHolds) OpenHeld(ctx context.Context, opening checkout.Opening) (che
 	return h.Open(ctx, opening.Customer, opening.Checkout)
 }
 
-// summer20 takes 20 % off a single use.
+// summer20 returns a single-use voucher for 20 % off, unless the terms say otherwise.
 func summer20(t *testing.T, terms voucher.Terms) voucher.Voucher {
 	t.Helper()
 	code, err := voucher.ParseCode("SUMMER20")
@@ -97,7 +97,7 @@ func TestOpen_Code_TakesTheDiscountOffAndHoldsAUse(t *testing.T) {
 		t.Fatalf("%+v, replayed %t, %v", c, replayed, err)
 	}
 	if len(holds.opened) != 1 {
-		t.Fatalf("%d holds", len(holds.opened))
+		t.Fatalf("%d checkouts with a hold were opened, want 1", len(holds.opened))
 	}
 	claim := holds.opened[0].Claim
 	if claim.Token != c.ID.Token() || claim.RedemptionID == "" || claim.Code != holds.v.Code || claim.Nick.Compared != "alder" {
@@ -160,7 +160,7 @@ func TestOpen_RefusedCode_TakesOneRead(t *testing.T) {
 	}
 }
 
-// The retry's own hold is the last use.
+// The first request holds the only use. The retry must share that hold, not be refused.
 func TestOpen_RetryWithCode_ReturnsTheSameCheckout(t *testing.T) {
 	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
 	request := withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", ""), "key-of-the-basket")
@@ -201,7 +201,7 @@ func TestOpen_TooManyHolds_IsReportedUnlessTheKeyHasACheckout(t *testing.T) {
 	}
 }
 
-func TestOpen_Replaces_PassesTheOldCheckoutOn(t *testing.T) {
+func TestOpen_Replaces_HandsTheOldCheckoutToTheStore(t *testing.T) {
 	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
 	old, _, err := opener.Open(t.Context(), buy("coins", "500", 2))
 	if err != nil {
@@ -221,7 +221,7 @@ func TestOpen_Replaces_PassesTheOldCheckoutOn(t *testing.T) {
 	for what, test := range map[string]struct {
 		id     checkout.ID
 		stored checkout.Checkout
-	}{"ordered": {old.ID, ordered}, "released": {old.ID, released}, "another one with its key": {other, old}} {
+	}{"ordered": {old.ID, ordered}, "released": {old.ID, released}, "another checkout with the same key": {other, old}} {
 		holds.kept[emberforge][old.ID.Token()] = test.stored
 		request.Replaces = test.id
 		if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {
@@ -230,8 +230,8 @@ func TestOpen_Replaces_PassesTheOldCheckoutOn(t *testing.T) {
 	}
 }
 
-// Otherwise a stranger learns from the error which codes exist, and the guess does not count.
-func TestOpen_RefusedCodeAndUnknownCheckoutToReplace_IsARefusedCode(t *testing.T) {
+// Another error would tell a stranger that the code exists, and the guess would not count as a refusal.
+func TestOpen_RefusedCodeAndUnknownCheckoutToReplace_RefusesTheCode(t *testing.T) {
 	disabled := summer20(t, voucher.Terms{})
 	disabled.Disabled = true
 	opener, holds := newHeldOpener(disabled)

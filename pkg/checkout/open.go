@@ -32,7 +32,7 @@ type DataChecker interface {
 
 // Store stores checkouts.
 type Store interface {
-	// Open stores a new checkout under its ID's token, unless a checkout stored there was ordered or is still open at
+	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there was ordered or is still open at
 	// checkout.Created. It returns the checkout that is stored afterwards. After an error it is unknown whether the new one was stored.
 	Open(ctx context.Context, customer catalog.CustomerID, checkout Checkout) (Checkout, error)
 	// Recall returns the checkout that is stored under a token, or ErrNotFound.
@@ -49,12 +49,13 @@ func (*TooManyHoldsError) Error() string {
 	return fmt.Sprintf("the source has %d live holds", MaxHoldsPerSource)
 }
 
-// Opening is a checkout that is to be stored, with a use to hold, or another checkout to release, or both.
+// Opening is a new checkout to store. A use to hold and an older checkout to release may come with it.
 type Opening struct {
 	Customer catalog.CustomerID
 	// Checkout has no Hold yet.
 	Checkout Checkout
-	// Claim asks for the use to hold. Its RedemptionID becomes the ID of a new hold. Without a code it is zero, as are Voucher and Uses.
+	// Claim asks for the use to hold. Its RedemptionID becomes the ID of a new hold. Without a code, Claim has only a Token, and Voucher and
+	// Uses are zero.
 	Claim   voucher.Claim
 	Voucher voucher.Voucher
 	Uses    voucher.NickUses // of the nick
@@ -65,13 +66,14 @@ type Opening struct {
 
 // HoldStore is the part of the store for checkouts with a code, and for checkouts that replace another.
 type HoldStore interface {
-	// Look returns the voucher and what the request's nick has of it. An unknown code is a *voucher.RefusalError.
+	// Look returns the voucher and the uses that the request's nick has taken. An unknown code is a *voucher.RefusalError.
 	Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error)
 	voucher.FreeUses
-	// OpenHeld stores the checkout as Store.Open does, holds a use for it and releases the other checkout: all of that, or nothing. Errors:
-	// *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was stored.
+	// OpenHeld stores the checkout as Store.Open does, holds a use for it, and releases the older checkout. It does all of this or nothing.
+	// Errors: *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was
+	// stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
-	// RecallSettled is like Store.Recall, but waits for a transaction in flight that stores the checkout.
+	// RecallSettled is like Store.Recall, but if a transaction in flight stores the checkout, it waits for the end of the transaction.
 	RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
@@ -127,7 +129,7 @@ func (o Opener) refuseQuote(ctx context.Context, opening Opening) error {
 	return voucher.RefuseNow(ctx, o.Holds, opening.Claim.Request, opening.Voucher, opening.Uses)
 }
 
-// Shared returns the live hold that the new checkout can share: that of the checkout that it replaces, or the nick's.
+// Shared returns the live hold that the new checkout can share: the hold of the checkout that it replaces, or a hold of the nick.
 func (o Opening) Shared() (voucher.Hold, bool) {
 	v, at, nick := o.Voucher, o.Claim.At, o.Claim.Nick
 	replaced := voucher.Hold{}
@@ -152,7 +154,7 @@ func (o Opening) Shared() (voucher.Hold, bool) {
 	return voucher.Hold{}, false
 }
 
-// prepare validates a request and prices it. The code comes first: refusing it then takes one read.
+// prepare validates a request and prices it. It checks the code before it reads the catalogue, so that refusing a code takes few reads.
 func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 	opening := Opening{Customer: request.Customer, Source: request.Source}
 	if request.Code != "" {
@@ -174,7 +176,7 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 		if _, shares := opening.Shared(); shares {
 			judge = opening.Voucher.RefuseShare
 		}
-		if err := judge(opening.Claim.Request); err != nil { // first: another error would tell which codes exist
+		if err := judge(opening.Claim.Request); err != nil { // before other errors, which would reveal that the code exists
 			return Opening{}, err
 		}
 	}
@@ -252,8 +254,8 @@ func (o Opener) token(request Request) (idempotency.Token, error) {
 	return keyToken(request), nil
 }
 
-// keyToken returns the Token of a request that has a key. It is made of the customer, the key and the kind of caller, so that
-// a key always finds its checkout, whatever else the request asks for.
+// keyToken returns the Token of a request that has a key. It depends only on the customer, the key and the kind of caller. So a key finds
+// its checkout even if the request asks for something else.
 func keyToken(request Request) idempotency.Token {
 	if request.ByServer {
 		return idempotency.Digest(string(request.Customer), "server", string(request.Key))
@@ -261,10 +263,10 @@ func keyToken(request Request) idempotency.Token {
 	return idempotency.Digest(string(request.Customer), string(request.Key))
 }
 
-// recall returns the checkout that has the request's key, unless it has expired. If there is none, it returns quoted and quoteErr. If
-// quoteErr is not a judgement of the request, recall returns it at once.
+// recall returns the checkout that has the request's key, unless that checkout has expired. If there is none, recall returns quoted and
+// quoteErr. If quoteErr is a failure instead of a rejection, recall returns it at once.
 func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, quoteErr error) (Checkout, bool, error) {
-	if request.Key == "" || quoteErr != nil && !isAnswer(quoteErr) {
+	if request.Key == "" || quoteErr != nil && !isRejection(quoteErr) {
 		return quoted, false, quoteErr
 	}
 	recall := o.Store.Recall
@@ -281,16 +283,16 @@ func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, qu
 	return replay(kept, request)
 }
 
-// isAnswer reports whether an error is a judgement of the request. After another error, it is unknown whether the request is valid.
-func isAnswer(err error) bool {
+// isRejection reports whether an error rejects the request. Any other error is a failure: it does not say whether the request is valid.
+func isRejection(err error) bool {
 	_, badParameter := errors.AsType[*ParameterError](err)
 	_, refused := voucher.IsRefusal(err)
 	_, tooMany := errors.AsType[*TooManyHoldsError](err)
 	return badParameter || refused || tooMany || errors.Is(err, catalog.ErrNotFound)
 }
 
-// replay returns the open checkout that has the request's key, if it is for the same request. A checkout that was ordered is not
-// replayed: its shopper has paid, and must not pay for it again.
+// replay returns the open checkout that has the request's key, if it is for the same request. It does not return a checkout that was
+// ordered, because its shopper has paid and must not pay for it again.
 func replay(kept Checkout, request Request) (Checkout, bool, error) {
 	if kept.Order != nil || kept.Released || !kept.answers(request) {
 		return Checkout{}, false, ErrKeyInUse

@@ -180,15 +180,15 @@ func TestOpen_Amount_IsWithinTheVariantsBoundsAndDefaultsTo1(t *testing.T) {
 		request checkout.Request
 		reason  string
 	}{
-		"not given":        {buy("cup", "engraved", 0), ""},
-		"default too low":  {buy("coins", "500", 0), "must be at least 2"},
-		"least":            {buy("coins", "500", 2), ""},
-		"below the least":  {buy("coins", "500", 1), "must be at least 2"},
-		"most":             {buy("coins", "500", 64), ""},
-		"above the most":   {buy("coins", "500", 65), "must be at most 64"},
-		"negative":         {buy("cup", "engraved", -1), "must be at least 1"},
-		"overflow":         {buy("castle", "gold", 3), "makes the price too large"},
-		"just no overflow": {buy("castle", "gold", 2), ""},
+		"not given":       {buy("cup", "engraved", 0), ""},
+		"default too low": {buy("coins", "500", 0), "must be at least 2"},
+		"least":           {buy("coins", "500", 2), ""},
+		"below the least": {buy("coins", "500", 1), "must be at least 2"},
+		"most":            {buy("coins", "500", 64), ""},
+		"above the most":  {buy("coins", "500", 65), "must be at most 64"},
+		"negative":        {buy("cup", "engraved", -1), "must be at least 1"},
+		"overflow":        {buy("castle", "gold", 3), "makes the price too large"},
+		"no overflow yet": {buy("castle", "gold", 2), ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -234,7 +234,7 @@ func TestOpen_Data_IsValidatedByTheVariantsSchema(t *testing.T) {
 	}
 }
 
-// The rules do not import this validator; the functions pass it to them.
+// Package checkout must not import dataschema. The Lambda functions pass this validator to an Opener.
 func TestOpen_InvalidData_IsAParameterError(t *testing.T) {
 	opener, store := newOpener()
 	opener.Data = new(dataschema.Validator)
@@ -296,7 +296,7 @@ func TestOpen_UnusableSchema_IsNotTheClientsFault(t *testing.T) {
 	opener.Data = checkerFunc(func(string, string) error { return broken })
 	request := withKey(withData(t, buy("vip-rank", "30-day", 1), `{}`), "till-1")
 	_, _, err := opener.Open(t.Context(), request)
-	if _, told := errors.AsType[*checkout.ParameterError](err); told || !errors.Is(err, broken) || store.count() != 0 {
+	if _, is := errors.AsType[*checkout.ParameterError](err); is || !errors.Is(err, broken) || store.count() != 0 {
 		t.Errorf("Open = %v with %d checkouts stored", err, store.count())
 	}
 }
@@ -389,7 +389,7 @@ func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
 		"another amount":          other(func(r *checkout.Request) { r.Amount = 2 }),
 		"an amount out of bounds": other(func(r *checkout.Request) { r.Amount = 11 }),
 		"other data":              withData(t, cup, "For Isa"),
-		"data with another space": withData(t, cup, "For Ida "),
+		"data with a final space": withData(t, cup, "For Ida "),
 		"empty data":              withData(t, cup, ""),
 		"no data":                 other(func(r *checkout.Request) { r.Data = checkout.Data{} }),
 		"a product not for sale":  other(func(r *checkout.Request) { r.Product = "gems" }),
@@ -422,7 +422,7 @@ func TestOpen_SameKeyOfAnotherCaller_MakesAnotherCheckout(t *testing.T) {
 			t.Errorf("%s: IDs %s and %s, %d checkouts stored", name, a.ID, b.ID, store.count())
 		}
 		if again, replayed, err := opener.Open(t.Context(), of(first, 2)); err != nil || !replayed || again.ID != a.ID {
-			t.Errorf("%s: a retry gives %s, replayed %v, %v", name, again.ID, replayed, err)
+			t.Errorf("%s: a retry returns %s, replayed %v, %v", name, again.ID, replayed, err)
 		}
 	}
 }

@@ -26,14 +26,14 @@ const (
 var (
 	// ErrOrderNotFound means that the customer has no order with that ID. The ID may belong to a checkout that was not ordered.
 	ErrOrderNotFound = errors.New("no such order")
-	// ErrExpired means that the checkout expired too long ago, that another request took the use that it held, or that its key made another
-	// checkout since.
+	// ErrExpired means that the checkout expired too long ago, that another request took the use that it held, or that its key has made
+	// another checkout since then.
 	ErrExpired = errors.New("the checkout has expired")
 	// ErrReleased means that another checkout replaced this one.
 	ErrReleased = errors.New("the checkout was replaced by another one")
 	// ErrPaymentMismatch means that the checkout was ordered with another payment.
 	ErrPaymentMismatch = errors.New("the checkout was ordered with another payment")
-	// ErrOrderCancelled means that the order is cancelled, for good.
+	// ErrOrderCancelled means that the order is cancelled. A cancelled order stays cancelled.
 	ErrOrderCancelled = errors.New("the order is cancelled")
 )
 
@@ -82,8 +82,8 @@ func consistsOf(text string, maxLength int, allows func(byte) bool) bool {
 	return 0 < len(text) && len(text) <= maxLength
 }
 
-// ParseReason accepts why an order is cancelled: 1 to MaxReasonBytes bytes of UTF-8 without control characters, and not only white
-// space. Anything else is a *MemberError.
+// ParseReason accepts a reason for cancelling an order: 1 to MaxReasonBytes bytes of UTF-8 without control characters, and not only
+// white space. Anything else is a *MemberError.
 func ParseReason(text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return "", &MemberError{"/reason", "is required"}
@@ -98,7 +98,7 @@ func ParseReason(text string) (string, error) {
 // OrderStatus is the state of an order.
 type OrderStatus string
 
-// Every status.
+// The statuses of an order.
 const (
 	OrderPlaced    OrderStatus = "placed"
 	OrderFulfilled OrderStatus = "fulfilled"
@@ -136,8 +136,8 @@ const MaxOrdersPerPage = 200
 type OrderFilter struct {
 	Status OrderStatus
 	Nick   voucher.Nick
-	From   time.Time // of placing, inclusive
-	Until  time.Time // of placing, exclusive
+	From   time.Time // the earliest Order.Placed, inclusive
+	Until  time.Time // the latest Order.Placed, exclusive
 	// After is where the previous page ended; nil: begin with the newest order.
 	After *OrderPosition
 	Limit int // orders on a page: 1 to MaxOrdersPerPage
@@ -160,8 +160,8 @@ type OrderStore interface {
 	Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (Checkout, error)
 	// Cancel marks the order with the ID as cancelled, unless it is cancelled. In the same transaction it undoes the order's redemption.
 	Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (Checkout, error)
-	// List returns a page of orders, newest first, and where the page ends; nil: no page follows. A page may have fewer orders than asked
-	// for, even none. An order appears in lists shortly after it was placed or changed.
+	// List returns a page of orders, newest first. end is where the page ends, or nil if no page follows. A page may have fewer orders than
+	// filter.Limit, even none. An order appears in lists shortly after it was placed or changed.
 	List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) (orders []Checkout, end *OrderPosition, err error)
 	// Recall reads the checkout.
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
@@ -186,7 +186,7 @@ func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, p
 		return Checkout{}, false, &MemberError{"/payment", "is required, because the total is not zero"}
 	case c.Order == nil:
 		return Checkout{}, false, ErrExpired
-	case c.Order.Payment != payment: // before the next case, because this payment can always be refunded
+	case c.Order.Payment != payment: // before the next case, because the shop can always refund this other payment
 		return Checkout{}, false, ErrPaymentMismatch
 	case c.Order.Status() == OrderCancelled:
 		return Checkout{}, false, ErrOrderCancelled
@@ -229,8 +229,8 @@ type Checkouts struct {
 	}
 }
 
-// Show returns the checkout with the ID, or ErrNotFound. A checkout that shares only the first half of the ID is a different one, which
-// was made later with the same key.
+// Show returns the checkout with the ID, or ErrNotFound. A stored checkout that shares only the first half of the ID is a different one,
+// made with the same key.
 func (c Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
 	stored, err := c.Store.Recall(ctx, customer, id.Token())
 	if err == nil && stored.ID != id {

@@ -291,10 +291,10 @@ func TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired(t *testing.T) {
 		}
 	}
 	s.mustPlace(second, first.Expires)
-	// The new checkout is ordered, the old one still is not.
+	// Ordering the new checkout does not order the old one.
 	_, _, err := s.Place(t.Context(), emberforge, first.ID, stripe("pi_1047"), first.Expires.Add(time.Millisecond))
 	if !errors.Is(err, checkout.ErrExpired) {
-		t.Errorf("after the other was ordered: Place = %v, want checkout.ErrExpired", err)
+		t.Errorf("after the new checkout was ordered: Place = %v, want checkout.ErrExpired", err)
 	}
 }
 
@@ -339,7 +339,7 @@ func TestOrders_WrongID_IsNotFound(t *testing.T) {
 	}
 }
 
-func TestFulfil_FirstTimeStays(t *testing.T) {
+func TestFulfil_Retry_KeepsTheFirstTime(t *testing.T) {
 	s := newTill(t)
 	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	s.mustPlace(c, noon)
@@ -374,7 +374,7 @@ func TestFulfil_CancelledOrder_IsRefused(t *testing.T) {
 	}
 }
 
-func TestCancel_FirstReasonStays(t *testing.T) {
+func TestCancel_Retry_KeepsTheFirstReason(t *testing.T) {
 	s := newTill(t)
 	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	s.mustPlace(c, noon)
@@ -405,7 +405,7 @@ func TestCancel_FulfilledOrder_IsCancelled(t *testing.T) {
 	})
 }
 
-// A failure must not look like an answer.
+// A failure must not look like a result.
 func TestOrders_Failures_AreReturned(t *testing.T) {
 	s := newTill(t)
 	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
@@ -447,7 +447,7 @@ func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
 	}
 	second := mustOpen(t, s.Opener, at(request, first.Expires))
 	if _, err := shop.Show(t.Context(), emberforge, first.ID); !errors.Is(err, checkout.ErrNotFound) {
-		t.Errorf("after the key made another: Show = %v, want checkout.ErrNotFound", err)
+		t.Errorf("after the key made another checkout: Show = %v, want checkout.ErrNotFound", err)
 	}
 	order := s.mustPlace(second, first.Expires)
 	if got, err := shop.Show(t.Context(), emberforge, second.ID); err != nil || got != order {
@@ -503,7 +503,7 @@ func TestOrderStatus_TheLastEventDecides(t *testing.T) {
 		}
 	}
 	if len(checkout.OrderStatuses()) != 3 {
-		t.Errorf("there are %v", checkout.OrderStatuses())
+		t.Errorf("OrderStatuses() = %v, want 3 statuses", checkout.OrderStatuses())
 	}
 }
 
@@ -600,9 +600,9 @@ func TestOrders_ChangeThatTheStoreDidNotMake_IsAnError(t *testing.T) {
 	orders := checkout.Orders{Store: laterStatus{}}
 	id := checkout.ID("q83vEjRWeJASNFZ4kBI0Vg_-5ZHo9V0Hk3RmKUL0dT2g")
 	if _, _, err := orders.Fulfil(t.Context(), emberforge, id, noon); err == nil {
-		t.Error("fulfilled")
+		t.Error("Fulfil returned no error")
 	}
 	if _, _, err := orders.Cancel(t.Context(), emberforge, id, "chargeback", noon); err == nil {
-		t.Error("cancelled")
+		t.Error("Cancel returned no error")
 	}
 }

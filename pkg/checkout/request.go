@@ -34,13 +34,13 @@ type Request struct {
 	Variant  catalog.VariantID
 	Amount   int64 // from ParseAmount; 0 if not given
 	Data     Data  // from ParseData; the zero Data if not given
-	// Code gives a discount, and the checkout holds a use of it; empty: none.
+	// Code is the voucher code that gives a discount. The checkout holds a use of it. Empty: none.
 	Code voucher.Code
 	Nick voucher.Nick // the shopper; the zero Nick if not given
-	// Replaces is the ID of an older checkout, which is released; its hold goes to the new one. Empty: none.
+	// Replaces is the ID of an older checkout to release. The new checkout takes over its hold. Empty: none.
 	Replaces ID
 	Paused   voucher.Pause // what the shop's owner has paused
-	// Source identifies the sender, who can have MaxHoldsPerSource holds; empty: no limit.
+	// Source identifies the sender, who can have at most MaxHoldsPerSource live holds; empty: no limit.
 	Source string
 	// Key identifies retries of the same request. Without a key, every request is new. Keys are unique per customer, and the keys of the
 	// shop's server are separate (see ByServer). If a key is sent again with another product, variant, amount, data, code or nick, the
@@ -49,7 +49,7 @@ type Request struct {
 	// ByServer means that the shop's own server sent the request. Strangers have separate keys. Otherwise a stranger could guess a key of
 	// the server, and get or block the server's checkout.
 	ByServer bool
-	// At is when the request was received, in UTC and whole milliseconds. The rules compare with this time.
+	// At is when the request was received, in UTC and whole milliseconds. The rules use it as the current time.
 	At time.Time
 }
 

@@ -9,7 +9,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// forAnHour offers what onSale does, at 3.99 EUR for an hour from noon on.
+// forAnHour makes the same offers as onSale, but with a sale price of 3.99 EUR for one hour from noon.
 func forAnHour(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
 	offer, err := onSale(c, p, v)
 	offer.Variant.Sale = catalog.Sale{Price: money.Money{Minor: 399, Currency: "EUR"}, From: noon, Until: noon.Add(time.Hour)}
@@ -29,7 +29,7 @@ func TestOpen_DuringASale_HasTheSalePrice(t *testing.T) {
 		}
 		for what, got := range map[string]checkout.Checkout{"opened": mustOpen(t, opener, request), "quoted": quoted} {
 			if got.UnitPrice.Minor != want || got.Subtotal.Minor != 3*want || got.Total.Minor != 3*want {
-				t.Errorf("at %s, %s at %v each, %v in all, want %d each", received, what, got.UnitPrice, got.Total, want)
+				t.Errorf("received at %s, %s: %v each, %v in all; want %d cents each", received, what, got.UnitPrice, got.Total, want)
 			}
 		}
 	}
@@ -51,6 +51,6 @@ func TestOpen_AtASalePrice_KeepsItUntilItExpires(t *testing.T) {
 		t.Errorf("stored at %v, %v, want 11.97 EUR", kept.Total, err)
 	}
 	if again := mustOpen(t, opener, at(request, first.Expires)); again.UnitPrice.Minor != 499 {
-		t.Errorf("after it expired, the key opens one at %v, want 4.99 EUR", again.UnitPrice)
+		t.Errorf("after the first checkout expired, the key opens a checkout at %v, want 4.99 EUR", again.UnitPrice)
 	}
 }

@@ -42,7 +42,7 @@ type Event struct {
 	Type     Type
 	Customer catalog.CustomerID
 	At       time.Time // when it happened; UTC, whole milliseconds
-	Data     []byte    // the redemption or the order as of then, as JSON
+	Data     []byte    // the redemption or the order as it was then, in JSON
 	Sequence int64     // from 1, without gaps; 0: not in the feed yet
 }
 
@@ -107,9 +107,9 @@ func OfOrder(customer catalog.CustomerID, c checkout.Checkout) []Fact {
 	return facts
 }
 
-// News returns what has happened between two states of an item. Each state is given as the facts of each redemption or order in the item.
-// News returns all facts of each redemption or order that has a new fact, because the records of its earlier facts may arrive later, from
-// another shard of the stream. In the log, the creation of a redemption or an order must come before its other events.
+// News returns what happened between two states of an item. Each state has one list of facts for each redemption or order in the item. If
+// a redemption or order has a new fact, News returns all its facts, because the stream may deliver the records of earlier facts later, from
+// another shard. In the log, the creation of a redemption or an order must come before its other events.
 func News(before, after [][]Fact) []Fact {
 	known := make(map[ID]bool)
 	for _, facts := range before {

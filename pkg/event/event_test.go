@@ -76,15 +76,15 @@ func TestOfOrder(t *testing.T) {
 	}
 }
 
-// The ID names the type, the customer, and the redemption or order, and nothing else: whoever finds a fact again makes the same ID.
-func TestFactID_NamesWhatHappenedAndToWhat(t *testing.T) {
+// Whoever finds the same fact again must compute the same ID, even if other data of the redemption or order differ.
+func TestFactID_DependsOnTypeCustomerAndSubjectOnly(t *testing.T) {
 	t.Parallel()
 	r := summer("3CqS0o1wm6_VInM79wKfDQ")
 	first := event.OfRedemption(emberforge, r)[0]
 	edited := r
 	edited.Nick, edited.At = "ALDER", noon().Add(time.Hour)
 	if again := event.OfRedemption(emberforge, undone(edited))[0]; again.ID() != first.ID() || len(first.ID()) != 22 {
-		t.Errorf("%s and %s", first.ID(), again.ID())
+		t.Errorf("the IDs of one fact are %s and %s, want the same 22 characters", first.ID(), again.ID())
 	}
 	ids := map[event.ID]string{first.ID(): "first"}
 	for what, other := range map[string]event.Fact{
@@ -115,7 +115,7 @@ func TestTypes_ListsEveryType(t *testing.T) {
 		found = append(found, fact.Type)
 	}
 	if !slices.Equal(found, event.Types()) {
-		t.Errorf("%s; listed are %s", found, event.Types())
+		t.Errorf("the facts have the types %s; Types lists %s", found, event.Types())
 	}
 }
 
@@ -156,7 +156,7 @@ func TestNews(t *testing.T) {
 	}
 }
 
-func TestNews_OrderChanges_BringsTheEarlierFactsAlong(t *testing.T) {
+func TestNews_OrderChanges_ReturnsTheEarlierFactsToo(t *testing.T) {
 	t.Parallel()
 	of := func(order checkout.Order) [][]event.Fact {
 		order.Placed = noon()

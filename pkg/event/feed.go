@@ -17,9 +17,9 @@ const MaxPerPage = 100
 // ErrBeyond means that a cursor is beyond the last event of the feed.
 var ErrBeyond = errors.New("the feed has no event with that sequence number yet")
 
-// ExpiredError means that the event after a cursor is no longer kept, or that the cursor belongs to an earlier feed, which was lost.
+// ExpiredError means that the event after a cursor is no longer stored, or that the cursor belongs to an earlier feed, which was lost.
 type ExpiredError struct {
-	Earliest int64 // the cursor of the oldest event that is kept: the sequence number before its own
+	Earliest int64 // the Cursor.After that begins with the oldest stored event: one less than its sequence number
 	Feed     string
 }
 
@@ -27,12 +27,12 @@ func (e *ExpiredError) Error() string {
 	return fmt.Sprintf("the events after the cursor are no longer kept; the oldest that is kept comes after %d", e.Earliest)
 }
 
-// FromOldest is the After of a cursor that begins with the oldest event that is kept.
+// FromOldest is the After of a cursor that begins with the oldest stored event.
 const FromOldest = -1
 
 // Cursor is a place in the feed.
 type Cursor struct {
-	After int64  // the sequence number before that of the first event wanted; or FromOldest
+	After int64  // one less than the sequence number of the first event to read; or FromOldest
 	Feed  string // the feed to which After belongs; empty: not checked
 }
 
@@ -40,34 +40,34 @@ type Cursor struct {
 type Page struct {
 	Feed   string // identifies the feed; empty if the customer has no events yet
 	Events []Event
-	Next   int64 // the cursor of the next page
+	Next   int64 // the Cursor.After of the next page
 	More   bool  // reports whether more events are ready
-	// Extended is when the feed got an event last, if More is false; zero: never.
+	// Extended is when the feed got its last event, if More is false; zero: never.
 	Extended time.Time
 }
 
 // Window is a part of a customer's log as it is stored.
 type Window struct {
 	Feed string // empty if the log has no events
-	// First and Last bound the sequence numbers that were read. No lower number than First is stored, except before the window's start. If
-	// the window begins after the end of the log, Last is the last number of the log.
+	// First and Last bound the sequence numbers that were read. Between the window's start and First nothing is stored. If the window
+	// begins after the end of the log, Last is the last number of the log.
 	First, Last int64
-	// FirstExtended and LastExtended say when the pages with First and with Last got their last events. Later pages have later times.
+	// FirstExtended is when the page that contains First got its last event. LastExtended is the same for Last. Later pages have later times.
 	FirstExtended, LastExtended time.Time
 	Events                      []Event // the events after the start, in sequence; an event that is no longer stored has only its Sequence
 }
 
 // FeedStore reads the logs of customers.
 type FeedStore interface {
-	// Window returns at most limit events after a sequence number, and where the log begins and ends as far as it was read.
+	// Window returns at most limit events after a sequence number, and the bounds of the part of the log that it read.
 	Window(ctx context.Context, customer catalog.CustomerID, after int64, limit int) (Window, error)
 }
 
 // Feed reads the events of customers.
 type Feed struct{ Store FeedStore }
 
-// Read returns a page of at most limit events, from 1 to MaxPerPage. The same cursor always begins with the same events. Errors:
-// *ExpiredError, ErrBeyond.
+// Read returns a page of at most limit events; limit is 1 to MaxPerPage. Pages of the same cursor always begin with the same events.
+// Errors: *ExpiredError, ErrBeyond.
 func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Cursor, limit int) (Page, error) {
 	after := max(cursor.After, 0)
 	w, err := f.Store.Window(ctx, customer, after, limit)
@@ -102,8 +102,8 @@ func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Curs
 // clockSkew bounds how far the clocks of functions may be apart.
 const clockSkew = time.Minute
 
-// Since returns a cursor before all events that happened at a time or later. Earlier events may follow the cursor, too: events are in
-// the order in which they were recorded.
+// Since returns a cursor before all events that happened at a time or later. Earlier events may follow the cursor, too, because events are
+// in the order in which they were recorded.
 func (f Feed) Since(ctx context.Context, customer catalog.CustomerID, since time.Time) (Cursor, error) {
 	w, err := f.Store.Window(ctx, customer, 0, 1)
 	if err != nil || w.Feed == "" {
@@ -129,7 +129,7 @@ func lastGone(events []Event) int64 {
 	return 0
 }
 
-// expired returns the error for a cursor whose next event is gone. It looks for the oldest event that is kept from a sequence number on.
+// expired returns the error for a cursor whose next event is gone. It looks for the oldest stored event at or after a sequence number.
 func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int64, feed string) error {
 	if feed == "" {
 		return &ExpiredError{}
@@ -142,8 +142,8 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 }
 
 // search returns the lowest sequence number, at least from, whose event has a property. All later events must have the property, too. If no
-// event has the property, search returns the number of the next event. It makes sure that a full page of events from there on is stored, because
-// an event that waited for its place in the feed may expire before events that precede it.
+// event has the property, search returns the sequence number after the last event. It then moves the result behind missing events, until a
+// full page from the result on is stored: an event that waited for its place in the feed may expire before events that precede it.
 func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool) (int64, error) {
 	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
 	if err != nil {

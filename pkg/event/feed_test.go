@@ -72,7 +72,7 @@ func between(first, last int64) (numbers []int64) {
 	return numbers
 }
 
-// deleted returns the events of a shelf that are deleted.
+// deleted returns a value for shelf.gone from lists of sequence numbers.
 func deleted(ranges ...[]int64) map[int64]bool {
 	gone := make(map[int64]bool)
 	for _, n := range slices.Concat(ranges...) {
@@ -96,34 +96,34 @@ func TestRead(t *testing.T) {
 		more    bool
 		wantErr error
 	}{
-		"a new feed, from the oldest event":    {log: shelf{}, cursor: oldest, limit: 100},
-		"a new feed, from 0":                   {log: shelf{}, cursor: at(0), limit: 100},
-		"a new feed, beyond":                   {log: shelf{}, cursor: at(1), limit: 100, wantErr: event.ErrBeyond},
-		"from the oldest event":                {log: shelf{last: 120}, cursor: oldest, limit: 100, want: between(1, 100), next: 100, more: true},
-		"from 0":                               {log: shelf{last: 120}, cursor: at(0), limit: 100, want: between(1, 100), next: 100, more: true},
-		"from 0 with its feed":                 {log: shelf{last: 3}, cursor: event.Cursor{Feed: feed}, limit: 100, want: between(1, 3), next: 3},
-		"in the middle":                        {log: shelf{last: 120}, cursor: at(49), limit: 3, want: between(50, 52), next: 52, more: true},
-		"exactly what is left":                 {log: shelf{last: 120}, cursor: at(110), limit: 10, want: between(111, 120), next: 120},
-		"one at the end":                       {log: shelf{last: 50}, cursor: at(49), limit: 100, want: between(50, 50), next: 50},
-		"behind the last event":                {log: shelf{last: 120}, cursor: at(120), limit: 100, next: 120},
-		"behind the last event of a full page": {log: shelf{last: 100}, cursor: at(100), limit: 100, next: 100},
-		"beyond the last event":                {log: shelf{last: 120}, cursor: at(121), limit: 100, wantErr: event.ErrBeyond},
-		"far beyond the last event":            {log: shelf{last: 120}, cursor: at(1 << 62), limit: 100, wantErr: event.ErrBeyond},
+		"a new feed, from the oldest event": {log: shelf{}, cursor: oldest, limit: 100},
+		"a new feed, from 0":                {log: shelf{}, cursor: at(0), limit: 100},
+		"beyond the end of a new feed":      {log: shelf{}, cursor: at(1), limit: 100, wantErr: event.ErrBeyond},
+		"from the oldest event":             {log: shelf{last: 120}, cursor: oldest, limit: 100, want: between(1, 100), next: 100, more: true},
+		"from 0":                            {log: shelf{last: 120}, cursor: at(0), limit: 100, want: between(1, 100), next: 100, more: true},
+		"from 0 with its feed":              {log: shelf{last: 3}, cursor: event.Cursor{Feed: feed}, limit: 100, want: between(1, 3), next: 3},
+		"in the middle":                     {log: shelf{last: 120}, cursor: at(49), limit: 3, want: between(50, 52), next: 52, more: true},
+		"exactly what is left":              {log: shelf{last: 120}, cursor: at(110), limit: 10, want: between(111, 120), next: 120},
+		"one event left":                    {log: shelf{last: 50}, cursor: at(49), limit: 100, want: between(50, 50), next: 50},
+		"at the end":                        {log: shelf{last: 120}, cursor: at(120), limit: 100, next: 120},
+		"at the end of a full page":         {log: shelf{last: 100}, cursor: at(100), limit: 100, next: 100},
+		"beyond the last event":             {log: shelf{last: 120}, cursor: at(121), limit: 100, wantErr: event.ErrBeyond},
+		"far beyond the last event":         {log: shelf{last: 120}, cursor: at(1 << 62), limit: 100, wantErr: event.ErrBeyond},
 
-		"another feed":                     {log: shelf{last: 120}, cursor: event.Cursor{After: 7, Feed: other}, limit: 100, wantErr: expired(0)},
-		"another feed, far behind":         {log: shelf{last: 120}, cursor: event.Cursor{After: 110, Feed: other}, limit: 100, wantErr: expired(0)},
-		"another feed, beyond":             {log: shelf{last: 120}, cursor: event.Cursor{After: 500, Feed: other}, limit: 100, wantErr: expired(0)},
-		"another feed, some events gone":   {log: shelf{last: 120, pages: 1, gone: deleted(between(1, 60))}, cursor: event.Cursor{After: 110, Feed: other}, limit: 1, wantErr: expired(60)},
-		"another feed, and the new is new": {log: shelf{}, cursor: event.Cursor{After: 7, Feed: other}, limit: 100, wantErr: &event.ExpiredError{}},
+		"another feed":                    {log: shelf{last: 120}, cursor: event.Cursor{After: 7, Feed: other}, limit: 100, wantErr: expired(0)},
+		"another feed, near the end":      {log: shelf{last: 120}, cursor: event.Cursor{After: 110, Feed: other}, limit: 100, wantErr: expired(0)},
+		"another feed, beyond the end":    {log: shelf{last: 120}, cursor: event.Cursor{After: 500, Feed: other}, limit: 100, wantErr: expired(0)},
+		"another feed, some events gone":  {log: shelf{last: 120, pages: 1, gone: deleted(between(1, 60))}, cursor: event.Cursor{After: 110, Feed: other}, limit: 1, wantErr: expired(60)},
+		"another feed, the new one empty": {log: shelf{}, cursor: event.Cursor{After: 7, Feed: other}, limit: 100, wantErr: &event.ExpiredError{}},
 
 		"expired by page, from the oldest event":      {log: shelf{last: 320, pages: 2}, cursor: oldest, limit: 3, want: between(101, 103), next: 103, more: true},
 		"expired by page, from 0":                     {log: shelf{last: 320, pages: 2}, cursor: at(0), limit: 3, wantErr: expired(100)},
-		"expired by page, one too early":              {log: shelf{last: 320, pages: 2}, cursor: at(99), limit: 3, wantErr: expired(100)},
-		"expired by page, the first that is kept":     {log: shelf{last: 320, pages: 2}, cursor: at(100), limit: 3, want: between(101, 103), next: 103, more: true},
+		"expired by page, one event too early":        {log: shelf{last: 320, pages: 2}, cursor: at(99), limit: 3, wantErr: expired(100)},
+		"expired by page, the first stored event":     {log: shelf{last: 320, pages: 2}, cursor: at(100), limit: 3, want: between(101, 103), next: 103, more: true},
 		"expired by event, from the oldest event":     {log: shelf{last: 320, pages: 1, gone: deleted(between(1, 77))}, cursor: oldest, limit: 3, want: between(78, 80), next: 80, more: true},
 		"expired by event, from 0":                    {log: shelf{last: 320, gone: deleted(between(1, 77))}, cursor: at(0), limit: 3, wantErr: expired(77)},
-		"expired by event, one too early":             {log: shelf{last: 320, pages: 1, gone: deleted(between(1, 77))}, cursor: at(76), limit: 100, wantErr: expired(77)},
-		"expired by event, the first that is kept":    {log: shelf{last: 320, pages: 1, gone: deleted(between(1, 77))}, cursor: at(77), limit: 3, want: between(78, 80), next: 80, more: true},
+		"expired by event, one event too early":       {log: shelf{last: 320, pages: 1, gone: deleted(between(1, 77))}, cursor: at(76), limit: 100, wantErr: expired(77)},
+		"expired by event, the first stored event":    {log: shelf{last: 320, pages: 1, gone: deleted(between(1, 77))}, cursor: at(77), limit: 3, want: between(78, 80), next: 80, more: true},
 		"every event has expired, from the oldest":    {log: shelf{last: 70, pages: 1, gone: deleted(between(1, 70))}, cursor: oldest, limit: 100, next: 70},
 		"every event has expired, from 0":             {log: shelf{last: 70, pages: 1, gone: deleted(between(1, 70))}, cursor: at(0), limit: 100, wantErr: expired(70)},
 		"every event has expired, at the end":         {log: shelf{last: 70, pages: 1, gone: deleted(between(1, 70))}, cursor: at(70), limit: 100, next: 70},
@@ -152,7 +152,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// goOn returns the cursor with which a poller goes on.
+// goOn returns the cursor with which a poller continues after a response.
 func goOn(t *testing.T, page event.Page, err error) event.Cursor {
 	t.Helper()
 	if expired, is := errors.AsType[*event.ExpiredError](err); is {
@@ -164,7 +164,7 @@ func goOn(t *testing.T, page event.Page, err error) event.Cursor {
 	return event.Cursor{After: page.Next, Feed: page.Feed}
 }
 
-// Whatever has expired, a poller that obeys the feed ends at the last event, and never skips an event of the last 90 days.
+// Whichever events have expired, a poller that continues where the feed says reaches the last event, and skips nothing after event 191.
 func TestRead_PollerThatGoesOnFromEarliest_ReachesTheEnd(t *testing.T) {
 	t.Parallel()
 	for what, gone := range map[string]map[int64]bool{
@@ -202,7 +202,7 @@ func TestRead_AnotherCustomersFeed_IsNotRead(t *testing.T) {
 		}
 	}
 	if _, err := feed.Since(t.Context(), emberforge, noon()); err != nil || theirs.reads > 0 || mine.reads == 0 {
-		t.Errorf("%d reads of the other feed, %d of the own, %v", theirs.reads, mine.reads, err)
+		t.Errorf("%d reads of the other customer's feed, %d of the customer's own, %v", theirs.reads, mine.reads, err)
 	}
 }
 
@@ -226,19 +226,19 @@ func TestSince(t *testing.T) {
 		since time.Duration // after noon
 		want  int64
 	}{
-		"a new feed":                      {shelf{}, 0, 0},
-		"before the first event":          {shelf{last: 320}, 0, 0},
-		"the moment of the first event":   {shelf{last: 320}, time.Minute, 0},
-		"the moment of a page's last":     {shelf{last: 320}, 100 * time.Minute, 50},
-		"a clock's error after it":        {shelf{last: 320}, 101 * time.Minute, 50},
-		"more than that after it":         {shelf{last: 320}, 101*time.Minute + time.Second, 100},
-		"the moment of the last event":    {shelf{last: 320}, 320 * time.Minute, 300},
-		"after the last event":            {shelf{last: 320}, 322 * time.Minute, 320},
-		"before the oldest that is kept":  {shelf{last: 320, pages: 2, gone: deleted(between(101, 120))}, 110 * time.Minute, 120},
-		"in a page behind those deleted":  {shelf{last: 320, pages: 2}, 150 * time.Minute, 100},
-		"before events out of order":      {shelf{last: 320, gone: deleted(between(1, 20), between(40, 42))}, 30 * time.Minute, 42},
-		"every event has expired":         {shelf{last: 70, gone: deleted(between(1, 70))}, 0, 70},
-		"every event of a page has, too ": {shelf{last: 100, pages: 1, gone: deleted(between(1, 100))}, 0, 100},
+		"a new feed":                     {shelf{}, 0, 0},
+		"before the first event":         {shelf{last: 320}, 0, 0},
+		"the moment of the first event":  {shelf{last: 320}, time.Minute, 0},
+		"the moment of a page's end":     {shelf{last: 320}, 100 * time.Minute, 50},
+		"the clock skew after it":        {shelf{last: 320}, 101 * time.Minute, 50},
+		"more than the clock skew after": {shelf{last: 320}, 101*time.Minute + time.Second, 100},
+		"the moment of the last event":   {shelf{last: 320}, 320 * time.Minute, 300},
+		"after the last event":           {shelf{last: 320}, 322 * time.Minute, 320},
+		"before the oldest stored event": {shelf{last: 320, pages: 2, gone: deleted(between(101, 120))}, 110 * time.Minute, 120},
+		"in a page after deleted pages":  {shelf{last: 320, pages: 2}, 150 * time.Minute, 100},
+		"before events out of order":     {shelf{last: 320, gone: deleted(between(1, 20), between(40, 42))}, 30 * time.Minute, 42},
+		"every event has expired":        {shelf{last: 70, gone: deleted(between(1, 70))}, 0, 70},
+		"every event of a full page has": {shelf{last: 100, pages: 1, gone: deleted(between(1, 100))}, 0, 100},
 	} {
 		if test.log.last > 0 {
 			test.log.feed = "Zk3p0c8Q"

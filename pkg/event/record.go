@@ -37,7 +37,7 @@ type Parked struct {
 	Place    Place
 	Customer catalog.CustomerID // empty if it could not be read
 	Reason   string
-	First    time.Time // when the change was set aside first
+	First    time.Time // when the change was first set aside
 	Attempts int
 }
 
@@ -50,8 +50,8 @@ type Log interface {
 
 // Nicks is an index of redemptions by the nick that made them.
 type Nicks interface {
-	// Index adds redemptions of one customer to the index, as they are now. It leaves out those without a nick. Adding a redemption again
-	// changes nothing, and one that was undone stays undone.
+	// Index adds redemptions of one customer to the index, as they are now. It leaves out redemptions without a nick. Adding a redemption
+	// again changes nothing, and an undone redemption stays undone.
 	Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error
 }
 
@@ -63,12 +63,12 @@ type Parking interface {
 	Parked(ctx context.Context) ([]Parked, error)
 	// Release forgets a parked change, unless it was set aside again since Parked returned it. It reports whether the change is forgotten.
 	Release(ctx context.Context, p Parked) (bool, error)
-	// Reread returns all facts of the item that is now at a place. An item that is gone has none.
+	// Reread returns all facts of the item that is now at a place. An item that is gone has no facts.
 	Reread(ctx context.Context, place Place) Change
 }
 
-// shopTime bounds the time for recording one customer's events of a batch. After that the events are set aside, so that the customer does
-// not delay other customers.
+// shopTime bounds the time for recording one customer's events of a batch. After that, the events are set aside, so that one customer does
+// not delay the others.
 const shopTime = 5 * time.Second
 
 const (
@@ -90,15 +90,15 @@ type Recorder struct {
 	Nicks Nicks
 	// Represent returns an event's Data.
 	Represent func(Fact) ([]byte, error)
-	// Retention is how long events are stored. An older fact is left out if a later fact of the same redemption or order follows: when an
-	// old order is fulfilled or cancelled, the event of its creation has expired, and must not come again. 0 leaves nothing out.
+	// Retention is how long events are stored. An older fact is left out if a later fact of the same redemption or order follows. For
+	// example, when an old order is cancelled, the event of its creation has expired and must not be appended again. 0 leaves nothing out.
 	Retention time.Duration
 	Now       func() time.Time
 	// Stalls is shared by the batches of a process. Without it, each batch waits for a stalled log.
 	Stalls *Stalls
 }
 
-// Stalls remembers whose logs stalled. The zero value is ready for use.
+// Stalls remembers which customers' logs stalled. The zero value is ready for use.
 type Stalls struct{ until sync.Map } // the end of stallTime by customer
 
 // Outcome reports what became of a batch.
@@ -111,8 +111,8 @@ type Outcome struct {
 	causes []error
 }
 
-// Record records a batch of changes. A change that cannot be recorded is set aside. If the store refuses that as well, the change has
-// failed, and the batch must be delivered again. Recording a change twice adds its events once.
+// Record records a batch of changes. A change that cannot be recorded is set aside. If it cannot be set aside either, Outcome.Failed lists
+// it, and the change must be delivered again. Recording a change twice adds its events once.
 func (r Recorder) Record(ctx context.Context, changes []Change) Outcome {
 	shops := make(map[catalog.CustomerID][]Change)
 	for _, change := range changes {
@@ -148,8 +148,8 @@ func forShops[T any](shops map[catalog.CustomerID][]T, do func(catalog.CustomerI
 	return total
 }
 
-// recordShop records the changes of one customer. If the log fails, it sets all of them aside. After a change that cannot be set aside,
-// it does not try the others: while the store does not respond, each attempt takes shopTime.
+// recordShop records the changes of one customer. If the log fails, it sets all of them aside. Once a change cannot be set aside,
+// recordShop does not try the others, because each attempt takes shopTime while the store does not respond.
 func (r Recorder) recordShop(ctx context.Context, customer catalog.CustomerID, changes []Change) (outcome Outcome) {
 	var facts []Fact
 	for _, change := range changes {
@@ -203,7 +203,7 @@ func (r Recorder) appendInTime(ctx context.Context, customer catalog.CustomerID,
 	return recorded, err
 }
 
-// IndexNicks adds the redemptions that facts are about to the index of nicks.
+// IndexNicks adds each redemption that occurs in facts to the index of nicks.
 func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, facts []Fact) error {
 	latest := make(map[string]voucher.Redemption)
 	for _, fact := range facts {
@@ -220,8 +220,8 @@ func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, f
 	return r.Nicks.Index(ctx, customer, slices.Collect(maps.Values(latest)))
 }
 
-// append adds the redemptions of facts to the index of nicks, and then the events of facts to the customer's log, each once. It leaves facts
-// from before a time, and silent ones, out of the log.
+// append adds the redemptions of facts to the index of nicks. Then it adds the events of facts to the customer's log, each once. Silent
+// facts, and facts from before a time, stay out of the log.
 func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact, from time.Time) (int, error) {
 	if err := r.IndexNicks(ctx, customer, facts); err != nil {
 		return 0, err
@@ -260,8 +260,8 @@ func (r Recorder) park(ctx context.Context, change Change, reason error) error {
 // errStays means that a change was recorded, but must be retried.
 var errStays = errors.New("the change was set aside again while it was recorded")
 
-// Retry records the changes that were set aside, from the items as they are now. That works because no redemption or order is ever deleted.
-// In the outcome, Parked counts the changes that remain set aside, and Failed is not set.
+// Retry reads the items of the changes that were set aside, and records the items' facts. That works because no redemption or order is ever
+// deleted. In the outcome, Parked counts the changes that remain set aside, and Failed is not set.
 //
 // Retry stops trying 10 seconds before the deadline of the context, so that its outcome is reported.
 func (r Recorder) Retry(ctx context.Context) Outcome {
@@ -284,7 +284,7 @@ func (r Recorder) Retry(ctx context.Context) Outcome {
 	return forShops(shops, func(_ catalog.CustomerID, waiting []Parked) Outcome { return r.retryShop(ctx, trying, waiting) })
 }
 
-// retryShop retries the changes of one customer. After one that stalls it does not try the others, because each may take shopTime.
+// retryShop retries the changes of one customer. After a change that stalls, it does not try the others, because each may take shopTime.
 func (r Recorder) retryShop(ctx, trying context.Context, waiting []Parked) (outcome Outcome) {
 	for i, parked := range waiting {
 		recorded, err := r.retry(ctx, trying, parked)
@@ -308,7 +308,7 @@ func (r Recorder) retry(ctx, trying context.Context, parked Parked) (recorded in
 	defer cancel()
 	change := r.Parking.Reread(limited, parked.Place)
 	if err = change.Err; err == nil {
-		// The item may show other redemptions, whose events had expired before the change was set aside.
+		// The item may also show other redemptions. Events that had expired before the change was set aside stay out of the log.
 		from := time.Time{}
 		if r.Retention > 0 {
 			from = parked.First.Add(-r.Retention)

@@ -40,7 +40,7 @@ func (x *nickIndex) Index(_ context.Context, customer catalog.CustomerID, redemp
 	return nil
 }
 
-// of returns the IDs of the redemptions of a customer, with a minus before one that was undone.
+// of returns the IDs of a customer's redemptions, with a minus sign before each undone redemption.
 func (x *nickIndex) of(customer catalog.CustomerID) string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(x.indexed[customer])) {
@@ -60,7 +60,7 @@ func (l *ledger) withNicks() (event.Recorder, *nickIndex) {
 	return r, x
 }
 
-// undoing is a change of the item of a redemption, which was undone.
+// undoing returns the change by which a redemption is undone.
 func undoing(id, redemption string) event.Change {
 	c := change(id, emberforge)
 	c.Facts = event.OfRedemption(emberforge, undone(voucher.Redemption{ID: redemption, At: noon()}))
@@ -111,7 +111,7 @@ func TestRecord_IndexFails_ChangesAreSetAsideAndNothingIsAppended(t *testing.T) 
 	}
 }
 
-func TestRecord_LogFailsAfterTheIndex_DeliveredAgainIsRecordedOnce(t *testing.T) {
+func TestRecord_LogFailsAfterTheIndex_NextDeliveryIsRecordedOnce(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	recorder, index := l.withNicks()

@@ -23,7 +23,7 @@ var (
 	errUnreadable = errors.New("malformed record of a redemption")
 )
 
-// ledger is the log of every customer and the parking, in memory.
+// ledger is an event.Log for all customers and an event.Parking, in memory.
 type ledger struct {
 	mu       sync.Mutex
 	logs     map[catalog.CustomerID][]event.Event
@@ -118,7 +118,7 @@ func (l *ledger) ids(customer catalog.CustomerID) (ids []string) {
 	return ids
 }
 
-// change is a change of the item of a customer in which redemptions were made.
+// change returns a change by which redemptions were made in an item of a customer.
 func change(id string, customer catalog.CustomerID, redemptions ...string) event.Change {
 	c := event.Change{ID: id, Customer: customer, Place: event.Place{Table: event.Vouchers, Partition: string(customer) + "#07", Sort: "SUMMER20#" + id}}
 	for _, r := range redemptions {
@@ -160,7 +160,7 @@ func TestRecord_Batch_GoesToTheLogsOfItsCustomers(t *testing.T) {
 	}
 }
 
-// The fact that a redemption was made comes with each later fact, so a batch may hold it twice.
+// Every later fact of a redemption comes with its first fact, so a batch may contain the first fact twice.
 func TestRecord_RepeatsInABatch_AreRecordedOnce(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -183,7 +183,7 @@ func (l *ledger) types(customer catalog.CustomerID) (types []event.Type) {
 	return types
 }
 
-// Otherwise a log that stalls would delay every batch.
+// If every batch waited 5 seconds for it, a stalled log would delay all other customers.
 func TestRecord_LogStalled_GetsHalfASecondForAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestRecord_ManyErrors_JoinsTen(t *testing.T) {
 	}
 }
 
-// Alder's redemption is undone 91 days later, when the event of its creation may have expired. That must not come again.
+// The first redemption is undone 91 days later, when the event of its creation has expired. That event must not be recorded again.
 func TestRecord_FactOlderThanTheRetention_IsLeftOutIfALaterOneFollows(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -232,7 +232,7 @@ func TestRecord_FactOlderThanTheRetention_IsLeftOutIfALaterOneFollows(t *testing
 	}
 }
 
-func TestRecord_ChangesWithoutFacts_CallNothing(t *testing.T) {
+func TestRecord_ChangesWithoutFacts_ReachNeitherLogNorParking(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	l.noPlaces, l.fails[emberforge] = errAway, errAway
@@ -306,7 +306,7 @@ func TestRecord_NothingCanBeSetAside_ReportsTheIDs(t *testing.T) {
 	}
 }
 
-// The function has a minute. Without a response from it, Lambda would deliver recorded records again.
+// The function may run for a minute. If it took longer, Lambda would deliver records again that were already recorded.
 func TestRecord_NothingResponds_EndsAfter10Seconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -348,7 +348,7 @@ func (l *ledger) setAside(t *testing.T, changes ...event.Change) {
 	}
 }
 
-func TestRetry_RecordsAndReleasesWhatWasSetAside(t *testing.T) {
+func TestRetry_ParkedChanges_AreRecordedAndReleased(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	l.setAside(t, change("101", emberforge, "first"), change("102", sakura, "theirs"), change("103", emberforge))
@@ -364,7 +364,7 @@ func TestRetry_RecordsAndReleasesWhatWasSetAside(t *testing.T) {
 	}
 }
 
-// The first redemption of the item had expired before the second one was set aside.
+// The event of the item's first redemption had expired before the change with the second redemption was set aside.
 func TestRetry_SetAsideForLongerThanTheRetention_IsRecorded(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -388,7 +388,7 @@ func TestRetry_SetAsideAgainMeanwhile_IsCounted(t *testing.T) {
 	}
 }
 
-// If Lambda ends the function, no line and no metric says how many changes are set aside.
+// If Lambda stopped the function at its deadline, no log line and no metric would say how many changes are set aside.
 func TestRetry_ManyLogsStall_ReachesEveryShopAndEndsBeforeTheDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (v Voucher) validate() error {
 	}
 	if v.MaxUsesPerNick != NoLimit {
 		if v.SingleUse() {
-			add("max-uses-per-nick", "is for codes of more than one use")
+			add("max-uses-per-nick", "is only for codes with more than one use")
 		}
 		if v.MaxUsesPerNick < 1 || v.MaxUsesPerNick > MaxPerNick {
 			add("max-uses-per-nick", "must be 1 to %d, or none", MaxPerNick)
@@ -206,13 +206,13 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	}
 	if edit.MaxUses != nil && *edit.MaxUses != v.MaxUses {
 		if isFixed(v.MaxUses) || isFixed(*edit.MaxUses) {
-			errs = append(errs, &FieldError{"max-uses", errors.New("does not change from or to 1 or none; create another code instead")})
+			errs = append(errs, &FieldError{"max-uses", errors.New("cannot change from or to 1 or none; create another code instead")})
 		}
 		v.MaxUses = *edit.MaxUses
 	}
 	if edit.MaxUsesPerNick != nil && *edit.MaxUsesPerNick != v.MaxUsesPerNick {
 		if v.MaxUsesPerNick == NoLimit || *edit.MaxUsesPerNick == NoLimit {
-			errs = append(errs, &FieldError{"max-uses-per-nick", errors.New("does not change from or to none; create another code instead")})
+			errs = append(errs, &FieldError{"max-uses-per-nick", errors.New("cannot change from or to none; create another code instead")})
 		}
 		v.MaxUsesPerNick = *edit.MaxUsesPerNick
 	}

@@ -35,7 +35,7 @@ func ofRecording() []tested {
 			`known[facts[len(facts)-1].ID()] = true`, `known[facts[0].ID()] = true`),
 		byTest("records every edit of a redeemed voucher", pkgEvent, "TestNews", newsGo,
 			`if !known[facts[len(facts)-1].ID()] {`, `if !known[facts[len(facts)-1].ID()] || len(facts) > 0 {`),
-		byTest("gives two customers' events one ID", pkgEvent, "TestFactID_NamesWhatHappenedAndToWhat", newsGo,
+		byTest("gives two customers' events one ID", pkgEvent, "TestFactID_DependsOnTypeCustomerAndSubjectOnly", newsGo,
 			`string(f.Type), string(f.Customer), f.subject())`, `string(f.Type), f.subject())`),
 		byTest("records a fact of two records twice", pkgEvent, "TestRecord_RepeatsInABatch_AreRecordedOnce", recordGo,
 			"known[id] = true\n\t\tdata", "known[id] = false\n\t\tdata"),

@@ -139,9 +139,9 @@ func ofUndoing() []tested {
 // ofCodes lists guards of discounts, holds and undo in the packages of rules and of HTTP. It also lists the customer in the keys of holds.
 func ofCodes() []tested {
 	return []tested{
-		byTest("replaces a checkout that was ordered", pkgCheckout, "TestOpen_Replaces_PassesTheOldCheckoutOn", openGo,
+		byTest("replaces a checkout that was ordered", pkgCheckout, "TestOpen_Replaces_HandsTheOldCheckoutToTheStore", openGo,
 			`err == nil && (replaced.Order != nil || replaced.Released)`, `err == nil && replaced.Released`),
-		byTest("replaces a checkout that was replaced", pkgCheckout, "TestOpen_Replaces_PassesTheOldCheckoutOn", openGo,
+		byTest("replaces a checkout that was replaced", pkgCheckout, "TestOpen_Replaces_HandsTheOldCheckoutToTheStore", openGo,
 			`err == nil && (replaced.Order != nil || replaced.Released)`, `err == nil && replaced.Order != nil`),
 		byTest("replays a checkout with another code", pkgCheckout, "TestOpen_RetryWithCode_ReturnsTheSameCheckout", checkoutGo,
 			`err == nil && code == request.Code && nick`, `err == nil && (code == request.Code || true) && nick`),
