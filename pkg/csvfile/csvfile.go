@@ -1,12 +1,12 @@
 // Package csvfile reads and writes CSV files (RFC 4180, UTF-8): vouchers, and lists of redemptions, checkouts and orders.
 // docs/operations.md describes the columns.
 //
-// A file is read row by row, in constant memory. A mistake belongs to its row, and reading goes on after that row.
+// A file is read row by row, in constant memory. A mistake spoils only its own row; reading continues after that row.
 //
-// A spreadsheet runs a cell as a formula if the cell begins with a character such as =. Writing puts an apostrophe in front of such a cell,
-// and reading removes it.
+// A spreadsheet runs a cell as a formula if the cell begins with a character such as =. Therefore this package writes an apostrophe in
+// front of such a cell, and removes the apostrophe when it reads the cell.
 //
-// Only commands may import it, never a Lambda function.
+// Only commands may import this package, never a Lambda function.
 package csvfile
 
 import (
@@ -57,8 +57,8 @@ func (w Writer) Row(cells ...string) error {
 // Flush writes to the file what is still in memory.
 func (w Writer) Flush() error { return w.to.Flush() }
 
-// isArmed reports whether a cell needs an apostrophe in front: a spreadsheet may run it as a formula, or it begins with an apostrophe, which
-// reading could remove.
+// isArmed reports whether a cell needs an apostrophe in front. A cell does if a spreadsheet may run it as a formula, or if it begins with
+// an apostrophe that reading could remove.
 func isArmed(cell string) bool {
 	first, size := utf8.DecodeRuneInString(cell)
 	return size > 0 && strings.ContainsRune("=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20", first)
@@ -86,10 +86,10 @@ type record struct {
 	err   error // nil, or why the cells cannot be read
 }
 
-// recordReader reads the records of a file. If a record cannot be read, it goes on with the line after the record's first.
+// recordReader reads the records of a file. If a record is malformed, reading continues with the record's second line.
 type recordReader struct {
 	file  *bufio.Reader
-	again []byte // the other lines of a record that could not be read: each may begin a record
+	again []byte // lines of a malformed record, without its first; each may begin a record
 	line  int    // how many lines were read
 }
 

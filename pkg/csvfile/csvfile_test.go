@@ -65,15 +65,15 @@ func TestWriter_FullDisk_IsAnError(t *testing.T) {
 	}
 	w := csvfile.NewWriter(pipe, "note")
 	if err := w.Flush(); err == nil {
-		t.Error("no error")
+		t.Error("Flush returned no error")
 	}
 	if err := w.Row("Heron"); err == nil {
-		t.Error("no error of a row after the failure")
+		t.Error("Row returned no error after the failure")
 	}
 }
 
-// FuzzWriter checks that reading gives the cells that were written, and that other programs read the same cells, with an apostrophe in
-// front of some.
+// FuzzWriter checks that reading returns the cells that were written. It also checks that another program reads the same cells, some with
+// an apostrophe in front.
 func FuzzWriter(f *testing.F) {
 	for _, seed := range []string{"", "Heron", "=1+1", "'", "''=1", "\r", "\r\n", "a\rb", `"`, `",`, "\uff1d", "\ufeff", "\xff", "\xef\xbc", ","} {
 		f.Add(seed, "Alder")
@@ -89,7 +89,7 @@ func FuzzWriter(f *testing.F) {
 		if len(rows) != 1 {
 			t.Fatalf("%d rows of %q", len(rows), file.String())
 		}
-		lines := strings.NewReplacer("\r\n", "\n") // a line break within a cell, which no voucher has, may change
+		lines := strings.NewReplacer("\r\n", "\n") // a line break within a cell may change, but no voucher has one
 		if terms := rows[0].Terms; terms.Nick != lines.Replace(nick) || terms.Note != lines.Replace(note) || terms.Written != "SUMMER-20" {
 			t.Errorf("%q is read as %+v", file.String(), terms)
 		}
@@ -97,11 +97,11 @@ func FuzzWriter(f *testing.F) {
 	})
 }
 
-// checkOtherProgram checks what encoding/csv reads as the last cells of the last row.
+// checkOtherProgram checks that encoding/csv reads nick and note as the last cells of the last row.
 func checkOtherProgram(t *testing.T, file []byte, nick, note string) {
 	t.Helper()
 	if strings.Contains(nick+note, "\r") {
-		return // encoding/csv drops some of them
+		return // encoding/csv drops some carriage returns
 	}
 	rows, err := csv.NewReader(bytes.NewReader(file)).ReadAll()
 	if err != nil || len(rows) != 2 || len(rows[1]) != 4 {

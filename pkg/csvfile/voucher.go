@@ -18,10 +18,10 @@ import (
 
 const byteOrderMark = "\ufeff"
 
-// None is written for voucher.NoLimit.
+// None stands for voucher.NoLimit in a cell.
 const None = "none"
 
-// voucherHeader returns the columns of an export. Existing columns are never renamed or removed, because files have them.
+// voucherHeader returns the columns of an export. Columns are never renamed or removed, because existing files have them.
 func voucherHeader() []string {
 	return []string{
 		"code", "reward", "max-uses", "max-uses-per-nick", "valid-from", "valid-until", "disabled", "nick", "batch", "note", "counters",
@@ -82,7 +82,7 @@ func separatedOnlyBy(header []byte, separator string) bool {
 
 // nameColumns finds the columns of a header.
 func (r *VoucherReader) nameColumns(header []string) error {
-	known := append(voucherHeader(), "link") // voucher generate writes link
+	known := append(voucherHeader(), "link") // voucher generate writes the column link
 	unknown := false
 	var errs []error
 	for _, written := range header {
@@ -108,7 +108,7 @@ func (r *VoucherReader) nameColumns(header []string) error {
 	return errors.Join(errs...)
 }
 
-// comparedColumn returns the name of a column as names are compared: Max Uses, max_uses and max-uses are the same.
+// comparedColumn returns a column's name in the form in which names are compared. Max Uses, max_uses and max-uses are the same column.
 func comparedColumn(name string) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
@@ -169,7 +169,7 @@ func (r *VoucherReader) row(read record) Row {
 	return row
 }
 
-// set reads a cell that is not empty. It ignores the other columns of an export, because an import does not need them.
+// set reads a cell that is not empty. It ignores the columns of an export that an import does not need, such as status.
 func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 	switch terms, past := &row.Terms, &row.Past; column {
 	case "code":
@@ -248,11 +248,11 @@ func (w VoucherWriter) Write(v voucher.Standing, at time.Time) error {
 		redemption = *v.Redeemed
 	}
 	counters, held, left := "", "", None
-	if v.MaxUses != voucher.NoLimit { // otherwise holds are not counted
+	if v.MaxUses != voucher.NoLimit { // without a limit, holds are not counted
 		held, left = strconv.Itoa(v.UsesHeld), strconv.Itoa(v.UsesLeft)
 	}
 	if v.Limited() {
-		counters = strconv.Itoa(min(v.Counters, int(v.MaxUses))) // an edit may leave more counters than uses, which no new voucher may have
+		counters = strconv.Itoa(min(v.Counters, int(v.MaxUses))) // after an edit, counters may exceed uses, but not in a new voucher
 	}
 	minor, currency := amountOff(v.Reward)
 	return w.Row(

@@ -25,7 +25,7 @@ func day(n int) time.Time {
 	return time.Date(2026, 11, n, 18, 30, 0, int(250*time.Millisecond), time.UTC)
 }
 
-// rowsOf yields the rows of a file in euros, which must be readable to its end.
+// rowsOf yields the rows of a file whose rewards are in euros. It fails the test if the file cannot be read to its end.
 func rowsOf(t *testing.T, file string) iter.Seq[csvfile.Row] {
 	t.Helper()
 	r, err := csvfile.NewVoucherReader(strings.NewReader(file), "EUR")
@@ -201,7 +201,7 @@ func TestNewVoucherReader_WrongHeader_IsRejectedWithEveryMistake(t *testing.T) {
 		want []string
 	}{
 		"an empty file":         {"", []string{"empty"}},
-		"only a mark":           {"\ufeff", []string{"empty"}},
+		"only a BOM":            {"\ufeff", []string{"empty"}},
 		"several mistakes":      {"prize,max-uses,max_uses,colour\n", []string{`"prize"`, `"colour"`, "max_uses appears twice", "code is missing", "reward is missing", known}},
 		"semicolons":            {"code;reward\n", []string{"^the file uses semicolons: save it with commas$"}},
 		"quoted semicolons":     {"\ufeff\"code\";\"reward\"\r\n", []string{"^the file uses semicolons: save it with commas$"}},
@@ -277,7 +277,7 @@ func TestVoucherReader_WrongRow_IsReportedWithEveryMistake(t *testing.T) {
 	}
 }
 
-// endless repeats a text.
+// endless is a file that repeats a text without end.
 type endless struct {
 	text string
 	at   int
@@ -289,7 +289,7 @@ func (e *endless) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-func TestVoucherReader_UnclosedQuoteOfAnEndlessFile_IsOneRow(t *testing.T) {
+func TestVoucherReader_UnclosedQuoteInAnEndlessFile_SpoilsOneRow(t *testing.T) {
 	read := 0
 	file := io.MultiReader(strings.NewReader("code,reward\n\"SUMMER-20,20%\n"), &endless{text: "AUTUMN-20,20%\n"})
 	r, err := csvfile.NewVoucherReader(file, "EUR")
@@ -314,7 +314,7 @@ func TestVoucherReader_EndlessLine_EndsReading(t *testing.T) {
 	}
 	for _, err = range r.Rows() {
 		if err == nil {
-			t.Fatal("the line is a row")
+			t.Fatal("the endless line was returned as a row")
 		}
 	}
 	if err == nil || !strings.Contains(err.Error(), "line 2 is longer") {
@@ -360,7 +360,7 @@ func TestVoucherReader_FailedRead_EndsReading(t *testing.T) {
 	}
 }
 
-// FuzzVoucherReader checks that the texts of the rows are the file, each where its line says.
+// FuzzVoucherReader checks that the texts of the rows make up the file, and that each row has the right line number.
 func FuzzVoucherReader(f *testing.F) {
 	for _, seed := range []string{
 		"SUMMER-20,20%\r\nAUTUMN-20,5.00", "\"SUMMER\n20\",\"20%\"\n\"x\ny\nz\n", "a\"b,c\n\"d\n", "\n,\n\"\",\"\"\n", "\xff,\x00\n", "\"a\"b\n\"\"\"\n\"",
@@ -369,7 +369,7 @@ func FuzzVoucherReader(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, rows string) {
 		if len(rows) > 4096 {
-			return // longer lines end reading
+			return // a longer line could end the reading
 		}
 		rest, line := rows, 2
 		for row := range rowsOf(t, "code,reward\n"+rows) {
@@ -378,12 +378,12 @@ func FuzzVoucherReader(f *testing.F) {
 				t.Fatalf("%q is not the next text of %q", row.Text, rest)
 			}
 			if line += strings.Count(before, "\n"); row.Line != line {
-				t.Errorf("%q is said to be on line %d instead of %d", row.Text, row.Line, line)
+				t.Errorf("%q has the line number %d, want %d", row.Text, row.Line, line)
 			}
 			rest, line = after, line+strings.Count(string(row.Text), "\n")
 		}
 		if strings.Trim(rest, ",\r\n") != "" {
-			t.Errorf("%q is left", rest)
+			t.Errorf("%q was not returned in any row", rest)
 		}
 	})
 }

@@ -21,7 +21,7 @@ type cost struct {
 	steps   int // pattern steps per character
 }
 
-// plus saturates, so that no sum overflows.
+// plus adds costs. It stops just above the bounds, so that no sum overflows.
 func (c cost) plus(more cost) cost {
 	return cost{min(c.schemas+more.schemas, maxSchemasMet+1), min(c.steps+more.steps, maxStepsMet+1)}
 }

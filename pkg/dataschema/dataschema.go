@@ -43,7 +43,7 @@ type Schema struct {
 	compiled *jsonschema.Schema
 }
 
-// SchemaError says where and why a variant cannot declare a string as its schema.
+// SchemaError says where and why a text cannot be the schema of a variant.
 type SchemaError struct {
 	Pointer string // RFC 6901, into the schema
 	Reason  string // such as: must be "object"
@@ -184,8 +184,8 @@ func fragment(location string) string {
 }
 
 // Check validates data: strict JSON (RFC 7493), nested at most MaxDataDepth levels, and valid under the schema. For invalid
-// data it returns a *checkout.ParameterError whose Pointer is the first place that fails; for a missing member, the place
-// where it would stand. The caller bounds the length of data, and with it the time that Check takes.
+// data it returns a *checkout.ParameterError. Its Pointer is the first place that fails. For a missing member, that is the place
+// where the member would be. The caller must bound the length of data, because the time that Check takes depends on it.
 func (s *Schema) Check(data string) error {
 	value, fault := decode(data, MaxDataDepth)
 	if fault != nil {

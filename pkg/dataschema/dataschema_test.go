@@ -97,7 +97,7 @@ func TestCheck(t *testing.T) {
 			if test.reason != "" {
 				want = checkout.ParameterError{Parameter: checkout.ParameterData, Pointer: test.pointer, Reason: test.reason}
 			}
-			// Several times, because the validator visits members in random order.
+			// Check several times, because the validator visits members in random order.
 			for range 5 {
 				got := checkout.ParameterError{}
 				if err := schema.Check(test.data); err != nil {
@@ -241,13 +241,13 @@ func TestCompile(t *testing.T) {
 				t.Errorf("%.200s gives %#v, want %q %q", test.schema, err, test.pointer, test.reason)
 			}
 			if took := time.Since(start); took > patience {
-				t.Errorf("rejecting it took %s", took)
+				t.Errorf("rejecting the schema took %s", took)
 			}
 		})
 	}
 }
 
-// doubling makes a schema of n definitions, each of which applies the next one twice.
+// doubling returns a schema with n definitions. Each of them applies the next one twice.
 func doubling(n int) string {
 	var defs strings.Builder
 	for i := range n {

@@ -66,7 +66,7 @@ func (d decoder) value() (any, error) {
 	case jsontext.KindFalse:
 		return false, nil
 	case jsontext.KindNull:
-		return nil, nil //nolint:nilnil // this is the value
+		return nil, nil //nolint:nilnil // nil is the value of null
 	default:
 		return nil, fmt.Errorf("unexpected token %s", token.Kind())
 	}
@@ -118,8 +118,8 @@ func (d decoder) fault(reason string) *fault {
 	return &fault{string(d.StackPointer()), reason}
 }
 
-// isHuge reports whether a number's exponent has more than three digits. Such a number is short to write, and takes gigabytes
-// to compare exactly.
+// isHuge reports whether a number's exponent has more than three digits. Such a number is short, but comparing it exactly would
+// take gigabytes of memory.
 func isHuge(number string) bool {
 	at := strings.IndexAny(number, "eE")
 	if at < 0 {

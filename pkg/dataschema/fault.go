@@ -29,7 +29,7 @@ func (f *fault) ofData() error {
 	return &checkout.ParameterError{Parameter: checkout.ParameterData, Pointer: f.pointer, Reason: f.reason}
 }
 
-// firstFault picks the violation whose place comes first in value. The validator visits members in random order, and the same
+// firstFault picks the violation whose place comes first in value. The validator visits members in random order, but the same
 // data must always get the same response.
 func firstFault(violations *jsonschema.ValidationError, value any) *fault {
 	faults := faultList{value: value}
@@ -111,8 +111,8 @@ func (l *faultList) collect(v *jsonschema.ValidationError) {
 	}
 }
 
-// addName adds a name that is not allowed, and searches for the object that has it. The validator's location is unreliable for
-// this kind of violation: if it checked several objects, only the location's length is right.
+// addName adds a name that is not allowed, and searches for the object that has the name. The validator's location is unreliable
+// for this kind of violation: if the validator checked several objects, only the location's length is right.
 func (l *faultList) addName(at []string, name string, causes []*jsonschema.ValidationError) {
 	why := "has a name that is not allowed"
 	if len(causes) == 1 {

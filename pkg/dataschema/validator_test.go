@@ -15,7 +15,7 @@ import (
 
 func TestValidator_ManySchemas_EachChecksItsOwnData(t *testing.T) {
 	var validator dataschema.Validator
-	// More schemas than it caches, twice, so that it evicts and compiles again.
+	// More schemas than the validator caches, twice, so that it evicts schemas and compiles them again.
 	for range 2 {
 		for size := range 200 {
 			schema := object(fmt.Sprintf(`"size": {"const": %d}`, size))
@@ -81,7 +81,7 @@ func FuzzCheck(f *testing.F) {
 			first := validator.Check(schema, data)
 			if first == nil {
 				if !jsontext.Value(data).IsValid() {
-					t.Fatalf("%q is not JSON, but valid", data)
+					t.Fatalf("%q is not JSON, but Check accepts it", data)
 				}
 				continue
 			}

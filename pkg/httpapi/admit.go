@@ -18,8 +18,8 @@ type Guard interface {
 // policyOf selects the policy that guards an endpoint. If it is nil, anyone may call the endpoint.
 type policyOf func(access.Settings) access.Policy
 
-// admitted makes the answer of an endpoint. It reads the request's form, then admits the caller, and calls respond only if both succeed.
-// So nothing is looked up for a malformed request or an unauthorized caller.
+// admitted returns the answer function of an endpoint. That function reads the request's form, then admits the caller, and calls respond
+// only if both succeed. So nothing is looked up for a malformed request or an unauthorized caller.
 func admitted[T any](read func(*call) (T, error), admit func(*call) error, respond func(*call, T) (answer, error)) func(*call) (answer, error) {
 	return func(c *call) (answer, error) {
 		request, err := read(c)
@@ -57,7 +57,7 @@ func (c *call) admit(policy policyOf) error {
 // admitAnyone admits strangers too. A request without credentials costs no lookup.
 func (c *call) admitAnyone() error { return c.admit(nil) }
 
-// admitServer admits only the shop's server, whatever the policies. A request without credentials costs no lookup.
+// admitServer admits only the shop's server, whatever the policies are. A request without credentials costs no lookup.
 func (c *call) admitServer() error {
 	err := access.ErrUnauthorized
 	if len(c.Header.Values("Authorization")) > 0 {

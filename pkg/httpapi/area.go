@@ -19,13 +19,14 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 200
-	// maxPageBytes bounds the products of a page, in bytes as Lambda transports them. So a whole page stays below 4 MB.
+	// maxPageBytes bounds the products of a page, in bytes as Lambda transports them. It keeps a whole page below 4 MB.
 	maxPageBytes = 4_000_000 - 4096
 )
 
-// Catalogue reads what a shopper may see: a customer, and at most want of its products, after a place. It returns catalog.ErrNotFound for
-// an unknown customer.
+// Catalogue reads what a shopper may see.
 type Catalogue interface {
+	// OnSale returns a customer and at most want of its products, those that follow a place. It returns catalog.ErrNotFound for an unknown
+	// customer.
 	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.Place, want int) (catalog.Listing, error)
 }
 
@@ -146,7 +147,7 @@ func readArea(c *call, catalogue Catalogue, request pageRequest) (area areaJSON,
 }
 
 // addProducts adds as many products as one page may have: at most limit, encoded in at most maxBytes as Lambda transports them. It returns
-// the cursor of the next page, or "" if this page is the last. The first product always fits, however large, so that every page leads
+// the cursor of the next page, or "" if this page is the last. It always adds the first product, however large, so that every page leads
 // on to the next.
 func addProducts[T ~string | ~[]byte](
 	c *call, listing catalog.Listing, limit, maxBytes int, encode func(catalog.Product) (T, error), add func(catalog.Product, T),

@@ -308,7 +308,7 @@ func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 	}
 }
 
-// The product in a cursor may have been taken off sale since.
+// The product in a cursor may have been taken off sale since then.
 func TestCheckoutArea_Cursor_SelectsTheFirstProduct(t *testing.T) {
 	cursor := base64.RawURLEncoding.EncodeToString([]byte("emberforge/cape-000.5"))
 	p, _ := emberforge(capes(3)...).show(t, areaPath+"?cursor="+cursor)

@@ -16,9 +16,9 @@ import (
 // maxBodyBytes bounds a request's body, in bytes.
 const maxBodyBytes = 4 << 10
 
-// readTextMembers reads a body that is one JSON object (RFC 8259). Its members have known names, and their values are strings. The name
-// payment/provider stands for the member provider of the object payment. As RFC 7493 demands, duplicate names and invalid UTF-8 are
-// rejected. The map has only the members that were sent. For an object, it has an empty string.
+// readTextMembers reads a body that is one JSON object (RFC 8259). Its members have known names, and their values are strings. A known
+// name such as payment/provider stands for the member provider of the object payment. As RFC 7493 demands, duplicate names and invalid
+// UTF-8 are rejected. The map has only the members that were sent. The value of an object such as payment is the empty string.
 func readTextMembers(r *http.Request, known ...string) (map[string]string, error) {
 	if err := checkContentType(r.Header.Values("Content-Type")); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func parseMembers(decoder *jsontext.Decoder, members map[string]string, within s
 			return problemMalformedRequest.because("The body must be one well-formed JSON object without duplicate names.")
 		}
 		name := token.String()
-		if strings.Contains(name, "/") { // payment/provider must not stand for the member of an object
+		if strings.Contains(name, "/") { // a member named payment/provider must not pass for payment's provider
 			return unknownMember(known)
 		}
 		if err := parseMember(decoder, members, within+name, known); err != nil {

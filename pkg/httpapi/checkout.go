@@ -62,7 +62,7 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	}
 }
 
-// checkoutPolicy returns the policy of checking out. With a code, it returns the stricter policy of checking out and redeeming.
+// checkoutPolicy returns the policy for checking out. With a code, it returns the stricter of the policies for checking out and redeeming.
 func checkoutPolicy(hasCode bool) policyOf {
 	return func(s access.Settings) access.Policy {
 		if hasCode && s.CheckOut == access.Anyone {
@@ -119,7 +119,7 @@ func checkoutRequest(c *call) (request checkout.Request, err error) {
 }
 
 // withCode adds the code, the nick and the checkout to replace. A code that no voucher can have is refused like an unknown code. So a
-// storefront needs only one rule for whatever a shopper types.
+// storefront can treat every refused input of a shopper alike.
 func withCode(request checkout.Request, query url.Values) (_ checkout.Request, err error) {
 	if request.Nick, err = parseNick(query); err != nil {
 		return checkout.Request{}, err
@@ -140,7 +140,7 @@ func withCode(request checkout.Request, query url.Values) (_ checkout.Request, e
 // parseNick reads the nick in a query. If it is missing, parseNick returns the zero Nick.
 func parseNick(query url.Values) (voucher.Nick, error) {
 	text := query.Get(checkout.ParameterNick)
-	if strings.ContainsRune(text, utf8.RuneError) { // bytes that were not UTF-8, as in a body
+	if strings.ContainsRune(text, utf8.RuneError) { // stands for bytes that were not UTF-8, as in a body
 		return voucher.Nick{}, problemInvalid.because("The nick must be UTF-8 without U+FFFD.").of(checkout.ParameterNick)
 	}
 	nick, err := voucher.ParseNick(text)

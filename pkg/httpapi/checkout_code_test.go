@@ -19,7 +19,7 @@ const (
 	codeRefused = `{"type":"urn:problem:shopfront:code-refused","title":"Code refused","status":409}`
 )
 
-// discounting takes 20 % off for SUMMER20 and refuses every other code. It counts the requests that reach it.
+// discounting returns an opener that takes 20 % off for SUMMER20 and refuses every other code. It counts the requests that reach it.
 func discounting(reached *int) fakeOpener {
 	open := func(r checkout.Request) (checkout.Checkout, bool, error) {
 		*reached++
@@ -130,7 +130,7 @@ func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 	}
 }
 
-// A checkout with a code redeems it later, so a stranger needs what both policies ask for.
+// The order of a checkout with a code redeems the code, so both policies must admit a stranger.
 func TestCheckout_WithACode_NeedsBothPolicies(t *testing.T) {
 	for _, test := range []struct {
 		redeem, checkOut access.Policy
@@ -164,7 +164,7 @@ func TestCheckout_WithACode_NeedsBothPolicies(t *testing.T) {
 	}
 }
 
-// A stranger cannot tell refusals apart, nor a code that no voucher can have from one that is unknown.
+// A stranger must not be able to tell refusals apart, or to tell a code that no voucher can have from an unknown code.
 func TestCheckout_RefusedCodes_LookTheSame(t *testing.T) {
 	refusing := func(reason voucher.Reason) fakeOpener {
 		refuse := func(checkout.Request) (checkout.Checkout, bool, error) {
@@ -219,7 +219,7 @@ func TestCheckout_RefusedCode_CountsOnce(t *testing.T) {
 	if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Reason"] != "expired" || line["Refused"] != 1.0 || line["TooManyRefusals"] != 1.0 {
 		t.Errorf("logged %v", line)
 	}
-	// Even a right code is rejected now, also when it is redeemed. A checkout without a code is none of the limit's business.
+	// Now even a valid code is rejected, at the checkout and when it is redeemed. The limit does not apply to checkouts without a code.
 	reached = 0
 	s.send(checkOut, from("203.0.113.7", get(codePath, "Idempotency-Key", "till-1047"))).wantTooManyRefusals(t)
 	s.send(checkOut, from("203.0.113.7", get(coinsPath+"?code="))).wantTooManyRefusals(t)
@@ -299,11 +299,11 @@ func TestCheckout_TooManyHolds_SaysWhenTheFirstLapses(t *testing.T) {
 	}
 }
 
-// A checkout without a code needs neither the address nor the counts, so it costs what it cost before codes.
+// A checkout without a code needs neither the source address nor the counts of refusals, so it must not use them.
 func TestCheckout_WithoutACode_CountsNothing(t *testing.T) {
 	for _, query := range []string{"", "?amount=3", "?nick=Alder", "?replaces=" + string(rankID)} {
 		s := newService(t)
-		s.Refusals, s.SourceAddress = nil, nil // a call of either would panic
+		s.Refusals, s.SourceAddress = nil, nil // calling either would panic
 		if a := s.send(s.Checkout(selling()), get(coinsPath+query)); a.status != http.StatusOK {
 			t.Errorf("%q: %d %s", query, a.status, a.body)
 		}

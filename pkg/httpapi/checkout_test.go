@@ -42,7 +42,7 @@ func unusedOpener(t *testing.T) fakeOpener {
 	return fakeOpener{open: closed, quote: closed}
 }
 
-// selling sells three of whatever variant is requested, at 4.99 EUR each.
+// selling returns an opener that sells three of the requested variant, at 4.99 EUR each.
 func selling() fakeOpener {
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	sell := func(r checkout.Request) (checkout.Checkout, bool, error) {
@@ -386,7 +386,7 @@ func TestShowCheckout_EmptyData_AreShownToTheServer(t *testing.T) {
 	a.want(t, http.StatusOK, fmt.Sprintf(rankBody, "open", `"data":"",`, `"expiresAt":"2026-11-21T12:30:00.123Z"`))
 }
 
-// The policy says who may check out. Reading back grants nothing.
+// The policy says who may check out. Reading a checkout grants nothing.
 func TestShowCheckout_PolicyOfServer_StillShowsStrangersTheirCheckout(t *testing.T) {
 	s := newService(t)
 	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly}}

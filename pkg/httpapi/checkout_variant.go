@@ -16,8 +16,8 @@ func (s Service) CheckoutVariant(opener CheckoutOpener) http.Handler {
 	return s.handler(older)
 }
 
-// deprecation returns three headers: the date of the release that deprecated the path (RFC 9745), the date from which the path may be
-// removed (RFC 8594), a year later, and the path that replaces it.
+// deprecation returns three headers. Deprecation is the date of the release that deprecated the path (RFC 9745). Sunset is the date from
+// which the path may be removed, a year later (RFC 8594). Link is the path that replaces the deprecated path.
 func deprecation(r *http.Request) http.Header {
 	since := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	header := http.Header{

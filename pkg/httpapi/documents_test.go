@@ -45,7 +45,7 @@ func TestDocuments_Document_IsServedUnchanged(t *testing.T) {
 	head.wantHeader(t, "ETag", a.header.Get("ETag"))
 }
 
-// As in RFC 9110, section 12.5.3, except that * does not select gzip: a client must name it.
+// The cases follow RFC 9110, section 12.5.3, except that * does not select gzip: a client must name gzip.
 func TestDocuments_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 	for acceptEncoding, want := range map[string]bool{
 		"gzip": true, "gzip, deflate, br, zstd": true, "br, GZIP": true, "gzip;q=0.5": true, "gzip; q=1.0": true, "deflate;q=1, gzip;Q=0.1": true,
@@ -62,7 +62,7 @@ func TestDocuments_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 		}
 		a.wantHeader(t, "Vary", "Accept-Encoding")
 	}
-	// Several header lines count like one with commas.
+	// Several header lines count like one line with commas.
 	s := newService(t)
 	s.send(documents(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", "br", "Accept-Encoding", "gzip")).wantHeader(t, "Content-Encoding", "gzip")
 }
@@ -89,7 +89,7 @@ func TestDocuments_MatchingETag_Is304(t *testing.T) {
 	identity := s.send(endpoint, request(http.MethodGet, "/docs", "")).header.Get("ETag")
 	compressed := s.send(endpoint, request(http.MethodGet, "/docs", "", "Accept-Encoding", "gzip")).header.Get("ETag")
 	if identity == compressed || identity == "" || strings.HasPrefix(identity, "W/") {
-		t.Errorf("the same strong ETag for different bytes: %s, %s", identity, compressed)
+		t.Errorf("ETags %s and %s, want different strong ETags for different bytes", identity, compressed)
 	}
 	for _, have := range []string{compressed, "W/" + compressed, `"another", ` + compressed, "*"} {
 		a := s.send(endpoint, request(http.MethodGet, "/docs", "", "Accept-Encoding", "gzip", "If-None-Match", have))

@@ -24,7 +24,7 @@ const (
 	feedID     = "Zk3p0c8QmX1a"
 )
 
-// fakeFeed is an httpapi.EventReader. Every request gets the same answer.
+// fakeFeed is an httpapi.EventReader. Every request gets the same result.
 type fakeFeed struct {
 	asked func(customer catalog.CustomerID, cursor event.Cursor, limit int) // if set, receives what a request asks for
 	page  event.Page
@@ -65,7 +65,7 @@ func (s service) listEvents(feed fakeFeed, query string, headers ...string) resp
 	return s.send(s.ListEvents(feed), get(eventsPath+query, append(headers, "Authorization", serverKey)...))
 }
 
-func TestListEvents_EachType_ShowsWhatHappenedAsOfThen(t *testing.T) {
+func TestListEvents_EachType_ShowsTheStateWhenItHappened(t *testing.T) {
 	events, data := happened(t)
 	want := make([]string, len(events))
 	for i, shown := range []struct{ kind, at string }{
@@ -104,7 +104,7 @@ func TestEventData_Bundle_ListsItsGoods(t *testing.T) {
 	}
 }
 
-// A shopper's text must reach the shop's server as it was sent, in the feed and in what is signed.
+// A shopper's text must reach the shop's server as it was sent, both as an event's data and in the encoded event.
 func TestEventData_Markup_IsNotEscaped(t *testing.T) {
 	redemption := welcome()
 	redemption.Nick = "<Alder & Söhne>"
@@ -118,7 +118,7 @@ func TestEventData_Markup_IsNotEscaped(t *testing.T) {
 	}
 }
 
-func TestListEvents_NextAndPollAfterSeconds_SayHowToGoOn(t *testing.T) {
+func TestListEvents_NextAndPollAfterSeconds_SayHowToContinue(t *testing.T) {
 	at := now().Truncate(time.Millisecond)
 	events := []event.Event{{Sequence: 41, At: at, Data: []byte("{}")}, {Sequence: 42, At: at, Data: []byte("{}")}}
 	recorded := func(age time.Duration, events ...event.Event) event.Page {
@@ -141,7 +141,7 @@ func TestListEvents_NextAndPollAfterSeconds_SayHowToGoOn(t *testing.T) {
 		{"less than a minute ago", "", recorded(time.Minute-time.Millisecond, events...), "after=42&feed=" + feedID, 5},
 		{"less than a minute ago, nothing new", "?after=42", recorded(time.Second), "after=42&feed=" + feedID, 5},
 		{"a minute ago", "", recorded(time.Minute, events...), "after=42&feed=" + feedID, 15},
-		{"by a clock that is fast", "", recorded(-time.Second), "after=42&feed=" + feedID, 5},
+		{"in the future, by a fast clock", "", recorded(-time.Second), "after=42&feed=" + feedID, 5},
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newService(t)
@@ -385,7 +385,7 @@ func TestListEvents_Errors_BecomeProblems(t *testing.T) {
 	}
 }
 
-// Damaged data of a stored event must not make a page that a client cannot parse.
+// If the data of a stored event are damaged, the client must not get a page that it cannot parse.
 func TestListEvents_DamagedData_Is500(t *testing.T) {
 	s := newService(t)
 	damaged := fakeFeed{page: event.Page{Feed: feedID, Events: []event.Event{{Sequence: 1, Data: []byte(`{"code":"SUMMER-20"`)}}, Next: 1}}
@@ -437,7 +437,7 @@ func FuzzEventList(f *testing.F) {
 		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
 			t.Fatalf("%q: %d %s", query, a.status, a.body)
 		}
-		// An accepted query must be accepted again in the link to the next page, which begins after this one.
+		// If a query is accepted, the link to the next page must be accepted, too. The next page begins after this one.
 		next, err := url.Parse(page.Next)
 		if err != nil {
 			t.Fatal(err)

@@ -128,7 +128,7 @@ func orderFilter(c *call) (filter checkout.OrderFilter, err error) {
 	return filter, err
 }
 
-// wantedNick returns the nick that a list is about. An empty nick is an error, because it would not restrict the list.
+// wantedNick returns the nick that a list is restricted to. An empty nick is an error, because it would not restrict the list.
 func wantedNick(query url.Values) (voucher.Nick, error) {
 	nick, err := parseNick(query)
 	if err == nil && query.Has("nick") && nick == (voucher.Nick{}) {
@@ -176,7 +176,7 @@ type OrderFulfiller interface {
 	Fulfil(ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, bool, error)
 }
 
-// FulfilOrder is POST /shop/{customer}/orders/{id}/fulfil (docs/interface.md). It notes that the shop has delivered.
+// FulfilOrder is POST /shop/{customer}/orders/{id}/fulfil (docs/interface.md). It records that the shop has delivered the order.
 func (s Service) FulfilOrder(fulfiller OrderFulfiller) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}/fulfil", methods: []string{http.MethodPost}, notFound: problemNotFound.new,
@@ -187,8 +187,8 @@ func (s Service) FulfilOrder(fulfiller OrderFulfiller) http.Handler {
 	})
 }
 
-// fulfilment returns the ID of the order to mark. It rejects a body, because the client's developer would not notice that Shopfront ignores
-// it.
+// fulfilment returns the ID of the order to mark. It rejects a request with a body, because the client's developer would not notice that
+// Shopfront ignores the body.
 func fulfilment(c *call) (checkout.ID, error) {
 	id, err := checkoutID(c)
 	if err != nil {
@@ -245,7 +245,7 @@ func orderAnswer(c *call, ordered checkout.Checkout, replayed bool, err error, o
 type orderJSON struct {
 	checkoutJSON
 
-	ExpiresAt    string       `json:"expiresAt,omitempty"` // always empty, to hide the checkout's: an order does not expire
+	ExpiresAt    string       `json:"expiresAt,omitempty"` // always empty: hides checkoutJSON.ExpiresAt, because an order does not expire
 	Payment      *paymentJSON `json:"payment"`
 	OrderedAt    string       `json:"orderedAt"`
 	FulfilledAt  string       `json:"fulfilledAt,omitempty"`

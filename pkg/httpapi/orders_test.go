@@ -27,7 +27,7 @@ const (
 	rankPath               = ordersPath + "/" + string(rankID)
 )
 
-// rankOrder is a VIP rank that was ordered three minutes after it was checked out.
+// rankOrder returns an order of a VIP rank. It was placed three minutes after the checkout was opened.
 func rankOrder() checkout.Checkout {
 	price := money.Money{Minor: 799, Currency: "EUR"}
 	created := now().UTC().Truncate(time.Millisecond)
@@ -69,7 +69,7 @@ func cancelledBody() string {
 	return fmt.Sprintf(rankBody, "cancelled", rankData, rankOrdered+`,"cancelledAt":"2026-11-21T13:03:00.123Z","cancelReason":"chargeback"`)
 }
 
-// fakeOrders implements what the endpoints of orders, and ShowCheckout, ask for. Every request gets the same answer.
+// fakeOrders implements the interfaces that the endpoints of orders and ShowCheckout need. Every request gets the same result.
 type fakeOrders struct {
 	asked    func(arguments ...any) // if set, receives what a request asks for
 	order    checkout.Checkout
@@ -286,7 +286,7 @@ func TestPlaceOrder_LongestPayment_IsAccepted(t *testing.T) {
 	a.want(t, http.StatusOK, placedBody())
 }
 
-// A stranger and a wrong key must not learn whether an order exists, whatever the shop's policies admit.
+// A caller without a live key must not learn whether an order exists, whatever the shop's policies are.
 func TestOrders_WithoutALiveKey_Are401BeforeAnyLookup(t *testing.T) {
 	for _, settings := range []access.Settings{access.DefaultSettings(), {Redeem: access.ServerOnly, CheckOut: access.ServerOnly}} {
 		for _, headers := range [][]string{nil, {"Authorization", "Bearer key of another shop"}, {"Authorization", "Basic YWxkZXI6YWxkZXI="}} {
@@ -308,7 +308,7 @@ const serverOnly = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauth
 func TestOrders_WithoutCredentials_Are401EvenIfTheStoreIsDown(t *testing.T) {
 	for _, call := range everyOrderCall() {
 		s := newService(t)
-		s.Guard = nil // a call of it would panic
+		s.Guard = nil // calling it would panic
 		s.send(call.endpoint(s, unusedOrders(t)), call.request()).want(t, http.StatusUnauthorized, serverOnly)
 	}
 }
@@ -734,7 +734,7 @@ func FuzzOrderList(f *testing.F) {
 		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
 			t.Fatalf("%q: %d %s", query, a.status, a.body)
 		}
-		// Whatever was accepted must be accepted again in the link to the next page.
+		// If a query is accepted, the link to the next page must be accepted, too.
 		next, err := url.Parse(page.Next)
 		if err != nil {
 			t.Fatal(err)

@@ -214,7 +214,7 @@ func recognise(err error) *problemError {
 		return known
 	}
 	if errors.Is(err, access.ErrUnauthorized) {
-		// All cases have the same text, so that a caller cannot distinguish them.
+		// All causes have the same text, so that a caller cannot distinguish them.
 		return problemUnauthorized.because("Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers.").
 			with("WWW-Authenticate", "Bearer") // RFC 6750, section 3
 	}

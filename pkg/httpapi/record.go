@@ -9,7 +9,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// record holds what the log line of a request says. CloudWatch reads metrics from that line. A record holds no code, nick,
+// record holds the values of a request's log line. CloudWatch reads metrics from that line. A record holds no code, nick,
 // Idempotency-Key, secret key, query string or body.
 type record struct {
 	outcome string
@@ -93,8 +93,8 @@ type emfMetric struct {
 	Unit string `json:"Unit"`
 }
 
-// EmbeddedMetrics returns the value of the member _aws of a log line. Because of this value, CloudWatch reads the line's members with these
-// names as counts. The line needs the member Stack.
+// EmbeddedMetrics returns the value of the member _aws of a log line. It makes CloudWatch read the line's members with these names as
+// counts. The line needs the member Stack.
 func EmbeddedMetrics(now time.Time, names ...string) any {
 	metadata := emfMetadata{Timestamp: now.UnixMilli()}
 	for _, name := range names {

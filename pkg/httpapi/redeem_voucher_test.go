@@ -47,7 +47,7 @@ func coins() voucher.Reward {
 	return voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 2}
 }
 
-// starter gives two goods. starterJSON is its representation.
+// starter returns a reward of two goods. starterJSON is its representation.
 func starter() voucher.Reward {
 	reward := voucher.Reward{Kind: voucher.RewardBundle}
 	reward.Items[0] = voucher.Good{Product: "coins", Variant: "1000", Amount: 1}
@@ -112,7 +112,7 @@ func TestRedeemVoucher_Bundle_ListsItsGoodsInTheirOrder(t *testing.T) {
 	a.want(t, http.StatusOK, `{"status":"redeemable","code":"STARTER-PACK","reward":`+starterJSON+`}`)
 }
 
-// A storefront grants on status 200, so a redemption that was undone must not look like one.
+// A storefront grants the reward on status 200. The key of an undone redemption must not get that status.
 func TestRedeemVoucher_KeyOfAnUndoneRedemption_Is409(t *testing.T) {
 	for _, headers := range [][]string{nil, {"Authorization", serverKey}} {
 		undone := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
@@ -141,7 +141,7 @@ func TestRedeemVoucher_Check_IsRedeemable(t *testing.T) {
 		`"reward":{"kind":"amount_off","amountOff":{"minor":499,"currency":"EUR","display":"4.99 EUR"}}}`)
 }
 
-// A stranger cannot tell refusals apart.
+// A stranger must not be able to tell refusals apart.
 func TestRedeemVoucher_Refusals_LookTheSame(t *testing.T) {
 	for _, reason := range []voucher.Reason{
 		voucher.ReasonUnknown, voucher.ReasonDisabled, voucher.ReasonNotStarted, voucher.ReasonExpired, voucher.ReasonNickMissing,

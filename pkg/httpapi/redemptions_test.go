@@ -23,7 +23,7 @@ const (
 	undoBody        = `{"code":"welcome coins","nick":" Alder ","reason":"granted twice"}`
 )
 
-// fakeRedemptions is an httpapi.RedemptionUndoer and an httpapi.RedemptionLister. Every request gets the same answer.
+// fakeRedemptions is an httpapi.RedemptionUndoer and an httpapi.RedemptionLister. Every request gets the same result.
 type fakeRedemptions struct {
 	asked      func(arguments ...any) // if set, receives what a request asks for
 	redemption voucher.Redemption
@@ -56,7 +56,7 @@ func unusedRedemptions(t *testing.T) fakeRedemptions {
 	return fakeRedemptions{asked: func(...any) { t.Error("the request reached the redemptions") }}
 }
 
-// welcome is a redemption of WELCOME-COINS. It was undone an hour later.
+// welcome returns a redemption of WELCOME-COINS that was undone an hour later.
 func welcome() voucher.Redemption {
 	at := now().Truncate(time.Millisecond)
 	return voucher.Redemption{
@@ -113,13 +113,14 @@ func TestUndoRedemption_Retry_IsReplayedAndNotCounted(t *testing.T) {
 	}
 }
 
-// A stranger must not learn who redeemed what, whatever the shop's policies admit, nor make the functions read settings.
+// A caller without a live key must not learn who redeemed what. Without any credentials, a caller must not even make the functions read
+// settings.
 func TestRedemptions_WithoutALiveKey_Are401BeforeAnyLookup(t *testing.T) {
 	for _, headers := range [][]string{nil, {"Authorization", "Bearer key of another shop"}, {"Authorization", "Basic YWxkZXI6YWxkZXI="}} {
 		s := newService(t)
 		s.Guard = guard{access.DefaultSettings()}
 		if headers == nil {
-			s.Guard = nil // a call of it would panic
+			s.Guard = nil // calling it would panic
 		}
 		for _, a := range []response{
 			s.send(s.UndoRedemption(unusedRedemptions(t)), post(undoPath, undoBody, headers...)),
@@ -355,7 +356,7 @@ func FuzzRedemptionList(f *testing.F) {
 		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
 			t.Fatalf("%q: %d %s", query, a.status, a.body)
 		}
-		// Whatever was accepted must be accepted again in the link to the next page.
+		// If a query is accepted, the link to the next page must be accepted, too.
 		next, err := url.Parse(page.Next)
 		if err != nil {
 			t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 )
 
 // RefusalLimiter limits how many refused codes a source may cause. An *access.Refusals implements it. Both methods report whether the
-// source is above the limit, and until when. An error from Refused means that the refusal was not counted. The other results are valid
-// then too.
+// source is above the limit, and until when. An error from Refused means that the refusal was not counted; the other results are still
+// valid.
 type RefusalLimiter interface {
 	Blocked(customer catalog.CustomerID, source access.Source, limit access.RefusalLimit, at time.Time) (until time.Time, blocked bool)
 	Refused(
@@ -19,8 +19,8 @@ type RefusalLimiter interface {
 	) (until time.Time, blocked bool, err error)
 }
 
-// limitRefusals rejects the request if its source is above the customer's limit on refused codes. Otherwise it calls judge, and counts
-// a refusal. Call it after admit, which reads the limit.
+// limitRefusals rejects the request if its source is above the customer's limit on refused codes. Otherwise it calls judge, and if judge
+// refuses the code, it counts the refusal. Call limitRefusals after admit, which reads the limit.
 func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer, error)) (answer, error) {
 	source, limit := c.caller.Source(s.SourceAddress(c.Request), nick), c.settings.Refusals
 	if until, blocked := s.Refusals.Blocked(c.customer, source, limit, c.received); blocked {
@@ -43,7 +43,7 @@ func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer,
 	return answer{}, err
 }
 
-// tooManyRefusals does not say anything about the code, or whether the code was looked up.
+// tooManyRefusals returns a problem that reveals nothing about the code, not even whether the code was looked up.
 func tooManyRefusals(wait time.Duration) *problemError {
 	return problemTooManyRefusals.new().after(wait)
 }

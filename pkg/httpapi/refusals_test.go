@@ -35,7 +35,7 @@ func (c *counts) total() (total int) {
 	return total
 }
 
-// limited is a service whose shop allows two refused codes in ten minutes. Requests come from the address in RemoteAddr.
+// limited returns a service whose shop allows two refused codes in ten minutes. Requests come from the address in RemoteAddr.
 func limited(t *testing.T) (service, *counts) {
 	t.Helper()
 	store := &counts{refusals: make(map[string]int)}
@@ -53,7 +53,7 @@ func from(address string, r *http.Request) *http.Request {
 	return r
 }
 
-// knows is a redeemer that redeems SUMMER-20 and refuses all other codes. It counts the requests that reach it.
+// knows returns a redeemer that redeems SUMMER-20 and refuses all other codes. It counts the requests that reach it.
 func knows(reached *int) fakeRedeemer {
 	return fakeRedeemer{
 		redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
@@ -174,7 +174,7 @@ func TestRedeemVoucher_OnlyRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// A shop without stored settings has no limit. Neither has an unknown customer, so that nobody can fill the table with refusals.
+// A shop without stored settings has no limit. An unknown customer has no limit either, so that nobody can fill the table with refusals.
 func TestRedeemVoucher_ShopWithoutALimit_CountsNothing(t *testing.T) {
 	s, store := limited(t)
 	s.Guard = guard{access.DefaultSettings()}

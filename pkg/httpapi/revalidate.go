@@ -8,7 +8,7 @@ import (
 )
 
 // revalidate lets the client store the response if the client revalidates it each time. If the client already has the same bytes, the
-// response becomes 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so it is a strong one.
+// response becomes 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so it is a strong ETag.
 func (a *answer) revalidate(ifNoneMatch []string) {
 	sum := sha256.Sum256(a.body)
 	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`

@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// shelf is the stored catalogue of one customer, with products in ID order. Whoever reads it sees each change at once.
+// shelf is the stored catalogue of one customer, with products in ID order. Every read sees the latest change.
 type shelf struct{ fakeCatalogue }
 
 func (s shelf) Customer(context.Context, catalog.CustomerID) (catalog.Customer, error) {
@@ -39,7 +39,7 @@ func (s shelf) Product(_ context.Context, _ catalog.CustomerID, id catalog.Produ
 	return s.customer, s.products[at], nil
 }
 
-// area reads the shelf anew, as a function does 5 seconds later.
+// area returns a new catalog.Area, which has cached nothing of the shelf yet.
 func (s shelf) area() *catalog.Area { return catalog.NewArea(s, now) }
 
 // lostStore is a checkout.Store that stores nothing.
@@ -51,7 +51,7 @@ func (lostStore) Open(_ context.Context, _ catalog.CustomerID, c checkout.Checko
 
 func euro(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 
-// coinsOnSale costs 3.99 EUR instead of 4.99 EUR.
+// coinsOnSale returns a product that costs 3.99 EUR instead of 4.99 EUR during a sale.
 func coinsOnSale(from, until time.Time) catalog.Product {
 	return catalog.Product{ID: "coins", Name: "Coins", Variants: []catalog.Variant{{
 		ID: "500", Name: "500 coins", Price: euro(499), Sale: catalog.Sale{Price: euro(399), From: from, Until: until}, MinAmount: 1, MaxAmount: 10,
@@ -88,7 +88,7 @@ func TestCheckoutArea_Details_AreShownIfTheyAreSet(t *testing.T) {
 	}
 }
 
-// The area reads the catalogue once. After that only the time of the requests passes.
+// The area reads the catalogue once. After that, only the time of the requests changes.
 func TestSale_AreaAndCheckouts_HaveOnePriceAtEveryInstant(t *testing.T) {
 	friday := time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)
 	until := friday.Add(3 * time.Millisecond)
@@ -150,7 +150,7 @@ func TestCheckoutArea_ETag_ChangesWhenASaleBegins(t *testing.T) {
 	}
 }
 
-// placed returns capes with positions: every third has none, and the others share theirs in pairs, the last ones first.
+// placed returns capes with positions. Every third cape has none. The others share positions in pairs, and later pairs come first.
 func placed(count int) []catalog.Product {
 	products := capes(count)
 	for i := range products {
@@ -178,7 +178,7 @@ func TestCheckoutArea_NextLinks_KeepTheOrderOfPositions(t *testing.T) {
 	}
 }
 
-func TestCheckoutArea_CursorOfAnOlderRelease_GoesOnByID(t *testing.T) {
+func TestCheckoutArea_CursorOfAnOlderRelease_ContinuesByID(t *testing.T) {
 	const cursor = "ZW1iZXJmb3JnZS9jYXBlLTAwMw" // emberforge/cape-003
 	var seen []string
 	for p := range walk(t, shelf{emberforge(placed(9)...)}.area(), areaPath+"?limit=2&cursor="+cursor) {
@@ -191,7 +191,7 @@ func TestCheckoutArea_CursorOfAnOlderRelease_GoesOnByID(t *testing.T) {
 	}
 }
 
-// Without positions, the next link is as in older releases.
+// Without positions, the next link is the same as in older releases.
 func TestCheckoutArea_NoPositions_CursorIsAsBefore(t *testing.T) {
 	p, _ := show(t, shelf{emberforge(capes(3)...)}.area(), areaPath+"?limit=1")
 	if p.Next == nil || *p.Next != "/shop/emberforge/checkout?limit=1&cursor=ZW1iZXJmb3JnZS9jYXBlLTAwMA" {

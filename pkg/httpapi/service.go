@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Service makes the endpoints, each of which is an http.Handler, and has what they share.
+// Service makes the endpoints, which are http.Handlers, and holds what they share.
 type Service struct {
 	Now       func() time.Time
 	Log       *slog.Logger
@@ -28,8 +28,8 @@ type Service struct {
 	PathError func(*http.Request) error
 	Guard     Guard // of the endpoints under /shop
 
-	// Only RedeemVoucher, Checkout and CheckoutVariant, which judge codes, need SourceAddress and Refusals. SourceAddress returns the
-	// network address that connected to the gateway.
+	// Only the endpoints that judge codes need SourceAddress and Refusals: RedeemVoucher, Checkout and CheckoutVariant. SourceAddress
+	// returns the network address that connected to the gateway.
 	SourceAddress func(*http.Request) string
 	Refusals      RefusalLimiter
 }
@@ -40,7 +40,7 @@ type endpoint struct {
 	methods []string
 	// answer returns the response, or an error that problemOf converts to a problem. It notes the outcome in the record.
 	answer func(*call) (answer, error)
-	// revalidates lets clients store a response without an error, if they revalidate it each time.
+	// revalidates lets clients store a successful response, if they revalidate it each time.
 	revalidates bool
 	// rejectsPrefetch is set if a GET stores something. Then a browser must not send it before the shopper asks for it.
 	rejectsPrefetch bool
@@ -58,7 +58,7 @@ type endpoint struct {
 type call struct {
 	*http.Request
 	begun    time.Time
-	received time.Time          // begun in UTC and whole milliseconds, the time that rules compare with
+	received time.Time          // begun in UTC and whole milliseconds; the rules use it as the current time
 	path     map[string]string  // the path's parameters
 	customer catalog.CustomerID // of the path; empty if missing or malformed
 	pathErr  error
@@ -190,7 +190,7 @@ func (e endpoint) respond(c *call) (answer, error) {
 }
 
 // matchPath compares a decoded path with a pattern, segment by segment, and returns the values of the pattern's {parameters}.
-// http.ServeMux is no alternative: it redirects paths that contain //, . or .. instead of rejecting them.
+// http.ServeMux does not fit, because it redirects paths that contain //, . or .. instead of rejecting them.
 func matchPath(pattern, path string) (values map[string]string, matches bool) {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {

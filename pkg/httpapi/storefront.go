@@ -13,14 +13,14 @@ import (
 // Bounds of one HTML page.
 const (
 	productsPerPage = 48
-	// maxProductsBytes bounds the products of a page that has several, in bytes as Lambda transports them. So the whole page stays below
-	// 4 MB. A page with a single product can have up to 4.2 MB, if all its characters are escaped. Lambda's limit is 6 MB.
+	// maxProductsBytes bounds the products of a page with several products, in bytes as Lambda transports them. It keeps the whole page
+	// below 4 MB. A page with a single product can have up to 4.2 MB, if all its characters are escaped. Lambda's limit is 6 MB.
 	maxProductsBytes = maxPageBytes - 300_000
 )
 
-// Storefront serves GET /shop/{customer}, the shop as a page, and GET /assets/{name}, its script and stylesheet (docs/interface.md).
-// demoPaymentURL is a template like catalog.Page.PaymentURL for shops that have neither a payment page nor a text about paying. Only the
-// local run has one; elsewhere it is empty.
+// Storefront serves the page of a shop at GET /shop/{customer}, and the page's script and stylesheet at GET /assets/{name}
+// (docs/interface.md). demoPaymentURL is a template like catalog.Page.PaymentURL. It is for shops that have neither a payment page nor a
+// text about paying. Only the local run sets it; elsewhere it is empty.
 func (s Service) Storefront(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) http.Handler {
 	assets, page := s.assets(site), s.handler(endpoint{
 		path: "/shop/{customer}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
@@ -41,7 +41,7 @@ func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentU
 	if err := c.admit(func(access.Settings) access.Policy { return access.Anyone }); err != nil {
 		return answer{}, err
 	}
-	c.query = c.URL.Query() // accepts any parameters, because links from elsewhere add some
+	c.query = c.URL.Query() // accepts any parameters, because other sites add parameters to links
 	after, err := parseCursor(c, parsePlace)
 	if err != nil {
 		after = catalog.Place{}

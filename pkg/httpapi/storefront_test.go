@@ -134,7 +134,7 @@ func TestStorefront_MatchingETag_Is304(t *testing.T) {
 	}
 }
 
-func TestStorefront_Language_IsTheChosenOrTheBrowsers(t *testing.T) {
+func TestStorefront_Language_IsTheChosenOneOrTheBrowsers(t *testing.T) {
 	for _, test := range []struct {
 		query   string
 		accepts []string
@@ -237,7 +237,7 @@ func TestStorefront_LargeProducts_EndThePageBelow4MB(t *testing.T) {
 	}
 }
 
-// Shoppers follow old links, and links to which other sites have added parameters.
+// Shoppers follow old links, and links with parameters that other sites have added.
 func TestStorefront_StrangeQueries_ShowTheFirstPage(t *testing.T) {
 	shop := emberforge(capes(3)...)
 	want := visit(shop, newService(t), get(shopPath)).body
@@ -323,7 +323,7 @@ func TestStorefront_BadRequests_AreApologies(t *testing.T) {
 	visit(shop, newService(t), request(http.MethodHead, "/shop/nobody", "")).want(t, http.StatusNotFound, "")
 }
 
-func TestStorefront_Policies_HideWhatTheServerDoes(t *testing.T) {
+func TestStorefront_Policies_HideWhatOnlyTheServerMayDo(t *testing.T) {
 	for _, settings := range []access.Settings{
 		{Redeem: access.Anyone, CheckOut: access.Anyone},
 		{Redeem: access.ServerOnly, CheckOut: access.Anyone},
@@ -350,7 +350,7 @@ func TestStorefront_Policies_HideWhatTheServerDoes(t *testing.T) {
 	}
 }
 
-func TestStorefront_PaymentURL_IsTheShopsOwnFirst(t *testing.T) {
+func TestStorefront_PaymentURL_PrefersTheShopsOwn(t *testing.T) {
 	const own = "https://pay.emberforge.example/?checkout={checkout}&return={return}"
 	for what, test := range map[string]struct {
 		page       catalog.Page

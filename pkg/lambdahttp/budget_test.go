@@ -2,14 +2,14 @@ package lambdahttp_test
 
 import "testing"
 
-// mostAllocations bounds a request's allocations, as a multiple of those that the reference function makes with the same calls.
+// mostAllocations bounds a request's allocations, as a multiple of the reference function's allocations for the same calls.
 const mostAllocations = 1.4
 
 func TestRequest_Allocations_AreCloseToTheReference(t *testing.T) {
 	for _, m := range allMeasured() {
 		sides, event := m.sides(t), m.event(t)
 		if len(sides) == 1 {
-			continue // makes no calls, so it has no reference
+			continue // the request makes no calls, so it has no reference
 		}
 		own := testing.AllocsPerRun(100, func() { sides[0].call(t, event) })
 		reference := testing.AllocsPerRun(100, func() { sides[1].call(t, event) })

@@ -146,7 +146,7 @@ func allMeasured() []measured {
 	}
 }
 
-// area reads the store for every request, because its clock advances by MaxAge at each look.
+// area returns an area that reads the store for every request, because its clock advances by MaxAge on each call.
 func (s wiring) area() *catalog.Area {
 	clock := time.Now()
 	return catalog.NewArea(dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N), func() time.Time {
@@ -174,7 +174,7 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// side is one handler of a comparison, as Lambda calls it: from the event's JSON to the response's.
+// side is one handler of a comparison. As in Lambda, it gets the event's JSON and returns the response's JSON.
 type side struct {
 	name    string
 	handler lambda.Handler
@@ -274,12 +274,12 @@ func (s side) benchmark(b *testing.B, event []byte) {
 		}
 	}
 	ended, endErr := process.CPUTime(os.Getpid())
-	if errors.Join(err, endErr) == nil { // known only on Linux
+	if errors.Join(err, endErr) == nil { // CPU time is known only on Linux
 		b.ReportMetric(float64(ended-began)/float64(b.N), "cpu-ns/op")
 	}
 }
 
-// BenchmarkHandler compares Shopfront with the reference function, from the event's JSON to the response's. The store is in the same
+// BenchmarkHandler compares Shopfront with the reference function, from the event's JSON to the response's JSON. The store is in the same
 // process: the figures include the SDK, but no network.
 func BenchmarkHandler(b *testing.B) {
 	for _, m := range allMeasured() {

@@ -61,7 +61,7 @@ func TestHandler_PathAndQuery_ReachTheEndpointUnchanged(t *testing.T) {
 	}
 }
 
-// routed is an event whose path the gateway matched with a route.
+// routed returns an event whose path the gateway matched with a route.
 func routed(route, path string, parameters map[string]string) events.APIGatewayV2HTTPRequest {
 	method, _, _ := strings.Cut(route, " ")
 	e := event(method, path, "", "")
@@ -214,7 +214,7 @@ func TestHandler_Deadline_IsWithinTheBudgetAndBeforeTheFunctionsTimeout(t *testi
 		_, err := lambdahttp.NewHandler(endpoint, func() time.Time { return clock }).Handle(ctx, event(http.MethodGet, "/", "", ""))
 		cancel()
 		if err != nil || !deadline.Equal(clock.Add(test.want)) {
-			t.Errorf("%s: the endpoint has %v, %v; want %v", what, deadline.Sub(clock), err, test.want)
+			t.Errorf("%s: the endpoint's deadline is in %v, %v; want %v", what, deadline.Sub(clock), err, test.want)
 		}
 	}
 }

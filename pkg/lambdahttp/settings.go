@@ -30,7 +30,7 @@ const (
 type Environment struct {
 	Lookup func(name string) string // os.Getenv
 	Now    func() time.Time
-	Log    io.Writer // one JSON object a line
+	Log    io.Writer // one JSON object per line
 }
 
 // CatalogueTable returns the name of the catalogue's table, or an error that names the missing variable.
@@ -48,7 +48,7 @@ func (e Environment) RefusalsTable() (string, error) { return e.Require(envRefus
 // EventsTable returns the name of the table of events, or an error that names the missing variable.
 func (e Environment) EventsTable() (string, error) { return e.Require(envEventsTable) }
 
-// EventRetention returns how long events are kept, or an error that names the variable if it holds no number of days.
+// EventRetention returns how long events are stored, or an error that names the variable if it is not a number of days.
 func (e Environment) EventRetention() (time.Duration, error) {
 	text, err := e.Require(envEventRetention)
 	if err != nil {

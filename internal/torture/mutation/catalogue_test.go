@@ -75,7 +75,7 @@ func ofPositions() []tested {
 			`len(p.Image) + len(p.Category) + structBytes`, `structBytes`),
 		byTest("forgets the position in a cursor", pkgHTTP, "TestCheckoutArea_NextLinks_KeepTheOrderOfPositions", shownAreaGo,
 			`encodePlace(last)`, `string(last.ID)`),
-		byTest("rejects a cursor of an older release", pkgHTTP, "TestCheckoutArea_CursorOfAnOlderRelease_GoesOnByID", shownAreaGo,
+		byTest("rejects a cursor of an older release", pkgHTTP, "TestCheckoutArea_CursorOfAnOlderRelease_ContinuesByID", shownAreaGo,
 			`if !hasPosition {`, `if !hasPosition && end == "" {`),
 		byTest("puts a position into a cursor of a list by ID", pkgHTTP, "TestCheckoutArea_NoPositions_CursorIsAsBefore", shownAreaGo,
 			`if place.Position == 0 {`, `if place.Position < 0 {`),

@@ -27,9 +27,9 @@ func ofStorefront() []tested {
 		byTest("starts each page at the beginning", pkgHTTP, cursors, shownPageGo, "if err != nil {\n\t\tafter =", "if err == nil {\n\t\tafter ="),
 		byTest("puts all products on one page, however large they are", pkgHTTP, "TestStorefront_LargeProducts_EndThePageBelow4MB", shownAreaGo,
 			`size > maxBytes`, `size < 0`),
-		byTest("offers strangers actions that only the server may take", pkgHTTP, "TestStorefront_Policies_HideWhatTheServerDoes", shownPageGo,
+		byTest("offers strangers actions that only the server may take", pkgHTTP, "TestStorefront_Policies_HideWhatOnlyTheServerMayDo", shownPageGo,
 			`c.settings.CheckOut == access.Anyone`, `c.settings.CheckOut != ""`),
-		byTest("sends the shoppers of every shop to the demo payment", pkgHTTP, "TestStorefront_PaymentURL_IsTheShopsOwnFirst", shownPageGo,
+		byTest("sends the shoppers of every shop to the demo payment", pkgHTTP, "TestStorefront_PaymentURL_PrefersTheShopsOwn", shownPageGo,
 			`page.PaymentURL == "" && `, `demoPaymentURL != "" && `),
 	}
 }

@@ -1,5 +1,5 @@
-// Package areafunction wires the functions that show what is on sale: as JSON, and as the shop's page. It must not link the page, because
-// only one of them shows it.
+// Package areafunction wires the functions that show what is on sale: one as JSON, and one as the shop's page. It must not link package
+// storefront, because only one of the functions shows the page.
 package areafunction
 
 import (

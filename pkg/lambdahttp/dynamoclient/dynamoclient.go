@@ -19,7 +19,7 @@ import (
 const envEndpoint = "AWS_ENDPOINT_URL_DYNAMODB"
 
 // New wires a client for the function's region and role, or returns an error that names the missing setting. It opens the
-// connection by reading the table, so the function's role must allow GetItem on it.
+// connection by reading the table, so the function's role must allow GetItem on the table.
 func New(ctx context.Context, env lambdahttp.Environment, table string) (*dynamodb.Client, error) {
 	region, err := env.Require("AWS_REGION")
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 const (
 	metricRecorded = "RecordedEvents" // events that were added to feeds
 	metricParked   = "ParkedRecords"  // changes that were set aside; of a scheduled run: changes that are still set aside
-	metricErrors   = "Errors"         // 1 if a batch failed, and will be delivered again, or if a scheduled run could not read the parked changes
+	metricErrors   = "Errors"         // 1 if records must be delivered again, or if a scheduled run could not read the parked changes
 )
 
 // Batch is the event that invokes the function: the records of a stream, or a schedule's event, which has no records.
@@ -91,7 +91,7 @@ func Log(env lambdahttp.Environment, client *dynamodb.Client) (*dynamo.EventLog,
 }
 
 // Handle records a batch. The response names the records that Lambda must deliver again
-// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A schedule retries what was set aside.
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A scheduled run retries the parked changes.
 func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEventResponse, error) {
 	begun := f.Now()
 	var outcome event.Outcome

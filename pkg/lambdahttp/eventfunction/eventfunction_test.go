@@ -34,9 +34,9 @@ func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 var errAway = errors.New("the table is away")
 
-// desk is a stream, a log and a parking in memory. A record is the ID of a redemption; a record 0 cannot be read.
+// desk is a stream, an event.Log and an event.Parking in memory. A record is the ID of a redemption; the record 0 cannot be read.
 type desk struct {
-	ids      []string // of the records; those that are missing are seq- and the record
+	ids      []string // of the first records; the ID of any other record is seq- and the record
 	recorded []event.ID
 	parked   []event.Parked
 	fails    error // of the log and of the parking
@@ -91,7 +91,7 @@ func (d *desk) Release(_ context.Context, p event.Parked) (bool, error) {
 
 func (d *desk) Reread(_ context.Context, place event.Place) event.Change { return d.change(place.Sort) }
 
-// handle runs the function, and returns its response as Lambda gets it, and what it logs.
+// handle runs the function. It returns the response as Lambda gets it, and the log.
 func (d *desk) handle(t *testing.T, payload string) (response, logged string, err error) {
 	t.Helper()
 	var log bytes.Buffer
@@ -111,7 +111,7 @@ func (d *desk) handle(t *testing.T, payload string) (response, logged string, er
 	return string(text), log.String(), err
 }
 
-// line reads the one line that was logged, and the names of its metrics.
+// line parses a log of exactly one line. It returns the line's members and the names of its metrics.
 func line(t *testing.T, logged string) (members map[string]any, metrics []string) {
 	t.Helper()
 	if strings.Count(logged, "\n") != 1 {
@@ -163,7 +163,7 @@ func TestHandle_UnreadableRecord_IsCountedAndNotDeliveredAgain(t *testing.T) {
 		t.Errorf("%s, %v: %s", response, err, logged)
 	}
 	if members["level"] != "ERROR" || !slices.Equal(metrics, []string{"RecordedEvents", "ParkedRecords"}) {
-		t.Errorf("it counts as a batch that failed: %s", logged)
+		t.Errorf("want an error line that does not count the batch as failed: %s", logged)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestHandle_Schedule_RetriesWhatWasSetAside(t *testing.T) {
 	}
 }
 
-// Without a count, no alarm would tell.
+// Without the metric, no alarm would report this.
 func TestHandle_ParkedChangesCannotBeRead_IsAnErrorAndCounted(t *testing.T) {
 	t.Parallel()
 	d := &desk{fails: errAway}
@@ -295,7 +295,8 @@ func batchOf(t *testing.T, name string, items ...map[string]any) (batch eventfun
 	return batch
 }
 
-// The wired function puts a redemption into the feed and into the index of nicks, and logs nothing of it, even if it cannot be read.
+// The wired function puts a redemption into the feed and into the index of nicks. It logs no data of a redemption, even if the redemption
+// cannot be read.
 func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 	t.Parallel()
 	client := localtest.Client(t)

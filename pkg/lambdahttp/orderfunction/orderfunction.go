@@ -1,5 +1,5 @@
-// Package orderfunction wires the functions that read checkouts, and those that read and change orders. Unlike checkoutfunction, it
-// does not link the JSON Schema validator.
+// Package orderfunction wires the functions that read checkouts, and the functions that read and change orders. Unlike checkoutfunction,
+// it does not link the JSON Schema validator.
 package orderfunction
 
 import (

@@ -28,15 +28,15 @@ import (
 const (
 	// source is the source of all events on the bus.
 	source = "shopfront"
-	// maxEntries is how many events EventBridge takes in a call. Their size cannot reach its limit of 256 KB: the data of an event holds at
-	// most 2 KB of a shop's own, and JSON escapes each byte as up to six.
+	// maxEntries is how many events EventBridge accepts in a call. Their size cannot reach EventBridge's limit of 256 KB: an event contains
+	// at most 2 KB of a shop's own data, and JSON escapes each byte as at most six bytes.
 	maxEntries = 10
 	// maxAttempts is how often the function sends an event that the bus rejects, before the batch fails and Lambda delivers it again.
 	maxAttempts = 4
 	// attemptTimeout bounds one attempt of a call.
 	attemptTimeout = 5 * time.Second
-	// responseReserve is the part of the function's timeout that is reserved for reporting which records were not sent. Otherwise Lambda
-	// would deliver the whole batch again.
+	// responseReserve is the part of the function's timeout that is reserved for reporting which records were not sent. Without that
+	// report, Lambda would deliver the whole batch again.
 	responseReserve = time.Second
 )
 
@@ -63,7 +63,7 @@ type Function struct {
 }
 
 // New wires the function from its environment, or returns an error that names the missing setting. The bus is in the client's region, and
-// the function's role is that of the client.
+// the function calls it with the client's credentials.
 func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) {
 	name, err := env.EventBus()
 	if err != nil {
@@ -83,7 +83,7 @@ func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) 
 	}, nil
 }
 
-// backoff returns a delay that doubles from a quarter of a second. Half of it is random.
+// backoff returns a delay that starts at a quarter of a second and doubles with each attempt. Half of it is random.
 func backoff(attempt int) time.Duration {
 	delay := (250 * time.Millisecond) << (attempt - 1)
 	return delay/2 + time.Duration(mathrand.Int64N(int64(delay/2))) //nolint:gosec // jitter, not a secret
@@ -117,13 +117,13 @@ func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEvent
 	return events.DynamoDBEventResponse{BatchItemFailures: failures}, nil
 }
 
-// message is an event that an entry sends, and the record that added it.
+// message is an entry for the bus, and the record that added its event.
 type message struct {
 	record string
 	entry  types.PutEventsRequestEntry
 }
 
-// publish sends events. It returns how many it sent. After an error, record is the first one with an event that was not sent.
+// publish sends events. It returns how many it sent. After an error, record is the first record with an event that was not sent.
 func (f Function) publish(ctx context.Context, added []dynamo.EventAddition) (sent int, record string, err error) {
 	left, err := f.messages(ctx, added)
 	if err != nil {
@@ -141,7 +141,7 @@ func (f Function) publish(ctx context.Context, added []dynamo.EventAddition) (se
 	return total, "", nil
 }
 
-// messages reads the events that were added, and leaves out those that are no longer kept.
+// messages reads the events that were added, and leaves out those that are no longer stored.
 func (f Function) messages(ctx context.Context, added []dynamo.EventAddition) (messages []message, err error) {
 	stored, err := f.Pages.Events(ctx, added)
 	for i, e := range stored {
@@ -163,7 +163,7 @@ func (f Function) messages(ctx context.Context, added []dynamo.EventAddition) (m
 // rejectedError means that the bus accepted a call, but not all of its events. It contains no data of the events.
 type rejectedError struct {
 	events int
-	code   string // of the last
+	code   string // of the last rejected event
 }
 
 func (e rejectedError) Error() string {

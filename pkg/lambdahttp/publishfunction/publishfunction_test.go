@@ -43,9 +43,10 @@ const (
 // bus is an EventBridge that stores the events it accepts.
 type bus struct {
 	calls [][]entry
-	// fails returns the code with which the bus rejects an entry of a call, counted from 1; empty: the bus takes it. It may be nil.
+	// fails returns the error code with which the bus rejects an entry; empty: the bus accepts the entry. Calls count from 1. fails may be
+	// nil.
 	fails func(call int, e entry) string
-	// status is the response to a call as a whole, if it is not 0. The code is that of its error.
+	// status returns the status and the error code of a call that fails as a whole; 0: the call does not. status may be nil.
 	status func(call int) (status int, code string)
 }
 
@@ -96,7 +97,7 @@ func (b *bus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// taken returns the sequence numbers of a customer's events that the bus took, in order.
+// taken returns the sequence numbers of a customer's events that the bus accepted, in order.
 func (b *bus) taken(t *testing.T, customer catalog.CustomerID) (sequence []int64) {
 	t.Helper()
 	for i, call := range b.calls {
@@ -114,7 +115,7 @@ type shops struct {
 	client   *dynamodb.Client
 	table    string
 	log      *dynamo.EventLog
-	records  int // so far
+	records  int // how many stream records were made so far
 	bus      *bus
 	function publishfunction.Function
 	lines    bytes.Buffer // of the function's log
@@ -202,7 +203,7 @@ func (s *shops) change(t *testing.T, keys, before, after map[string]types.Attrib
 		s.table, s.records, encode(t, key), encode(t, before), encode(t, after))
 }
 
-// encode encodes an item as streams do. One that does not exist is null.
+// encode encodes an item as streams do. A missing item becomes null.
 func encode(t *testing.T, it map[string]types.AttributeValue) []byte {
 	t.Helper()
 	var image map[string]map[string]any
@@ -228,7 +229,7 @@ func encode(t *testing.T, it map[string]types.AttributeValue) []byte {
 	return text
 }
 
-// handle returns the record from which Lambda must deliver the batch again, or "".
+// handle runs the function. It returns the record from which Lambda must deliver the batch again, or "".
 func (s *shops) handle(t *testing.T, records ...json.RawMessage) string {
 	t.Helper()
 	return s.handleWithin(t.Context(), t, records...)
@@ -264,12 +265,12 @@ func TestHandle_AddedEvents_AreSentInSequence(t *testing.T) {
 	}
 	for customer, count := range map[catalog.CustomerID]int64{emberforge: 5, lantern: 55} {
 		if got := s.bus.taken(t, customer); !slices.Equal(got, numbers(1, count)) {
-			t.Errorf("the bus took the events %v of %s; want 1 to %d", got, customer, count)
+			t.Errorf("the bus accepted the events %v of %s; want 1 to %d", got, customer, count)
 		}
 	}
 	for _, call := range s.bus.calls {
 		if len(call) > 10 {
-			t.Errorf("a call has %d events; EventBridge takes 10", len(call))
+			t.Errorf("a call has %d events; EventBridge accepts 10", len(call))
 		}
 	}
 	sent := s.bus.calls[0][0]
@@ -295,8 +296,8 @@ func TestHandle_ChangesThatAddNoEvent_SendNothing(t *testing.T) {
 	failed := s.handle(t,
 		s.change(t, key("emberforge#07", "e#MTCXgwWFAhhCzmYLdegdZw"), nil, key("emberforge#07", "e#MTCXgwWFAhhCzmYLdegdZw")),
 		s.change(t, key("#parked", "vouchers/emberforge#1/SUMMER20"), nil, key("#parked", "vouchers/emberforge#1/SUMMER20")),
-		s.change(t, page, page, page), // closed
-		s.change(t, page, page, nil))  // expired
+		s.change(t, page, page, page), // the page is closed
+		s.change(t, page, page, nil))  // the page has expired
 	if failed != "" || len(s.bus.calls) > 0 || strings.Contains(s.lines.String(), "ERROR") {
 		t.Errorf("record %q failed, sent %v, logged %s", failed, s.bus.calls, &s.lines)
 	}
@@ -315,7 +316,7 @@ func TestHandle_RejectedEvents_AreSentAgainBeforeLaterOnes(t *testing.T) {
 		t.Errorf("record %s failed", failed)
 	}
 	if got, want := s.bus.taken(t, emberforge), []int64{1, 3, 4, 6, 7, 8, 9, 10, 2, 5, 11, 12}; !slices.Equal(got, want) {
-		t.Errorf("the bus took %v; want %v", got, want)
+		t.Errorf("the bus accepted %v; want %v", got, want)
 	}
 }
 
@@ -333,7 +334,7 @@ func TestHandle_EventIsRejectedAgainAndAgain_ItsRecordAndLaterOnesAreDeliveredAg
 		t.Errorf("record %q failed; want the second", failed)
 	}
 	if len(s.bus.calls) != 4 || len(s.bus.taken(t, lantern)) > 10 {
-		t.Errorf("%d calls; the first should be followed by three more of the rejected event", len(s.bus.calls))
+		t.Errorf("%d calls, want 4: the first, and three retries of the rejected event", len(s.bus.calls))
 	}
 	log := s.lines.String()
 	if !strings.Contains(log, "InternalFailure") || !strings.Contains(log, `"Errors":1`) || strings.Count(log, "\n") != 1 {
@@ -347,10 +348,10 @@ func TestHandle_EventIsRejectedAgainAndAgain_ItsRecordAndLaterOnesAreDeliveredAg
 		t.Errorf("record %q failed", failed)
 	}
 	if got := s.bus.taken(t, emberforge); !slices.Equal(got, numbers(3, 5)) {
-		t.Errorf("the bus took %v; want 3 to 5", got)
+		t.Errorf("the bus accepted %v; want 3 to 5", got)
 	}
 	if got := s.bus.taken(t, lantern); !slices.Equal(got, numbers(1, 20)) {
-		t.Errorf("the bus took %v; want 1 to 20", got)
+		t.Errorf("the bus accepted %v; want 1 to 20", got)
 	}
 }
 
@@ -385,7 +386,7 @@ func TestHandle_BatchDeliveredAgain_SendsTheSameEvents(t *testing.T) {
 	s := open(t)
 	batch := s.record(t, emberforge, 3)
 	s.handle(t, batch...)
-	s.handle(t, append(batch, batch...)...) // also one that holds a record twice
+	s.handle(t, append(batch, batch...)...) // a batch may contain a record twice
 	if len(s.bus.calls) != 2 || len(s.bus.calls[1]) != 6 {
 		t.Fatalf("sent %v", s.bus.calls)
 	}
@@ -447,7 +448,7 @@ func TestHandle_LargestEvents_FitIntoACall(t *testing.T) {
 	largest := event.Event{ID: fact.ID(), Type: fact.Type, Customer: emberforge, At: fact.At, Data: data, Sequence: 1 << 40}
 	detail, err := httpapi.EncodeEvent(largest)
 	if entries := 10 * len(detail); err != nil || entries < 10*6*checkout.MaxDataBytes || entries > limit {
-		t.Errorf("ten of the largest events have %d bytes, %v; EventBridge takes %d", entries, err, limit)
+		t.Errorf("ten of the largest events have %d bytes, %v; EventBridge accepts %d", entries, err, limit)
 	}
 }
 
