@@ -266,7 +266,7 @@ func anyLine(t *rapid.T, most int) string {
 	return line
 }
 
-// anySchema is a compact schema with arbitrary JSON in it.
+// anySchema draws a compact schema with arbitrary JSON in it, or no schema.
 func anySchema(t *rapid.T) string {
 	if rapid.Bool().Draw(t, "no schema") {
 		return ""

@@ -128,7 +128,7 @@ func isNull(node *yaml.Node) bool {
 	return node.Kind == yaml.ScalarNode && node.Tag == "!!null"
 }
 
-// isTagged reports whether a node has an explicit tag, such as !!binary. Catalogue files need none.
+// isTagged reports whether a node has an explicit tag, such as !!binary. Catalogue files need no tags.
 func isTagged(node *yaml.Node) bool { return node.Style&yaml.TaggedStyle != 0 }
 
 func kindOf(node *yaml.Node) string {

@@ -94,7 +94,7 @@ type Checkout struct {
 	Order    *Order // nil until it is ordered
 }
 
-// Status returns the checkout's status at a time.
+// Status returns the checkout's status at the given time.
 func (c Checkout) Status(at time.Time) Status {
 	switch {
 	case c.Order != nil:

@@ -14,7 +14,7 @@ type Filter struct {
 	Until   time.Time // the latest Checkout.Created, exclusive
 }
 
-// Picks reports whether the filter selects the checkout, given its status at a time.
+// Picks reports whether the filter selects the checkout, given the checkout's status at the given time.
 func (f Filter) Picks(c Checkout, at time.Time) bool {
 	return (f.Product == "" || f.Product == c.Product) &&
 		(f.Status == "" || f.Status == c.Status(at)) &&

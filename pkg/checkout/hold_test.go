@@ -251,7 +251,7 @@ func isRefusedAs(err error, want voucher.Reason) bool {
 	return reason == want
 }
 
-func TestShared(t *testing.T) {
+func TestOpening_Shared(t *testing.T) {
 	alder, birch := mustShopper(t, "Alder"), mustShopper(t, "Birch")
 	hold := func(kind voucher.HoldKind, id string, until time.Time, nick voucher.Nick) *voucher.Hold {
 		return &voucher.Hold{Kind: kind, ID: id, Until: until, Nick: nick}

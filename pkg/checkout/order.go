@@ -149,8 +149,9 @@ type OrderPosition struct {
 	Token  idempotency.Token
 }
 
-// OrderStore stores orders. Place, Fulfil, Cancel and Recall return the checkout that is stored under the token afterwards, even if it
-// has another ID, or ErrNotFound if there is none. After any other error it is unknown whether the change was applied.
+// OrderStore stores orders. Place, Fulfil, Cancel and Recall return the checkout that is stored under the token afterwards, even if that
+// checkout has another ID. If none is stored there, they return ErrNotFound. After any other error it is unknown whether the change was
+// applied.
 type OrderStore interface {
 	// Place adds the order if the stored checkout has the ID, was not ordered, and expires after expiresAfter. An order without a
 	// payment is added only if the total is zero. A held use becomes a redemption, in the same transaction. If another request took that
@@ -244,7 +245,7 @@ func (o Orders) Show(ctx context.Context, customer catalog.CustomerID, id ID) (C
 	return ordered(id)(o.Store.Recall(ctx, customer, id.Token()))
 }
 
-// List returns a page of orders, as OrderStore says.
+// List returns a page of orders, as OrderStore.List does.
 func (o Orders) List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) ([]Checkout, *OrderPosition, error) {
 	return o.Store.List(ctx, customer, filter)
 }

@@ -298,7 +298,7 @@ func TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired(t *testing.T) {
 	}
 }
 
-// A wrong ID is the ID of no checkout, of another customer's checkout, or of one that was not ordered or was replaced.
+// A wrong ID is unknown, or belongs to another customer's checkout, or to a checkout that was not ordered or was replaced.
 func TestOrders_WrongID_IsNotFound(t *testing.T) {
 	s := newTill(t)
 	request := withKey(buy("coins", "500", 3), "till-1")

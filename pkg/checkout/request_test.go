@@ -30,7 +30,7 @@ func TestParseAmount(t *testing.T) {
 	}
 }
 
-// The error names no bound: the variant's own bound is not known yet, and another number would mislead.
+// The error names no bound, because the variant's own bound is not known yet and any other number would mislead.
 func TestParseAmount_AboveEveryVariantsBound_IsTooLarge(t *testing.T) {
 	for _, text := range []string{"1000001", "99999999999", "18446744073709551617"} {
 		if _, err := checkout.ParseAmount(text); err == nil || err.Error() != "amount is too large" {

@@ -35,7 +35,7 @@ func TestOpen_DuringASale_HasTheSalePrice(t *testing.T) {
 	}
 }
 
-// A checkout stores its price. The sale may end or be cancelled while it is open.
+// A checkout stores its price. The sale may end or be cancelled while the checkout is open.
 func TestOpen_AtASalePrice_KeepsItUntilItExpires(t *testing.T) {
 	opener, store := newOpener()
 	opener.Catalogue = catalogueFunc(forAnHour)

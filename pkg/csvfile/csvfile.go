@@ -24,7 +24,7 @@ import (
 const (
 	// MaxRows bounds the rows of a file, without its header.
 	MaxRows = 1_000_000
-	// MaxRecordBytes bounds one row as it is in the file.
+	// MaxRecordBytes bounds one row of a file, in bytes.
 	MaxRecordBytes = 64 << 10
 )
 

@@ -40,7 +40,7 @@ func NewCheckoutWriter(file io.Writer) CheckoutWriter {
 		"unit_price_minor", "subtotal_minor", "discount_minor", "total_minor", "currency", "code", "nick", "data")}
 }
 
-// Write writes a checkout with its status at a time.
+// Write writes a checkout with its status at the given time.
 func (w CheckoutWriter) Write(c checkout.Checkout, at time.Time) error {
 	return w.Row(string(c.ID), formatTime(c.Created), formatTime(c.Expires), string(c.Status(at)), string(c.Product), string(c.Variant),
 		strconv.FormatInt(c.Amount, 10), formatMinor(c.UnitPrice), formatMinor(c.Subtotal), formatMinor(c.Discount), formatMinor(c.Total),

@@ -50,7 +50,7 @@ type VoucherReader struct {
 	columns  []string // in the order of the file, named as in voucherHeader
 }
 
-// NewVoucherReader reads the header of a file, whose rewards are in a currency. The error lists every mistake in the header.
+// NewVoucherReader reads the header of a file. currency is the currency of its rewards. The error lists every mistake in the header.
 func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, error) {
 	r := &VoucherReader{records: newRecordReader(file), currency: currency}
 	if start, _ := r.records.file.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
@@ -241,7 +241,7 @@ func NewVoucherWriter(file io.Writer) VoucherWriter {
 	return VoucherWriter{NewWriter(file, voucherHeader()...)}
 }
 
-// Write writes a voucher with its uses, and its status at a time.
+// Write writes a voucher with its uses, and its status at the given time.
 func (w VoucherWriter) Write(v voucher.Standing, at time.Time) error {
 	var redemption voucher.Redemption
 	if v.Redeemed != nil {

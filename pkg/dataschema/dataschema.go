@@ -53,7 +53,7 @@ func (e *SchemaError) Error() string { return cmp.Or(e.Pointer, "schema") + " " 
 
 // Compile parses a schema, or returns a *SchemaError. A schema is strict JSON of at most catalog.MaxDataSchemaBytes, valid
 // under 2020-12 and of type object. Its references stay inside it: $ref and $dynamicRef begin with #, and there is no $id.
-// It is rejected if it could be slow for some data: endless references, references that multiply, or an enormous pattern.
+// Compile rejects a schema that could be slow for some data: endless references, references that multiply, or an enormous pattern.
 func Compile(text string) (*Schema, error) {
 	if len(text) > catalog.MaxDataSchemaBytes {
 		return nil, &SchemaError{Reason: fmt.Sprintf("has %d bytes, and at most %d are allowed", len(text), catalog.MaxDataSchemaBytes)}

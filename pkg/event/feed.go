@@ -102,8 +102,8 @@ func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Curs
 // clockSkew bounds how far the clocks of functions may be apart.
 const clockSkew = time.Minute
 
-// Since returns a cursor before all events that happened at a time or later. Earlier events may follow the cursor, too, because events are
-// in the order in which they were recorded.
+// Since returns a cursor before all events that happened at the given time or later. Earlier events may follow the cursor, too, because
+// events are in the order in which they were recorded.
 func (f Feed) Since(ctx context.Context, customer catalog.CustomerID, since time.Time) (Cursor, error) {
 	w, err := f.Store.Window(ctx, customer, 0, 1)
 	if err != nil || w.Feed == "" {

@@ -152,8 +152,8 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// goOn returns the cursor with which a poller continues after a response.
-func goOn(t *testing.T, page event.Page, err error) event.Cursor {
+// nextCursor returns the cursor with which a poller continues after a response.
+func nextCursor(t *testing.T, page event.Page, err error) event.Cursor {
 	t.Helper()
 	if expired, is := errors.AsType[*event.ExpiredError](err); is {
 		return event.Cursor{After: expired.Earliest, Feed: expired.Feed}
@@ -165,7 +165,7 @@ func goOn(t *testing.T, page event.Page, err error) event.Cursor {
 }
 
 // Whichever events have expired, a poller that continues where the feed says reaches the last event, and skips nothing after event 191.
-func TestRead_PollerThatGoesOnFromEarliest_ReachesTheEnd(t *testing.T) {
+func TestRead_PollerThatContinuesAtEarliest_ReachesTheEnd(t *testing.T) {
 	t.Parallel()
 	for what, gone := range map[string]map[int64]bool{
 		"nothing is gone": nil, "a prefix": deleted(between(1, 130)), "out of order": deleted(between(1, 20), between(30, 35), between(190, 191)),
@@ -176,7 +176,7 @@ func TestRead_PollerThatGoesOnFromEarliest_ReachesTheEnd(t *testing.T) {
 			cursor := event.Cursor{}
 			for reads := 0; cursor.After < log.last; reads++ {
 				page, err := feed.Read(t.Context(), emberforge, cursor, limit)
-				next := goOn(t, page, err)
+				next := nextCursor(t, page, err)
 				if next.After <= cursor.After || reads > 500 {
 					t.Fatalf("%s, limit %d: %d follows %d", what, limit, next.After, cursor.After)
 				}

@@ -76,7 +76,7 @@ const (
 	// for it only for stalledTime. Otherwise one stalled log would delay every batch.
 	stallTime   = time.Minute
 	stalledTime = 500 * time.Millisecond
-	// concurrentShops bounds how many shops are worked on at a time. It equals the largest number of shops in a batch.
+	// concurrentShops bounds how many shops are processed at once. It equals the largest number of shops in a batch.
 	concurrentShops = 100
 	// maxCauses bounds how many errors an Outcome joins.
 	maxCauses = 10

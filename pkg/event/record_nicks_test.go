@@ -76,7 +76,7 @@ func TestRecord_Redemptions_AreIndexedForTheirCustomers(t *testing.T) {
 	}
 }
 
-// The records of a redemption come from two shards of the stream if it was undone, because its item moves then.
+// If a redemption was undone, its records come from two shards of the stream, because undoing moves its item.
 func TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone(t *testing.T) {
 	t.Parallel()
 	for what, batch := range map[string][]event.Change{
@@ -138,7 +138,7 @@ func TestRecord_ImportedRedemption_IsIndexedAndNotInTheFeed(t *testing.T) {
 	}
 }
 
-// An event expires, but the index keeps its redemption for good.
+// An event expires, but the index stores its redemption for good.
 func TestRetry_RedemptionOlderThanTheRetention_IsIndexed(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

@@ -118,7 +118,7 @@ func (l *ledger) ids(customer catalog.CustomerID) (ids []string) {
 	return ids
 }
 
-// change returns a change by which redemptions were made in an item of a customer.
+// change returns a change of a customer's item that shows new redemptions.
 func change(id string, customer catalog.CustomerID, redemptions ...string) event.Change {
 	c := event.Change{ID: id, Customer: customer, Place: event.Place{Table: event.Vouchers, Partition: string(customer) + "#07", Sort: "SUMMER20#" + id}}
 	for _, r := range redemptions {

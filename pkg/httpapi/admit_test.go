@@ -13,7 +13,7 @@ import (
 const unauthorized = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401,` +
 	`"detail":"Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers."}`
 
-// endpointsUnderShop returns well-formed requests for the endpoints under /shop. They must not get past the guard.
+// endpointsUnderShop returns well-formed requests for the endpoints under /shop. The requests must not get past the guard.
 func endpointsUnderShop(t *testing.T, s service) map[*http.Request]http.Handler {
 	t.Helper()
 	return map[*http.Request]http.Handler{

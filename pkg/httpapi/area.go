@@ -212,7 +212,7 @@ type productJSON struct {
 type variantJSON struct {
 	ID    string     `json:"id"`
 	Name  string     `json:"name"`
-	Price *moneyJSON `json:"price"` // in force
+	Price *moneyJSON `json:"price"` // the price in force
 	// OriginalPrice is the price without the sale. It is missing if no sale is in force.
 	OriginalPrice *moneyJSON `json:"originalPrice,omitempty"`
 	SaleEndsAt    string     `json:"saleEndsAt,omitempty"`

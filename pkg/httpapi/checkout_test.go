@@ -330,7 +330,7 @@ func TestCheckout_Log_HoldsNothingPersonal(t *testing.T) {
 
 const rankCheckoutPath = "/shop/emberforge/checkouts/" + string(rankID)
 
-// rankCheckout is a VIP rank that nobody has ordered.
+// rankCheckout returns a checkout of a VIP rank that was not ordered.
 func rankCheckout() checkout.Checkout {
 	c := rankOrder()
 	c.Order = nil
@@ -377,7 +377,7 @@ func TestShowCheckout_DataAndNick_AreForTheServerOnly(t *testing.T) {
 	}
 }
 
-// The server can tell empty data from data that it may not see.
+// Data that are missing in a response are hidden from the caller. Empty data must be shown, so that they do not look hidden.
 func TestShowCheckout_EmptyData_AreShownToTheServer(t *testing.T) {
 	stored := rankCheckout()
 	stored.Data, stored.DataIsObject = "", false

@@ -267,7 +267,7 @@ func (g guardOf) Admit(ctx context.Context, customer catalog.CustomerID, authori
 	return g.guard.Admit(ctx, customer, authorization, at)
 }
 
-// A key of one shop never reads another shop's feed, and does not learn whether that shop exists.
+// The key of one shop must neither give access to another shop's feed nor reveal whether that shop exists.
 func TestListEvents_Key_ReadsOnlyTheFeedOfItsOwnCustomer(t *testing.T) {
 	customers := []catalog.CustomerID{"emberforge", "brambleshop", "Emberforge"}
 	for _, owner := range customers {

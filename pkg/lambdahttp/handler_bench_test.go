@@ -146,7 +146,7 @@ func allMeasured() []measured {
 	}
 }
 
-// area returns an area that reads the store for every request, because its clock advances by MaxAge on each call.
+// area returns a catalog.Area that reads the store for every request, because its clock advances by MaxAge on each call.
 func (s wiring) area() *catalog.Area {
 	clock := time.Now()
 	return catalog.NewArea(dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N), func() time.Time {

@@ -55,12 +55,12 @@ type BatchStore interface {
 	Create(ctx context.Context, customer catalog.CustomerID, v Voucher) error
 	// Batch yields the vouchers of a batch in any order, and stops at the first error.
 	Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[Voucher, error]
-	// InParallel calls do count times, several at a time, until the first error or the end of the context. Calls that are still running then
-	// may succeed.
+	// InParallel calls the function do several times at once, count times in total. It stops at the first error or at the end of the
+	// context. Calls that are still running then may succeed.
 	InParallel(ctx context.Context, count int, do func(context.Context) error) error
 }
 
-// BatchOrder asks for a batch: vouchers that differ only in their codes, which cannot be guessed.
+// BatchOrder asks for a batch of vouchers. They differ only in their codes, which cannot be guessed.
 type BatchOrder struct {
 	Customer catalog.CustomerID
 	Terms    Terms // of each voucher; Batch names the batch, Written is ignored

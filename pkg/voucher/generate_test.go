@@ -21,7 +21,7 @@ import (
 type fakeStore struct {
 	mu       sync.Mutex
 	vouchers map[voucher.Code]voucher.Voucher
-	// create is called before each voucher is stored, with the number of vouchers stored so far. Create returns its error. It may be nil.
+	// create, if set, is called before each voucher is stored, with the number of vouchers stored so far. Create returns its error.
 	create func(v voucher.Voucher, stored int) error
 }
 

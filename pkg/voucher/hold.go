@@ -2,7 +2,7 @@ package voucher
 
 import "time"
 
-// HoldKind says where a hold is stored and counted. It depends on which limits the voucher has, and no edit changes that.
+// HoldKind says where a hold is stored and counted. The kind depends on which limits the voucher has. No edit changes it.
 type HoldKind string
 
 // The kinds of holds. They are stored in checkouts, so they never change.
@@ -48,7 +48,7 @@ type Hold struct {
 	Nick    Nick      // only for a single-use code: the nick that may share the hold; zero: no nick
 }
 
-// HasLapsed reports whether another request can take over the use at a time.
+// HasLapsed reports whether another request can take over the use at the given time.
 func (h Hold) HasLapsed(at time.Time) bool { return !at.Before(h.Until) }
 
 const (
@@ -96,7 +96,7 @@ func (u NickUses) Hold(id string) (hold Hold, found bool) {
 	return Hold{}, false
 }
 
-// Live returns the live hold of the nick that lapses last, if there is one.
+// Live returns the nick's live hold that lapses last, if there is one.
 func (u NickUses) Live(at time.Time) (live Hold, found bool) {
 	for _, hold := range u.Holds {
 		if !hold.HasLapsed(at) && hold.Until.After(live.Until) {

@@ -54,10 +54,9 @@ func (n Nick) FormerlyCompared() string {
 
 func isSmallCherokee(r rune) bool { return 0x13F8 <= r && r <= 0x13FD || 0xAB70 <= r && r <= 0xABBF }
 
-// foldNick maps nicks that people read as the same to one string. It applies NFKC, full case folding, and NFKC again, because folding can
+// foldNick maps nicks that look the same to people to one string. It applies NFKC, full case folding, and NFKC again, because folding can
 // undo NFKC (Unicode, section 3.13, D146). Unicode folds Cherokee letters to capital letters, but foldNick folds them to small letters.
-// Either way, the same nicks are equal. Cherokee is mostly written in capital letters, and nicks in capital letters keep their older keys
-// this way.
+// This does not change which nicks are equal, and it keeps the older keys of nicks in capital letters, which are usual in Cherokee.
 func foldNick(written string) string {
 	if isASCII(written) {
 		return strings.ToLower(written)

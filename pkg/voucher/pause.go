@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// MaxPausedBatches bounds the batches that a customer can pause one by one.
+// MaxPausedBatches bounds the batches that a customer can pause by name.
 const MaxPausedBatches = 50
 
 // Pause stops the redemption of a customer's codes for a while. The vouchers themselves stay as they are.
@@ -19,8 +19,8 @@ func (p Pause) Covers(batch string) bool {
 	return p.All || batch != "" && slices.Contains(p.Batches, batch)
 }
 
-// With returns the pause extended to batches, or to all codes if no batch is named. It returns a *FieldError for a name that no
-// batch can have, and for more than MaxPausedBatches batches.
+// With returns the pause extended to the given batches, or to all codes if no batch is given. It returns a *FieldError for a name
+// that no batch can have, and for more than MaxPausedBatches batches.
 func (p Pause) With(batches ...string) (Pause, error) {
 	if len(batches) == 0 {
 		return Pause{All: true, Batches: p.Batches}, nil
@@ -39,8 +39,8 @@ func (p Pause) With(batches ...string) (Pause, error) {
 	return Pause{All: p.All, Batches: all}, nil
 }
 
-// Without returns the pause without batches. If no batch is named, it lifts the pause of all codes; batches that were paused by
-// name stay paused.
+// Without returns the pause without the given batches. If no batch is given, it lifts the pause of all codes; batches that were
+// paused by name stay paused.
 func (p Pause) Without(batches ...string) Pause {
 	if len(batches) == 0 {
 		return Pause{Batches: p.Batches}

@@ -58,7 +58,7 @@ func without(batches ...string) func(voucher.Pause) (voucher.Pause, error) {
 	return func(p voucher.Pause) (voucher.Pause, error) { return p.Without(batches...), nil }
 }
 
-func TestPause_With_RefusesWhatCannotBePaused(t *testing.T) {
+func TestPause_With_InvalidOrTooManyBatches_AreRejected(t *testing.T) {
 	var full voucher.Pause
 	for number := range voucher.MaxPausedBatches {
 		var err error

@@ -30,7 +30,7 @@ type Standing struct {
 	Editing  Limit     // the new limit of an interrupted or running edit, or NoLimit
 }
 
-// NewStanding returns the standing of a voucher at a time. left and used become UsesLeft and Used of a code with many uses. For a
+// NewStanding returns the standing of a voucher at the given time. left and used become UsesLeft and Used of a code with many uses. For a
 // single-use code they are ignored.
 func NewStanding(v Voucher, left, used int, at time.Time) Standing {
 	switch {
@@ -45,7 +45,7 @@ func NewStanding(v Voucher, left, used int, at time.Time) Standing {
 	}
 }
 
-// Status returns the status at a time.
+// Status returns the status at the given time.
 func (s Standing) Status(at time.Time) Status {
 	switch reason := s.closed(at); {
 	case reason != "":

@@ -149,8 +149,8 @@ func (r Reward) validate() error {
 
 var errTimeOutOfRange = errors.New("must be in the years 2000 to 9999")
 
-// ParseTime reads a time in RFC 3339, or a date, which stands for its midnight UTC. Times must be in the years 2000 to 9999, in
-// whole milliseconds.
+// ParseTime reads a time in RFC 3339, or a date, which means midnight UTC. Times must be in the years 2000 to 9999, in whole
+// milliseconds.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
@@ -171,7 +171,7 @@ func ParseTime(text string) (time.Time, error) {
 // storable returns a time as it is stored: in UTC and whole milliseconds.
 func storable(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
-// isStorable accepts the zero time too, which means no time.
+// isStorable reports whether a time is in the years 2000 to 9999, or is the zero time, which means no time.
 func isStorable(t time.Time) bool { return t.IsZero() || 2000 <= t.Year() && t.Year() <= 9999 }
 
 func isShowable(text string) bool {

@@ -60,7 +60,7 @@ func ParseRedemptionID(text string) (string, error) {
 type UndoRequest struct {
 	Customer catalog.CustomerID
 	Code     Code
-	Nick     Nick // optional; finds the redemption of a code with a limit per nick faster
+	Nick     Nick // optional; makes it faster to find the redemption of a code with a limit per nick
 	ID       string
 	Reason   string    // from ParseUndoReason
 	By       string    // who asks: UndoneByOperator, UndoneByOrder, or UndoneByKey and the ID of a key

@@ -93,7 +93,7 @@ type RefusalError struct{ Reason Reason }
 
 func (e *RefusalError) Error() string { return "voucher not found: " + string(e.Reason) }
 
-// closed returns why the voucher is closed to everybody at a time, or "".
+// closed returns why the voucher is closed to everybody at the given time, or "".
 func (v Voucher) closed(at time.Time) Reason {
 	switch {
 	case v.Disabled:

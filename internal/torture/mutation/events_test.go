@@ -113,7 +113,7 @@ func ofFeeds() []tested {
 			`case cursor.Feed != "" && cursor.Feed != w.Feed:`, `case cursor.Feed != "" && w.Feed == "":`),
 		byTest("skips the beginning of a new feed", pkgEvent, reads, feedGo, `customer, 1, w.Feed)`, `customer, after+1, w.Feed)`),
 		byTest("waits behind the end of the feed", pkgEvent, reads, feedGo, `case after > w.Last:`, `case after > w.Last+1000:`),
-		byTest("sends pollers to a gap", pkgEvent, "TestRead_PollerThatGoesOnFromEarliest_ReachesTheEnd", feedGo,
+		byTest("sends pollers to a gap", pkgEvent, "TestRead_PollerThatContinuesAtEarliest_ReachesTheEnd", feedGo,
 			`if err != nil || gone == 0 {`, `if err != nil || gone >= 0 {`),
 		byTest("shows expired events", pkgDynamo, "TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted", eventItemGo,
 			`it.Num(AttrExpiresAt) <= now.Unix()`, `it.Num(AttrExpiresAt) > now.Unix()+1<<40`),

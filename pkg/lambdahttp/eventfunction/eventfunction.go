@@ -119,7 +119,7 @@ func isBlind(outcome event.Outcome) bool {
 	return outcome.Err != nil && outcome.Recorded+outcome.Parked+len(outcome.Failed) == 0
 }
 
-// log writes one line for a batch. It holds no code, nick or data of an event.
+// log writes one line for a batch. The line holds no code, nick or data of an event.
 func (f Function) log(ctx context.Context, begun time.Time, records int, outcome event.Outcome) {
 	now := f.Now()
 	attrs := []slog.Attr{

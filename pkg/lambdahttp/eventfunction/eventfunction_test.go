@@ -214,7 +214,7 @@ func TestHandle_ParkedChangesCannotBeRead_IsAnErrorAndCounted(t *testing.T) {
 	}
 }
 
-// settings returns the environment of the function. Tables are named after their outputs.
+// settings returns the environment of the function. The names of tables are those that localtest.Table takes.
 func settings() map[string]string {
 	return map[string]string{
 		"EVENTS_TABLE": "EventsTable", "VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable", "EVENT_RETENTION_DAYS": "90",
@@ -349,7 +349,7 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 	}
 }
 
-// zeros is a source of random bytes that gives zeros.
+// zeros is a source of random bytes that returns only zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	// source is the source of all events on the bus.
+	// source is the Source of every entry that the function sends to the bus.
 	source = "shopfront"
 	// maxEntries is how many events EventBridge accepts in a call. Their size cannot reach EventBridge's limit of 256 KB: an event contains
 	// at most 2 KB of a shop's own data, and JSON escapes each byte as at most six bytes.
@@ -192,7 +192,7 @@ func (f Function) put(ctx context.Context, messages []message) (left []message, 
 	return left, err
 }
 
-// wait waits, or returns the error of a context that ends first.
+// wait waits for the delay, or returns the error of the context if the context ends first.
 func wait(ctx context.Context, delay time.Duration) error {
 	select {
 	case <-time.After(delay):
@@ -202,7 +202,7 @@ func wait(ctx context.Context, delay time.Duration) error {
 	}
 }
 
-// log writes one line for a batch. It holds no code, nick or data of an event.
+// log writes one line for a batch. The line holds no code, nick or data of an event.
 func (f Function) log(ctx context.Context, begun time.Time, records, published int, err error) {
 	now := f.Now()
 	attrs := []slog.Attr{

@@ -355,7 +355,7 @@ func TestHandle_EventIsRejectedAgainAndAgain_ItsRecordAndLaterOnesAreDeliveredAg
 	}
 }
 
-func TestHandle_CallFails(t *testing.T) {
+func TestHandle_FailedCall_IsRetriedOrReported(t *testing.T) {
 	for name, test := range map[string]struct {
 		status func(call int) (int, string)
 		failed string
