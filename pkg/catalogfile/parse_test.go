@@ -321,7 +321,7 @@ func TestParse_LongAliasInDataSchema_IsRefused(t *testing.T) {
 	text := in("variant", "data:", "  type: object", "  title: &long "+long, "  enum: ["+strings.TrimSuffix(strings.Repeat("*long, ", 200), ", ")+"]")
 	_, errs := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(text)})
 	if errs == nil || !strings.Contains(errs.Error(), "schema has 12864637 bytes, and at most 8192 are allowed") {
-		t.Errorf("%.200v", errs)
+		t.Errorf("got %.200v, want the size of the schema", errs)
 	}
 }
 
@@ -356,12 +356,12 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			joined, ok := err.(interface{ Unwrap() []error })
 			if !ok || len(entries) > 0 {
-				t.Fatalf("%q: %v", text, err)
+				t.Fatalf("%q: got entries or an error that is not joined: %v", text, err)
 			}
 			for _, err := range joined.Unwrap() {
 				fault, ok := errors.AsType[*catalogfile.Error](err)
 				if !ok || fault.Line < 1 || fault.Line > 1+strings.Count(lineBreaks.Replace(text), "\n") {
-					t.Fatalf("%q: %v", text, err)
+					t.Fatalf("%q: the error has no line of the file: %v", text, err)
 				}
 			}
 			return

@@ -106,7 +106,7 @@ func TestWrite_DataSchemaThatIsNotJSON_IsRefused(t *testing.T) {
 	for _, schema := range []string{`{`, `{"type":"object"} {}`, `{"a":1,"a":2}`, `]`} {
 		shop := catalog.Shop{Products: []catalog.Product{{ID: "coins", Variants: []catalog.Variant{{ID: "500", DataSchema: schema}}}}}
 		if err := catalogfile.Write(&strings.Builder{}, catalogfile.Entry{Shop: shop}); err == nil || !strings.Contains(err.Error(), "variant 500") {
-			t.Errorf("%s: %v", schema, err)
+			t.Errorf("%s: Write = %v, want an error that names the variant", schema, err)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func anySchema(t *rapid.T) string {
 	}
 	schema := fmt.Sprintf(`{"type":"object","title":%s,"x-any":%s}`, quotedJSON(anyText(t, 200)), anyJSON(t, 3))
 	if _, err := dataschema.Compile(schema); err != nil {
-		t.Fatalf("%s: %v", schema, err)
+		t.Fatalf("Compile(%s) = %v", schema, err)
 	}
 	return schema
 }

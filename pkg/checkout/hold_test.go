@@ -178,7 +178,7 @@ func TestOpen_RetryWithCode_ReturnsTheSameCheckout(t *testing.T) {
 		"another nick": withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", "Birch"), request.Key),
 	} {
 		if _, _, err := opener.Open(t.Context(), other); !errors.Is(err, checkout.ErrKeyInUse) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: Open = %v, want checkout.ErrKeyInUse", what, err)
 		}
 	}
 }
@@ -188,7 +188,7 @@ func TestOpen_TooManyHolds_IsReportedUnlessTheKeyHasACheckout(t *testing.T) {
 	request := withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", ""), "key-of-the-basket")
 	holds.openErr = &checkout.TooManyHoldsError{Until: noon.Add(time.Minute)}
 	if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, holds.openErr) {
-		t.Errorf("%v", err)
+		t.Errorf("Open = %v, want %v", err, holds.openErr)
 	}
 	holds.openErr = nil
 	stored, _, err := opener.Open(t.Context(), request)
@@ -225,7 +225,7 @@ func TestOpen_Replaces_HandsTheOldCheckoutToTheStore(t *testing.T) {
 		holds.kept[emberforge][old.ID.Token()] = test.stored
 		request.Replaces = test.id
 		if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: Open = %v, want checkout.ErrNotReplaceable", what, err)
 		}
 	}
 }
@@ -238,7 +238,7 @@ func TestOpen_RefusedCodeAndUnknownCheckoutToReplace_RefusesTheCode(t *testing.T
 	request := withCode(t, buy("coins", "500", 2), "SUMMER20", "")
 	request.Replaces = checkout.ID(strings.Repeat("a", 44))
 	if _, _, err := opener.Open(t.Context(), request); !isRefusedAs(err, voucher.ReasonDisabled) {
-		t.Errorf("%v", err)
+		t.Errorf("Open = %v, want a refusal of the disabled code", err)
 	}
 	holds.v.Disabled = false
 	if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {

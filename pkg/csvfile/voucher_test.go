@@ -172,11 +172,11 @@ func TestVoucherReader_ForeignFile_IsRead(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			rows := slices.Collect(rowsOf(t, file))
 			if len(rows) != 1 || rows[0].Err != nil {
-				t.Fatalf("%+v", rows)
+				t.Fatalf("got %+v, want one valid row", rows)
 			}
 			got := rows[0]
 			if got.Line != 2 || got.Past != want.Past || *got.Terms.MaxUses != 5 {
-				t.Errorf("%+v", got)
+				t.Errorf("got %+v, want %+v", got, want)
 			}
 			got.Terms.MaxUses = want.Terms.MaxUses
 			if got.Terms != want.Terms {
@@ -190,7 +190,7 @@ func TestNewVoucherReader_Header_IsKeptAsInTheFile(t *testing.T) {
 	const header = "\ufeffcode,\"reward\"\r\n"
 	r, err := csvfile.NewVoucherReader(strings.NewReader(header+"SUMMER-20,20%\r\n"), "EUR")
 	if err != nil || string(r.Header()) != header {
-		t.Errorf("%q, %v", r.Header(), err)
+		t.Errorf("Header = %q, %v; want %q", r.Header(), err, header)
 	}
 }
 
@@ -298,7 +298,7 @@ func TestVoucherReader_UnclosedQuoteInAnEndlessFile_SpoilsOneRow(t *testing.T) {
 	}
 	for row, err := range r.Rows() {
 		if err != nil || (row.Err == nil) == (row.Line == 2) {
-			t.Fatalf("%+v, %v", row, err)
+			t.Fatalf("row %+v, %v; want a mistake on line 2 only", row, err)
 		}
 		if read++; read == 2*csvfile.MaxRecordBytes/len("AUTUMN-20,20%\n") {
 			return

@@ -176,7 +176,7 @@ func TestCheck_HugeNumbers_AreRejectedAtOnce(t *testing.T) {
 		err := schema.Check(`{"n": ` + number + `}`)
 		var fault *checkout.ParameterError
 		if !errors.As(err, &fault) || fault.Pointer != "/n" || fault.Reason != "is a number out of range" {
-			t.Errorf("%s: %v", number, err)
+			t.Errorf("%s: Check = %v, want a number out of range", number, err)
 		}
 		if took := time.Since(start); took > patience {
 			t.Errorf("%s took %s", number, took)
@@ -277,7 +277,7 @@ func TestCompile_ValidSchemas_AreAccepted(t *testing.T) {
 		"dynamic reference":      `{"type": "object", "$defs": {"n": {"$dynamicAnchor": "n", "type": "string"}}, "properties": {"a": {"$dynamicRef": "#n"}}}`,
 	} {
 		if _, err := dataschema.Compile(schema); err != nil {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Compile = %v", name, err)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestValidator_EmptySchema_AcceptsAnyData(t *testing.T) {
 	var validator dataschema.Validator
 	for _, data := range []string{"", "to Heron, with love", "{", "\xff"} {
 		if err := validator.Check("", data); err != nil {
-			t.Errorf("%q: %v", data, err)
+			t.Errorf("Check(%q) = %v", data, err)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func FuzzCheck(f *testing.F) {
 			}
 			fault := faultOf(t, first)
 			if !isFitForAClient(fault) {
-				t.Fatalf("%q: %#v", data, fault)
+				t.Fatalf("Check(%q) = %#v, which is not fit for a client", data, fault)
 			}
 			if again := faultOf(t, validator.Check(schema, data)); again != fault {
 				t.Fatalf("%q: %#v, then %#v", data, fault, again)
@@ -114,14 +114,14 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			var fault *dataschema.SchemaError
 			if !errors.As(err, &fault) || !jsontext.Pointer(fault.Pointer).IsValid() || fault.Reason == "" {
-				t.Fatalf("%q: %v", text, err)
+				t.Fatalf("Compile(%q) = %v, want a *SchemaError with a pointer and a reason", text, err)
 			}
 			return
 		}
 		for _, data := range []string{`{}`, `{"a": {"a": {"b": [1, "x", null]}}, "c": true}`} {
 			var fault *checkout.ParameterError
 			if err := schema.Check(data); err != nil && !errors.As(err, &fault) {
-				t.Fatalf("%q: %v", text, err)
+				t.Fatalf("Check under the schema %q = %v, want a *ParameterError", text, err)
 			}
 		}
 	})

@@ -72,7 +72,7 @@ func TestRecord_Redemptions_AreIndexedForTheirCustomers(t *testing.T) {
 	recorder, index := newLedger().withNicks()
 	got := recorder.Record(t.Context(), []event.Change{change("101", emberforge, "first"), change("102", sakura, "theirs"), undoing("103", "second")})
 	if got.Err != nil || got.Recorded != 4 || index.of(emberforge) != "first -second" || index.of(sakura) != "theirs" {
-		t.Errorf("%+v: %s, %s", got, index.of(emberforge), index.of(sakura))
+		t.Errorf("Record = %+v; indexed for emberforge %s, for sakura %s", got, index.of(emberforge), index.of(sakura))
 	}
 }
 

@@ -148,7 +148,7 @@ func TestRecord_Batch_GoesToTheLogsOfItsCustomers(t *testing.T) {
 		change("101", emberforge, "first"), change("102", sakura, "theirs"), change("103", emberforge), change("104", emberforge, "second", "third"),
 	})
 	if got.Err != nil || got.Recorded != 4 || got.Parked != 0 || len(got.Failed) != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("Record = %+v, want 4 recorded events", got)
 	}
 	if mine, theirs := l.ids(emberforge), l.ids(sakura); !slices.Equal(mine, []string{"first", "second", "third"}) || !slices.Equal(theirs, []string{"theirs"}) {
 		t.Errorf("emberforge has %s, sakura %s", mine, theirs)
@@ -171,7 +171,7 @@ func TestRecord_RepeatsInABatch_AreRecordedOnce(t *testing.T) {
 	})
 	want := []event.Type{event.RedemptionCreated, event.RedemptionCreated, event.RedemptionUndone}
 	if got.Err != nil || got.Recorded != 3 || !slices.Equal(l.ids(emberforge), []string{"first", "second", "first"}) || !slices.Equal(l.types(emberforge), want) {
-		t.Errorf("%+v: %s %s", got, l.ids(emberforge), l.types(emberforge))
+		t.Errorf("Record = %+v; the log has %s of types %s", got, l.ids(emberforge), l.types(emberforge))
 	}
 }
 
@@ -228,7 +228,7 @@ func TestRecord_FactOlderThanTheRetention_IsLeftOutIfALaterOneFollows(t *testing
 	got := recorder.Record(t.Context(), []event.Change{late, young, change("103", emberforge, "third")})
 	want := []event.Type{event.RedemptionUndone, event.RedemptionCreated, event.RedemptionUndone, event.RedemptionCreated}
 	if got.Err != nil || !slices.Equal(l.types(emberforge), want) {
-		t.Errorf("%+v: %+v", got, l.logs[emberforge])
+		t.Errorf("Record = %+v; the log has %+v", got, l.logs[emberforge])
 	}
 }
 
@@ -251,7 +251,7 @@ func TestRecord_UnreadableChange_IsSetAsideAndTheOthersRecorded(t *testing.T) {
 		unreadable(change("105", sakura)),
 	})
 	if got.Recorded != 2 || got.Parked != 3 || len(got.Failed) != 0 || !errors.Is(got.Err, errUnreadable) || !errors.Is(got.Err, lost.Err) {
-		t.Errorf("%+v", got)
+		t.Errorf("Record = %+v, want 2 recorded events and 3 parked changes", got)
 	}
 	if ids := l.ids(emberforge); !slices.Equal(ids, []string{"first", "second"}) {
 		t.Errorf("recorded %s", ids)
@@ -281,7 +281,7 @@ func TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside(t *testing.T)
 			t.Errorf("the batch took %s", took)
 		}
 		if got.Recorded != 96 || got.Parked != 3 || len(got.Failed) != 0 || !errors.Is(got.Err, context.DeadlineExceeded) {
-			t.Errorf("%+v", got)
+			t.Errorf("Record = %+v, want 96 recorded events and 3 parked changes", got)
 		}
 		if sorts := l.parkedSorts(); !slices.Equal(sorts, []string{"SUMMER20#101", "SUMMER20#103", "SUMMER20#999"}) {
 			t.Errorf("set aside %s", sorts)
@@ -299,7 +299,7 @@ func TestRecord_NothingCanBeSetAside_ReportsTheIDs(t *testing.T) {
 	})
 	slices.Sort(got.Failed)
 	if got.Recorded != 1 || got.Parked != 0 || !slices.Equal(got.Failed, []string{"101", "103", "105"}) {
-		t.Errorf("%+v", got)
+		t.Errorf("Record = %+v, want 1 recorded event and 3 failed changes", got)
 	}
 	if !errors.Is(got.Err, errAway) || !errors.Is(got.Err, l.noPlaces) || !errors.Is(got.Err, errUnreadable) {
 		t.Errorf("the error is %v", got.Err)
@@ -332,7 +332,7 @@ func TestRecord_EventThatCannotBeRepresented_IsSetAside(t *testing.T) {
 	l.fails[emberforge] = errors.New("no such currency")
 	got := recorder.Record(t.Context(), []event.Change{change("101", emberforge, "first"), change("102", sakura, "theirs")})
 	if got.Recorded != 1 || got.Parked != 1 || !errors.Is(got.Err, l.fails[emberforge]) || l.appends[emberforge] != 0 {
-		t.Errorf("%+v", got)
+		t.Errorf("Record = %+v, want 1 recorded event and 1 parked change", got)
 	}
 }
 
@@ -384,7 +384,7 @@ func TestRetry_SetAsideAgainMeanwhile_IsCounted(t *testing.T) {
 	l.again = true
 	l.setAside(t, change("101", emberforge, "first"))
 	if got := l.recorder().Retry(t.Context()); got.Err == nil || got.Recorded != 1 || got.Parked != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("Retry = %+v, want an error, 1 recorded event and 1 parked change", got)
 	}
 }
 
@@ -433,7 +433,7 @@ func TestRetry_ItemStalls_ComesLastInTheNextRun(t *testing.T) {
 		l.setAside(t, slow, change("102", emberforge, "second"))
 		l.slow = map[event.Place]bool{slow.Place: true}
 		if first, second := l.recorder().Retry(t.Context()), l.recorder().Retry(t.Context()); first.Recorded != 0 || second.Recorded != 1 {
-			t.Errorf("%+v, %+v", first, second)
+			t.Errorf("Retry = %+v, then %+v; want 1 recorded event in the second run", first, second)
 		}
 	})
 }
@@ -445,7 +445,7 @@ func TestRetry_StillUnreadable_StaysAndIsCounted(t *testing.T) {
 	l.setAside(t, broken, lost)
 	got := l.recorder().Retry(t.Context())
 	if got.Recorded != 0 || got.Parked != 2 || len(got.Failed) != 0 || !errors.Is(got.Err, errUnreadable) || l.parked[broken.Place].Attempts != 2 {
-		t.Errorf("%+v, %+v", got, l.parked)
+		t.Errorf("Retry = %+v, parked %+v; want 2 parked changes", got, l.parked)
 	}
 }
 
@@ -503,6 +503,6 @@ func TestRetry_ParkingCannotBeRead_ReportsIt(t *testing.T) {
 	l := newLedger()
 	l.noPlaces = errAway
 	if got := l.recorder().Retry(t.Context()); !errors.Is(got.Err, errAway) {
-		t.Errorf("%+v", got)
+		t.Errorf("Retry = %+v, want the error %v", got, errAway)
 	}
 }

@@ -88,7 +88,7 @@ func TestAdmit_MalformedRequest_IsRejectedBeforeTheKey(t *testing.T) {
 	s := newService(t)
 	r := post("/shop/emberforge/voucher", `{"code":1}`, "Authorization", "Basic YWxkZXI6YWxkZXI=")
 	if a := s.send(s.RedeemVoucher(unusedRedeemer(t)), r); a.status != http.StatusBadRequest {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("got %d %s, want 400", a.status, a.body)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestCheckout_RequestOfTheServer_IsMarkedByServer(t *testing.T) {
 	s := newService(t)
 	for _, headers := range [][]string{nil, {"Authorization", serverKey}} {
 		if a := s.send(s.Checkout(opener), get("/shop/emberforge/checkout/coins/500", headers...)); a.status != http.StatusOK {
-			t.Fatalf("%d %s", a.status, a.body)
+			t.Fatalf("got %d %s, want 200", a.status, a.body)
 		}
 	}
 	if byServer[0] || !byServer[1] {

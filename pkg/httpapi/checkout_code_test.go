@@ -118,7 +118,7 @@ func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 				s, _ := limited(t)
 				s.Guard = guard{access.Settings{Redeem: access.Anyone, CheckOut: access.Anyone, Paused: paused}}
 				if a := s.send(s.Checkout(opener), from(test.address, request(method, coinsPath+test.query, "", test.headers...))); a.status != http.StatusOK {
-					t.Fatalf("%d %s", a.status, a.body)
+					t.Fatalf("got %d %s, want 200", a.status, a.body)
 				}
 				want := plain
 				test.want(&want)
@@ -234,7 +234,7 @@ func TestCheckout_RefusedCode_CountsOnce(t *testing.T) {
 		"another customer":  from("203.0.113.7", get("/shop/brambleshop/checkout/coins/500?code=SUMMER20")),
 	} {
 		if a := s.send(checkOut, r); a.status != http.StatusOK {
-			t.Errorf("%s: %d %s", what, a.status, a.body)
+			t.Errorf("%s: got %d %s, want 200", what, a.status, a.body)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func TestCheckout_OnlyRefusedCodes_AreCounted(t *testing.T) {
 		"the store is down":   {failing(throttled{}), get(codePath), 503},
 	} {
 		if a := s.send(s.Checkout(test.opener), from("203.0.113.7", test.request)); a.status != test.status {
-			t.Errorf("%s: %d %s", what, a.status, a.body)
+			t.Errorf("%s: got %d %s, want %d", what, a.status, a.body, test.status)
 		}
 	}
 	if store.total() != 0 {
@@ -305,7 +305,7 @@ func TestCheckout_WithoutACode_CountsNothing(t *testing.T) {
 		s := newService(t)
 		s.Refusals, s.SourceAddress = nil, nil // calling either would panic
 		if a := s.send(s.Checkout(selling()), get(coinsPath+query)); a.status != http.StatusOK {
-			t.Errorf("%q: %d %s", query, a.status, a.body)
+			t.Errorf("%q: got %d %s, want 200", query, a.status, a.body)
 		}
 	}
 }

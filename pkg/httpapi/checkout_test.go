@@ -166,7 +166,7 @@ func TestCheckout_Prefetch_IsRejectedAndStoresNothing(t *testing.T) {
 			s := newService(t)
 			a := s.send(s.Checkout(unusedOpener(t)), request(method, coinsPath, "", headers...))
 			if a.status != http.StatusServiceUnavailable || a.header.Get("Cache-Control") != "no-store" {
-				t.Errorf("%q: %d %v", headers, a.status, a.header)
+				t.Errorf("%q: got %d %v, want 503 with no-store", headers, a.status, a.header)
 			}
 			if line := s.logged(t); line["Reason"] != "prefetch" || line["StoreErrors"] != nil || line["level"] != "INFO" {
 				t.Errorf("logged %v", line)
@@ -176,7 +176,7 @@ func TestCheckout_Prefetch_IsRejectedAndStoresNothing(t *testing.T) {
 	for _, purpose := range []string{"", "prefetched", "navigate", "x;prefetch"} {
 		s := newService(t)
 		if a := s.send(s.Checkout(selling()), get(coinsPath, "Sec-Purpose", purpose)); a.status != http.StatusOK {
-			t.Errorf("%q: %d", purpose, a.status)
+			t.Errorf("%q: got %d, want 200", purpose, a.status)
 		}
 	}
 }
@@ -391,7 +391,7 @@ func TestShowCheckout_PolicyOfServer_StillShowsStrangersTheirCheckout(t *testing
 	s := newService(t)
 	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly}}
 	if a := s.send(s.ShowCheckout(fakeOrders{order: rankCheckout()}), get(rankCheckoutPath)); a.status != http.StatusOK {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("got %d %s, want 200", a.status, a.body)
 	}
 }
 
@@ -463,7 +463,7 @@ func FuzzCheckoutQuery(f *testing.F) {
 		r.URL.RawQuery = query
 		a := s.send(s.Checkout(opener), r)
 		if (a.status == http.StatusOK) != (asked != nil) || a.status != http.StatusOK && a.status != 400 && a.status != 409 && a.status != 422 {
-			t.Fatalf("%q: %d %s", query, a.status, a.body)
+			t.Fatalf("%q: got %d %s; only an accepted query may reach the opener", query, a.status, a.body)
 		}
 		if asked == nil {
 			return

@@ -81,7 +81,7 @@ func TestCheckoutVariant_TooLongLink_IsLeftOut(t *testing.T) {
 	s := newService(t)
 	a := s.send(s.CheckoutVariant(unusedOpener(t)), get("/shop/emberforge/checkout/coins/variant/"+strings.Repeat("%20", 2000)))
 	if a.status != http.StatusNotFound {
-		t.Errorf("%d %s", a.status, a.body)
+		t.Errorf("got %d %s, want 404", a.status, a.body)
 	}
 	a.wantHeader(t, "Link", "")
 	a.wantDeprecated(t)

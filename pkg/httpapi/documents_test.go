@@ -58,7 +58,7 @@ func TestDocuments_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 			continue
 		}
 		if got := plain(t, a); got != docsPage {
-			t.Errorf("%q: %q", acceptEncoding, got)
+			t.Errorf("%q: got the document %q", acceptEncoding, got)
 		}
 		a.wantHeader(t, "Vary", "Accept-Encoding")
 	}
@@ -147,7 +147,7 @@ func TestDocuments_BadRequests_AreRejected(t *testing.T) {
 		s := newService(t)
 		a := s.send(documents(s), request(test.method, test.target, ""))
 		if a.status != test.status || !strings.Contains(a.body, test.problem) || a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%s %s: %d %v %s", test.method, test.target, a.status, a.header, a.body)
+			t.Errorf("%s %s: got %d %v %s, want %d", test.method, test.target, a.status, a.header, a.body, test.status)
 		}
 		a.wantHeader(t, "Request-Id", "request-1")
 	}

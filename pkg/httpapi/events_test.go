@@ -100,7 +100,7 @@ func TestEventData_Bundle_ListsItsGoods(t *testing.T) {
 	redemption.Reward = starter()
 	data, err := httpapi.EventData(event.OfRedemption("emberforge", redemption)[0])
 	if err != nil || !strings.Contains(string(data), `"reward":`+starterJSON) {
-		t.Errorf("%s, %v", data, err)
+		t.Errorf("EventData = %s, %v; want the reward %s", data, err, starterJSON)
 	}
 }
 
@@ -110,11 +110,11 @@ func TestEventData_Markup_IsNotEscaped(t *testing.T) {
 	redemption.Nick = "<Alder & Söhne>"
 	data, err := httpapi.EventData(event.OfRedemption("emberforge", redemption)[0])
 	if err != nil || !strings.Contains(string(data), `"nick":"<Alder & Söhne>"`) {
-		t.Fatalf("%s, %v", data, err)
+		t.Fatalf("EventData = %s, %v; want the nick unescaped", data, err)
 	}
 	encoded, err := httpapi.EncodeEvent(event.Event{Data: data})
 	if err != nil || !strings.Contains(string(encoded), string(data)) {
-		t.Errorf("%s, %v", encoded, err)
+		t.Errorf("EncodeEvent = %s, %v; want the data unescaped", encoded, err)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestListEvents_NextAndPollAfterSeconds_SayHowToContinue(t *testing.T) {
 				PollAfterSeconds int
 			}
 			if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
-				t.Fatalf("%d %s", a.status, a.body)
+				t.Fatalf("got %d %s, want a page", a.status, a.body)
 			}
 			if page.Events == nil || len(page.Events) != len(test.page.Events) || page.Feed != test.page.Feed {
 				t.Errorf("the page has feed %q and the events %v", page.Feed, page.Events)
@@ -435,7 +435,7 @@ func FuzzEventList(f *testing.F) {
 		}
 		var page struct{ Next string }
 		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
-			t.Fatalf("%q: %d %s", query, a.status, a.body)
+			t.Fatalf("%q: got %d %s, want a page", query, a.status, a.body)
 		}
 		// If a query is accepted, the link to the next page must be accepted, too. The next page begins after this one.
 		next, err := url.Parse(page.Next)

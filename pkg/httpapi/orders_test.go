@@ -692,7 +692,7 @@ func FuzzOrderBody(f *testing.F) {
 		orders := fakeOrders{order: rankOrder(), asked: func(arguments ...any) { asked = arguments }}
 		a := s.send(s.PlaceOrder(orders), post(ordersPath, body, "Authorization", serverKey))
 		if (a.status == http.StatusOK) != (asked != nil) || a.status != http.StatusOK && a.status/100 != 4 {
-			t.Fatalf("%q: %d %s", body, a.status, a.body)
+			t.Fatalf("%q: got %d %s; only an accepted body may reach the orders", body, a.status, a.body)
 		}
 		if asked == nil {
 			return
@@ -732,7 +732,7 @@ func FuzzOrderList(f *testing.F) {
 		}
 		var page struct{ Next string }
 		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
-			t.Fatalf("%q: %d %s", query, a.status, a.body)
+			t.Fatalf("%q: got %d %s, want a page", query, a.status, a.body)
 		}
 		// If a query is accepted, the link to the next page must be accepted, too.
 		next, err := url.Parse(page.Next)

@@ -300,7 +300,7 @@ func TestRedeemVoucher_AcceptedForms_AreRedeemed(t *testing.T) {
 				return voucher.Redemption{Reward: coins()}, false, nil
 			}}
 			if a := s.send(s.RedeemVoucher(ok), r); a.status != http.StatusOK {
-				t.Errorf("%d %s", a.status, a.body)
+				t.Errorf("got %d %s, want 200", a.status, a.body)
 			}
 		})
 	}
@@ -433,7 +433,7 @@ func FuzzVoucherBody(f *testing.F) {
 		case a.status == http.StatusOK && asked != nil && asked.Code != "":
 		case a.status/100 == 4 && asked == nil:
 		default:
-			t.Errorf("%q: %d %s", body, a.status, a.body)
+			t.Errorf("%q: got %d %s; only an accepted body may reach the redeemer", body, a.status, a.body)
 		}
 	})
 }
@@ -453,7 +453,7 @@ func FuzzVoucherQuery(f *testing.F) {
 		r := post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`)
 		r.URL.RawQuery = query
 		if a := s.send(s.RedeemVoucher(ok), r); a.status != http.StatusOK && a.status != http.StatusBadRequest {
-			t.Errorf("%q: %d %s", query, a.status, a.body)
+			t.Errorf("%q: got %d %s, want 200 or 400", query, a.status, a.body)
 		}
 	})
 }

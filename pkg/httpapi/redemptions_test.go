@@ -354,7 +354,7 @@ func FuzzRedemptionList(f *testing.F) {
 		}
 		var page struct{ Next string }
 		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
-			t.Fatalf("%q: %d %s", query, a.status, a.body)
+			t.Fatalf("%q: got %d %s, want a page", query, a.status, a.body)
 		}
 		// If a query is accepted, the link to the next page must be accepted, too.
 		next, err := url.Parse(page.Next)

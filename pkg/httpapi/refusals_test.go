@@ -119,7 +119,7 @@ func TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked(t *testing.T) {
 		"another customer":  from("203.0.113.7", post("/shop/brambleshop/voucher", `{"code":"SUMMER-20"}`)),
 	} {
 		if a := s.send(endpoint, r); a.status != http.StatusOK {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
+			t.Errorf("%s: got %d %s, want 200", name, a.status, a.body)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func TestRedeemVoucher_RequestsOfTheServer_AreLimitedByNick(t *testing.T) {
 	}
 	for _, nick := range []string{"Alder", "ALDER", "Rowan", "", "", "", ""} {
 		if a := guess(nick); a.status != http.StatusNotFound {
-			t.Errorf("%q: %d %s", nick, a.status, a.body)
+			t.Errorf("%q: got %d %s, want 404", nick, a.status, a.body)
 		}
 	}
 	guess("Alder").wantTooManyRefusals(t)
@@ -166,7 +166,7 @@ func TestRedeemVoucher_OnlyRefusalsAreCounted(t *testing.T) {
 		"another content type": {knows(&reached), post(path, `{"code":"SUMMER-21"}`, "Content-Type", "text/json"), 415},
 	} {
 		if a := s.send(s.RedeemVoucher(c.redeemer), from("203.0.113.7", c.request)); a.status != c.status {
-			t.Errorf("%s: %d %s", name, a.status, a.body)
+			t.Errorf("%s: got %d %s, want %d", name, a.status, a.body, c.status)
 		}
 	}
 	if store.total() != 0 {

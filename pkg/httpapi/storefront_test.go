@@ -129,7 +129,7 @@ func TestStorefront_MatchingETag_Is304(t *testing.T) {
 		"another encoding": visit(shop, newService(t), get(shopPath, "If-None-Match", etag, "Accept-Encoding", "gzip")),
 	} {
 		if a.status != http.StatusOK || a.header.Get("ETag") == etag {
-			t.Errorf("%s: %d %s", what, a.status, a.header.Get("ETag"))
+			t.Errorf("%s: got %d with ETag %s, want 200 with a new ETag", what, a.status, a.header.Get("ETag"))
 		}
 	}
 }
@@ -336,7 +336,7 @@ func TestStorefront_Policies_HideWhatOnlyTheServerMayDo(t *testing.T) {
 			s.Guard = guard{settings}
 			a := visit(emberforge(capes(3)...), s, get(shopPath, headers...))
 			if len(shownProducts(a.body)) != 3 {
-				t.Errorf("%v: %d %s", settings, a.status, a.body)
+				t.Errorf("%v: got %d %s, want a page with 3 products", settings, a.status, a.body)
 			}
 			if has := strings.Contains(a.body, `<form id="voucher"`); has != (settings.Redeem == access.Anyone) {
 				t.Errorf("%v: the page redeems vouchers: %t", settings, has)
@@ -407,7 +407,7 @@ func TestStorefront_UnknownAssets_AreNotFound(t *testing.T) {
 	} {
 		a := visit(emberforge(), newService(t), get(path))
 		if a.status != http.StatusNotFound || !strings.HasPrefix(a.body, problemFormat+`not-found"`) {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
+			t.Errorf("%s: got %d %s, want 404", path, a.status, a.body)
 		}
 		a.wantHeader(t, "Cache-Control", "no-store")
 	}
@@ -422,7 +422,7 @@ func TestStorefront_Page_NamesAssetsThatExist(t *testing.T) {
 	paths := found(visit(shop, newService(t), get(shopPath)).body, `(?:src|href)="(/assets/[^"]*)"`)
 	for _, path := range paths {
 		if a := visit(shop, newService(t), get(path)); a.status != http.StatusOK {
-			t.Errorf("%s: %d", path, a.status)
+			t.Errorf("%s: got %d, want 200", path, a.status)
 		}
 	}
 	if len(paths) != 2 {

@@ -112,7 +112,7 @@ func TestGenerate_IssuesExactlyWhatItStores(t *testing.T) {
 		var out issued
 		result, err := generator(&store).Generate(t.Context(), launch(count), out.issue)
 		if err != nil || result != (voucher.BatchResult{Created: count}) {
-			t.Fatalf("%d: %+v, %v", count, result, err)
+			t.Fatalf("Generate of %d vouchers = %+v, %v", count, result, err)
 		}
 		if !slices.Equal(out.sorted(), store.codes()) || len(out) != count {
 			t.Errorf("%d: %d issued, %d stored", count, len(out), len(store.vouchers))

@@ -91,7 +91,7 @@ func TestReward_Discount(t *testing.T) {
 func TestParseUndoReason(t *testing.T) {
 	for _, text := range []string{"", "charged twice", "冬のセール"} {
 		if got, err := voucher.ParseUndoReason(text); got != text || err != nil {
-			t.Errorf("%q: %q, %v", text, got, err)
+			t.Errorf("ParseUndoReason(%q) = %q, %v", text, got, err)
 		}
 	}
 	for _, text := range []string{"two\nlines", string(make([]byte, voucher.MaxUndoReasonBytes+1)), "\xff"} {
@@ -103,7 +103,7 @@ func TestParseUndoReason(t *testing.T) {
 
 func TestParseRedemptionID(t *testing.T) {
 	if id, err := voucher.ParseRedemptionID("AZaz09_-AZaz09_-AZaz09"); id == "" || err != nil {
-		t.Errorf("%q, %v", id, err)
+		t.Errorf("ParseRedemptionID = %q, %v", id, err)
 	}
 	for _, text := range []string{"", "AZaz09_-AZaz09_-AZaz0", "AZaz09_-AZaz09_-AZaz091", "AZaz09_-AZaz09_-AZaz0#"} {
 		if _, err := voucher.ParseRedemptionID(text); err == nil {

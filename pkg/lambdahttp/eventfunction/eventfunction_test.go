@@ -147,7 +147,7 @@ func TestHandle_Batch_IsRecordedAndLoggedInOneLine(t *testing.T) {
 		}
 	}
 	if !slices.Equal(metrics, []string{"RecordedEvents"}) || members["error"] != nil {
-		t.Errorf("%s: %s", metrics, logged)
+		t.Errorf("metrics %s, want RecordedEvents only: %s", metrics, logged)
 	}
 	if _, logged, _ := d.handle(t, `{}`); strings.Contains(logged, "_aws") { // AWS bills a metric for each hour with data
 		t.Errorf("a schedule that finds nothing counts something: %s", logged)
@@ -160,7 +160,7 @@ func TestHandle_UnreadableRecord_IsCountedAndNotDeliveredAgain(t *testing.T) {
 	response, logged, err := d.handle(t, `{"Records":[1047,0,1048]}`)
 	members, metrics := line(t, logged)
 	if err != nil || response != `{"batchItemFailures":[]}` || members["RecordedEvents"] != 2.0 || members["ParkedRecords"] != 1.0 || len(d.parked) != 1 {
-		t.Errorf("%s, %v: %s", response, err, logged)
+		t.Errorf("Handle = %s, %v; want 2 recorded events and 1 parked change: %s", response, err, logged)
 	}
 	if members["level"] != "ERROR" || !slices.Equal(metrics, []string{"RecordedEvents", "ParkedRecords"}) {
 		t.Errorf("want an error line that does not count the batch as failed: %s", logged)
@@ -177,7 +177,7 @@ func TestHandle_NothingCanBeStored_LambdaDeliversTheRecordsAgain(t *testing.T) {
 	}
 	members, metrics := line(t, logged)
 	if members["level"] != "ERROR" || members["Errors"] != 1.0 || !slices.Contains(metrics, "Errors") || !strings.Contains(fmt.Sprint(members["error"]), errAway.Error()) {
-		t.Errorf("%s", logged)
+		t.Errorf("logged %s; want an error that is counted", logged)
 	}
 }
 
@@ -186,7 +186,7 @@ func TestHandle_RecordWithoutASequenceNumberCannotBeStored_BatchFails(t *testing
 	t.Parallel()
 	d := &desk{fails: errAway, ids: []string{"seq-1047", ""}}
 	if response, logged, err := d.handle(t, `{"Records":[1047,1048]}`); err == nil || !strings.Contains(logged, `"Errors":1`) {
-		t.Errorf("%s, %v: %s", response, err, logged)
+		t.Errorf("Handle = %s, %v; want an error that is counted: %s", response, err, logged)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestHandle_ParkedChangesCannotBeRead_IsAnErrorAndCounted(t *testing.T) {
 	_, logged, err := d.handle(t, `{}`)
 	members, metrics := line(t, logged)
 	if err == nil || members["Errors"] != 1.0 || !slices.Equal(metrics, []string{"Errors"}) || !strings.Contains(logged, errAway.Error()) {
-		t.Errorf("%v: %s", err, logged)
+		t.Errorf("Handle = %v, want an error that is counted: %s", err, logged)
 	}
 }
 
@@ -312,7 +312,7 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 	response, err := f.Handle(t.Context(), batchOf(t, set["VOUCHERS_TABLE"], good, bad, good))
 	members, _ := line(t, log.String())
 	if err != nil || len(response.BatchItemFailures) != 0 || members["RecordedEvents"] != 1.0 || members["ParkedRecords"] != 1.0 {
-		t.Errorf("%+v, %v: %s", response, err, log.String())
+		t.Errorf("Handle = %+v, %v; want 1 recorded event and 1 parked change: %s", response, err, log.String())
 	}
 	for _, secret := range []string{"SUMMER", "Alder", r.ID, "emberforge"} {
 		if strings.Contains(log.String(), secret) {
@@ -345,7 +345,7 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 	}
 	log.Reset()
 	if _, err := f.Handle(t.Context(), eventfunction.Batch{}); err != nil || !strings.Contains(log.String(), `"ParkedRecords":0`) { // the item can be read
-		t.Errorf("%v: %s", err, log.String())
+		t.Errorf("Handle = %v, want no parked change: %s", err, log.String())
 	}
 }
 
