@@ -160,7 +160,7 @@ func TestOpen_RefusedCode_TakesOneRead(t *testing.T) {
 	}
 }
 
-// The first request holds the only use. The retry must share that hold, not be refused.
+// The first request holds the only use. The retry must get the first checkout instead of a refusal.
 func TestOpen_RetryWithCode_ReturnsTheSameCheckout(t *testing.T) {
 	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
 	request := withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", ""), "key-of-the-basket")

@@ -34,7 +34,7 @@ func TestParseAmount(t *testing.T) {
 func TestParseAmount_AboveEveryVariantsBound_IsTooLarge(t *testing.T) {
 	for _, text := range []string{"1000001", "99999999999", "18446744073709551617"} {
 		if _, err := checkout.ParseAmount(text); err == nil || err.Error() != "amount is too large" {
-			t.Errorf("ParseAmount(%q): %v, want that it is too large", text, err)
+			t.Errorf("ParseAmount(%q) = %v, want: amount is too large", text, err)
 		}
 	}
 }

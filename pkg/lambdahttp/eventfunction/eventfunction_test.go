@@ -150,7 +150,7 @@ func TestHandle_Batch_IsRecordedAndLoggedInOneLine(t *testing.T) {
 		t.Errorf("metrics %s, want RecordedEvents only: %s", metrics, logged)
 	}
 	if _, logged, _ := d.handle(t, `{}`); strings.Contains(logged, "_aws") { // AWS bills a metric for each hour with data
-		t.Errorf("a schedule that finds nothing counts something: %s", logged)
+		t.Errorf("a scheduled run that finds nothing has metrics: %s", logged)
 	}
 }
 
