@@ -20,7 +20,7 @@ func NewAccess(api table.BatchGetter, table string, random func(n int64) int64) 
 	return &Access{api: api, table: table, random: random}
 }
 
-// Access reads a customer's settings and one of its keys in one call. If the ID is empty, it reads only the settings.
+// Access reads a customer's settings and one of its keys in one call. If id is empty, it reads only the settings.
 func (s *Access) Access(ctx context.Context, customer catalog.CustomerID, id access.KeyID) (access.Settings, access.KeyRecord, error) {
 	settings, record := table.SettingsKey(customer), table.AccessKeyKey(customer, id)
 	keys := []table.Key{settings}

@@ -11,7 +11,8 @@ import (
 	"shopfront/pkg/dynamo/internal/table"
 )
 
-// CatalogueAPI lists the DynamoDB operations that Catalogue calls. A checkout reads in batches. The checkout area uses GetItem and Query.
+// CatalogueAPI lists the DynamoDB operations that Catalogue calls. Product calls BatchGetItem. Customer calls GetItem, and ProductsOnSale
+// calls Query.
 type CatalogueAPI interface {
 	table.Getter
 	table.BatchGetter
@@ -60,8 +61,8 @@ func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, pr
 const maxPage = 1000
 
 // ProductsOnSale yields all products on sale after the given one, in ID order, and stops at the first error. It reads page by page, on
-// demand, and eventually consistent. The first call reads want products. Each further call reads twice as many as the one before, so few
-// calls skip a long run of products off sale. (shopctl 0.1.0 stored those among the products on sale.)
+// demand, and eventually consistent. The first call reads want products. Each further call reads twice as many as the one before, so that
+// skipping a long run of products off sale takes few calls. (shopctl 0.1.0 stored products off sale among the products on sale.)
 func (s *Catalogue) ProductsOnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
 		limit := int32(min(max(want, 1), maxPage))

@@ -30,9 +30,9 @@ func NewCheckouts(api CheckoutsAPI, table string) *Checkouts {
 	return &Checkouts{api: api, table: table}
 }
 
-// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open or was ordered, Open returns
-// that checkout and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and Open
-// returns it. After an *UnavailableError the checkout may or may not be stored.
+// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open, was ordered, or was replaced, Open
+// returns that checkout and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and
+// Open returns it. After an *UnavailableError the checkout may or may not be stored.
 func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
 	put := putCheckout(s.table, customer, c)
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
@@ -49,11 +49,12 @@ func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c che
 	return c, nil
 }
 
-// putCheckout returns the write that stores a new checkout, unless the checkout under its token is still open, or was ordered or replaced.
+// putCheckout returns the write that stores a new checkout. The write fails if another checkout is stored under the same token, and that
+// checkout is still open, was ordered, or was replaced.
 func putCheckout(name string, customer catalog.CustomerID, c checkout.Checkout) types.Put {
 	return types.Put{
 		TableName: aws.String(name), Item: table.EncodeCheckout(customer, c),
-		// A stored checkout may be replaced only if its status attribute is open and it has expired.
+		// The put may overwrite a checkout only if its status attribute is open and it has expired.
 		ConditionExpression:      aws.String("attribute_not_exists(" + table.SortKey + ") OR #expires <= :at AND #status = :open"),
 		ExpressionAttributeNames: map[string]string{"#expires": table.AttrExpires, "#status": table.AttrStatus},
 		ExpressionAttributeValues: table.Item{

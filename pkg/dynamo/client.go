@@ -26,7 +26,7 @@ type Settings struct {
 	Credentials aws.CredentialsProvider
 	// Endpoint is a URL such as http://127.0.0.1:8000. If it is empty, the client uses the endpoint of the region.
 	Endpoint string
-	// Jitter returns a random number from 0 to n-1. n is above 0.
+	// Jitter returns a random number from 0 to n-1, where n is above 0.
 	Jitter func(n int64) int64
 }
 

@@ -25,10 +25,10 @@
 //	events     ID        nicks           NickNoteKey    a note that the index of nicks has all of the customer's redemptions
 //	events     #parked   TABLE/PK/SK     ParkedKey      the place of a change that could not be recorded
 //
-// A use is always in exactly one place: left in a counter, or taken by one redemption or hold. The use of a lapsed hold stays taken until
-// somebody takes it over in a transaction that deletes the hold. If a code has no limit above one, the item of the voucher or of the nick
-// contains its holds. A checkout names its hold. If an order turns the hold into a redemption, the redemption's token is the first half of
-// the checkout's ID.
+// A use of a code with a limit above one is never in two places: it is left in a counter, or it is taken by one redemption or one hold. The
+// use of a lapsed hold stays taken until somebody takes it over in a transaction that deletes the hold. If a code has no counters, its
+// holds are stored in the item of the voucher or of the nick. A checkout names its hold. If an order turns the hold into a redemption, the
+// redemption's token is the first half of the checkout's ID.
 //
 // bb is one of 64 buckets. A hash chooses the bucket: the hash of the code for a voucher, of the code and the nick for a NickKey, of the
 // code and the token for a RedemptionKey, of the source for refusals, of the event's ID for an event, and of the nick for the index of
@@ -39,9 +39,9 @@
 // The table of checkouts has the index "orders", which sorts the orders of a customer by time. A checkout that was not ordered lacks the
 // index's sort key and is therefore not in the index.
 //
-// The SDK retries a call whose response was lost. Therefore every write carries an identifier. If the condition of a retry fails, DynamoDB
-// returns the stored item, whose identifier shows whether the first attempt was applied. Counting refusals needs no identifier, because
-// counting one twice is harmless.
+// The SDK retries a call whose response was lost. Therefore a write that must not be applied twice carries an identifier. If the condition
+// of a retry fails, DynamoDB returns the stored item, whose identifier shows whether the first attempt was applied. Two counts carry no
+// identifier, because counting twice does no harm: refused codes, and attempts to record a parked change.
 //
 // The package imports the rules and the AWS SDK. It may import neither the HTTP handlers nor package backoffice.
 package dynamo

@@ -62,9 +62,10 @@ func NewEventLog(
 
 // Append implements event.Log.
 //
-// Append adds each event exactly once, for these reasons. If this call stores the event, no page before the last one can name it; Append
-// read that page beforehand. If an earlier call stored the event, the item contains the number of the first page that can name it, and
-// Append searches from that page to the last one. The last page gets new events only if it has not changed since it was read.
+// Append adds each event exactly once, for these reasons. Append reads the last page before it stores events. So if this call stores an
+// event, no page before that one can name the event. If an earlier call stored the event, the item contains the number of the first page
+// that can name it, and Append searches from that page to the last one. The last page gets new events only if it has not changed since it
+// was read.
 func (l *EventLog) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
 	added, err = l.append(ctx, customer, events)
 	return added, table.Outcome(err)
@@ -87,7 +88,7 @@ func (l *EventLog) append(ctx context.Context, customer catalog.CustomerID, even
 		return 0, err
 	}
 	for attempt := range mostAttempts {
-		if from <= tail.Number { // an event may be named already
+		if from <= tail.Number { // a page may name one of the events already
 			if events, tail, err = l.unnamed(ctx, customer, events, from); err == nil {
 				err = l.renew(ctx, events, known)
 			}
@@ -140,7 +141,7 @@ func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) 
 	})
 }
 
-// atOnce calls put for several items concurrently, and joins the errors.
+// atOnce calls put for all items, at most concurrentPuts at a time, and joins the errors.
 func atOnce[T any](all []T, put func(T) error) (err error) {
 	var (
 		mu      sync.Mutex
@@ -197,8 +198,8 @@ func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[ev
 const pagesNearby = 4
 
 // settled leaves out the events that the log already names. For each event that was stored earlier, it reads only the pages near the place
-// where the log ended at that time: nearly all such events are there, and the log may have grown long since. from is the lowest page that
-// may name one of the remaining events, or math.MaxInt64.
+// where the log ended at that time. Nearly all such events are there, and the log may have become much longer since. from is the lowest
+// page that may name one of the remaining events, or math.MaxInt64.
 func (l *EventLog) settled(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, known map[event.ID]storedEvent,
 ) (rest []event.Event, from int64, err error) {
@@ -224,8 +225,8 @@ func (l *EventLog) settled(
 	return rest, from, nil
 }
 
-// unnamed reads the pages from a page number on. It returns the last page, and the events that these pages do not name. If a page became
-// full after it was read, and the next page was then read without it, the error is errLookAgain.
+// unnamed reads the pages from a page number on. It returns the last page, and the events that these pages do not name. If a page still had
+// room when it was read, but a later page follows, events were added to the page after it was read. Then the error is errLookAgain.
 func (l *EventLog) unnamed(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,
 ) (missing []event.Event, last table.EventPage, err error) {
@@ -253,9 +254,9 @@ func (l *EventLog) unnamed(
 	return missing, last, nil
 }
 
-// names runs a query for pages and adds the events that they name to named. It returns the pages, and the key from which the query
-// continues.
-func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, named map[event.ID]bool) ([]table.EventPage, table.Item, error) {
+// names runs a query for pages, and adds the IDs of the events that these pages name to ids. It returns the pages, and the key from which
+// the query continues.
+func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, ids map[event.ID]bool) ([]table.EventPage, table.Item, error) {
 	out, err := l.api.Query(ctx, query)
 	if err != nil {
 		return nil, nil, err
@@ -266,7 +267,7 @@ func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, named 
 			return nil, nil, err
 		}
 		for place := range pages[i].Len() {
-			named[pages[i].ID(place)] = true
+			ids[pages[i].ID(place)] = true
 		}
 	}
 	return pages, out.LastEvaluatedKey, nil
@@ -274,8 +275,8 @@ func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, named 
 
 func hasRoom(page table.EventPage) bool { return page.Len() < table.EventsPerPage }
 
-// extend adds some of the events to the last page, or to a new page if the last one is full. If the last page has changed meanwhile, the
-// error is errLookAgain.
+// extend adds as many of the events as fit to the last page, or to a new page if the last one is full. n is how many it added. If the last
+// page has changed meanwhile, the error is errLookAgain.
 func (l *EventLog) extend(
 	ctx context.Context, customer catalog.CustomerID, tail table.EventPage, events []event.Event,
 ) (extended table.EventPage, n int, err error) {
@@ -305,8 +306,8 @@ func (l *EventLog) extend(
 	return page, n, nil
 }
 
-// extending returns the actions that replace the last page, or add a page after it. The last page must not expire: otherwise the sequence
-// would start over. A page gets its expiry when the next one is added.
+// extending returns the actions that replace the last page, or add a page after it. The last page must not expire, because then the
+// sequence would start over. A page gets its expiry when the next one is added.
 func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.EventPage) []action {
 	call := &table.Update{Key: table.EventPageKey(customer, page.Number)}
 	call.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
@@ -359,8 +360,8 @@ func (l *EventLog) window(ctx context.Context, customer catalog.CustomerID, afte
 	return w, err
 }
 
-// pages returns the pages that name the events after a sequence number, and one more page, so that Last shows whether others follow. If no
-// page names such an event, it returns the last page of the log.
+// pages returns the pages that name the events after a sequence number, up to limit. It also returns at least one more page, if there is
+// one, so that Window.Last shows whether more events follow. If no page names such an event, it returns the last page of the log.
 func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after int64, limit int) ([]table.EventPage, error) {
 	query := table.EventPagesQuery(l.table, customer, after/table.EventsPerPage)
 	query.Limit = aws.Int32(int32((limit+table.EventsPerPage-1)/table.EventsPerPage + 2)) //nolint:gosec // limit is at most event.MaxPerPage
@@ -373,7 +374,8 @@ func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after
 		if pages[i], err = table.DecodeEventPage(it); err != nil {
 			return nil, err
 		}
-		if i > 0 && pages[i].First() != pages[i-1].Last()+1 { // the page before became full after it was read, or pages between them have expired
+		// There is a gap if the page before became full only after it was read, or if pages between the two have expired.
+		if i > 0 && pages[i].First() != pages[i-1].Last()+1 {
 			return pages[:i], nil
 		}
 	}

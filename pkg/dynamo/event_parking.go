@@ -67,7 +67,7 @@ func (p *EventParking) Release(ctx context.Context, parked event.Parked) (bool, 
 const (
 	// parkedPerPage is how many parked changes a query returns.
 	parkedPerPage = 1000
-	// maxParked bounds how many parked changes are read into memory: once so many are read, no further page is read.
+	// maxParked bounds how many parked changes are read into memory. Once so many are read, no further page is read.
 	maxParked = 10000
 )
 

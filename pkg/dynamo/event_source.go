@@ -47,7 +47,7 @@ type image struct {
 }
 
 // Changes reads the records of a DynamoDB stream with new and old images, as Lambda delivers them
-// (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It uses only the images, because DynamoDB Local names some kinds of records
+// (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It ignores the kind of a record, because DynamoDB Local names some kinds
 // differently. For a record that cannot be read, the change has an Err.
 func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []event.Change {
 	changes, images := make([]event.Change, len(records)), make([]image, len(records))
@@ -97,7 +97,7 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 			c.Err = err
 			continue
 		}
-		before, _ := s.facts(c.Customer, at.place, at.old) // if old is unreadable, all facts count as new: recording one twice is a no-op
+		before, _ := s.facts(c.Customer, at.place, at.old) // if old is unreadable, all facts count as new: recording a fact twice is a no-op
 		c.Facts = event.News(before, after)
 	}
 }
@@ -121,7 +121,7 @@ func Facts(customer catalog.CustomerID, it map[string]types.AttributeValue, term
 // errNoTerms means that the voucher of a redemption does not exist.
 var errNoTerms = errors.New("the voucher of the redemption is missing")
 
-// facts returns the facts of each redemption or order that an item shows, as one slice each.
+// facts returns one slice for each redemption or order that an item shows, with its facts.
 func (s *EventSource) facts(customer catalog.CustomerID, place event.Place, it table.Item) ([][]event.Fact, error) {
 	switch {
 	case len(it) == 0:
@@ -196,8 +196,8 @@ func (s *EventSource) redemptions(customer catalog.CustomerID, place event.Place
 	return redemptions, err
 }
 
-// recordsOf returns the code that an item of the vouchers table belongs to. hasRecords reports whether the item is one with records of
-// redemptions: that of a nick, or that of one redemption.
+// recordsOf returns the code that an item of the vouchers table belongs to. hasRecords reports whether the item can have records of
+// redemptions: it is the item of a nick, or of one redemption.
 func recordsOf(place event.Place) (code voucher.Code, hasRecords bool) {
 	code = table.Key{Sort: place.Sort}.Code()
 	rest := strings.TrimPrefix(place.Sort, string(code))
@@ -209,12 +209,12 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
 }
 
-// termsTime bounds the time for reading vouchers, because all customers of the batch wait. Changes whose voucher was not read in that time
-// are set aside.
+// termsTime bounds the time for reading vouchers, because all customers of the batch wait for it. Changes whose voucher was not read in
+// time are set aside.
 const termsTime = 5 * time.Second
 
-// remember reads the vouchers that the records in the images need and that are not in s.terms yet, at most 100. After an error, it keeps
-// the vouchers that were read before.
+// remember reads the vouchers that the records in the images need and that are not in s.terms yet. They may be at most 100, the limit of
+// BatchGet. After an error, remember keeps the vouchers that it has read.
 func (s *EventSource) remember(ctx context.Context, images []image) error {
 	var keys []table.Key
 	s.mu.Lock()

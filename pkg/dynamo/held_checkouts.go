@@ -18,7 +18,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Tables are the names of the tables that a store writes in one transaction.
+// Tables names the tables that a store uses together.
 type Tables struct{ Checkouts, Vouchers, Refusals string }
 
 // HeldCheckouts stores checkouts that hold a use of a voucher, or replace another checkout. It implements checkout.HoldStore. Create it
@@ -34,8 +34,9 @@ func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *H
 	return &HeldCheckouts{uses{api, tables.Vouchers, random}, tables}
 }
 
-// OpenHeld stores a checkout and its hold in one transaction, and marks the checkout that it replaces, if any, as replaced. If a checkout
-// with the same key is still open or was ordered, OpenHeld returns that checkout and changes nothing.
+// OpenHeld stores a checkout and its hold in one transaction. If the checkout replaces another one, the transaction also marks that one as
+// replaced. If a checkout with the same key is still open, was ordered, or was replaced, OpenHeld returns that checkout and changes
+// nothing.
 func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
 	kept, err := s.openHeld(ctx, opening, &lost)
@@ -53,7 +54,7 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 			if h.Checkout.Code == "" { // there is no voucher to read
 				return errLookAgain
 			}
-			return s.lookAgain(ctx, h)
+			return s.reread(ctx, h)
 		})
 	if err != nil {
 		return checkout.Checkout{}, err
@@ -61,9 +62,10 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 	return h.kept, nil
 }
 
-// lookAgain reads again what the checkout holds or may hold. If the voucher's reward has changed, the voucher was deleted and its code was
-// created again. Then the checkout is refused, because it was priced with the old reward.
-func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
+// reread reads the voucher and the nick's uses again, and checks whether the hold that the checkout can share still exists. If the
+// voucher's reward has changed, the voucher was deleted and its code was created again. Then the checkout is refused, because it was priced
+// with the old reward.
+func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
 	priced := h.Voucher.Reward
 	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
 		return err
@@ -75,7 +77,8 @@ func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
 	if !canShare || shared.Kind != voucher.HoldCounted {
 		return nil
 	}
-	// Only the checkout that is being replaced has this hold. A request whose clock is ahead may have taken the hold over.
+	// Without a limit per nick, the hold to share is the one that the replaced checkout names. If that hold does not exist any more, for
+	// example because a request whose clock is ahead took it over, the new checkout must not try to share it.
 	key := table.HoldKey(h.Customer, h.Claim.Code, shared)
 	found, err := table.BatchGet(ctx, s.api, s.random, s.table, key)
 	if err == nil && found[key] == nil {
@@ -86,7 +89,7 @@ func (s *HeldCheckouts) lookAgain(ctx context.Context, h *holding) (err error) {
 }
 
 // RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a transaction in flight,
-// because its hold may be visible before its checkout.
+// because the hold may be visible before its checkout.
 func (s *HeldCheckouts) RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
 	return recallSettled(ctx, s.api, s.random, s.tables.Checkouts, customer, token)
 }
@@ -111,7 +114,8 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 	}
 	put := putCheckout(s.tables.Checkouts, h.Customer, h.kept)
 	actions := []action{{types.TransactWriteItem{Put: &put}, h.keep}}
-	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() { // otherwise put overwrites the replaced checkout, or this is a retry
+	// A replaced checkout with the same token needs no write of its own: the put overwrites it, or finds it still open.
+	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() {
 		release := change(h.Customer, h.Replaces.ID, table.StatusOpen)
 		release.Set(table.AttrStatus, table.Str(table.StatusReplaced))
 		actions = append(actions, updating(s.tables.Checkouts, release, func(table.Item) error { return checkout.ErrNotReplaceable }))
@@ -119,14 +123,15 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 	return transact(ctx, s.api, append(actions, held...), lost.note)
 }
 
-// keep makes the checkout that is already stored the result.
+// keep sets the result to the checkout that is already stored.
 func (h *holding) keep(old table.Item) error {
 	h.kept = table.DecodeCheckout(old)
 	return nil
 }
 
-// hold decides which use the checkout holds, and returns the actions that take it. The checkout shares the hold of the checkout that it
-// replaces. If the nick can get no other use, the checkout shares another hold of the nick.
+// hold decides which use the checkout holds, and returns the actions that take it. If the replaced checkout has a live hold of the same
+// voucher, the new checkout shares that hold. If not, the new checkout takes a free use. If it cannot get a free use, it shares another
+// live hold of the nick, if the nick has one.
 func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
 	shared, canShare := h.Shared()
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
@@ -200,8 +205,8 @@ func (s *HeldCheckouts) inserting(request voucher.Request, hold voucher.Hold) ac
 	return inserting(s.table, it)
 }
 
-// share returns the actions that let the checkout share a live hold. They make the hold last at least as long as a new one. Only one of the
-// checkouts that share a hold can be ordered.
+// share returns the actions that let the checkout share a live hold. They make that hold last at least as long as a new hold would. Only
+// one of the checkouts that share a hold can be ordered.
 func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Hold) ([]action, error) {
 	request := h.Claim.Request
 	if err := h.Voucher.RefuseShare(request); err != nil {
@@ -244,9 +249,10 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 // sourceRetention is how long the item of a source is stored after its last hold has lapsed.
 const sourceRetention = time.Hour
 
-// countForSource returns the action that adds a hold to the live holds of the source, or a *checkout.TooManyHoldsError. If the hold
-// existed before and now lasts longer, was is when it lapsed before. Then until replaces was in the list of the source.
-func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, was time.Time) ([]action, error) {
+// countForSource returns the action that adds a hold to the list of live holds of the source, or a *checkout.TooManyHoldsError. until is
+// when the hold lapses. If the hold existed before and now lasts longer, oldUntil is when it would have lapsed, and until replaces oldUntil
+// in the list. For a new hold, oldUntil is zero.
+func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, oldUntil time.Time) ([]action, error) {
 	if h.Source == "" {
 		return nil, nil
 	}
@@ -261,7 +267,7 @@ func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, w
 			live = append(live, lapse)
 		}
 	}
-	if own := slices.Index(live, was.UnixMilli()); own > 0 {
+	if own := slices.Index(live, oldUntil.UnixMilli()); own > 0 { // live[0] is until
 		live = slices.Delete(live, own, own+1)
 	}
 	slices.Sort(live)
@@ -269,8 +275,8 @@ func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, w
 		return nil, &checkout.TooManyHoldsError{Until: time.UnixMilli(live[0]).UTC()}
 	}
 	var lapses []string
-	for _, until := range live {
-		lapses = append(lapses, strconv.FormatInt(until, 36))
+	for _, lapse := range live {
+		lapses = append(lapses, strconv.FormatInt(lapse, 36))
 	}
 	call := &table.Update{Key: key}
 	call.Set(table.AttrLapses, table.Str(strings.Join(lapses, " ")))

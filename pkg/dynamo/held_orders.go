@@ -11,11 +11,12 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// placeHeld turns a checkout with a code into an order, and its hold into a redemption. If another request took the held use, the error is
-// checkout.ErrExpired.
+// placeHeld turns a checkout with a code into an order, and its hold into a redemption. It does so even if the hold has lapsed, with two
+// exceptions: if another request took over the use of the lapsed hold, or if more uses are taken than a lowered limit allows (see
+// refuseLate), the error is checkout.ErrExpired.
 //
-// An order goes through even after its hold has lapsed, unless another request took the use over. The order and the takeover both require
-// that the stored hold has not changed, so only one of them succeeds.
+// An order and a takeover both succeed only if the hold is still stored. Each of them removes or replaces the hold, so only one of them
+// succeeds.
 func (s *Orders) placeHeld(
 	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
@@ -36,7 +37,7 @@ func (s *Orders) placeHeld(
 			return kept, nil
 		}
 		if errors.Is(err, checkout.ErrExpired) {
-			kept, err = s.withoutHold(ctx, customer, c)
+			kept, err = s.recallExpired(ctx, customer, c)
 			if errors.Is(err, checkout.ErrExpired) && bool(lost) {
 				err = &UnavailableError{Err: errMayBeApplied}
 			}
@@ -51,8 +52,8 @@ func (s *Orders) placeHeld(
 	}
 }
 
-// claimOf returns the claim for the redemption that an order of a checkout makes. The claim has the checkout's token, so that the order
-// leads to its redemption and back.
+// claimOf returns the claim for the redemption that an order of a checkout makes. The claim has the checkout's token, so that the order can
+// be found from the redemption, and the redemption from the order.
 func claimOf(customer catalog.CustomerID, c checkout.Checkout, at time.Time) (voucher.Claim, error) {
 	code, badCode := voucher.ParseCode(c.Code)
 	nick, badNick := voucher.ParseNick(c.Nick)
@@ -83,9 +84,9 @@ func (s *Orders) placeOnce(
 	return kept, err
 }
 
-// refuseLate returns checkout.ErrExpired for an order after its hold has lapsed, if more uses are taken than a lowered limit allows. A
-// lapsed use counts as free, so the order would take one use too many. An edit that ends after refuseLate has read the voucher does not
-// count, because the edit had not ended when the request began.
+// refuseLate returns checkout.ErrExpired for an order whose hold has lapsed, if more uses are taken than a lowered limit allows. Other
+// requests count the use of a lapsed hold as free, so the order would take one use too many. refuseLate reads the voucher only once. An
+// edit that ends after that reading does not apply to this request, because the request began before the edit ended.
 func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold voucher.Hold) error {
 	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
 		return nil
@@ -145,8 +146,8 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 	return append(actions, updating(s.table, call, nil))
 }
 
-// holdNow returns a hold as it is stored now: a newer checkout that shares the hold may have made it last longer. If the hold is gone, the
-// error is checkout.ErrExpired.
+// holdNow returns a hold as it is stored now, because a newer checkout that shares the hold may have made it last longer. If the hold is
+// not stored any more, the error is checkout.ErrExpired.
 func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold voucher.Hold) (voucher.Hold, error) {
 	switch {
 	case hold.Kind == voucher.HoldSingleUse:
@@ -169,9 +170,9 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 	return hold, checkout.ErrExpired
 }
 
-// withoutHold returns the current state of a checkout whose hold is gone: either another request has placed the order, or the checkout was
-// released. If neither happened, somebody else took the use, and the error is checkout.ErrExpired.
-func (s *Orders) withoutHold(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+// recallExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has ordered or replaced
+// the checkout, recallExpired returns it. Otherwise the error stays checkout.ErrExpired.
+func (s *Orders) recallExpired(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
 	now, err := recallSettled(ctx, s.api, s.random, s.checkouts, customer, c.ID.Token())
 	if err == nil && now.ID == c.ID && now.Order == nil && !now.Released {
 		err = checkout.ErrExpired

@@ -19,8 +19,9 @@ type lostAttempt bool
 // note is an option for a write. It lets l see the errors of all attempts.
 func (l *lostAttempt) note(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, l} }
 
-// mayContradict reports whether an attempt in flight may still redeem or hold a voucher that err refuses. That happens if an operator edits
-// the voucher in between. The reason of the refusal does not matter, because clients must not be able to tell reasons apart.
+// mayContradict reports whether err refuses a voucher that an attempt in flight may still redeem or hold. For example, an operator may edit
+// the voucher after the refusal, and the attempt may be applied then. The reason of the refusal does not matter, because clients must not
+// be able to tell reasons apart.
 func (l *lostAttempt) mayContradict(err error) bool {
 	_, refused := voucher.IsRefusal(err)
 	return bool(*l) && refused
@@ -33,7 +34,7 @@ type noting struct {
 	lost *lostAttempt
 }
 
-// IsErrorRetryable implements aws.Retryer. A named error with a status of 4xx comes from DynamoDB, which applied nothing in that case. A
+// IsErrorRetryable implements aws.Retryer. An error that has a code and a 4xx status comes from DynamoDB, which has applied nothing. A
 // request that was not sent was not applied either. After any other error the attempt may be in flight.
 func (n noting) IsErrorRetryable(err error) bool {
 	response, is := errors.AsType[*awshttp.ResponseError](err)

@@ -18,8 +18,9 @@ import (
 const OrdersIndex = table.OrdersIndex
 
 // Orders stores orders in a table of checkouts: an order is its checkout's item, with more attributes. It implements checkout.OrderStore.
-// Each change is one conditional write, so concurrent requests and retries change an order once. An order of a checkout with a code also
-// turns the hold into a redemption, in the same transaction. Create it with NewOrders.
+// Each change is one conditional write, so concurrent requests and retries apply it only once. If the checkout has a code, placing the
+// order turns the hold into a redemption in the same transaction, and cancelling the order undoes that redemption. Create it with
+// NewOrders.
 type Orders struct {
 	uses
 
@@ -32,7 +33,7 @@ func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int
 	return &Orders{uses{api, vouchers, random}, checkouts}
 }
 
-// Place adds the order, and removes the time to live, because orders are permanent. A checkout without a code takes one call.
+// Place makes a checkout an order. It removes the time to live, because orders are permanent. A checkout without a code takes one call.
 func (s *Orders) Place(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
@@ -99,8 +100,8 @@ func cancelling(customer catalog.CustomerID, id checkout.ID, reason string, at t
 	return call
 }
 
-// change begins an update of a checkout that has the ID and the stored status. The update creates no item, because only an existing item
-// has an #id.
+// change begins an update of the checkout with the given ID. The update requires that the checkout has the given status. It creates no
+// item, because only an existing item has an #id.
 func change(customer catalog.CustomerID, id checkout.ID, status string) *table.Update {
 	call := &table.Update{Key: table.CheckoutKey(customer, id.Token()), Condition: "#id = :id AND #status = :status"}
 	call.Name(table.AttrID, table.AttrStatus)

@@ -37,13 +37,14 @@ var (
 // errMayBeApplied replaces a refusal when an earlier attempt may still be applied.
 var errMayBeApplied = errors.New("refused, but an earlier attempt that got no response may still be applied")
 
-// Redeem takes one use of a voucher for the claim, or finds the redemption that is already recorded under the claim's token.
-// After a *voucher.RefusalError nothing was taken. After an *UnavailableError a use may or may not have been taken. Other
-// errors come from DynamoDB.
+// Redeem takes one use of a voucher for the claim, or finds the redemption that is already recorded under the claim's token. If
+// that redemption was undone, the error is voucher.ErrUndone. After a *voucher.RefusalError nothing was taken. After an *UnavailableError a
+// use may or may not have been taken. Any other error comes from DynamoDB or means that an item is damaged.
 //
-// A single-use code takes one call. A code with many uses takes two, because the first one only reads its rules. Refusing a request with an
-// idempotency key takes one more call, because the same request may have been redeemed before the voucher ended. The extra call is made for
-// unknown codes too, so that response times do not reveal which codes exist. Only a refusal for the nick's limit takes no further call.
+// A single-use code takes one call. A code with many uses takes at least two: the first returns its rules, and a later one redeems it.
+// Refusing a request with an idempotency key takes one more call, because the same request may have been redeemed before the voucher ended.
+// The extra call is made for unknown codes too, so that response times do not reveal which codes exist. A refusal for the nick's limit
+// takes the extra call only if redemptions of the nick were undone.
 func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
 	var lost lostAttempt
 	redemption, v, err := s.redeemSingleUse(ctx, claim, &lost)
@@ -65,7 +66,7 @@ func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.
 func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, lost *lostAttempt) (voucher.Redemption, voucher.Voucher, error) {
 	if s.many.has(manyUseCode{claim.Customer, claim.Code}) {
 		v, err := s.read(ctx, claim)
-		if err != nil || !v.SingleUse() { // the remembered code only saves a write: the voucher itself decides
+		if err != nil || !v.SingleUse() { // the memory may be outdated: the voucher itself decides
 			return voucher.Redemption{}, v, cmp.Or(err, errManyUses)
 		}
 	}
@@ -94,8 +95,8 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	return *v.Redeemed, v.Voucher, nil
 }
 
-// redeemAgain redeems a single-use code after an earlier redemption of the code was undone. If that was the claim's own redemption, the
-// error is voucher.ErrUndone. redeemAgain needs a transaction, because undone redemptions have items of their own.
+// redeemAgain redeems a single-use code after an earlier redemption of the code was undone. If the claim's own redemption was undone, the
+// error is voucher.ErrUndone. An undone redemption has an item of its own, so redeemAgain needs a transaction that also checks that item.
 func (s *Redemptions) redeemAgain(
 	ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt,
 ) (redemption voucher.Redemption, judged voucher.Voucher, err error) {
@@ -212,7 +213,7 @@ func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (vouch
 	if v.Undone > 0 {
 		return voucher.Redemption{}, v.Voucher, errUndoneBefore
 	}
-	return voucher.Redemption{}, voucher.Voucher{}, errors.New("the condition rejected a single-use voucher, but no rule does")
+	return voucher.Redemption{}, voucher.Voucher{}, errors.New("the condition of the update refused the code, but no rule refuses it")
 }
 
 // redeemManyUses redeems a code with many uses by the rules in v, which were just read.
@@ -294,7 +295,7 @@ func countForNick(call *table.Update, v voucher.Voucher, uses voucher.NickUses, 
 	}
 	call.Remove(table.HoldPrefix + free.lapsed.ID)
 	call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))
-	for _, hold := range uses.Lapsed(request.At) { // their uses counted as free, so no hold may have been extended meanwhile
+	for _, hold := range uses.Lapsed(request.At) { // the rules counted these holds as free, so none of them may last longer by now
 		call.RequireEqual(table.HoldPrefix+hold.ID, table.EncodeHold(hold))
 	}
 }
@@ -321,7 +322,7 @@ func (r *recording) judge(old table.Item) error {
 		return err
 	}
 	if r.v.MaxUsesPerNick == voucher.NoLimit {
-		return errors.New("the condition rejected a redemption, but no rule does")
+		return errors.New("the condition of the update refused a redemption, but no rule refuses it")
 	}
 	if r.uses, err = table.DecodeNickUses(r.v.HoldKind(), old); err != nil {
 		return err
@@ -352,7 +353,7 @@ func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool
 }
 
 // recall returns the redemption that is recorded under the claim's token. If there is none, it returns the refusal. It waits for a
-// transaction in flight, because its use may be visible before its record.
+// transaction in flight, because a use that the transaction takes may be visible before the record that it writes.
 func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) (voucher.Redemption, error) {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))
 	if err != nil {

@@ -23,8 +23,10 @@ const (
 	recordsPerCall = 100
 )
 
-// errMalformedPosition is the error for a position at which no page can end.
-var errMalformedPosition error = &voucher.FieldError{Field: "cursor", Err: errors.New("must be the next of a page of this code")}
+// errMalformedPosition is the error for a cursor that no page of this code's redemptions returned.
+var errMalformedPosition error = &voucher.FieldError{
+	Field: "cursor", Err: errors.New("must be the value of next in a page of this code's redemptions"),
+}
 
 // listPosition is a place in the list of a code's redemptions. The list is sorted by bucket, item and token.
 type listPosition struct {
@@ -48,7 +50,7 @@ func parseListPosition(text string, code voucher.Code) (listPosition, error) {
 	return listPosition{bucket, parts[1], idempotency.Token(parts[2])}, nil
 }
 
-// recordsBetween returns the bounds of the sort keys of the items with a code's redemptions.
+// recordsBetween returns two bounds. The sort key of every item with redemptions of the code is between them.
 func recordsBetween(code voucher.Code) (first, last string) {
 	return string(code) + table.NickInfix, string(code) + table.RedemptionInfix + "~"
 }

@@ -31,8 +31,8 @@ func NewRefusals(api RefusalsAPI, table string) *Refusals {
 	return &Refusals{api: api, table: table}
 }
 
-// Count adds a refusal in one call. The item of an IPv6 network, a /48, has an attribute for each /64 subnet, so that one call counts both.
-// With up to about 150 subnets the item takes one write unit.
+// Count adds a refusal in one call. The item of an IPv6 network, a /48, has an attribute for each /64 subnet, so that one call counts the
+// refusal for the network and for the subnet. With up to about 150 subnets the item takes one write unit.
 //
 // If a response is lost, the SDK's retry counts the refusal twice. That is harmless: at worst, the source is blocked one refusal early.
 func (s *Refusals) Count(

@@ -20,40 +20,40 @@ type transactor interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// action is one write of a transaction. If its condition fails, the function failed gets the stored item. It returns the error, or nil if
-// the stored item is the result. If failed is nil, the error is errLookAgain.
+// action is one write of a transaction. If the condition of the write fails, transact calls rejected with the stored item. rejected returns
+// the error, or nil if the stored item is the result. If rejected is nil, the error is errLookAgain.
 type action struct {
-	write  types.TransactWriteItem
-	failed func(old table.Item) error
+	write    types.TransactWriteItem
+	rejected func(old table.Item) error
 }
 
-// updating returns the action that sends an update.
-func updating(name string, call *table.Update, failed func(old table.Item) error) action {
-	return action{call.Action(name), failed}
+// updating returns an action that sends an update.
+func updating(name string, call *table.Update, rejected func(old table.Item) error) action {
+	return action{call.Action(name), rejected}
 }
 
-// inserting returns the action that puts an item and requires that no item has its key.
+// inserting returns an action that puts an item and requires that no item has its key.
 func inserting(name string, it table.Item) action {
 	return action{write: types.TransactWriteItem{Put: &types.Put{
 		TableName: aws.String(name), Item: it, ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
 	}}}
 }
 
-// deleting returns the action that deletes an item and requires that it exists.
+// deleting returns an action that deletes an item and requires that it exists.
 func deleting(name string, key table.Key) action {
 	return action{write: types.TransactWriteItem{Delete: &types.Delete{
 		TableName: aws.String(name), Key: key.Attributes(), ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),
 	}}}
 }
 
-// requiring returns the action that writes nothing and requires that an item exists.
+// requiring returns an action that writes nothing and requires that an item exists.
 func requiring(name string, key table.Key) action {
 	return action{checking(name, key, "attribute_exists("+table.SortKey+")"), nil}
 }
 
-// requiringAbsent returns the action that writes nothing and requires that no item has a key.
-func requiringAbsent(name string, key table.Key, failed func(old table.Item) error) action {
-	return action{checking(name, key, "attribute_not_exists("+table.SortKey+")"), failed}
+// requiringAbsent returns an action that writes nothing and requires that no item has the key.
+func requiringAbsent(name string, key table.Key, rejected func(old table.Item) error) action {
+	return action{checking(name, key, "attribute_not_exists("+table.SortKey+")"), rejected}
 }
 
 func checking(name string, key table.Key, condition string) types.TransactWriteItem {
@@ -63,7 +63,7 @@ func checking(name string, key table.Key, condition string) types.TransactWriteI
 }
 
 // transact applies all of the actions or none. If conditions fail, the first failed one decides the result. After a conflict (see
-// table.IsConflict), nothing was applied. A single update is sent without a transaction, because a transaction takes twice the units.
+// table.IsConflict), nothing was applied. A single update is sent without a transaction, because a transaction takes twice the write units.
 func transact(ctx context.Context, api transactor, actions []action, options ...func(*dynamodb.Options)) error {
 	if update := actions[0].write.Update; update != nil && len(actions) == 1 {
 		_, err := api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -95,8 +95,8 @@ func transact(ctx context.Context, api transactor, actions []action, options ...
 
 // meaning returns the error for a failed condition of the action, or nil if the stored item is the result.
 func (a action) meaning(old table.Item) error {
-	if a.failed == nil {
+	if a.rejected == nil {
 		return errLookAgain
 	}
-	return a.failed(old)
+	return a.rejected(old)
 }

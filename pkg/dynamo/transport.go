@@ -18,9 +18,9 @@ import (
 // byte as up to six.
 const maxResponse = 8 << 20
 
-// These errors mean that a response cannot come from DynamoDB. The SDK would accept such responses. It takes any JSON object with a status
-// of 2xx as DynamoDB's, so a write would seem applied. It reads an empty response as an empty object, as if the item did not exist. It
-// reads an endless response into memory. It computes the checksum but ignores a mismatch.
+// These errors mean that a response cannot come from DynamoDB. The SDK would accept such a response. It takes any 2xx response with a JSON
+// object for a response of DynamoDB, so a write would seem applied. It reads an empty response as an empty object, as if the item did not
+// exist. It reads an endless response into memory. It computes the checksum but ignores a mismatch.
 var (
 	errForeignResponse = errors.New("the response is not DynamoDB's: it has no request ID")
 	errEmptyResponse   = errors.New("the response is empty")
@@ -29,7 +29,7 @@ var (
 )
 
 // NewTransport returns the HTTP client of a DynamoDB client. It bounds the time of each attempt, and rejects responses that DynamoDB would
-// never send. It validates checksums, so set DisableValidateResponseChecksum: otherwise the SDK computes them again.
+// never send. It validates checksums. Set DisableValidateResponseChecksum, so that the SDK does not compute them again.
 func NewTransport(attemptTimeout time.Duration) dynamodb.HTTPClient {
 	return transport{awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64 // shopctl makes up to 64 calls at a time; a function makes far fewer
@@ -65,8 +65,8 @@ type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
 
-// requestBody is the body of a request. It records whether net/http began to read it. That happens after the dial, the TLS handshake and
-// the header.
+// requestBody is the body of a request. It records whether net/http began to read it. net/http reads the body only after the dial, the TLS
+// handshake and the header.
 type requestBody struct {
 	io.ReadCloser
 
@@ -78,7 +78,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return b.ReadCloser.Read(p)
 }
 
-// checkedBody is the body of a response. Read returns an error other than io.EOF if DynamoDB would never send the response.
+// checkedBody is the body of a response. Read fails if DynamoDB would never send this response.
 type checkedBody struct {
 	io.ReadCloser
 	foreign bool // whether another server responded

@@ -64,7 +64,7 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 }
 
 // refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. Such an order's checkout has the redemption's token.
-// refuseOrdered waits for an order in flight, because its redemption may be visible before the order.
+// refuseOrdered waits for an order in flight, because the redemption may be visible before its order.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found stored) error {
 	c, err := recallSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
 	switch {
@@ -77,8 +77,8 @@ func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.U
 	}
 }
 
-// undoing returns the actions that undo the redemption with the claim's ID and token. key is the item that contains its record. If the
-// record is not there, the error is errLookAgain.
+// undoing returns the actions that undo the redemption with the claim's ID and token. key is the key of the item that contains the
+// redemption's record. If the record is not there, the error is errLookAgain.
 func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, reason, by string) ([]action, error) {
 	v, err := table.ReadVoucher(ctx, s.api, s.table, claim.Customer, claim.Code)
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *RedemptionRecords) inBucket(
 	}
 }
 
-// withID returns the redemption with an ID that an item holds, if there is one.
+// withID searches an item for the redemption with the given ID. is reports whether the item holds it.
 func withID(id string, v voucher.Voucher, it table.Item) (found stored, is bool, err error) {
 	all, err := redemptionsIn(it, v)
 	for _, found := range all {

@@ -30,15 +30,16 @@ type uses struct {
 	random func(n int64) int64
 }
 
-// freeUse is a use of a limited code that can be taken: one that a counter has left, or that of a lapsed hold.
+// freeUse is a use of a limited code that can be taken: a use that is left in a counter, or the use of a lapsed hold.
 type freeUse struct {
 	counter int
-	lapsed  *voucher.Hold // nil: the counter has a use left
+	lapsed  *voucher.Hold // nil: the use is taken from the counter
 	holder  string        // if nicks have a limit: the HashNick of the lapsed hold's nick
 }
 
-// untilTaken calls try until it takes a use or fails for good. As long as the counters of v may have uses left, untilTaken passes a random
-// counter as free. Afterwards free is nil. look reads the items again after they have changed.
+// untilTaken calls try until try takes a use or fails for good. As long as the counters of v may have uses left, untilTaken passes a random
+// counter as free. Once try has found such a counter empty, free is nil, and try looks for a free use itself. look reads the items again
+// after they have changed.
 func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, look func() error) error {
 	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
 	for attempt := 0; ; attempt++ {
@@ -74,7 +75,8 @@ func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free 
 // errCounterEmpty means that the counter has no uses left.
 var errCounterEmpty = errors.New("the counter has no uses left")
 
-// ownToSwap returns a lapsed hold of the request's own nick if the nick has reached its limit. Such a nick can only replace that hold.
+// ownToSwap returns a lapsed hold of the request's own nick if the nick has reached its limit. Such a nick can get a use only by replacing
+// that hold.
 func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request) *freeUse {
 	lapsed := uses.Lapsed(request.At)
 	if len(lapsed) == 0 || uses.Taken < int(v.MaxUsesPerNick) {
@@ -87,7 +89,7 @@ func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request
 // requests, and returns a *voucher.RefusalError. If the voucher has changed since it was read, the error is errLookAgain. If more uses are
 // taken than a lowered limit allows, settle drops a lapsed hold instead of returning it, and returns errDropped.
 //
-// Items are not read at one instant. Therefore settle does not mark the voucher if a use came back or an edit ended meanwhile.
+// Items are not read at one instant. Therefore settle does not mark the voucher if a use came back or the voucher was edited meanwhile.
 func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse) (*freeUse, error) {
 	if free == nil {
 		found, until, err := s.look(ctx, request, v)
@@ -106,7 +108,7 @@ func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Vo
 }
 
 // taking returns the actions that take a free use. until is when the taker's hold lapses. If until is zero, the taker redeems. The actions
-// do not write the item of the taker's own nick, even if that nick has the lapsed hold: callers do that.
+// do not write the item of the taker's own nick, even if that nick has the lapsed hold: callers add that write.
 func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []action {
 	if free.lapsed == nil {
 		take := &table.Update{Key: table.CounterKey(request.Customer, request.Code, free.counter)}
@@ -137,21 +139,22 @@ func (s *uses) losing(request voucher.Request, free freeUse) action {
 }
 
 const (
-	// lapseMargin is how much earlier a counter's AttrLapse is than the lapse of the counter's first hold. It must exceed the sum of holdTick,
-	// the length of a request and the difference between clocks. Then no later hold of the counter lapses before AttrLapse.
+	// lapseMargin is how much earlier a counter's AttrLapse is than the lapse of the counter's first hold. It must exceed the sum of the
+	// holdTick of package voucher, the length of a request and the difference between clocks. Then no later hold of the counter lapses
+	// before AttrLapse.
 	lapseMargin = time.Minute
-	// longestMark bounds how long a code that ever had a hold is marked as full, because look may have missed a hold that was just being
-	// moved.
+	// longestMark bounds how long a code is marked as full if it ever had a hold. The mark must end, because look may have missed a hold
+	// that was just being moved.
 	longestMark = 29 * time.Minute
-	// holdPage is how many holds of a counter are read at once.
+	// holdPage is how many holds of a counter one query reads.
 	holdPage = 8
 )
 
 // errDropped means that a lapsed hold was dropped, because more uses are taken than a lowered limit allows.
 var errDropped = errors.New("a lapsed hold was dropped")
 
-// look returns a free use. If no use is free, none is the time until which the voucher can be marked as full.
-func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, none time.Time, err error) {
+// look returns a free use. If no use is free, the voucher can be marked as full until the time fullUntil.
+func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, fullUntil time.Time, err error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
 	if err != nil {
 		return nil, time.Time{}, err
@@ -170,15 +173,15 @@ func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Vouc
 	if err := s.storeOver(ctx, request, v, total); err != nil {
 		return nil, time.Time{}, err
 	}
-	none = noLapse()
+	fullUntil = noLapse()
 	for i, start := 0, int(s.random(int64(len(counters)))); i < len(counters); i++ {
 		counter := counters[(start+i)%len(counters)]
 		if counter.Lapse.IsZero() {
 			continue
 		}
-		none = earliest(none, request.At.Add(longestMark))
+		fullUntil = earliest(fullUntil, request.At.Add(longestMark))
 		if counter.Lapse.After(request.At) {
-			none = earliest(none, counter.Lapse)
+			fullUntil = earliest(fullUntil, counter.Lapse)
 			continue
 		}
 		lapsed, next, err := s.lapsed(ctx, request, v, counter.Number, aws.Int32(holdPage))
@@ -188,9 +191,9 @@ func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Vouc
 		if len(lapsed) > 0 {
 			return &lapsed[s.random(int64(len(lapsed)))], time.Time{}, nil
 		}
-		none = earliest(none, next)
+		fullUntil = earliest(fullUntil, next)
 	}
-	return nil, none, nil
+	return nil, fullUntil, nil
 }
 
 // noLapse returns a time that is later than the lapse of any hold.
@@ -250,9 +253,9 @@ func asRead(request voucher.Request, v voucher.Voucher) *table.Update {
 	return call
 }
 
-// storeOver sets AttrOver, the number of uses taken beyond a lowered limit, if an old shopctl lowered the limit without storing it. Then it
-// returns errLookAgain. While an edit of the limit runs, or after one was interrupted, the counters do not show that number, and storeOver
-// does nothing.
+// storeOver sets AttrOver, the number of uses taken beyond a lowered limit, if an old shopctl lowered the limit without storing that
+// number. Then it returns errLookAgain. While an edit of the limit runs, or after one was interrupted, the counters do not show that
+// number, and storeOver does nothing.
 func (s *uses) storeOver(ctx context.Context, request voucher.Request, v voucher.Voucher, total int) error {
 	if v.Over > 0 || total <= int(v.MaxUses) {
 		return nil
@@ -358,7 +361,7 @@ func (s *uses) hasFreeUse(ctx context.Context, request voucher.Request, v vouche
 	return free != nil, err
 }
 
-// countLapsed counts the lapsed holds of a voucher. It may stop at a number above v.Over.
+// countLapsed counts the lapsed holds of a voucher. It stops counting once the number exceeds v.Over.
 func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
 	lapsed := 0
 	for counter := 0; counter < v.Counters && lapsed <= v.Over; counter++ {

@@ -291,7 +291,9 @@ func TestListRedemptions_Page_HoldsRedemptionsAndLeadsToTheNext(t *testing.T) {
 
 func TestListRedemptions_CursorAtNoPage_IsMalformed(t *testing.T) {
 	s := newService(t)
-	misplaced := fakeRedemptions{err: fmt.Errorf("list: %w", &voucher.FieldError{Field: "cursor", Err: errors.New("must be the next of a page of this code")})}
+	misplaced := fakeRedemptions{err: fmt.Errorf("list: %w", &voucher.FieldError{
+		Field: "cursor", Err: errors.New("must be the value of next in a page of this code's redemptions"),
+	})}
 	a := s.send(s.ListRedemptions(misplaced), get(redemptionsPath+"?code=SUMMER20&cursor="+cursor("emberforge/SUMMER20/99"), "Authorization", serverKey))
 	a.want(t, http.StatusBadRequest, problemFormat+`malformed-request","title":"Malformed request","status":400,`+
 		`"detail":"The cursor is malformed, or belongs to another list.","parameter":"cursor"}`)

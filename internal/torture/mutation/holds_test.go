@@ -29,7 +29,7 @@ func ofUses() []tested {
 			`lapseMargin = time.Minute`, `lapseMargin = 0`),
 		inSimulation("raises the bound of a counter", usesGo, `take.SetOnce(table.AttrLapse,`, `take.Set(table.AttrLapse,`),
 		byTest("marks a code as full for as long as its holds last", pkgDynamo, "TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater", usesGo,
-			`none = earliest(none, request.At.Add(longestMark))`, ``),
+			`fullUntil = earliest(fullUntil, request.At.Add(longestMark))`, ``),
 		inSimulation("marks a code as full although a use came back", usesGo, "call.RequireCount(table.AttrReturns, v.Returns)\n\treturn call", `return call`),
 		inSimulation("leaves a code marked as full when a use comes back", usesGo, `returned.Remove(table.AttrFullUntil)`, ``),
 		inSimulation("passes on uses that exceed the limit", usesGo,

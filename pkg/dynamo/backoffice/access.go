@@ -41,9 +41,9 @@ func (s *Access) Settings(ctx context.Context, customer catalog.CustomerID) (acc
 	return table.DecodeSettings(it), table.Outcome(err)
 }
 
-// PutSettings replaces the stored settings if their version is still settings.Version, and stores the next version. Otherwise it returns
-// catalog.ErrChanged. If the stored settings equal the new ones, an earlier attempt was applied and its response was lost. Then PutSettings
-// succeeds. No attempt is applied once a later version is stored.
+// PutSettings replaces the stored settings if their version is still settings.Version, and stores the next version. If another version is
+// stored, it returns catalog.ErrChanged. There is one exception: if the stored settings equal the new ones, an earlier attempt was applied
+// and its response was lost, and PutSettings succeeds. No attempt is applied once a later version is stored.
 func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, settings access.Settings) error {
 	call := &table.Update{Key: table.SettingsKey(customer)}
 	call.RequireCount(table.AttrVersion, settings.Version)
@@ -62,7 +62,7 @@ func (s *Access) PutSettings(ctx context.Context, customer catalog.CustomerID, s
 }
 
 // ChangePause applies a change to what a customer has paused and returns the result. It starts over if somebody else changes the settings
-// meanwhile. It returns errors of change unwrapped.
+// meanwhile. If the function change returns an error, ChangePause returns that error unwrapped.
 //
 // ChangePause writes the settings as a new version even if there is nothing to change. A write of an interrupted earlier command may still
 // be in flight. That write requires the old version, so it can no longer undo the result that the caller got.
@@ -124,7 +124,7 @@ func (s *Access) keysOf(customer catalog.CustomerID) *dynamodb.QueryInput {
 //
 // Concurrent creations never exceed that limit. Each attempt reads the number of keys ever created, and then the keys. One transaction
 // stores the new key and raises the number. CreateKey tries again if another creation has raised the number meanwhile. It also tries again
-// if it sees fewer keys than were ever created, because only a part of another creation may be visible.
+// if it sees fewer keys than were ever created, because only a part of another creation's transaction may be visible.
 func (s *Access) CreateKey(ctx context.Context, customer catalog.CustomerID, record access.KeyRecord) error {
 	for attempt := range maxAccessAttempts {
 		if err := s.pauseBefore(ctx, attempt); err != nil {

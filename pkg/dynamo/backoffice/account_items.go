@@ -27,7 +27,8 @@ const (
 	typeTruth  attributeType = "true or false"
 )
 
-// typeOf returns the type that an attribute must have. For other names, such as those that begin with RecordPrefix, it returns "".
+// typeOf returns the type that an attribute must have. It returns "" for an attribute of any other name, such as one that begins with
+// RecordPrefix.
 func typeOf(name string) attributeType {
 	switch name {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,
@@ -104,7 +105,7 @@ func isCode(code voucher.Code) bool {
 	return err == nil && parsed == code
 }
 
-// These errors determine the kind of a finding. With any other error the item is malformed.
+// These errors determine the kind of a finding. Any other error means that the item is malformed.
 var (
 	errMisplaced  = errors.New("the item has the wrong key")
 	errIncomplete = errors.New("the redemption is incomplete")
@@ -141,7 +142,7 @@ func (r accountReader) add(account *reconciliation.Account, it table.Item) {
 	account.Fault(r.place(it), kind, err.Error())
 }
 
-// belongs returns errMisplaced if the item has another key than the given one.
+// belongs returns errMisplaced if the key of the item is not the given key.
 func belongs(it table.Item, key table.Key) error {
 	if table.KeyOf(it) != key {
 		return fmt.Errorf("%w: it belongs to %s", errMisplaced, key.Partition)

@@ -12,22 +12,24 @@ import (
 )
 
 const (
-	// listReaders is how many buckets are read concurrently.
+	// listReaders is how many buckets are read at a time.
 	listReaders = 8
-	// oneCodeReaders replaces listReaders if only one code is read. Many codes may be read concurrently, and each needs all buckets.
+	// oneCodeReaders replaces listReaders in readAccount. Callers may read the accounts of many codes concurrently, and each of them reads
+	// all buckets.
 	oneCodeReaders = 2
 	// bucketPage is how many items of a bucket one query reads. Pages of 1 MB would take fewer calls, but several hundred MB of memory,
 	// because a decoded item takes about 2 KB.
 	bucketPage = 250
-	// codePage is how many items of a bucket one query for a single code reads, and how many items of a bucket wait to be merged.
+	// codePage is how many items one query reads from a bucket if only one code is read. It is also how many items of a bucket can wait to
+	// be merged.
 	codePage = 100
 )
 
 // Accounts yields the account of each code of a customer, in the order of the codes, and stops at the first error. An account has all items
-// that are stored under a code. An item whose key contains no code gets its own account.
+// that are stored under its code. An item whose key contains no code gets its own account.
 //
-// The items of a code are spread over many buckets, but each bucket is sorted. Accounts reads all buckets concurrently and merges them,
-// which brings the items of a code together. Memory holds only one account, and up to 350 items of each bucket.
+// The items of a code are spread over many buckets, but each bucket is sorted. Accounts reads listReaders buckets at a time and merges all
+// buckets, which brings the items of a code together. Memory holds only one account, and up to 350 items of each bucket.
 func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) iter.Seq2[*reconciliation.Account, error] {
 	return func(yield func(*reconciliation.Account, error) bool) {
 		reader := accountReader{s.table, customer}
@@ -60,8 +62,8 @@ func (s *Vouchers) Accounts(ctx context.Context, customer catalog.CustomerID) it
 	}
 }
 
-// Account reads the items that are stored under one code. Before and after that it reads the voucher and its counters. It waits for the
-// duration settle between these reads: if one read sees only a part of a transaction, the next one sees all of it. If redemptions and holds
+// Account reads the items that are stored under one code. Before and after that it reads the voucher and its counters. Between these reads
+// it waits for the duration settle: if one read sees only a part of a transaction, the next read sees all of it. If redemptions and holds
 // may move between items, Account reads the items twice.
 func (s *Vouchers) Account(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, settle time.Duration,

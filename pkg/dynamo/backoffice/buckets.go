@@ -13,7 +13,7 @@ import (
 )
 
 // inOrder yields the items of all buckets in the order of their sort keys, and stops at the first error. If a code is given, it yields only
-// the items of that code. It reads the buckets concurrently, but at most readers of them at a time.
+// the items of that code. The parameter readers bounds how many buckets are read at a time.
 func (s *Vouchers) inOrder(ctx context.Context, customer catalog.CustomerID, code voucher.Code, readers int) iter.Seq2[table.Item, error] {
 	return func(yield func(table.Item, error) bool) {
 		reading, cancel := context.WithCancel(ctx)

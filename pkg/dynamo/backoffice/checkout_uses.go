@@ -47,7 +47,8 @@ func recordPlaces(customer catalog.CustomerID, c checkout.Checkout) []table.Key 
 	return slices.Compact([]table.Key{undone, recorded})
 }
 
-// recordIn returns the redemption that an item contains under the token of a checkout. is reports whether there is one that can be read.
+// recordIn returns the redemption that an item contains under the token of a checkout. is reports whether such a redemption exists and can
+// be read.
 func recordIn(it table.Item, c checkout.Checkout) (redemption voucher.Redemption, is bool) {
 	if it.Str(table.AttrToken) == string(c.ID.Token()) && !it.Has(table.AttrHeldUntil) {
 		return voucher.Redemption{ID: it.Str(table.AttrRedemption)}, true

@@ -13,8 +13,8 @@ import (
 // Delete deletes a voucher and its counters if the voucher still has the version that was read and was never redeemed or held. Otherwise
 // Delete deletes nothing and returns voucher.ErrUsed or voucher.ErrEdited. If the voucher does not exist any more, Delete returns nil.
 //
-// The items of a single-use voucher, and of a voucher with counters, show whether it was used. The item of a voucher without a limit does
-// not: the caller must make sure that the voucher has no records and that nobody writes one.
+// The items of a single-use voucher, and of a voucher with counters, show whether the voucher was used. The item of a voucher without a
+// limit does not show it. The caller must make sure that such a voucher has no records and that nobody writes one.
 func (s *Vouchers) Delete(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
 	key := table.VoucherKey(customer, v.Code)
 	condition := table.Update{Key: key}

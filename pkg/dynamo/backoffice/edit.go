@@ -15,10 +15,11 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// errEditedMeanwhile is the error of an edit that another edit overtook.
+// errEditedMeanwhile means that another edit overtook this one.
 var errEditedMeanwhile = errors.New("another edit of the voucher is running or has just finished: look at the voucher and run the edit again")
 
-// errUseReturned is the error of an edit of the limit that uses kept interrupting: they came back to a counter, or were dropped.
+// errUseReturned means that a use came back to a counter, or was dropped, during an edit of the limit. Edit starts over then, and returns
+// this error after maxReturnAttempts.
 var errUseReturned = errors.New("uses of the voucher keep coming back: run the edit again")
 
 const (
@@ -64,8 +65,8 @@ func (s *Vouchers) Edit(ctx context.Context, customer catalog.CustomerID, code v
 	}
 }
 
-// EditRead is like Edit, for a voucher that the caller has read. If nobody has edited the voucher since, and the edit does not change the
-// limit, EditRead makes one call instead of two.
+// EditRead is like Edit, for a voucher that the caller has read. If nobody has edited the voucher since then, and the edit does not change
+// the limit, EditRead makes one call instead of two.
 func (s *Vouchers) EditRead(ctx context.Context, customer catalog.CustomerID, read voucher.Voucher, edit voucher.Edit) (voucher.Voucher, error) {
 	after, err := read.Edited(edit)
 	if err == nil && edit.MaxUses == nil {
@@ -153,13 +154,13 @@ func termsOf(v voucher.Voucher) voucher.Voucher {
 //
 // First moveLimit takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter: it writes
 // that version to the counter, so that an older edit can no longer write the counter. From then on only this edit changes the sum of the
-// uses left and the uses taken in a counter. It adds uses for a higher limit, and takes uses that are left for a lower one. Last, it writes
-// the limit to the voucher, in another new version. With the limit it writes AttrOver: how many uses it could not take, because no counter
-// had any left. The new version ends AttrFullUntil: a request that found all counters empty earlier can no longer mark the voucher as full.
-// begun reports whether the new limit was stored as AttrEditing.
+// uses left and the uses taken in a counter. To raise the limit, it adds uses to the counters. To lower the limit, it removes uses that the
+// counters have left. Last, it writes the limit to the voucher, in another new version. With the limit it writes AttrOver: how many uses it
+// could not remove, because no counter had any left. The new version ends AttrFullUntil: a request that found all counters empty earlier
+// can no longer mark the voucher as full. begun reports whether the new limit was stored as AttrEditing.
 //
-// If a use came back or was dropped since the first write, the edit starts over. Otherwise the use could be left in a counter from which
-// this edit took nothing, or AttrOver could leave it out.
+// If a use came back or was dropped since the first write, the edit starts over. Otherwise a use that came back could stay in a counter
+// above the new limit, or AttrOver could still count a use that was dropped.
 func (s *Vouchers) moveLimit(
 	ctx context.Context, customer catalog.CustomerID, before table.Voucher, edit voucher.Edit,
 ) (moved voucher.Voucher, begun bool, err error) {
@@ -194,9 +195,9 @@ func (s *Vouchers) moveLimit(
 	return written.Voucher, true, err
 }
 
-// commitLimit sends the first or the last write of an edit of the limit. If an edit of other fields overtakes it, commitLimit repeats only
-// this write, without a bound on attempts. Otherwise frequent edits of other fields, such as notes, could keep the edit of the limit from
-// ever ending.
+// commitLimit sends the first or the last write of an edit of the limit. If an edit of other fields overtakes this write, commitLimit
+// repeats only the write, without a bound on attempts. Otherwise frequent edits of other fields, such as notes, could keep the edit of the
+// limit from ever ending.
 func (s *Vouchers) commitLimit(
 	ctx context.Context, before table.Voucher, edit voucher.Edit, mine func(table.Voucher) bool,
 	write func(before, after voucher.Voucher) *table.Update,
@@ -236,7 +237,7 @@ func (s *Vouchers) moveCounters(ctx context.Context, customer catalog.CustomerID
 }
 
 // writesPerEdit separates the versions that different edits give to a counter. A counter's version is the version of the edit that fenced
-// it, times writesPerEdit, plus the number of writes by that edit since. A retry recognizes its own write by that version.
+// it, times writesPerEdit, plus the number of writes by that edit since then. A retry recognizes its own write by the counter's version.
 const writesPerEdit = 1 << 20
 
 // fence sets a counter's version to that of an edit. If a later edit has fenced the counter, the error is errEditedMeanwhile.
@@ -273,9 +274,9 @@ func (s *Vouchers) raise(ctx context.Context, customer catalog.CustomerID, code 
 	return nil
 }
 
-// lower takes uses that the counters have left, until it has taken enough or no use is left. Redemptions continue meanwhile. If a counter
-// has fewer uses left than were read, the failed condition returns how many are left, and lower tries to take half of them. If it tried to
-// take all, redemptions of a busy code could make every attempt fail. remainder is how many uses lower could not take.
+// lower removes uses that the counters have left, until it has removed enough or no use is left. Redemptions continue meanwhile. If a
+// counter has fewer uses left than were read, the failed condition returns how many are left, and lower tries to remove half of them. If it
+// tried to remove all, redemptions of a busy code could make every attempt fail. remainder is how many uses lower could not remove.
 func (s *Vouchers) lower(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, counters []table.Counter, by int,
 ) (remainder int, err error) {
@@ -315,7 +316,7 @@ func (s *Vouchers) move(
 		if moved.Version != next && moved.Version != counter.Version {
 			return moved, false, errEditedMeanwhile
 		}
-		return moved, moved.Version == next, nil // if it is next, an earlier attempt of this write was applied
+		return moved, moved.Version == next, nil // if the version is next, an earlier attempt of this write was applied
 	}
 	if err != nil {
 		return table.Counter{}, false, err

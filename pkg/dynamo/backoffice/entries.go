@@ -21,16 +21,17 @@ type Entry struct {
 	Voucher *voucher.Voucher
 	Counter *Counter
 	Hold    *voucher.Hold // of a code with a limit above one; the hold's Kind is not set
-	// Redemptions are the records in an item of a code with many uses, or one undone redemption of any code. Code and Reward are not set,
-	// because only the voucher has them. The redemption of a single-use code is in Voucher.
+	// Redemptions are the redemptions that the item records: those of a code with many uses, or one undone redemption of any code. Their
+	// fields Code and Reward are not set, because only the item of the voucher has them. The redemption of a single-use code is in the
+	// field Voucher.
 	Redemptions []voucher.Redemption
 }
 
 // Counter has a part of the uses of a code with a limit above one.
 type Counter struct{ Left, Used int }
 
-// Entries yields every item of a customer's vouchers in the order of the codes, and stops at the first error. If code is not empty, it
-// yields only the items of that code. Redemptions and edits continue meanwhile.
+// Entries yields every item of a customer's vouchers in the order of the codes. For a damaged item, it yields an error and continues. It
+// stops at the first failed read. If code is not empty, it yields only the items of that code. Redemptions and edits continue meanwhile.
 func (s *Vouchers) Entries(ctx context.Context, customer catalog.CustomerID, code voucher.Code) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		for it, err := range s.inOrder(ctx, customer, code, listReaders) {

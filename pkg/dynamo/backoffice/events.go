@@ -20,8 +20,8 @@ type Events struct {
 	tables dynamo.Tables
 }
 
-// NewEvents returns the events in the table called name. The events report changes of the tables of vouchers and checkouts. random is as in
-// NewVouchers.
+// NewEvents returns the events in the table called name. The events report changes in the tables of vouchers and checkouts, which tables
+// names. random is as in NewVouchers.
 func NewEvents(api API, tables dynamo.Tables, name string, random func(n int64) int64) *Events {
 	return &Events{store{api, name, random}, tables}
 }

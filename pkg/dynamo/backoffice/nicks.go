@@ -19,12 +19,12 @@ type Redemption struct {
 	Batch string
 }
 
-// indexedPerPage is how many redemptions a query of the index returns. One BatchGet reads the vouchers of a page, so it must not exceed
-// 100.
+// indexedPerPage is how many redemptions a query of the index returns. It must not exceed 100, because one BatchGet reads the vouchers of a
+// page.
 const indexedPerPage = 100
 
 // RedemptionsOf yields the indexed redemptions of a nick from one time to another, both included, earliest first. It stops at the first
-// error. If until is zero, the time has no end.
+// error. If until is zero, the time has no upper bound.
 func (s *Events) RedemptionsOf(
 	ctx context.Context, customer catalog.CustomerID, nick voucher.Nick, from, until time.Time,
 ) iter.Seq2[Redemption, error] {
@@ -70,7 +70,7 @@ func (s *Events) indexed(ctx context.Context, customer catalog.CustomerID, pages
 	return page, err
 }
 
-// NoteNicks notes that the index of nicks has all redemptions of a customer.
+// NoteNicks stores the note that the index of nicks has all redemptions of a customer.
 func (s *Events) NoteNicks(ctx context.Context, customer catalog.CustomerID, now time.Time) error {
 	note := table.NickNoteKey(customer).Attributes()
 	note[table.AttrAt] = table.Millis(now)
@@ -78,7 +78,7 @@ func (s *Events) NoteNicks(ctx context.Context, customer catalog.CustomerID, now
 	return table.Outcome(err)
 }
 
-// NicksNoted reports whether NoteNicks has noted a customer.
+// NicksNoted reports whether NoteNicks has stored the note for a customer.
 func (s *Events) NicksNoted(ctx context.Context, customer catalog.CustomerID) (bool, error) {
 	note, err := table.Get(ctx, s.api, s.table, table.NickNoteKey(customer), nil)
 	return len(note) > 0, table.Outcome(err)

@@ -13,8 +13,7 @@ import (
 // samplePage is how many items of each bucket are read for a sample.
 const samplePage = 16
 
-// SampleBatches returns the batches of the first vouchers in each bucket. Batches may repeat. Buckets that cannot be read before the
-// context ends are left out.
+// SampleBatches returns the batches of the first vouchers in each bucket. Batches may repeat. Buckets that cannot be read are left out.
 func (s *Vouchers) SampleBatches(ctx context.Context, customer catalog.CustomerID) []string {
 	var mu sync.Mutex
 	var batches []string

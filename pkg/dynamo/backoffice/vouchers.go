@@ -1,5 +1,5 @@
-// Package backoffice is the operator's side of the tables. It creates, edits and lists vouchers, writes the catalogue, lists checkouts, and
-// reads everything strictly for verification. The package documentation of dynamo lists every key.
+// Package backoffice is the operator's side of the tables. It creates, edits and lists vouchers, writes the catalogue, and lists checkouts.
+// For verification it reads every item strictly, so that damaged items are found. The package documentation of dynamo lists every key.
 //
 // The binaries of functions must not contain this package. It imports the rules, the AWS SDK, and the store that the functions use. It may
 // import neither an HTTP package nor the packages of the local run.
@@ -136,13 +136,14 @@ func partition(name, value string) *dynamodb.QueryInput {
 // Vouchers reads and writes a vouchers table. Create it with NewVouchers.
 type Vouchers struct{ store }
 
-// NewVouchers returns the vouchers in a table. random returns a random number from 0 to n-1.
+// NewVouchers returns the vouchers in a table. random returns a random number from 0 to n-1, where n is above 0.
 func NewVouchers(api API, table string, random func(n int64) int64) *Vouchers {
 	return &Vouchers{store{api, table, random}}
 }
 
-// Create stores a new voucher. If the voucher has a limit above one, Create also stores its counters. If the code exists, the error is a
-// *voucher.CodeTakenError. If v itself is stored, Create succeeds, because the response to an earlier attempt was lost.
+// Create stores a new voucher. If the voucher has a limit above one, Create also stores its counters. If another voucher has the code, the
+// error is a *voucher.CodeTakenError. If the stored voucher is v itself, an earlier attempt was applied and its response was lost. Then
+// Create succeeds.
 func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) error {
 	existing, taken, err := s.CreateOrFind(ctx, customer, v)
 	if err == nil && taken && !createdAs(existing, v) {
@@ -151,8 +152,8 @@ func (s *Vouchers) Create(ctx context.Context, customer catalog.CustomerID, v vo
 	return err
 }
 
-// CreateOrFind creates a voucher, as Create does. If the code is taken, it returns the voucher that has the code. That is v itself if the
-// response to an earlier attempt was lost.
+// CreateOrFind creates a voucher, as Create does. If the code is taken, it returns the stored voucher that has the code. If an earlier
+// attempt was applied and its response was lost, that voucher is v itself.
 func (s *Vouchers) CreateOrFind(ctx context.Context, customer catalog.CustomerID, v voucher.Voucher) (existing voucher.Voucher, taken bool, err error) {
 	actions := []types.TransactWriteItem{{Put: s.putNew(table.EncodeVoucher(customer, v))}}
 	for number := range v.Counters {
@@ -180,8 +181,8 @@ func (s *Vouchers) Find(ctx context.Context, customer catalog.CustomerID, v vouc
 	return stored.Voucher, true, table.Outcome(err)
 }
 
-// createdAs reports whether a stored voucher was created as v. If the stored voucher was edited since, createdAs compares only the fields
-// that edits cannot change.
+// createdAs reports whether a stored voucher was created as v. If the stored voucher was edited after its creation, createdAs compares only
+// the fields that edits cannot change.
 func createdAs(stored, v voucher.Voucher) bool {
 	if v.Redeemed != nil && stored.Redeemed != nil && stored.Redeemed.ID != v.Redeemed.ID {
 		return false
@@ -192,7 +193,7 @@ func createdAs(stored, v voucher.Voucher) bool {
 	return stored.Written == v.Written && stored.Reward == v.Reward && stored.Created.Equal(v.Created) && stored.Counters == v.Counters
 }
 
-// share divides whole into parts that are as equal as possible, and returns the size of the part with the given number.
+// share divides whole into the given number of parts, as equal as possible, and returns the size of the part with the given number, from 0.
 func share(whole, parts, number int) int {
 	part := whole / parts
 	if number < whole%parts {
@@ -207,8 +208,8 @@ func (s *Vouchers) Voucher(ctx context.Context, customer catalog.CustomerID, cod
 	return stored.Voucher, table.Outcome(err)
 }
 
-// Show reads a voucher, its counters and their holds, and returns how the voucher stands at a time. If a code has only a limit per nick,
-// its holds are not counted. For an unknown code, the error is a *voucher.RefusalError.
+// Show reads a voucher, its counters and their holds, and returns how the voucher stands at the given time. If a code has only a limit per
+// nick, Show does not count its holds. For an unknown code, the error is a *voucher.RefusalError.
 func (s *Vouchers) Show(ctx context.Context, customer catalog.CustomerID, code voucher.Code, at time.Time) (voucher.Standing, error) {
 	stored, err := table.ReadVoucher(ctx, s.api, s.table, customer, code)
 	if err != nil {
@@ -249,14 +250,14 @@ func (s *Vouchers) countUses(ctx context.Context, customer catalog.CustomerID, v
 	return nil
 }
 
-// Uses counts the uses of a voucher at a time. Create it with NewUses.
+// Uses counts the uses of a voucher as of a given time. Create it with NewUses.
 type Uses struct {
 	at                       time.Time
 	left, used, lapsed, held int
 	lapse                    time.Time // when the first live hold lapses
 }
 
-// NewUses returns an empty count for a time.
+// NewUses returns an empty count as of the given time.
 func NewUses(at time.Time) Uses { return Uses{at: at} }
 
 // AddCounter adds a counter.
@@ -277,8 +278,8 @@ func (u *Uses) AddHold(hold voucher.Hold) {
 	}
 }
 
-// Standing returns the voucher with the counted uses. Lapsed holds count as left, except those that will be dropped because more uses are
-// taken than the limit allows.
+// Standing returns the voucher with the counted uses. A lapsed hold counts as a use that is left. If v.Over uses are taken beyond the
+// limit, v.Over lapsed holds will be dropped, so Standing does not count these holds as left.
 func (u *Uses) Standing(v voucher.Voucher) voucher.Standing {
 	standing := voucher.NewStanding(v, u.left+max(u.lapsed-v.Over, 0), u.used-u.lapsed, u.at)
 	if !v.SingleUse() {

@@ -34,8 +34,8 @@ const (
 // each /64 subnet, in an attribute named by the four hexadecimal digits of the subnet.
 const AttrRefusals = "refusals"
 
-// SetSettings makes an update write the settings. It does not touch attributes that this version does not know, so that an older shopctl
-// does not erase newer settings.
+// SetSettings makes an update write the settings. The update does not touch attributes that this version of Shopfront does not know, so
+// that an older shopctl does not erase newer settings.
 func SetSettings(u *Update, s access.Settings) {
 	wanted := Item{
 		AttrRedeemPolicy: Str(s.Redeem), AttrCheckOutPolicy: Str(s.CheckOut),

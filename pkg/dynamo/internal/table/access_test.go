@@ -11,11 +11,11 @@ import (
 
 func TestSettings_MissingItem_IsOpenToAnyone(t *testing.T) {
 	if got := table.DecodeSettings(nil); !reflect.DeepEqual(got, access.DefaultSettings()) {
-		t.Errorf("settings %+v", got)
+		t.Errorf("DecodeSettings(nil) = %+v, want %+v", got, access.DefaultSettings())
 	}
 }
 
-func TestKeyRecord_DecodeReadsWhatEncodeWrote(t *testing.T) {
+func TestKeyRecord_EncodedAndDecoded_IsUnchanged(t *testing.T) {
 	created := time.Date(2026, time.November, 22, 12, 0, 0, int(5*time.Millisecond), time.UTC)
 	for _, want := range []access.KeyRecord{
 		{ID: "dladqenqfd", Name: "web shop", Digest: access.Digest{1, 2, 31: 3}, Created: created},
@@ -27,6 +27,6 @@ func TestKeyRecord_DecodeReadsWhatEncodeWrote(t *testing.T) {
 		}
 	}
 	if got := table.DecodeKeyRecord(nil); got != (access.KeyRecord{}) {
-		t.Errorf("a missing record is %+v", got)
+		t.Errorf("DecodeKeyRecord(nil) = %+v, want an empty record", got)
 	}
 }

@@ -80,8 +80,8 @@ func checkProfile(t *testing.T, customer catalog.Customer, stored Item) {
 	}
 }
 
-// One read unit covers 4 KB, so the longest names and IDs and a page of MaxPageBytes must fit into that. DynamoDB documents the sizes: the
-// bytes of names and values, 1 byte for true, 3 for a map, 1 for each of the map's attributes, and at most 21 for a number.
+// One read unit covers 4 KB, so a profile with the longest name and ID and a page of MaxPageBytes must fit into 4 KB. DynamoDB documents
+// the sizes: the bytes of names and values, 1 byte for true, 3 for a map, 1 for each of the map's attributes, and at most 21 for a number.
 func TestCustomer_LargestProfile_IsReadInOneUnit(t *testing.T) {
 	t.Parallel()
 	var size func(Item) int

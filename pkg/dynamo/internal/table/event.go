@@ -61,7 +61,7 @@ func ParkedKey(place event.Place) Key {
 	return Key{ParkedPartition, place.Table + "/" + place.Partition + "/" + place.Sort}
 }
 
-// ParkedPlace returns the place from the sort key that ParkedKey returned. Table names and partition keys contain no slash.
+// ParkedPlace returns the place that a sort key made by ParkedKey contains. Table names and partition keys contain no slash.
 func ParkedPlace(sort string) event.Place {
 	parts := strings.SplitN(sort, "/", 3)
 	if len(parts) != 3 {
@@ -131,7 +131,7 @@ func EncodeEvent(e event.Event, page int64, expires time.Time) Item {
 	return it
 }
 
-// DecodeEvent reads an event. kept is false if the item is missing or has expired: DynamoDB deletes expired items with a delay.
+// DecodeEvent reads an event. kept is false if the item is missing or has expired. DynamoDB deletes expired items with a delay.
 func DecodeEvent(customer catalog.CustomerID, sequence int64, it Item, now time.Time) (e event.Event, kept bool) {
 	if len(it) == 0 || it.Num(AttrExpiresAt) <= now.Unix() {
 		return event.Event{Sequence: sequence, Customer: customer}, false

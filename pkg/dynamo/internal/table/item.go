@@ -56,7 +56,7 @@ func (it Item) Bool(name string) bool {
 	return ok && value.Value
 }
 
-// Time reads a time that Millis wrote.
+// Time reads a time that Millis wrote. For a missing attribute it returns the beginning of 1970.
 func (it Item) Time(name string) time.Time { return time.UnixMilli(it.Num(name)).UTC() }
 
 // Has reports whether the item has an attribute of that name.

@@ -73,8 +73,8 @@ func AccessKeyKey(customer catalog.CustomerID, id access.KeyID) Key {
 	return Key{string(customer), AccessKeyPrefix + string(id)}
 }
 
-// OffSaleKey is the key of a product off sale. The prefix keeps it out of the checkout area's query, which pays for every item
-// that it reads. Shopctl 0.1.0 stored all products under ProductKey.
+// OffSaleKey is the key of a product off sale. The prefix keeps products off sale out of the checkout area's query, which pays for every
+// item that it reads. Shopctl 0.1.0 stored all products under ProductKey.
 func OffSaleKey(customer catalog.CustomerID, product catalog.ProductID) Key {
 	return Key{string(customer), OffSalePrefix + string(product)}
 }
@@ -92,7 +92,7 @@ func CounterKey(customer catalog.CustomerID, code voucher.Code, number int) Key 
 	}
 }
 
-// NickKey is the key of the item with the redemptions and holds of one nick. nickHash is the nick's HashNick.
+// NickKey is the key of the item that has the redemptions and holds of one nick. nickHash is the nick's HashNick.
 func NickKey(customer catalog.CustomerID, code voucher.Code, nickHash string) Key {
 	return Key{Bucket(customer, hashBucket(string(code), nickHash)), string(code) + NickInfix + nickHash}
 }
@@ -134,8 +134,8 @@ func CheckoutKey(customer catalog.CustomerID, token idempotency.Token) Key {
 	return Key{string(customer), string(token)}
 }
 
-// RefusalKey is the key of the count of a source's refusals in the window that begins at start. An IPv6 network, a /48, has one item for
-// all of its subnets.
+// RefusalKey is the key of the item that counts a source's refusals in the window that begins at start. An IPv6 network, a /48, has one
+// item for all of its subnets.
 func RefusalKey(customer catalog.CustomerID, source access.Source, start time.Time) Key {
 	return Key{Bucket(customer, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
 }

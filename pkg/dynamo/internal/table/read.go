@@ -42,8 +42,8 @@ func Get(ctx context.Context, api Getter, table string, key Key, missing error) 
 }
 
 // GetSettled reads an item. The result is empty if the item does not exist. If a transaction in flight writes the item, GetSettled waits
-// until the transaction has ended: Get would not see that write, although the transaction's other writes may already be visible. random is
-// as in Backoff.
+// until the transaction has ended. Get might not see that write yet, although the transaction's other writes may already be visible. random
+// is as in Backoff.
 func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key) (Item, error) {
 	get := types.TransactGetItem{Get: &types.Get{TableName: aws.String(table), Key: key.Attributes()}}
 	for attempt := 0; ; attempt++ {
@@ -52,7 +52,7 @@ func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) in
 			return out.Responses[0].Item, nil
 		}
 		if err == nil {
-			return nil, &UnavailableError{errors.New("a transaction of one read returned no item")}
+			return nil, &UnavailableError{errors.New("DynamoDB's response to a transaction of one read lacks the result of that read")}
 		}
 		if !IsConflict(err) {
 			return nil, err
@@ -63,9 +63,9 @@ func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) in
 	}
 }
 
-// BatchGet reads at most 100 items of one table consistently. It reads a repeated key once, because DynamoDB rejects a request with a key
-// twice. Without keys, BatchGet makes no call. It requests keys that DynamoDB left unprocessed again, until the context ends. If a call
-// fails, BatchGet returns the items that it has read, with the error. random is as in Backoff.
+// BatchGet reads at most 100 items of one table consistently. It reads a repeated key once, because DynamoDB rejects a request that
+// contains a key twice. Without keys, BatchGet makes no call. If DynamoDB leaves keys unprocessed, BatchGet requests those keys again,
+// until the context ends. If a call fails, BatchGet returns the items that it has read, with the error. random is as in Backoff.
 func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, table string, keys ...Key) (map[Key]Item, error) {
 	found := make(map[Key]Item, len(keys))
 	asked := types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
@@ -92,7 +92,7 @@ func BatchGet(ctx context.Context, api BatchGetter, random func(n int64) int64, 
 	return found, nil
 }
 
-// HoldsQuery returns a query for the holds of a counter. The first to lapse comes first.
+// HoldsQuery returns a query for the holds of a counter. The hold that lapses first comes first.
 func HoldsQuery(table string, customer catalog.CustomerID, code voucher.Code, counter int) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: aws.String(table), ConsistentRead: aws.Bool(true),

@@ -24,8 +24,8 @@ const (
 	longestDelay = 400 * time.Millisecond
 )
 
-// Backoff returns the delay after the given attempt, half of it fixed and half random. This package counts attempts from 0, the SDK from 1.
-// random returns a random number from 0 to n-1. n is above 0.
+// Backoff returns the delay after the given attempt. Half of the delay is fixed, and the other half is random. This package counts attempts
+// from 0, the SDK from 1. random returns a random number from 0 to n-1, where n is above 0.
 func Backoff(attempt int, random func(n int64) int64) time.Duration {
 	delay := min(firstDelay<<min(attempt, 10), longestDelay)
 	return delay/2 + time.Duration(random(int64(delay/2)))
@@ -86,15 +86,15 @@ func Outcome(err error) error {
 	return err
 }
 
-// connectionError is implemented by the error of the SDK's transport for a request that could not be sent.
+// connectionError is implemented by an error of the SDK's transport. ConnectionError reports whether the request could not be sent.
 type connectionError interface {
 	error
 	ConnectionError() bool
 }
 
-// IsConflict reports whether concurrent activity canceled a transaction. The transaction was not applied and can be sent again as a new
-// transaction. The SDK does not retry it. If a condition failed in the same transaction, IsConflict still reports true: the condition may
-// have seen only one half of the other transaction, and the conflict is with its other half.
+// IsConflict reports whether concurrent activity or throttling canceled a transaction. The transaction was not applied and can be sent
+// again as a new transaction. The SDK does not retry it. If a condition failed in the same transaction, IsConflict still reports true. The
+// condition may have seen only a part of another transaction, and the conflict may be with the rest of that transaction.
 func IsConflict(err error) bool {
 	canceled, is := errors.AsType[*types.TransactionCanceledException](err)
 	if !is {
@@ -113,8 +113,8 @@ func IsConflict(err error) bool {
 	return !judged
 }
 
-// OldItem returns the item that DynamoDB returned with a failed condition. The item is empty if it does not exist. failed reports whether
-// err is such a failure.
+// OldItem returns the item that DynamoDB returned with a failed condition. The result is empty if the item does not exist. failed reports
+// whether err says that a condition failed.
 func OldItem(err error) (old Item, failed bool) {
 	if check, is := errors.AsType[*types.ConditionalCheckFailedException](err); is {
 		return check.Item, true

@@ -9,7 +9,7 @@ import (
 )
 
 // Update builds an UpdateItem call, or an update within a transaction. If the condition fails, DynamoDB returns the stored item.
-// Expressions refer to an attribute as #attribute, because many of the names are reserved words.
+// Expressions refer to an attribute as #attribute, because the names of many attributes are reserved words.
 type Update struct {
 	Key       Key
 	Condition string
@@ -75,7 +75,7 @@ func (u *Update) Add(attribute string, n int) {
 // Remove removes an attribute.
 func (u *Update) Remove(attribute string) { u.removes = append(u.removes, u.Alias(attribute)) }
 
-// Placeholder returns the name of the value that Set or Add writes to the attribute with an alias.
+// Placeholder returns the name of the value that Set or Add writes to the attribute with the given alias.
 func Placeholder(alias string) string { return ":" + alias[1:] + "_new" }
 
 func (u *Update) expression() string {
@@ -142,7 +142,8 @@ func (u *Update) Action(table string) types.TransactWriteItem {
 	}}
 }
 
-// Deletion returns the deletion of the item under the update's condition, as a part of a transaction. Set, Add and Remove do not affect it.
+// Deletion returns the deletion of the update's item under the update's condition, as a part of a transaction. The update must have no Set
+// or Add, because DynamoDB rejects values that no expression uses.
 func (u *Update) Deletion(table string) *types.Delete {
 	return &types.Delete{
 		TableName: aws.String(table), Key: u.Key.Attributes(), ConditionExpression: aws.String(u.Condition),

@@ -230,9 +230,9 @@ func DecodeCounter(number int, it Item) Counter {
 }
 
 // EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: the redemption's ID, the time in
-// milliseconds in base 36, and the Spelling of the nick, separated by dots. The value is this terse because ten of them, in the item of a
-// nick, must fit in 1 KB, the size that one write unit covers. It leaves out the code and the reward, because those of the voucher never
-// change.
+// milliseconds in base 36, and the Spelling of the nick, separated by dots. The value is this terse because ten such values, in the item
+// of a nick, must fit in 1 KB, the size that one write unit covers. It leaves out the code and the reward, because the voucher has them and
+// they never change.
 func EncodeRecord(id string, at time.Time, nick voucher.Nick) types.AttributeValue {
 	return Str(id + "." + strconv.FormatInt(at.UnixMilli(), 36) + "." + Spelling(nick))
 }

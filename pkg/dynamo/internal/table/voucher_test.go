@@ -32,11 +32,12 @@ func TestReward_StoredForm_NeverChanges(t *testing.T) {
 			t.Errorf("%+v is stored as %q in %q, want %q in %q", test.reward, it.Str(AttrReward), it.Str(AttrCurrency), test.stored, test.currency)
 		}
 		if v, err := DecodeVoucher(it); err != nil || v.Reward != test.reward {
-			t.Errorf("%q is read as %+v, %v", test.stored, v.Reward, err)
+			t.Errorf("%q is read as %+v, %v; want %+v", test.stored, v.Reward, err, test.reward)
 		}
 	}
 }
 
+// The error must not wrap catalog.ErrMalformedID, because that would blame the request for a damaged item.
 func TestReward_DamagedForm_IsAnError(t *testing.T) {
 	t.Parallel()
 	for _, stored := range []string{
@@ -46,7 +47,7 @@ func TestReward_DamagedForm_IsAnError(t *testing.T) {
 		it := EncodeVoucher("emberforge", voucher.Voucher{Code: "SUMMER20"})
 		it[AttrReward], it[AttrCurrency] = Str(stored), Str("EUR")
 		if v, err := DecodeVoucher(it); err == nil || errors.Is(err, catalog.ErrMalformedID) {
-			t.Errorf("%q is read as %+v, %v", stored, v.Reward, err)
+			t.Errorf("%q is read as %+v, %v; want an error that does not wrap ErrMalformedID", stored, v.Reward, err)
 		}
 	}
 }
