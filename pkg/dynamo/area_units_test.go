@@ -20,8 +20,8 @@ func merch(number int) catalog.Product {
 	return p
 }
 
-// However many pages shoppers request, the shop is read once in catalog.MaxAge. Products off sale take no read units. docs/capacity.md
-// uses these figures.
+// The shop is read at most once in catalog.MaxAge, no matter how many pages shoppers request. Products off sale take no read units.
+// docs/capacity.md uses these figures.
 func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -32,22 +32,22 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	meter, client := metered(t)
 	clock := time.Now()
 	area := catalog.NewArea(dynamo.NewCatalogue(client, s.table, mathrand.Int64N), func() time.Time { return clock })
-	wantUnits := func(what string, calls int, read float64) {
+	wantUnits := func(what string, calls int, readUnits float64) {
 		t.Helper()
 		metered := meter.Take()
 		var units metering.Units
 		for _, call := range metered {
 			units = units.Plus(call.Units)
 		}
-		if len(metered) != calls || units != (metering.Units{Read: read}) {
-			t.Errorf("%s: %d calls with %+v, want %d with %v read units", what, len(metered), units, calls, read)
+		if len(metered) != calls || units != (metering.Units{Read: readUnits}) {
+			t.Errorf("%s: %d calls with %+v, want %d with %v read units", what, len(metered), units, calls, readUnits)
 		}
 	}
 	for i := range 90 {
 		listing, err := area.OnSale(t.Context(), emberforge, catalog.Place{ID: merch(i).ID}, 201-i)
 		must(t, err)
 		if found := ids(t, listing.Products); len(found) != 89-i {
-			t.Errorf("%d products after %s", len(found), merch(i).ID)
+			t.Errorf("OnSale lists %d products after %s, want %d", len(found), merch(i).ID, 89-i)
 		}
 	}
 	wantUnits("90 pages", 2, 45.5)
@@ -61,7 +61,7 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	wantUnits("with 100 products off sale", 2, 45.5)
 	for range 10 {
 		if _, err := area.OnSale(t.Context(), "nobody", catalog.Place{}, 1); !errors.Is(err, catalog.ErrNotFound) {
-			t.Errorf("nobody: %v", err)
+			t.Errorf("OnSale of an unknown customer = %v, want catalog.ErrNotFound", err)
 		}
 	}
 	wantUnits("an unknown customer", 1, 0.5)

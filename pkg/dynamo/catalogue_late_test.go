@@ -24,7 +24,7 @@ func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options
 	must(s.t, s.plan(wanted).Apply(s.t.Context(), shops, func() {}))
 }
 
-// plan returns a plan that applies a shop, and takes products off sale that the shop does not have.
+// plan returns a plan that applies a shop. The plan takes stored products off sale if the shop does not have them.
 func (s *stockroom) plan(wanted catalog.Shop) catalog.Plan {
 	s.t.Helper()
 	plan, err := catalog.NewPlan(s.t.Context(), s.shops, wanted, true)
@@ -32,15 +32,15 @@ func (s *stockroom) plan(wanted catalog.Shop) catalog.Plan {
 	return plan
 }
 
-// wantApplied fails unless the shop is stored as it was applied.
+// wantApplied fails the test unless the stored shop is the wanted one.
 func (s *stockroom) wantApplied(wanted catalog.Shop) {
 	s.t.Helper()
 	if plan := s.plan(wanted); plan.Writes() != 0 {
-		s.t.Errorf("left to do: %v", plan.Changes)
+		s.t.Errorf("the stored shop lacks the changes %v", plan.Changes)
 	}
 }
 
-// dropVersions removes the versions, as if shopctl 0.1.0 had written the items.
+// dropVersions removes the version of every stored item, as if shopctl 0.1.0 had written the items.
 func (s *stockroom) dropVersions() {
 	s.t.Helper()
 	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
@@ -62,6 +62,7 @@ func closed(shop catalog.Shop) catalog.Shop {
 	return shop
 }
 
+// priced returns the product coins with a price in cents.
 func priced(minor int64) catalog.Product {
 	p := product("coins")
 	p.Variants[0].Price.Minor = minor
@@ -73,17 +74,17 @@ func priced(minor int64) catalog.Product {
 func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 	t.Parallel()
 	for what, applied := range map[string][]catalog.Shop{ // in order; the first write of the second-to-last apply arrives late
-		"new":                     {shopOf(priced(499)), shopOf(priced(499))},
-		"new, and a price":        {shopOf(priced(499)), shopOf(priced(549))},
-		"opened and closed":       {closed(shopOf()), shopOf(), closed(shopOf())},
-		"closed and opened":       {shopOf(), closed(shopOf()), shopOf()},
-		"price":                   {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(599))},
-		"price, and back":         {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(499))},
-		"pruned, and on sale":     {shopOf(product("cup")), shopOf(), shopOf(product("cup"))},
-		"new product, and pruned": {shopOf(), shopOf(product("cup")), shopOf()},
-		"on sale and off again":   {shopOf(offSale(product("cup"))), shopOf(product("cup")), shopOf()},
-		"new off sale, and on":    {shopOf(), shopOf(offSale(product("cup"))), shopOf(product("cup"))},
-		"changed twice before":    {shopOf(), closed(shopOf()), shopOf(), closed(shopOf()), shopOf()},
+		"the same shop twice":            {shopOf(priced(499)), shopOf(priced(499))},
+		"new, then another price":        {shopOf(priced(499)), shopOf(priced(549))},
+		"opened, then closed":            {closed(shopOf()), shopOf(), closed(shopOf())},
+		"closed, then opened":            {shopOf(), closed(shopOf()), shopOf()},
+		"two new prices":                 {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(599))},
+		"new price, then the old one":    {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(499))},
+		"off sale, then on sale":         {shopOf(product("cup")), shopOf(), shopOf(product("cup"))},
+		"new product, then off sale":     {shopOf(), shopOf(product("cup")), shopOf()},
+		"on sale, then off sale again":   {shopOf(offSale(product("cup"))), shopOf(product("cup")), shopOf()},
+		"new and off sale, then on sale": {shopOf(), shopOf(offSale(product("cup"))), shopOf(product("cup"))},
+		"closed and opened repeatedly":   {shopOf(), closed(shopOf()), shopOf(), closed(shopOf()), shopOf()},
 	} {
 		for _, write := range []string{"PutItem", "TransactWriteItems"} { // the writes of a profile and of a product
 			for stored, change := range map[string]func(*stockroom){"": func(*stockroom) {}, ", without versions": (*stockroom).dropVersions} {
@@ -108,7 +109,7 @@ func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 	}
 }
 
-// If two plans are made at the same time, the second one to be applied fails. After planning again, it succeeds.
+// If two plans are made from the same stored shop, only the first one can be applied. A new plan for the second shop succeeds.
 func TestApply_StalePlan_IsRejected(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct{ before, first, second catalog.Shop }{
@@ -131,7 +132,7 @@ func TestApply_StalePlan_IsRejected(t *testing.T) {
 	}
 }
 
-// The SDK's retry finds what the first attempt wrote. It must not mistake that for somebody else's change.
+// The SDK's retry finds what the first attempt wrote, and must not mistake it for another operator's change.
 func TestApply_LostResponse_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -155,12 +156,12 @@ func TestApply_LostResponse_Succeeds(t *testing.T) {
 }
 
 // A retry that arrives after another change must fail, even if an earlier attempt was applied.
-func TestApply_WriteAppliedTwice_KeepsTheWriteInBetween(t *testing.T) {
+func TestApply_SamePlanAfterAnotherChange_Fails(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	s.apply(shopOf(priced(499)))
 	plan := s.plan(shopOf(priced(549)))
-	for range 2 { // the second time, everything is already written
+	for range 2 { // the second time, nothing is left to write
 		must(t, plan.Apply(t.Context(), s.shops, func() {}))
 	}
 	s.apply(shopOf(priced(599)))
@@ -223,11 +224,12 @@ func (s *stockroom) putOlder(id string, offSale bool) {
 	}
 }
 
-// wantKeys fails unless exactly these keys and the profile's are stored.
+// wantKeys fails the test unless the stored items are the profile and the products under these sort keys.
 func (s *stockroom) wantKeys(want ...string) {
 	s.t.Helper()
-	if got := s.keys(); !slices.Equal(got, append([]string{"customer"}, want...)) {
-		s.t.Errorf("stored: %q, want %q", got, want)
+	want = append([]string{"customer"}, want...)
+	if got := s.keys(); !slices.Equal(got, want) {
+		s.t.Errorf("items are stored under %q, want %q", got, want)
 	}
 }
 
@@ -270,7 +272,7 @@ func TestApply_ProductOffSaleUnderTheOlderKey_IsReadAndMoved(t *testing.T) {
 }
 
 // An older shopctl does not see a product under its off-sale key. If it applies a file with that product, it stores a second copy.
-// Shoppers see the second copy, so the second copy counts. The next write leaves only one copy.
+// Functions read the second copy, so the second copy counts. The next apply leaves only one copy.
 func TestApply_SecondCopyByAnOlderShopctl_CountsAndIsMerged(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
@@ -305,7 +307,7 @@ func TestApply_SecondCopyByAnOlderShopctl_CountsAndIsMerged(t *testing.T) {
 	}
 }
 
-// If several applies move a product at once, it ends under one key, as the last apply wrote it.
+// If several operators put a product on and off sale at once, one copy is left, and each successful write raised its version by one.
 func TestApply_RaceOfMoves_LeavesOneCopy(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)

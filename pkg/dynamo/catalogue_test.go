@@ -179,7 +179,7 @@ func TestCatalogue_CustomerAndProduct_AreReadInOneCall(t *testing.T) {
 	network, option := counted()
 	catalogue := dynamo.NewCatalogue(newClient(t, option), s.table, mathrand.Int64N)
 	if _, _, err := catalogue.Product(t.Context(), emberforge, "coins"); err != nil || network.calls.Load() != 1 {
-		t.Errorf("%d calls, %v", network.calls.Load(), err)
+		t.Errorf("Product took %d calls, %v; want 1 call", network.calls.Load(), err)
 	}
 }
 
@@ -220,7 +220,7 @@ func TestCatalogue_UnprocessedKeys_AreReadAgain(t *testing.T) {
 	}
 }
 
-func TestProductsOnSale_AreInOrderAfterAProduct(t *testing.T) {
+func TestProductsOnSale_FollowTheGivenProduct_InIDOrder(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"),
@@ -230,9 +230,9 @@ func TestProductsOnSale_AreInOrderAfterAProduct(t *testing.T) {
 		"": 0, "0": 0, "9": 1, "coins": 3, "coins-": 3, "coins-2": 4, "coins.old": 5, "cup": 5, "vip_rank": 6, "zzz": 6,
 	}
 	for after, before := range tests {
-		for _, want := range []int{-1, 0, 1, 2, 100, 1 << 40} {
-			if got := ids(t, s.catalogue.ProductsOnSale(t.Context(), emberforge, after, want)); !slices.Equal(got, all[before:]) {
-				t.Errorf("after %q, want %d: %q", after, want, got)
+		for _, firstRead := range []int{-1, 0, 1, 2, 100, 1 << 40} {
+			if got := ids(t, s.catalogue.ProductsOnSale(t.Context(), emberforge, after, firstRead)); !slices.Equal(got, all[before:]) {
+				t.Errorf("after %q, reading %d products first: %q, want %q", after, firstRead, got, all[before:])
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func TestProductsOnSale_PageOf1MB_IsFollowedByTheNext(t *testing.T) {
 		t.Errorf("on sale: %q", got)
 	}
 	if calls := network.calls.Load(); calls < 3 {
-		t.Errorf("%d calls, but the products should take three pages", calls)
+		t.Errorf("%d calls, want at least 3, because the products take three pages", calls)
 	}
 	shop, err := s.shops.Shop(t.Context(), emberforge)
 	if err != nil || len(shop.Products) != len(all) {
@@ -387,7 +387,7 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	wanted := catalog.Shop{Customer: profile(emberforge, "EUR"), Products: []catalog.Product{product("coins"), offSale(product("cup"))}}
-	network := losingResponses("PutItem", 2) // the first write is applied three times but gets one response
+	network := losingResponses("PutItem", 2) // the first write is sent three times but gets one response
 	shops := backoffice.NewCatalogue(newClient(t, over(network)), s.table, mathrand.Int64N)
 	plan, err := catalog.NewPlan(t.Context(), shops, wanted, false)
 	must(t, err)

@@ -123,7 +123,7 @@ func TestCheckout_TimeToLive_Is8DaysAfterExpiry(t *testing.T) {
 	// 2026-11-29T12:30:00.001Z, rounded up to a whole second, because the time to live is in seconds since 1970.
 	deleted, is := k.item(c)["expiresAt"].(*types.AttributeValueMemberN)
 	if !is || deleted.Value != "1795955401" {
-		t.Errorf("expiresAt is %+v", deleted)
+		t.Errorf("expiresAt is %+v, want 1795955401", deleted)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestCheckout_RaceOfOneKeyForDifferentAmounts_OpensOneCheckout(t *testing.T)
 	}
 }
 
-func TestCheckout_RaceWithoutKeys_OpensOneEach(t *testing.T) {
+func TestCheckout_RaceWithoutKeys_EachRequestOpensItsOwn(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	got := k.race(func(int) checkout.Request { return coins("") })
@@ -222,12 +222,12 @@ func TestCheckout_RaceWithoutKeys_OpensOneEach(t *testing.T) {
 	}
 }
 
-// The SDK retries a call whose response was lost. The retry finds the item that the first attempt wrote.
+// The SDK retries a call that got no response. If only the response was lost, the retry finds the item that the first attempt wrote.
 func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
 	for name, losesResponses := range map[string]bool{"response": true, "request": false} {
 		for _, key := range []string{"", "1047"} {
-			t.Run(name+", key "+key, func(t *testing.T) {
+			t.Run("lost "+name+", key "+key, func(t *testing.T) {
 				k := newKiosk(t)
 				network := &unreliable{operation: "PutItem", losesResponses: losesResponses}
 				network.failures.Store(2)
@@ -245,7 +245,7 @@ func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 	}
 }
 
-func TestCheckout_LostResponse_IsReplayedWithTheKey(t *testing.T) {
+func TestCheckout_AllResponsesLost_RetryWithTheKeyIsReplayed(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	network := losingResponses("PutItem", 1<<20)
@@ -263,7 +263,7 @@ func TestCheckout_LostResponse_IsReplayedWithTheKey(t *testing.T) {
 	k.wantStored(made[0])
 }
 
-func TestCheckout_Replay_WorksAfterTheProductIsGone(t *testing.T) {
+func TestCheckout_ProductChangedOrOffSale_RetryIsReplayed(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	made := k.mustOpen(coins("1047"))
@@ -289,7 +289,7 @@ func TestCheckout_Replay_WorksAfterTheProductIsGone(t *testing.T) {
 			_, _, err := k.opener.Open(within(t), coins(""))
 			_, badAmount := errors.AsType[*checkout.ParameterError](err)
 			if !badAmount && !errors.Is(err, catalog.ErrNotFound) {
-				t.Errorf("without the key: Open = %v", err)
+				t.Errorf("without the key: Open = %v, want a *checkout.ParameterError or catalog.ErrNotFound", err)
 			}
 		})
 	}
@@ -381,7 +381,7 @@ func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
 	first := k.mustOpen(coins("1047"))
 	half := checkout.ID(string(first.ID.Token()) + strings.Repeat("A", 22))
 	if _, err := k.shown.Show(t.Context(), emberforge, half); !errors.Is(err, checkout.ErrNotFound) {
-		t.Errorf("Show of half an ID = %v, want checkout.ErrNotFound", err)
+		t.Errorf("Show of another ID with the same first half = %v, want checkout.ErrNotFound", err)
 	}
 	later := coins("1047")
 	later.At = first.Expires
@@ -424,7 +424,7 @@ func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {
 	tills.Wait()
 	for _, c := range k.stored(emberforge) {
 		if !want[c.ID] {
-			t.Errorf("%s is listed twice or was never made", c.ID)
+			t.Errorf("%s is listed twice or was never opened", c.ID)
 		}
 		delete(want, c.ID)
 	}

@@ -23,8 +23,8 @@ import (
 )
 
 // BenchmarkEventLog_Append compares appending events with bare puts of the same items, with the same concurrency. Bare means one put for
-// each event, and one put for the page of each batch. In a round, each customer gets 100 events. The metric x-bare is how many times as
-// long as the bare puts appending takes.
+// each event, and one put for the page of each batch. In a round, each customer gets 100 events. The metric x-bare is the time for
+// appending divided by the time for the bare puts.
 func BenchmarkEventLog_Append(b *testing.B) {
 	for _, customers := range []int{1, 16} {
 		for _, size := range []int{1, 10, 100} {

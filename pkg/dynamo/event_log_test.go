@@ -97,8 +97,8 @@ func (b *bureau) delete(key table.Key) {
 	}
 }
 
-// leave stores an event but does not add it to the log, like a function that dies in between. The event says that
-// page 0 was the last page then.
+// leave stores an event but does not add it to the log, as if a function died between the two writes. The stored item says that the last
+// page of the log was page 0 at that time.
 func (b *bureau) leave(e event.Event, expires time.Time) {
 	b.t.Helper()
 	input := &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: table.EncodeEvent(e, 0, expires)}
@@ -109,16 +109,16 @@ func (b *bureau) leave(e event.Event, expires time.Time) {
 
 func TestAppend_AcrossPages_KeepsTheSequence(t *testing.T) {
 	t.Parallel()
-	for _, begun := range []int{0, 1, 48, 49, 50, 51, 100} {
-		t.Run(fmt.Sprintf("after %d events", begun), func(t *testing.T) {
+	for _, before := range []int{0, 1, 48, 49, 50, 51, 100} {
+		t.Run(fmt.Sprintf("after %d events", before), func(t *testing.T) {
 			t.Parallel()
 			b := newBureau(t)
-			events := eventsOf(emberforge, "redemptions", 150)[:begun+60]
-			if begun > 0 {
-				b.append(emberforge, events[:begun], begun)
+			events := eventsOf(emberforge, "redemptions", 150)[:before+60]
+			if before > 0 {
+				b.append(emberforge, events[:before], before)
 			}
-			b.append(emberforge, events[begun:begun+2], 2)
-			b.append(emberforge, events[begun:], 58)
+			b.append(emberforge, events[before:before+2], 2)
+			b.append(emberforge, events[before:], 58)
 			b.wantFeed(emberforge, events)
 			for again := range slices.Chunk(events, 37) { // the same events in other batches
 				b.append(emberforge, again, 0)
@@ -128,7 +128,7 @@ func TestAppend_AcrossPages_KeepsTheSequence(t *testing.T) {
 	}
 }
 
-func TestAppend_BatchesThatOverlapAtOnce_AddEachEventOnce(t *testing.T) {
+func TestAppend_OverlappingBatchesAtOnce_AddEachEventOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	events := eventsOf(emberforge, "redemptions", 80)
@@ -152,7 +152,7 @@ func TestAppend_BatchesThatOverlapAtOnce_AddEachEventOnce(t *testing.T) {
 		seen[e.ID] = true
 	}
 	if len(seen) != len(events) {
-		t.Errorf("%d of %d events", len(seen), len(events))
+		t.Errorf("the log has %d of %d events", len(seen), len(events))
 	}
 }
 
@@ -175,8 +175,8 @@ func TestAppend_LostResponse_AddsEachEventOnce(t *testing.T) {
 	}
 }
 
-// Events and full pages expire. A page expires one day after its last event. The last page never expires, because the sequence would begin
-// again without it.
+// Events and full pages expire. A full page expires at least one day after its last event. The last page never expires: if it did, the
+// sequence would start over.
 func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -197,8 +197,9 @@ func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) 
 		t.Error("the last page expires")
 	}
 	for i, at := range map[int]time.Time{0: noon(), 100: b.clock} {
-		if got := b.item(table.EventKey(emberforge, events[i].ID)).Num(table.AttrExpiresAt); got != at.Add(retention+7*24*time.Hour).Unix() {
-			t.Errorf("event %d expires at %d", i+1, got)
+		want := at.Add(retention + 7*24*time.Hour)
+		if got := b.item(table.EventKey(emberforge, events[i].ID)).Num(table.AttrExpiresAt); got != want.Unix() {
+			t.Errorf("event %d expires at %d, want %d", i+1, got, want.Unix())
 		}
 	}
 	feeds := make(map[string]bool)
@@ -206,11 +207,11 @@ func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) 
 		feeds[b.item(table.EventPageKey(emberforge, int64(number))).Str(table.AttrFeed)] = true
 	}
 	if len(feeds) != 1 || feeds[""] {
-		t.Errorf("the pages have the feeds %v", feeds)
+		t.Errorf("the pages have the feeds %v, want one feed that is not empty", feeds)
 	}
 }
 
-// An event may wait for long between being stored and being added to the log. It is kept for the whole retention after it was added.
+// An event may be added to the log long after it was stored. It is then kept for the whole retention, counted from the time it was added.
 func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -233,7 +234,7 @@ func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 	}
 }
 
-// A function stores an event while the log is empty, and dies. When another function adds the event at last, the log has six full pages.
+// A function stores an event while the log is empty, and dies. By the time another function adds the event, the log has six full pages.
 func TestAppend_EventNamedFarFromItsPage_IsAddedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -285,7 +286,7 @@ func TestAppend_PageFillsUpAfterItWasRead_AddsEachEventOnce(t *testing.T) {
 	b.leave(events[49], noon().Add(retention))
 	slow := b.logOver(&pageByPage{Client: b.client, beforeSecond: func() { b.append(emberforge, events[49:60], 11) }})
 	if added, err := slow.Append(within(t), emberforge, events[49:50]); added != 0 || err != nil {
-		t.Errorf("added %d, %v", added, err)
+		t.Errorf("Append = %d, %v, want 0 added events", added, err)
 	}
 	b.wantFeed(emberforge, events[:60])
 }
@@ -321,7 +322,8 @@ func TestWindow(t *testing.T) {
 		w, err := b.log.Window(within(t), emberforge, test.after, test.limit)
 		// If the window ends before the log, Last may be lower than the log's last event, but not lower than the window's last event.
 		if err != nil || w.Feed != feed || w.First != test.first || w.Last < test.to || w.Last > test.last || len(w.Events) != int(test.to-test.from)+1 {
-			t.Errorf("%s: %q, %d to %d with %d events, %v", what, w.Feed, w.First, w.Last, len(w.Events), err)
+			t.Errorf("%s: Window = feed %q, %d to %d with %d events, %v; want feed %q, %d to %d with events %d to %d",
+				what, w.Feed, w.First, w.Last, len(w.Events), err, feed, test.first, test.last, test.from, test.to)
 			continue
 		}
 		for i, e := range w.Events {
@@ -331,12 +333,12 @@ func TestWindow(t *testing.T) {
 				want = event.Event{Sequence: want.Sequence, Customer: emberforge}
 			}
 			if !reflect.DeepEqual(e, want) {
-				t.Errorf("%s: %+v; want %+v", what, e, want)
+				t.Errorf("%s: the window has %+v; want %+v", what, e, want)
 			}
 		}
 	}
 	if w, err := b.log.Window(within(t), sakura, 7, 100); err != nil || !reflect.DeepEqual(w, event.Window{}) {
-		t.Errorf("a customer without events: %+v, %v", w, err)
+		t.Errorf("the window of a customer without events is %+v, %v; want it empty", w, err)
 	}
 }
 
@@ -351,10 +353,10 @@ func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
 	b.clock = noon().Add(retention + 7*24*time.Hour)
 	_, err := b.feed.Read(within(t), emberforge, event.Cursor{}, 100)
 	if want := (&event.ExpiredError{Earliest: 55, Feed: b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed)}); !reflect.DeepEqual(err, want) {
-		t.Errorf("%v; want %v", err, want)
+		t.Errorf("Read = %v; want %v", err, want)
 	}
 	if left := b.all(emberforge); len(left) != 15 || left[0].Sequence != 56 || left[0].ID != events[55].ID {
-		t.Errorf("the feed has %d events, from number %d on", len(left), left[0].Sequence)
+		t.Errorf("the feed has %+v, want the 15 events from number 56 on", left)
 	}
 	if _, found, err := b.log.Find(within(t), emberforge, events[54].ID); found || err != nil {
 		t.Errorf("an expired event is found: %t, %v", found, err)
@@ -362,7 +364,7 @@ func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
 	b.clock = noon().Add(2 * retention)
 	b.append(emberforge, events[70:71], 1)
 	if left := b.all(emberforge); len(left) != 1 || left[0].Sequence != 71 {
-		t.Errorf("the feed has %+v", left)
+		t.Errorf("the feed has %+v, want only event 71", left)
 	}
 }
 
@@ -384,11 +386,11 @@ func TestFind_StoredEvent_IsFound(t *testing.T) {
 	b.append(emberforge, events, len(events))
 	got, found, err := b.log.Find(within(t), emberforge, events[1].ID)
 	if !found || err != nil || !reflect.DeepEqual(got, events[1]) {
-		t.Errorf("%+v, %t, %v; want %+v", got, found, err, events[1])
+		t.Errorf("Find = %+v, %t, %v; want %+v", got, found, err, events[1])
 	}
 	unknown := eventsOf(emberforge, "others", 1)[0].ID
 	if got, found, err := b.log.Find(within(t), emberforge, unknown); found || err != nil {
-		t.Errorf("%+v, %t, %v", got, found, err)
+		t.Errorf("Find of an unknown event = %+v, %t, %v; want false", got, found, err)
 	}
 }
 
@@ -416,7 +418,7 @@ func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
 		b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed), b.item(table.EventPageKey(sakura, 0)).Str(table.AttrFeed),
 	}
 	if feeds[0] == feeds[1] || len(feeds[0]) != 12 {
-		t.Errorf("the feeds are %q", feeds)
+		t.Errorf("the feeds are %q, want two different feeds of 12 characters", feeds)
 	}
 	for _, other := range []catalog.CustomerID{"emberforge-2", "emberforg", "Emberforge"} {
 		if found := b.all(other); len(found) != 0 {
@@ -450,13 +452,13 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	must(t, p.Park(within(t), lost))
 	first.Reason, first.First, first.Attempts, lost.Attempts = strings.Repeat("ä", 250), at(0), 3, 1
 	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost, first}) {
-		t.Errorf("%+v; want %+v", got, []event.Parked{lost, first})
+		t.Errorf("Parked = %+v; want %+v", got, []event.Parked{lost, first})
 	}
 	if released, err := p.Release(within(t), first); err != nil || !released {
 		t.Fatal(released, err)
 	}
 	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost}) {
-		t.Errorf("after the release: %+v; want %+v", got, lost)
+		t.Errorf("after the release: Parked = %+v; want %+v", got, lost)
 	}
 }
 
@@ -471,17 +473,17 @@ func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
 	}
 	stays := func(what string) {
 		if released, err := p.Release(within(t), parked); err != nil || released || len(b.parked(p)) != 1 {
-			t.Errorf("%s: %t, %v, %d set aside", what, released, err, len(b.parked(p)))
+			t.Errorf("%s: Release = %t, %v, and %d changes stay; want false and 1", what, released, err, len(b.parked(p)))
 		}
 	}
 	parked.Attempts = 1
-	stays("one attempt more")
+	stays("with one attempt fewer than stored")
 	parked.Attempts, parked.First = 2, noon().Add(-time.Minute)
-	stays("released and set aside again")
+	stays("with an earlier first time than stored")
 	parked.First = noon()
 	for range 2 { // the response may be lost
 		if released, err := p.Release(within(t), parked); err != nil || !released || len(b.parked(p)) != 0 {
-			t.Errorf("%t, %v, %d set aside", released, err, len(b.parked(p)))
+			t.Errorf("Release = %t, %v, and %d changes stay; want true and 0", released, err, len(b.parked(p)))
 		}
 	}
 }
@@ -512,7 +514,7 @@ func TestParked_SeveralPages_ReturnsUpTo10000Changes(t *testing.T) {
 	}
 	for endless, want := range map[bool]int{false: 5, true: 10000} {
 		if got := len(b.parked(dynamo.NewEventParking(smallPages{b.client, endless}, b.table, nil))); got != want {
-			t.Errorf("%d set aside, want %d", got, want)
+			t.Errorf("Parked returns %d changes, want %d", got, want)
 		}
 	}
 }
@@ -527,7 +529,7 @@ func TestEventLog_StoreOutOfReach_IsUnavailable(t *testing.T) {
 	_, _, finding := gone.Find(ctx, emberforge, "MTCXgwWFAhhCzmYLdegdZw")
 	for what, err := range map[string]error{"Append": appending, "Window": reading, "Find": finding} {
 		if unavailable, is := err.(interface{ Unavailable() bool }); !is || !unavailable.Unavailable() {
-			t.Errorf("%s = %v", what, err)
+			t.Errorf("%s = %v, want an *UnavailableError", what, err)
 		}
 	}
 }

@@ -82,14 +82,14 @@ func undoneLater(r voucher.Redemption) voucher.Redemption {
 	return r
 }
 
-// The streams deliver changes at least once, and the changes of two items in any order. Undoing a single-use redemption moves it to another
-// item.
+// The streams deliver each change at least once, and the changes of two items in any order. Undoing a single-use redemption moves it to
+// another item. So the undone redemption may arrive first.
 func TestIndex_ChangesInAnyOrder_UndoneStaysUndone(t *testing.T) {
 	t.Parallel()
 	created := redeemedBy("Alder", 1)
 	undone := undoneLater(created)
 	for what, changes := range map[string][]voucher.Redemption{
-		"in order": {created, undone}, "undone first": {undone, created}, "all again": {created, undone, created, undone, created},
+		"in order": {created, undone}, "undone first": {undone, created}, "delivered again": {created, undone, created, undone, created},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +156,7 @@ func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
 		from, until time.Time
 		want        []voucher.Redemption
 	}{
-		"a second":                {second(7), second(7), all[107:108]},
+		"one second":              {second(7), second(7), all[107:108]},
 		"both ends are included":  {second(-3), second(130), all[97:231]},
 		"between two redemptions": {second(7).Add(time.Millisecond), second(8).Add(-time.Millisecond), nil},
 		"from long ago":           {time.Date(1903, 1, 1, 0, 0, 0, 0, time.UTC), second(-99), all[:2]},
@@ -179,7 +179,7 @@ func TestRedemptionsOf_TimesOfMoreDigits_KeepTheOrder(t *testing.T) {
 	n.want(emberforge, "Alder", early, late)
 }
 
-func TestRedemptionsOf_BatchOfTheVoucher_IsTheCurrentOne(t *testing.T) {
+func TestRedemptionsOf_EachRedemption_HasTheBatchOfItsVoucher(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	first, second, gone := redeemedBy("Alder", 1), redeemedBy("Alder", 2), redeemedBy("Alder", 3)
@@ -199,7 +199,7 @@ func TestRedemptionsOf_BatchOfTheVoucher_IsTheCurrentOne(t *testing.T) {
 		batches = append(batches, r.Batch)
 	}
 	if want := []string{"of SUMMER-20", "of WINTER-10", ""}; !slices.Equal(batches, want) {
-		t.Errorf("%q, want %q", batches, want)
+		t.Errorf("the batches are %q, want %q", batches, want)
 	}
 }
 
@@ -210,7 +210,7 @@ func TestIndex_LostResponse_Succeeds(t *testing.T) {
 	r := redeemedBy("Alder", 1)
 	err := n.logOver(newClient(t, over(network))).Index(within(t), emberforge, []voucher.Redemption{r})
 	if err != nil || network.calls.Load() != 3 {
-		t.Errorf("%v after %d calls", err, network.calls.Load())
+		t.Errorf("Index = %v after %d calls, want success after 3", err, network.calls.Load())
 	}
 	n.want(emberforge, "Alder", r)
 }
@@ -219,8 +219,7 @@ func TestIndex_OneWriteFails_IsAnError(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	network := losingRequests("PutItem", 1)
-	once := over(network)
-	log := n.logOver(newClient(t, once, func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }))
+	log := n.logOver(newClient(t, over(network), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }))
 	if err := log.Index(within(t), emberforge, []voucher.Redemption{redeemedBy("Alder", 1), redeemedBy("Alder", 2)}); err == nil {
 		t.Errorf("indexed %d of 2 redemptions, but returned no error", len(n.of(emberforge, "Alder", time.Time{}, time.Time{})))
 	}
@@ -241,7 +240,7 @@ func TestRedemptionsOf_StoreFails_EndsWithItsError(t *testing.T) {
 			}
 		}
 		if steps != 1 || failures != 1 {
-			t.Errorf("%s fails: %d steps, %d errors", operation, steps, failures)
+			t.Errorf("%s fails: yielded %d times, with %d errors; want one error and nothing else", operation, steps, failures)
 		}
 	}
 }
@@ -265,7 +264,7 @@ func TestRedemptionsOf_DamagedItem_IsAnError(t *testing.T) {
 			}
 		}
 		if failures != 1 {
-			t.Errorf("%s %q: %d errors", attribute, value, failures)
+			t.Errorf("with the attribute %s = %q: %d errors, want 1", attribute, value, failures)
 		}
 	}
 }
@@ -304,7 +303,7 @@ func TestNicksNoted_OneCustomer_OthersAreNotNoted(t *testing.T) {
 	must(t, n.reader.NoteNicks(within(t), emberforge, noon()))
 	for customer, want := range map[catalog.CustomerID]bool{emberforge: true, sakura: false} {
 		if got, err := n.reader.NicksNoted(within(t), customer); err != nil || got != want {
-			t.Errorf("%s: %t, %v", customer, got, err)
+			t.Errorf("NicksNoted(%s) = %t, %v, want %t", customer, got, err, want)
 		}
 	}
 }

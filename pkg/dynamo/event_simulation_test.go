@@ -43,12 +43,12 @@ func eventsOf(customer catalog.CustomerID, label string, n int) (events []event.
 // in the log once, and no sequence number is missing.
 func TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence(t *testing.T) {
 	t.Parallel()
-	for _, begun := range []int{0, 1, 48, 49, 50, 51} {
+	for _, before := range []int{0, 1, 48, 49, 50, 51} {
 		for name, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.04), "torn reads": {lost: 0.1, torn: 0.6}} {
-			t.Run(fmt.Sprintf("after %d events/%s", begun, name), func(t *testing.T) {
+			t.Run(fmt.Sprintf("after %d events/%s", before, name), func(t *testing.T) {
 				simulate(t, 16, func(s *simulation) {
 					s.faults = faults
-					newLogTrial(s, begun).run()
+					newLogTrial(s, before).run()
 				})
 			})
 		}
@@ -60,14 +60,14 @@ type logTrial struct {
 	*simulation
 
 	recorded []event.Event // before the trial
-	pool     []event.Event // what happens in the trial
-	known    []event.ID    // the log as it was last seen
-	feed     string
+	pool     []event.Event // the events that functions record during the trial
+	known    []event.ID    // the log, as the last check saw it
+	feed     string        // the ID of the log, as the last check saw it
 }
 
-func newLogTrial(s *simulation, begun int) *logTrial {
+func newLogTrial(s *simulation, before int) *logTrial {
 	trial := &logTrial{
-		simulation: s, recorded: eventsOf(emberforge, "before", begun)[:begun], pool: eventsOf(emberforge, "now", 6+int(s.random.Int64N(12))),
+		simulation: s, recorded: eventsOf(emberforge, "before", before)[:before], pool: eventsOf(emberforge, "now", 6+int(s.random.Int64N(12))),
 	}
 	trial.afterCommit = trial.check
 	trial.deliver(trial.recorded)
@@ -108,7 +108,7 @@ func (s *logTrial) run() {
 		want = append(want, e.ID)
 	}
 	if got := slices.Sorted(slices.Values(s.known)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
-		s.t.Errorf("%d events in the log, want %d", len(got), len(want))
+		s.t.Errorf("the log has the %d events %s, want the %d events that were recorded", len(got), got, len(want))
 	}
 	for _, ids := range polled {
 		if len(ids) > len(s.known) || !slices.Equal(ids, s.known[:len(ids)]) {
@@ -132,7 +132,7 @@ func (s *logTrial) record(ctx context.Context) {
 	defer cancel()
 	first := int(s.random.Int64N(int64(len(s.pool))))
 	batch := slices.Clone(s.pool[first:min(len(s.pool), first+1+int(s.random.Int64N(12)))])
-	if batch[0].Type == event.RedemptionUndone { // an undo comes in one batch with its creation
+	if batch[0].Type == event.RedemptionUndone { // a redemption's undone event comes in one batch with its created event
 		batch = slices.Insert(batch, 0, s.pool[first-1])
 	}
 	_, err := s.log(s.dynamodb).Append(ctx, emberforge, batch)
@@ -173,7 +173,7 @@ func (s *logTrial) poll(ctx context.Context) (ids []event.ID) {
 	return ids
 }
 
-// check checks the stored log. Each event must be in it once, and the log must begin as it was last seen.
+// check checks the stored log. The log must not have an event twice, and must begin with the events that the last check saw.
 func (s *logTrial) check(stored *simulatedDynamoDB) {
 	var ids []event.ID
 	var last table.EventPage

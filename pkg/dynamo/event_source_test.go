@@ -69,7 +69,7 @@ func record(sequence int, tableName string, key table.Key, old, now table.Item) 
 	return text
 }
 
-// journal is a stall whose changes are read as events.
+// journal is a stall that reads the changes of its tables as facts.
 type journal struct {
 	*stall
 
@@ -118,8 +118,8 @@ func (j *journal) records() (records []json.RawMessage) {
 	return records
 }
 
-// what describes a fact.
-func what(fact event.Fact) string {
+// describe returns the type of a fact, and the ID of its redemption or order.
+func describe(fact event.Fact) string {
 	if fact.Redemption != nil {
 		return fmt.Sprint(fact.Type, " ", fact.Redemption.ID)
 	}
@@ -137,23 +137,23 @@ func (j *journal) want(step string, facts ...event.Fact) {
 		for _, fact := range change.Facts {
 			got[fact.ID()] = true
 			if before, is := j.found[fact.ID()]; is && !reflect.DeepEqual(before, fact) {
-				j.t.Errorf("%s: two records show %s differently: %+v and %+v", step, what(fact), before, fact)
+				j.t.Errorf("%s: two records show %s differently: %+v and %+v", step, describe(fact), before, fact)
 			}
 			j.found[fact.ID()] = fact
 		}
 	}
 	for _, fact := range facts {
 		if found := j.found[fact.ID()]; !got[fact.ID()] || !reflect.DeepEqual(found, fact) {
-			j.t.Errorf("%s: %s is %+v, want %+v", step, what(fact), found, fact)
+			j.t.Errorf("%s: %s is %+v, want %+v", step, describe(fact), found, fact)
 		}
 		delete(got, fact.ID())
 	}
 	for id := range got {
-		j.t.Errorf("%s: the changes also show %s", step, what(j.found[id]))
+		j.t.Errorf("%s: the changes also show %s", step, describe(j.found[id]))
 	}
 }
 
-// wantRebuilt fails the test unless the items that are stored now show everything that has happened.
+// wantRebuilt fails the test unless the stored items show the same facts as all their changes did.
 func (j *journal) wantRebuilt() {
 	j.t.Helper()
 	it, err := table.ReadVoucher(within(j.t), j.client, j.table, emberforge, request(j.t, "SUMMER-20", "", "").Code)
@@ -236,7 +236,7 @@ func (j *journal) orderAndCancel() {
 	cancelled := j.mustHave(j.orders.Cancel(within(j.t), emberforge, c.ID, "chargeback", noon().Add(5*time.Minute)))
 	redemption.Undone, redemption.UndoReason, redemption.UndoneBy = noon().Add(5*time.Minute), "chargeback", voucher.UndoneByOrder
 	j.want("cancel", slices.Concat(of(emberforge, cancelled), event.OfRedemption(emberforge, redemption))...)
-	j.want("nothing")
+	j.want("nothing more")
 
 	plain := j.wanted("Birch", "", noon())
 	plain.Code = ""
@@ -250,7 +250,8 @@ func (j *journal) orderAndCancel() {
 	j.want("redeem after an undone redemption", event.OfRedemption(emberforge, second)...)
 }
 
-// A batch may have many changes of an item, and changes of several codes and customers. The terms of each code are read once.
+// A batch may have many changes of an item, and changes of several codes and customers. One call reads the terms of all codes, and later
+// batches do not read them again.
 func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -274,7 +275,7 @@ func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 		}
 	}
 	if calls := network.calls.Load(); calls != 1 {
-		t.Errorf("%d calls", calls)
+		t.Errorf("%d calls, want 1", calls)
 	}
 }
 
@@ -289,7 +290,8 @@ func recordItem(t testing.TB, customer catalog.CustomerID, code, seed string) ta
 	return it
 }
 
-func TestChanges_UnreadableRecord_IsAnErrorOfItsOwn(t *testing.T) {
+// The error of an unreadable record must not affect the other records of the batch, and must not show IDs or codes.
+func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)})
@@ -357,7 +359,7 @@ func TestChanges_UnreadableRecord_IsAnErrorOfItsOwn(t *testing.T) {
 	}
 	for i, change := range changes[2:] {
 		if change.Err == nil || len(change.Facts) > 0 {
-			t.Errorf("%s: %+v", names[i], change)
+			t.Errorf("%s: %+v; want an error and no facts", names[i], change)
 		}
 		if strings.Contains(fmt.Sprint(change.Err), token) || strings.Contains(fmt.Sprint(change.Err), "SUMMER") {
 			t.Errorf("%s: the error shows an ID or a code: %v", names[i], change.Err)
@@ -366,7 +368,7 @@ func TestChanges_UnreadableRecord_IsAnErrorOfItsOwn(t *testing.T) {
 }
 
 // If the old image is unreadable, all facts of the new image count as new. Recording a fact twice does nothing.
-func TestChanges_OldImageIsUnreadable_NewOneIsRecorded(t *testing.T) {
+func TestChanges_UnreadableOldImage_AllFactsCountAsNew(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)})
@@ -434,7 +436,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	}
 	for _, fact := range slices.Concat(event.OfRedemption(emberforge, redemptions[0]), event.OfRedemption(emberforge, undone), event.OfOrder(emberforge, placed)) {
 		if !all[fact.ID()] {
-			t.Errorf("%s is missing", what(fact))
+			t.Errorf("%s is missing", describe(fact))
 		}
 		delete(all, fact.ID())
 	}
@@ -443,7 +445,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	}
 	gone := j.source.Reread(within(t), event.Place{Table: event.Checkouts, Partition: "emberforge", Sort: "gone"})
 	if gone.Err != nil || len(gone.Facts) != 0 {
-		t.Errorf("an item that is gone: %+v", gone)
+		t.Errorf("rereading an item that is gone = %+v, want no facts", gone)
 	}
 	if lost := j.source.Reread(within(t), event.Place{}); lost.Err == nil {
 		t.Error("rereading an unknown place returns no error")
@@ -458,7 +460,7 @@ func (stalled) BatchGetItem(ctx context.Context, _ *dynamodb.BatchGetItemInput, 
 	return nil, ctx.Err()
 }
 
-// While the terms are read, all other customers of the batch wait.
+// While the terms are read, all other customers of the batch wait. So reading ends after five seconds.
 func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -495,7 +497,7 @@ func (h hot) BatchGetItem(
 	return out, err
 }
 
-// If a sale makes the terms of one shop unreadable, the changes of other shops must not be set aside.
+// If the terms of one shop cannot be read because its partition is busy, the changes of other shops must not be set aside.
 func TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -505,7 +507,7 @@ func TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead(t *testing.T) {
 			record(1, "vouchers", table.KeyOf(mine), nil, mine), record(2, "vouchers", table.KeyOf(theirs), nil, theirs),
 		})
 		if !errors.Is(changes[0].Err, context.DeadlineExceeded) || changes[1].Err != nil || len(changes[1].Facts) != 1 {
-			t.Errorf("%+v", changes)
+			t.Errorf("%+v; want an error only for emberforge, and one fact for sakura-goods", changes)
 		}
 	})
 }

@@ -122,9 +122,9 @@ func metered(t *testing.T) (*metering.Meter, *dynamodb.Client) {
 
 // step is a request, with the calls and units that it takes.
 type step struct {
-	what  string
-	takes func(context.Context) error
-	want  price
+	what string
+	do   func(context.Context) error
+	want price
 }
 
 func wantSteps(t *testing.T, meter *metering.Meter, steps []step) {
@@ -133,7 +133,7 @@ func wantSteps(t *testing.T, meter *metering.Meter, steps []step) {
 		t.Run(step.what, func(t *testing.T) {
 			meter.Take()
 			ctx := endingAfter(t, patience)
-			must(t, step.takes(ctx))
+			must(t, step.do(ctx))
 			var got price
 			operations := make(map[string]int)
 			for _, call := range meter.Take() {

@@ -18,7 +18,7 @@ const (
 	acrossPages   = "TestAppend_AcrossPages_KeepsTheSequence"
 	farAway       = "TestAppend_EventNamedFarFromItsPage_IsAddedOnce"
 	fullPage      = "TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever"
-	unreadable    = "TestChanges_UnreadableRecord_IsAnErrorOfItsOwn"
+	unreadable    = "TestChanges_UnreadableRecord_FailsAlone"
 	othersEvents  = "TestEvents_OtherCustomersEvents_AreInvisible"
 )
 

@@ -45,7 +45,7 @@ func ofUses() []tested {
 		byTest("swaps a hold although the nick's uses changed", pkgDynamo, "TestRedeem_NickRedeemsMeanwhile_SwapsNoHold", redeemGo,
 			`call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))`, ``),
 		byTest("swaps a hold although another was extended", pkgDynamo, "TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree", redeemGo,
-			`range uses.Lapsed(request.At) { // each`, `range []voucher.Hold{*free.lapsed} { // each`),
+			`range uses.Lapsed(request.At) {`, `range []voucher.Hold{*free.lapsed} {`),
 		byTest("ignores redemptions that were undone", pkgDynamo, "TestUndo_KeyOfTheRedemption_RedeemsNoMore", redeemGo,
 			"call.RequireEqual(table.AttrUndone, nil)\n\tcall.Require(", `call.Require(`),
 		byTest("stores no uses above the limit", pkgDynamo, "TestHolds_LimitLoweredBefore_UsesAboveItAreDropped", usesGo,
