@@ -76,12 +76,12 @@ func (s *halves) awaitCalls(n int, operation string, done <-chan struct{}) bool 
 	return true
 }
 
-// Two requests with the same key race for the last use of a code. The transaction of the first is half visible: the counter is
-// empty, but the record does not exist yet. The second request must not be refused, because the first will succeed.
+// Two requests with the same key race for the last use of a code. The first request's transaction is half visible: the counter is empty,
+// but the record does not exist yet. The second request must not be refused, because the first request will succeed.
 func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T) {
 	t.Parallel()
 	birch := func(s *halves) {
-		wantRefusal(s.t, s.redeemer, request(s.t, "SUMMER-20", "Birch", "order-1048"), voucher.ReasonUsedUp)
+		wantRequestRefused(s.t, s.redeemer, request(s.t, "SUMMER-20", "Birch", "order-1048"), voucher.ReasonUsedUp)
 	}
 	for what, test := range map[string]struct {
 		perNick   voucher.Limit

@@ -48,6 +48,7 @@ func (s *stall) percent20(maxUses, perNick voucher.Limit) voucher.Voucher {
 	return s.create(terms)
 }
 
+// wanted returns a request for one pack of coins with the code SUMMER-20. The nick and the source may be empty.
 func (s *stall) wanted(nick, source string, at time.Time) checkout.Request {
 	s.t.Helper()
 	r := request(s.t, "SUMMER-20", nick, "")
@@ -82,7 +83,7 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	}
 	racers.Wait()
 	if opened != checkout.MaxHoldsPerSource || refused != 40-checkout.MaxHoldsPerSource {
-		t.Errorf("%d holds, %d refused", opened, refused)
+		t.Errorf("%d checkouts opened, %d refused; want %d opened", opened, refused, checkout.MaxHoldsPerSource)
 	}
 	lapsed := voucher.HeldUntil(now.Add(checkout.Lifetime))
 	other := s.wanted("", "203.0.113.8", now)
@@ -94,11 +95,11 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 		}
 	}
 	if _, _, err := s.opener.Open(within(t), elsewhere); err == nil {
-		t.Error("another customer's code is held")
+		t.Error("a customer without the code opened a checkout with it")
 	}
 }
 
-// Checkouts of one nick can share a hold. Sharing makes the hold last longer, but adds no hold.
+// Checkouts of one nick can share a hold. Sharing makes the hold last longer, but the source still has only one hold.
 func TestOpenHeld_SharedHold_CountsOnceForItsSource(t *testing.T) {
 	t.Parallel()
 	for what, limits := range map[string][2]voucher.Limit{"single-use": {1, 0}, "one for each nick": {100, 1}} {
@@ -114,7 +115,7 @@ func TestOpenHeld_SharedHold_CountsOnceForItsSource(t *testing.T) {
 	}
 }
 
-func TestOpenHeld_Replaces_TakesTheHoldAlongWithoutANick(t *testing.T) {
+func TestOpenHeld_ReplacementWithoutANick_KeepsTheHold(t *testing.T) {
 	t.Parallel()
 	for what, maxUses := range map[string]voucher.Limit{"single-use": 1, "limited": 2} {
 		for _, pause := range []time.Duration{0, time.Minute} {
@@ -130,7 +131,7 @@ func TestOpenHeld_Replaces_TakesTheHoldAlongWithoutANick(t *testing.T) {
 	}
 }
 
-// replaceACheckout holds the last use of a code, and replaces that checkout at a time.
+// replaceACheckout opens a checkout that holds the last use of a code, and replaces that checkout at the given time.
 func replaceACheckout(s *stall, at time.Time) {
 	s.t.Helper()
 	old := s.hold(s.wanted("", "", noon()))
@@ -141,20 +142,20 @@ func replaceACheckout(s *stall, at time.Time) {
 	changed.Replaces, changed.Amount = old.ID, 3
 	c := s.hold(changed)
 	if c.Total.Minor != 1200 {
-		s.t.Errorf("%+v", c)
+		s.t.Errorf("the new checkout is %+v, want a total of 12.00 EUR", c)
 	}
 	if err := s.order(old, at); !errors.Is(err, checkout.ErrReleased) {
-		s.t.Errorf("the replaced checkout is ordered: %v", err)
+		s.t.Errorf("ordering the replaced checkout = %v, want checkout.ErrReleased", err)
 	}
 	if err := s.order(c, at); err != nil {
-		s.t.Errorf("the new checkout: %v", err)
+		s.t.Errorf("ordering the new checkout = %v", err)
 	}
 	if _, _, err := s.opener.Open(within(s.t), changed); !isUsedUp(err) { // the code is checked before Replaces
-		s.t.Errorf("replaced twice: %v", err)
+		s.t.Errorf("replacing the checkout again = %v, want a refusal as used up", err)
 	}
 	changed.Code = ""
 	if _, _, err := s.opener.Open(within(s.t), changed); !errors.Is(err, checkout.ErrNotReplaceable) {
-		s.t.Errorf("replaced twice, without the code: %v", err)
+		s.t.Errorf("replacing it again without the code = %v, want checkout.ErrNotReplaceable", err)
 	}
 }
 
@@ -177,8 +178,9 @@ func (s *stall) order(c checkout.Checkout, at time.Time) error {
 	return err
 }
 
-// Until its hold lapses, a checkout can be ordered whatever the operator edits. After that, the held use counts as free. If the operator
-// has lowered the limit, no free use is left for the order.
+// Until its hold lapses, a checkout can be ordered, no matter what the operator has edited. Once the hold has
+// lapsed, its use counts as free, and the order needs a free use. If the operator has lowered the limit below the number of uses taken, no
+// use is free.
 func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	t.Parallel()
 	for what, edit := range map[string]voucher.Edit{
@@ -198,7 +200,8 @@ func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	}
 }
 
-// orderAfterEdit holds all four uses of a code, edits the code, and orders the checkouts at a time.
+// orderAfterEdit opens checkouts that hold all four uses of a code, edits the code, and orders the checkouts at the given time. Each order
+// must return the wanted error.
 func orderAfterEdit(s *stall, edit voucher.Edit, at time.Time, want error) {
 	s.t.Helper()
 	v := s.percent20(4, voucher.NoLimit)
@@ -209,7 +212,7 @@ func orderAfterEdit(s *stall, edit voucher.Edit, at time.Time, want error) {
 	s.mustEdit(v, edit)
 	for _, c := range held {
 		if err := s.order(c, at); !errors.Is(err, want) {
-			s.t.Errorf("%v; want %v", err, want)
+			s.t.Errorf("the order = %v; want %v", err, want)
 		}
 	}
 }
@@ -222,6 +225,6 @@ func TestOpenHeld_AnotherCustomersCheckout_IsNotReplaced(t *testing.T) {
 	must(t, err)
 	request := checkout.Request{Customer: catalog.CustomerID("sakura-goods"), Product: "coins", Variant: "500", Replaces: old.ID, At: noon()}
 	if _, _, err := s.opener.Open(within(t), request); !errors.Is(err, checkout.ErrNotReplaceable) {
-		t.Errorf("replaced: %v", err)
+		t.Errorf("Open = %v, want checkout.ErrNotReplaceable", err)
 	}
 }

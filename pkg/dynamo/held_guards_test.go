@@ -105,7 +105,8 @@ func TestOpenHeld_EditedSinceTheLook_IsJudgedAgain(t *testing.T) {
 	})
 }
 
-// The attempt that got no response may still store the checkout.
+// The first attempt got no response and may still store the checkout. So the request must not be refused, although the voucher is disabled
+// by then.
 func TestOpenHeld_AttemptInFlight_IsUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -130,8 +131,8 @@ func TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn(t *testing.T) {
 	s.mustOpen(elsewhere)
 }
 
-// placedMeanwhile places an order of Alder's checkout. Its first transaction fails, because another checkout makes the shared hold last
-// longer. Before the request looks for the hold again, placedMeanwhile calls do.
+// placedMeanwhile places an order of Alder's checkout. The order's first transaction fails, because another checkout makes the shared hold
+// last longer. Before the order looks for the hold again, placedMeanwhile calls do.
 func placedMeanwhile(t *testing.T, do func(s *stall, c checkout.Checkout)) (placed checkout.Checkout, replayed bool, err error) {
 	t.Helper()
 	s := newStall(t)
@@ -173,7 +174,8 @@ func TestPlaceHeld_ReplacedMeanwhile_IsReleased(t *testing.T) {
 	}
 }
 
-// Older versions did not store how many uses exceed a lowered limit.
+// Older versions did not store by how many uses a lowered limit is exceeded. A request must find that number itself, and drop as many
+// lapsed holds before it takes one over.
 func TestHolds_LimitLoweredBefore_UsesAboveItAreDropped(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -192,7 +194,7 @@ func TestHolds_LimitLoweredBefore_UsesAboveItAreDropped(t *testing.T) {
 	for range 2 {
 		s.mustRedeem(late)
 	}
-	wantRefusal(t, s.redeemer, late, voucher.ReasonUsedUp)
+	wantRequestRefused(t, s.redeemer, late, voucher.ReasonUsedUp)
 }
 
 func (s *stall) undoer() voucher.Undoer {
@@ -245,13 +247,15 @@ func TestUndo_KeyOfTheRedemption_RedeemsNoMore(t *testing.T) {
 	}
 }
 
-func TestUndo_EditedSinceTheLook_IsJudgedAgain(t *testing.T) {
+// A redemption of the code was undone before. So the code is redeemed in a transaction, by terms that were read before the transaction.
+// Meanwhile, the operator disables the code.
+func TestRedeem_UndoneBeforeAndEditedSinceTheLook_IsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20(1, 0)
 	s.mustUndo(v, s.mustRedeem(request(t, "SUMMER-20", "Alder", "")))
 	redeemer := redeemerOf(&meanwhile{Client: s.client, beforeWrite: func() { s.mustDisable(v) }}, s.table)
-	wantRefusal(t, redeemer, request(t, "SUMMER-20", "Birch", ""), voucher.ReasonDisabled)
+	wantRequestRefused(t, redeemer, request(t, "SUMMER-20", "Birch", ""), voucher.ReasonDisabled)
 }
 
 func TestUndo_RedemptionOfAnOrder_IsRefused(t *testing.T) {
@@ -269,7 +273,7 @@ func TestUndo_RedemptionOfAnOrder_IsRefused(t *testing.T) {
 	}
 }
 
-// wantUses fails the test unless a limited code has these uses left and used, and none over its limit.
+// wantUses fails the test unless the counters of a limited code have these uses left and used, and no use exceeds the limit.
 func (s *stall) wantUses(v voucher.Voucher, left, used int) {
 	s.t.Helper()
 	stored, err := table.ReadVoucher(within(s.t), s.client, s.table, emberforge, v.Code)
@@ -288,6 +292,7 @@ func (s *stall) wantUses(v voucher.Voucher, left, used int) {
 	}
 }
 
+// at returns a request of a nick to redeem SUMMER-20 at a time.
 func (s *stall) at(nick string, at time.Time) voucher.Request {
 	s.t.Helper()
 	r := request(s.t, "SUMMER-20", nick, "")
@@ -308,7 +313,7 @@ func (s *stall) percent20of(uses voucher.Limit, counters int) voucher.Voucher {
 	})
 }
 
-// undoDuring undoes a redemption, and calls do before its transaction.
+// undoDuring undoes a redemption, and calls do before the transaction of the undo.
 func (s *stall) undoDuring(v voucher.Voucher, r voucher.Redemption, do func()) {
 	s.t.Helper()
 	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(&meanwhile{Client: s.client, beforeWrite: do}, s.tables, alwaysFirst)}
@@ -347,7 +352,7 @@ func TestEdit_UseComesBackMeanwhile_IsCounted(t *testing.T) {
 	for range 3 {
 		r = s.mustRedeem(s.at("Alder", noon()))
 	}
-	const lastWrite = 3 // the first begins the edit, the second fences the counter
+	const lastWrite = 3 // the first write begins the edit, and the second one moves the counter to the new limit
 	api := &meanwhile{Client: s.client, nth: lastWrite, beforeWrite: func() { s.mustUndo(v, r) }}
 	if _, err := backoffice.NewVouchers(api, s.table, alwaysFirst).Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
 		t.Fatal(err)
@@ -376,7 +381,7 @@ func TestRedeem_UseDroppedMeanwhile_DropsNoOther(t *testing.T) {
 	s.wantUses(v, 0, 3)
 }
 
-// The clock of a request decides when its hold lapses. So a counter's first hold may not be the first to lapse.
+// The clock of a request decides when its hold lapses. So the hold that a counter gets first is not always the first hold to lapse.
 func TestRedeem_SecondHoldLapsesFirst_IsFound(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -410,7 +415,7 @@ func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
 	for range 2 {
 		s.mustOpen(s.wanted("Alder", "", noon()))
 	}
-	wantRefusal(t, s.redeemerOver(&missing{Client: s.client}, alwaysFirst), s.at("Birch", later()), voucher.ReasonUsedUp)
+	wantRequestRefused(t, s.redeemerOver(&missing{Client: s.client}, alwaysFirst), s.at("Birch", later()), voucher.ReasonUsedUp)
 	s.mustRedeem(s.at("Birch", later().Add(checkout.Lifetime)))
 }
 
@@ -418,8 +423,8 @@ func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
 // many uses, the second finds that the nick has no use left.
 const swapping = 3
 
-// Alder has a redemption and two lapsed holds, which is one more than the lowered limit. So Alder can redeem one of the holds, until a
-// request with a slower clock extends one.
+// Alder has one redemption and two lapsed holds, but the limit was lowered to two. So Alder can redeem one of the holds only as long as both
+// have lapsed. Meanwhile, a request with a slower clock extends one of them.
 func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
 	t.Parallel()
 	for extended := range 2 {
@@ -433,11 +438,12 @@ func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
 		extend := s.wanted("Alder", "", lapse.Add(-time.Second))
 		extend.Replaces = held[extended].ID
 		during := &meanwhile{Client: s.client, nth: swapping, beforeWrite: func() { s.mustOpen(extend) }}
-		wantRefusal(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", lapse), voucher.ReasonNickLimit)
+		wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", lapse), voucher.ReasonNickLimit)
 	}
 }
 
-// For a moment the limit is three, and Alder redeems once more.
+// Alder has one redemption and one lapsed hold, and the limit is two. While Alder's request is in flight, the limit is three for a moment,
+// and Alder redeems once more. After that, swapping the lapsed hold would exceed the limit.
 func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -449,10 +455,11 @@ func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 		s.mustRedeem(s.at("Alder", noon()))
 		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(2))})
 	}}
-	wantRefusal(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", held.Hold.Until), voucher.ReasonNickLimit)
+	wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", held.Hold.Until), voucher.ReasonNickLimit)
 }
 
-// Meanwhile, Alder's checkout is ordered and cancelled, and Birch gets a hold of the use that lasts as long as Alder's did.
+// Alder's request wants to share the hold of Alder's first checkout. Meanwhile, that checkout is ordered and cancelled, and Birch gets a hold
+// of the same use, which lapses at the same time as Alder's did.
 func TestOpenHeld_AnotherHoldMeanwhile_IsNotShared(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -488,7 +495,7 @@ func TestCancel_FulfilledMeanwhile_ResponseShowsIt(t *testing.T) {
 	})
 	cancelled, _, err := during.Cancel(within(t), emberforge, c.ID, "chargeback", later())
 	if err != nil || cancelled.Order == nil || cancelled.Order.Cancelled.IsZero() || cancelled.Order.Fulfilled.IsZero() {
-		t.Errorf("got %+v, %v", cancelled.Order, err)
+		t.Errorf("Cancel = %+v, %v; want an order that is fulfilled and cancelled", cancelled.Order, err)
 	}
 }
 

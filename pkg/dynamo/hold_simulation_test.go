@@ -69,14 +69,14 @@ type fair struct {
 	undoer   voucher.Undoer
 	vouchers *backoffice.Vouchers
 
-	edited   bool // an edit of a limit has begun
-	holds    map[string]voucher.Hold
+	edited   bool                    // an edit of the voucher has begun
+	holds    map[string]voucher.Hold // by ID, as the last check saw them
 	inFlight map[*asking]bool
 	redeemed map[string]bool // IDs of redemptions that a response showed
 	opened   []checkout.Checkout
 }
 
-// asking is a request in flight for a use.
+// asking is a request in flight that wants a use.
 type asking struct {
 	request  voucher.Request
 	mayShare bool // whether the request may share the nick's own hold
@@ -253,7 +253,7 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 		if errors.Is(err, checkout.ErrExpired) {
 			f.alone(func() {
 				stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts, table.CheckoutKey(emberforge, c.ID.Token())))
-				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // otherwise its key made another checkout
+				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // with another ID, the key made another checkout
 					f.t.Errorf("order of %s: expired, but its hold %s is stored", c.ID, c.Hold.ID)
 				}
 			})
@@ -293,7 +293,7 @@ func (f *fair) edit(ctx context.Context) {
 	}
 }
 
-// want fails the test unless there is no error, the outcome is unknown, or the error is one of those allowed.
+// want accepts success, an unknown outcome, and the allowed errors. Any other error fails the test.
 func (f *fair) want(err error, what string, allowed []error) {
 	_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
 	if err != nil && !unavailable && !slices.ContainsFunc(allowed, func(e error) bool { return errors.Is(err, e) }) {
@@ -310,7 +310,8 @@ func (f *fair) begin(request voucher.Request, mayShare bool) *asking {
 	return a
 }
 
-// end checks that a refused request saw a moment at which the refusal was right.
+// end checks that a refusal was right at some moment while the request was in flight. It does not check this after an edit has begun, or if
+// faults let requests see half of a transaction or read items at different moments.
 func (f *fair) end(a *asking, what string, err error) {
 	var edited bool
 	f.alone(func() {
@@ -326,11 +327,11 @@ func (f *fair) end(a *asking, what string, err error) {
 	}
 	switch {
 	case reason == voucher.ReasonUsedUp && !a.sawNone, reason == voucher.ReasonNickLimit && !a.sawLimit:
-		f.t.Errorf("%s by %q at %s: refused as %s, but a use was always free", what, a.request.Nick.Written, a.request.At.Format("15:04:05.000"), reason)
+		f.t.Errorf("%s by %q at %s: refused as %s, but that was never true while the request was in flight", what, a.request.Nick.Written, a.request.At.Format("15:04:05.000"), reason)
 	}
 }
 
-// look notes whether the stored items justify a refusal of a request in flight.
+// look records whether the items that are stored now justify a refusal of a request in flight.
 func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 	b := f.read(stored)
 	free := b.left
@@ -362,9 +363,9 @@ type books struct {
 	holds               []voucher.Hold    // the holds that counters count
 	holders             map[string]string // hashes of nicks, by the hold's ID
 	nicks               map[string]voucher.NickUses
-	records, undone     map[string]idempotency.Token // by ID
-	recordsOf, undoneOf map[string]int               // by nick
-	byToken             map[idempotency.Token]string
+	records, undone     map[string]idempotency.Token // tokens of redemptions, by the redemption's ID
+	recordsOf, undoneOf map[string]int               // numbers of redemptions, by the hash of the nick
+	byToken             map[idempotency.Token]string // IDs of redemptions that are not undone
 }
 
 func (f *fair) read(stored *simulatedDynamoDB) books {
@@ -471,12 +472,12 @@ func (f *fair) checkNicks(b books) {
 		for _, hold := range uses.Holds {
 			held++
 			if f.v.Limited() && (counted[hold.ID] != hold || b.holders[hold.ID] != hash) {
-				f.t.Errorf("a nick has the hold %+v; stored is %+v", hold, counted[hold.ID])
+				f.t.Errorf("the item of a nick has the hold %+v, but the hold's own item has %+v", hold, counted[hold.ID])
 			}
 		}
 	}
 	if f.v.Limited() && held != len(b.holds) {
-		f.t.Errorf("nicks have %d holds; %d are stored", held, len(b.holds))
+		f.t.Errorf("the items of nicks have %d holds, but %d holds have items of their own", held, len(b.holds))
 	}
 }
 
@@ -500,7 +501,7 @@ func (f *fair) checkLostHolds(b books) {
 		after, isHeld := now[id]
 		isEarly := f.now().Add(time.Second).Before(before.Until)
 		if isHeld && after.Until.Before(before.Until) || !isHeld && !isRedeemed && !isUndone && isEarly {
-			f.t.Errorf("the hold %+v is now %+v", before, after)
+			f.t.Errorf("the hold %+v ended early: it is now %+v", before, after)
 		}
 	}
 	f.holds = now

@@ -12,8 +12,8 @@ import (
 	"shopfront/pkg/money"
 )
 
-// takeOrders stores one order for each number, placed that many milliseconds after noon, and returns them newest first. Of orders
-// that were placed at the same time, the last one given here is the newest.
+// takeOrders stores one order for each number, placed that many milliseconds after noon. It returns the orders newest first. Of orders that
+// were placed at the same time, the last one given here counts as the newest.
 func (k *till) takeOrders(millis ...int) []checkout.Checkout {
 	k.t.Helper()
 	var taken []checkout.Checkout
@@ -108,27 +108,27 @@ func TestListOrders_FromAndUntil_LimitTheTimes(t *testing.T) {
 	k := newTill(t)
 	orders := k.takeOrders(0, 1, 1, 2, 3) // newest first: 3, 2, 1, 1, 0
 	at := func(millis int) time.Time { return noon().Add(time.Duration(millis) * time.Millisecond) }
-	never, year2300, year9999 := time.Time{}, time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	unset, year2300, year9999 := time.Time{}, time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 	tests := map[string]struct {
 		from, until time.Time
 		want        []checkout.Checkout
 	}{
-		"always":                         {never, never, orders},
-		"from, inclusive":                {at(1), never, orders[:4]},
-		"until, exclusive":               {never, at(1), orders[4:]},
+		"without times":                  {unset, unset, orders},
+		"from, inclusive":                {at(1), unset, orders[:4]},
+		"until, exclusive":               {unset, at(1), orders[4:]},
 		"both":                           {at(1), at(3), orders[1:4]},
 		"one moment":                     {at(1), at(2), orders[2:4]},
 		"an empty range":                 {at(1), at(1), nil},
 		"a range that ends before":       {at(3), at(1), nil},
-		"from half a millisecond later":  {at(1).Add(500 * time.Microsecond), never, orders[:2]},
-		"until half a millisecond later": {never, at(1).Add(500 * time.Microsecond), orders[2:]},
-		"from the first moment of 1970":  {time.Unix(0, 0), never, orders},
-		"from before 1970":               {time.Unix(-1, 0), never, orders},
-		"until before 1970":              {never, time.Unix(-1, 0), nil},
-		"after the last order":           {at(4), never, nil},
-		"before the first order":         {never, at(0), nil},
-		"until the year 2300":            {never, year2300, orders},
-		"from the year 2300":             {year2300, never, nil},
+		"from half a millisecond later":  {at(1).Add(500 * time.Microsecond), unset, orders[:2]},
+		"until half a millisecond later": {unset, at(1).Add(500 * time.Microsecond), orders[2:]},
+		"from the first moment of 1970":  {time.Unix(0, 0), unset, orders},
+		"from before 1970":               {time.Unix(-1, 0), unset, orders},
+		"until before 1970":              {unset, time.Unix(-1, 0), nil},
+		"after the last order":           {at(4), unset, nil},
+		"before the first order":         {unset, at(0), nil},
+		"until the year 2300":            {unset, year2300, orders},
+		"from the year 2300":             {year2300, unset, nil},
 		"from the year 2300 until 9999":  {year2300, year9999, nil},
 	}
 	for what, test := range tests {
@@ -139,8 +139,8 @@ func TestListOrders_FromAndUntil_LimitTheTimes(t *testing.T) {
 	}
 }
 
-// A client may send a cursor of one list with the times of another. The list then has the orders that follow the cursor and are in
-// these times.
+// A client may send a cursor of one list with the times of another. The response then has the orders that follow the cursor and were placed
+// within these times.
 func TestListOrders_CursorOfAListWithOtherTimes_Continues(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -149,8 +149,8 @@ func TestListOrders_CursorOfAListWithOtherTimes_Continues(t *testing.T) {
 	after := func(index int) *checkout.OrderPosition {
 		return &checkout.OrderPosition{Placed: orders[index].Order.Placed, Token: orders[index].ID.Token()}
 	}
-	ofNoOrder := checkout.OrderPosition{Placed: at(2), Token: "zzzzzzzzzzzzzzzzzzzzzz"}
-	tooFar := checkout.OrderPosition{Placed: time.UnixMilli(999_999_999_999_999), Token: ofNoOrder.Token} // in the year 33658
+	unknownOrder := checkout.OrderPosition{Placed: at(2), Token: "zzzzzzzzzzzzzzzzzzzzzz"}
+	tooFar := checkout.OrderPosition{Placed: time.UnixMilli(999_999_999_999_999), Token: unknownOrder.Token} // in the year 33658
 	tests := map[string]struct {
 		after       *checkout.OrderPosition
 		from, until time.Time
@@ -164,7 +164,7 @@ func TestListOrders_CursorOfAListWithOtherTimes_Continues(t *testing.T) {
 		"older than the range":          {after(4), at(1), at(3), nil},
 		"with an empty range":           {after(2), at(2), at(2), nil},
 		"with a range that ends before": {after(2), at(3), at(1), nil},
-		"of no order":                   {&ofNoOrder, at(1), at(4), orders[2:4]},
+		"of an unknown order":           {&unknownOrder, at(1), at(4), orders[2:4]},
 		"in the far future":             {&tooFar, at(1), at(3), orders[2:4]},
 	}
 	for what, test := range tests {

@@ -73,8 +73,8 @@ func with(order checkout.Order, c checkout.Checkout) checkout.Checkout {
 	return c
 }
 
-// wantOrder compares the returned order with the wanted one. It also reads the order in every possible way, and compares the results. The
-// order must be the newest.
+// wantOrder compares the returned order with the wanted one. It also reads the order in every possible way, and compares the results. It
+// lists only one order, so the wanted order must be the newest.
 func (k *till) wantOrder(what string, got, want checkout.Checkout) {
 	k.t.Helper()
 	shown, failed := k.orders.Show(k.t.Context(), emberforge, want.ID)
@@ -228,7 +228,7 @@ func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 	}{
 		"place: unknown":                         {place(unknown, stripe("pi_1048"), at), checkout.ErrNotFound},
 		"place: another ID":                      {place(sameFirstHalf(open), stripe("pi_1048"), at), checkout.ErrExpired},
-		"place: another ID, without total":       {place(sameFirstHalf(free), checkout.Payment{}, at), checkout.ErrExpired},
+		"place: another ID, free":                {place(sameFirstHalf(free), checkout.Payment{}, at), checkout.ErrExpired},
 		"place: another ID of an order":          {place(sameFirstHalf(placed), stripe("pi_1047"), at), checkout.ErrExpired},
 		"place: 7 days after the expiry":         {place(open.ID, stripe("pi_1048"), open.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
 		"place: free, 7 days later":              {place(free.ID, checkout.Payment{}, free.Expires.Add(checkout.LateOrders)), checkout.ErrExpired},
@@ -236,7 +236,7 @@ func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 		"place: already placed, another payment": {place(placed.ID, stripe("pi_1048"), at), checkout.ErrPaymentMismatch},
 		"place: already fulfilled":               {place(fulfilled.ID, stripe("pi_1047"), at), nil},
 		"place: cancelled":                       {place(cancelled.ID, stripe("pi_1047"), at), checkout.ErrOrderCancelled},
-		"place: not paid, and already paid":      {place(placed.ID, checkout.Payment{}, at), checkout.ErrPaymentMismatch},
+		"place: already placed, no payment":      {place(placed.ID, checkout.Payment{}, at), checkout.ErrPaymentMismatch},
 		"fulfil: unknown":                        {fulfil(unknown), checkout.ErrOrderNotFound},
 		"fulfil: another ID":                     {fulfil(sameFirstHalf(placed)), checkout.ErrOrderNotFound},
 		"fulfil: not ordered":                    {fulfil(open.ID), checkout.ErrOrderNotFound},
@@ -257,7 +257,7 @@ func TestOrders_BrokenCondition_ChangesNothing(t *testing.T) {
 			}
 		})
 	}
-	t.Run("place: not paid", func(t *testing.T) {
+	t.Run("place: no payment", func(t *testing.T) {
 		before := k.item(open)
 		err := place(open.ID, checkout.Payment{}, at)()
 		if member, is := errors.AsType[*checkout.MemberError](err); !is || member.Pointer != "/payment" {
@@ -306,7 +306,8 @@ func orderChanges() map[string]orderChange {
 	}
 }
 
-// The SDK retries a call whose response was lost. The retry finds what the first attempt changed, and the client sees no replay.
+// The SDK retries a call that got no response. If only the response was lost, the retry finds what the first attempt changed. In either
+// case, the client sees no replay.
 func TestOrders_LostRequestOrResponse_ChangesTheOrderOnce(t *testing.T) {
 	t.Parallel()
 	at := noon().Add(2 * time.Hour)

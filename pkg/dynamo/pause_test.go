@@ -39,15 +39,15 @@ func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s paused, key %q", what, how, key), func(t *testing.T) {
 					for range 2 { // the second time, the process remembers codes with many uses
 						network.calls.Store(0)
-						wantRefusal(t, redeemer, request(t, disabled.Written, "Alder", key), voucher.ReasonDisabled)
+						wantRequestRefused(t, redeemer, request(t, disabled.Written, "Alder", key), voucher.ReasonDisabled)
 						want := network.calls.Swap(0)
 						r := request(t, terms.Written, "Alder", key)
 						r.Paused = pause
-						wantRefusal(t, redeemer, r, voucher.ReasonPaused)
+						wantRequestRefused(t, redeemer, r, voucher.ReasonPaused)
 						_, err := redeemer.Check(within(t), r)
 						wantRefused(t, err, voucher.ReasonPaused)
 						if calls := network.calls.Load(); calls != want+1 {
-							t.Errorf("%d calls; want %d and 1 for the check", calls, want)
+							t.Errorf("%d calls; want %d, as for a disabled code, and 1 for the check", calls, want)
 						}
 					}
 				})
@@ -59,7 +59,7 @@ func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 	}
 }
 
-// While some batches are paused, other codes take as many calls as always.
+// While some batches are paused, redeeming other codes takes as many calls as usual.
 func TestRedeem_OtherBatchesPaused_IsRedeemed(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -102,7 +102,7 @@ func TestRedeem_PausedCode_EarlierRedemptionIsReplayed(t *testing.T) {
 			r.Paused.All = true
 			again, replayed, err := s.redeemer.Redeem(within(t), r)
 			if err != nil || !replayed || again != first {
-				t.Errorf("%+v, replayed %v, %v; want %+v", again, replayed, err, first)
+				t.Errorf("Redeem while paused = %+v, replayed %v, %v; want %+v", again, replayed, err, first)
 			}
 		})
 	}
@@ -112,5 +112,5 @@ func TestRedeem_AllPaused_UnknownCodeStaysUnknown(t *testing.T) {
 	t.Parallel()
 	r := request(t, "INVENTED", "Alder", "order-1047")
 	r.Paused.All = true
-	wantRefusal(t, newShop(t).redeemer, r, voucher.ReasonUnknown)
+	wantRequestRefused(t, newShop(t).redeemer, r, voucher.ReasonUnknown)
 }

@@ -88,8 +88,9 @@ func wantRefused(t testing.TB, err error, want voucher.Reason) {
 	}
 }
 
-// wantRefusal sends a request, and fails the test unless it is refused with the reason. An empty reason stands for no refusal.
-func wantRefusal(t testing.TB, redeemer voucher.Redeemer, r voucher.Request, want voucher.Reason) {
+// wantRequestRefused sends a request, and fails the test unless the request is refused with the reason. An empty reason stands for no
+// refusal.
+func wantRequestRefused(t testing.TB, redeemer voucher.Redeemer, r voucher.Request, want voucher.Reason) {
 	t.Helper()
 	_, _, err := redeemer.Redeem(within(t), r)
 	wantRefused(t, err, want)
@@ -129,7 +130,9 @@ func (s *shop) recordsOf(customer catalog.CustomerID, code string) []voucher.Red
 	return records
 }
 
-func TestRedeem_NickBoundUnderFormerComparison_StillRedeems(t *testing.T) {
+// The voucher is bound to a nick in small Cherokee letters. Earlier versions stored the compared form of such a nick in capital letters; now
+// it has small letters. The requests spell the same nick in capital letters, and in both.
+func TestRedeem_VoucherBoundByAnEarlierVersion_StillRedeems(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	for code, maxUses := range map[string]voucher.Limit{"GIFT": 1, "NEWS": 5} {
@@ -140,7 +143,7 @@ func TestRedeem_NickBoundUnderFormerComparison_StillRedeems(t *testing.T) {
 		must(t, err)
 		v.Nick.Compared = v.Nick.FormerlyCompared()
 		must(t, s.vouchers.Create(t.Context(), emberforge, v))
-		wantRefusal(t, s.redeemer, request(t, code, "Alder", ""), voucher.ReasonOtherNick)
+		wantRequestRefused(t, s.redeemer, request(t, code, "Alder", ""), voucher.ReasonOtherNick)
 		s.mustRedeem(request(t, code, "\u13A0\u13B5\u13CF", ""))
 		_, _, err = s.redeemer.Redeem(within(t), request(t, code, "\u13A0\uAB85\u13CF", ""))
 		if _, refused := voucher.IsRefusal(err); !refused {
@@ -243,7 +246,7 @@ func TestRedeem_RefusedCode_GivesTheReasonAndChangesNothing(t *testing.T) {
 		for _, key := range []string{"", "order-1047"} {
 			t.Run(fmt.Sprintf("%s as %q with key %q", test.code, test.nick, key), func(t *testing.T) {
 				for range 2 { // the second time, the process remembers codes with many uses
-					wantRefusal(t, s.redeemer, request(t, test.code, test.nick, key), test.want)
+					wantRequestRefused(t, s.redeemer, request(t, test.code, test.nick, key), test.want)
 				}
 				_, err := s.redeemer.Check(within(t), request(t, test.code, test.nick, key))
 				wantRefused(t, err, test.want)
@@ -289,7 +292,7 @@ func TestCheck_ChangesNothing(t *testing.T) {
 	}
 }
 
-// A key is scoped to a customer, a code and a nick. A redemption is replayed to requests with its key for as long as it exists.
+// A key is scoped to a customer, a code and a nick. As long as a redemption exists, every request with its key gets that redemption back.
 func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	t.Parallel()
 	for kind, terms := range map[string]voucher.Terms{
@@ -364,7 +367,7 @@ func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
 	}
 }
 
-func TestRedeem_CodeWithManyUsesElsewhere_StillTakesOneCall(t *testing.T) {
+func TestRedeem_CodeWithManyUsesAtAnotherCustomer_StillTakesOneCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)})
@@ -441,9 +444,9 @@ func TestRedeem_EachRequest_TakesOneOrTwoCalls(t *testing.T) {
 	}
 }
 
-// A write unit covers 1 KB of an item. The largest single-use voucher must fit in 1 KB together with its redemption. With the largest
-// reward of several goods it takes three units.
-func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnit(t *testing.T) {
+// A write unit covers 1 KB of an item. The largest single-use voucher must fit in 1 KB together with its redemption, unless its reward is a
+// bundle. With the largest bundle, it takes three units.
+func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnitOrThreeWithABundle(t *testing.T) {
 	t.Parallel()
 	longID := strings.Repeat("m", 64)
 	goods := voucher.Reward{Kind: voucher.RewardBundle}
@@ -494,7 +497,7 @@ func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
 	for range voucher.MaxPerNick {
 		s.mustRedeem(r)
 	}
-	wantRefusal(t, s.redeemer, r, voucher.ReasonNickLimit)
+	wantRequestRefused(t, s.redeemer, r, voucher.ReasonNickLimit)
 	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table)})
 	if err != nil || len(out.Items) != 2 {
 		t.Fatalf("%d items, %v", len(out.Items), err)
@@ -518,6 +521,7 @@ func TestRedeem_SpellingsOfOneNick_ShareItsLimit(t *testing.T) {
 			t.Errorf("replay under %s = %+v, %v; want %+v", key, got, err, want)
 		}
 	}
+	wantRequestRefused(t, s.redeemer, request(t, "TWO-EACH", "aldeR", "c"), voucher.ReasonNickLimit)
 	if first.Nick != "Alder" || second.Nick != "ALDER" {
 		t.Errorf("redeemed as %q and %q", first.Nick, second.Nick)
 	}
@@ -592,7 +596,7 @@ func wantOutcomes(t testing.TB, got, want map[string]int) {
 	}
 }
 
-// wantRecords fails the test unless exactly the reported redemptions are stored. The keys of reported are their IDs.
+// wantRecords fails the test unless exactly the reported redemptions are stored. The map's keys are the IDs of these redemptions.
 func (s *shop) wantRecords(code string, reported map[string]int) {
 	s.t.Helper()
 	records := s.records(code)
@@ -664,7 +668,7 @@ func TestRedeem_RaceForTheNicksLimit_StopsAtTheLimit(t *testing.T) {
 				return request(t, "SUMMER-20", []string{"Alder", "ALDER"}[i%2], fmt.Sprintf("order-%d", i/2))
 			})
 			if outcomes["redeemed"] != 3 || len(ids) != 3 || outcomes["replayed"]+outcomes["nick_limit"] != 37 || outcomes["replayed"] > 3 {
-				t.Errorf("outcomes %v, %d IDs; want 3 redeemed, each at most once replayed, the rest refused", outcomes, len(ids))
+				t.Errorf("outcomes %v, %d IDs; want 3 redeemed, each replayed at most once, and the rest refused", outcomes, len(ids))
 			}
 			s.wantRecords("SUMMER-20", ids)
 		})
@@ -713,7 +717,7 @@ func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "LAST", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.mustRedeem(request(t, "LAST", "", ""))
-	api := &conflictBehind{Client: s.client}
+	api := &conflictAfter{Client: s.client}
 	redemption, replayed, err := redeemerOf(api, s.table).Redeem(within(t), request(t, "LAST", "", ""))
 	if err != nil || replayed {
 		t.Fatalf("Redeem = replayed %v, %v", replayed, err)
@@ -726,14 +730,14 @@ func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
 	t.Errorf("%s is not stored", redemption.ID)
 }
 
-// conflictBehind applies the first transaction but reports a conflict of the record and a failed condition of the counter, as
+// conflictAfter applies the first transaction but reports a conflict of the record and a failed condition of the counter, as
 // if another request had emptied the counter.
-type conflictBehind struct {
+type conflictAfter struct {
 	*dynamodb.Client
 	done bool
 }
 
-func (c *conflictBehind) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (c *conflictAfter) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
 	out, err := c.Client.TransactWriteItems(ctx, in, opts...)
 	if c.done || err != nil {
 		return out, err
@@ -744,7 +748,7 @@ func (c *conflictBehind) TransactWriteItems(ctx context.Context, in *dynamodb.Tr
 	}}
 }
 
-// A transaction canceled by a conflict is retried with another counter until the deadline.
+// A transaction that a conflict cancels is retried with a random counter until it succeeds or the deadline passes.
 func TestRedeem_TransactionConflicts_AreRetried(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -762,11 +766,11 @@ func TestRedeem_TransactionConflicts_AreRetried(t *testing.T) {
 	}
 }
 
-// conflictBefore cancels the first transactions for a reason.
+// conflictBefore cancels the first transactions, and gives code as the reason.
 type conflictBefore struct {
 	*dynamodb.Client
-	conflicts int    // transactions still to cancel
-	code      string // the reason
+	conflicts int // transactions still to cancel
+	code      string
 }
 
 func (c *conflictBefore) TransactWriteItems(ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
@@ -792,7 +796,7 @@ func TestRedeem_ThrottledTransactions_AreRetried(t *testing.T) {
 	api := &conflictBefore{Client: s.client, conflicts: 1, code: "ValidationError"}
 	_, _, err := redeemerOf(api, s.table).Redeem(within(t), request(t, "SUMMER-20", "Birch", ""))
 	if _, is := errors.AsType[*dynamo.UnavailableError](err); err == nil || is {
-		t.Errorf("a transaction that DynamoDB calls invalid: %v", err)
+		t.Errorf("Redeem = %v after a transaction that DynamoDB rejects as invalid; want an error other than *UnavailableError", err)
 	}
 }
 
@@ -818,8 +822,8 @@ func TestRedeem_UnknownHost_IsUnavailable(t *testing.T) {
 	wantUnavailable(t, err)
 }
 
-// A process remembers which codes have many uses. This memory saves a call but decides nothing: someone may have deleted the code, or
-// restored it as another kind.
+// A process remembers which codes have many uses. This memory saves a failed write but decides nothing: someone may have deleted
+// the code, or created it again as another kind.
 func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -833,10 +837,10 @@ func TestRedeem_WrongMemoryOfACode_DecidesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "Alder", ""), voucher.ReasonUnknown)
+	wantRequestRefused(t, s.redeemer, request(t, "SUMMER-20", "Alder", ""), voucher.ReasonUnknown)
 	s.create(voucher.Terms{Written: "SUMMER-20"})
 	s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
-	wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "Birch", ""), voucher.ReasonUsedUp)
+	wantRequestRefused(t, s.redeemer, request(t, "SUMMER-20", "Birch", ""), voucher.ReasonUsedUp)
 }
 
 // An edit adds uses while a request finds every counter empty. The request must find one of these uses, and not mark the voucher full.
@@ -851,7 +855,7 @@ func TestRedeem_LimitRaisedWhileCountersAreRead_IsNotUsedUp(t *testing.T) {
 		t.Errorf("Redeem = %v; want the use that the higher limit added", err)
 	}
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
-	wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "", ""), voucher.ReasonUsedUp)
+	wantRequestRefused(t, s.redeemer, request(t, "SUMMER-20", "", ""), voucher.ReasonUsedUp)
 }
 
 // afterFirstBatch calls a function after the first batch was read and before it is returned.
@@ -878,7 +882,7 @@ func TestRedeem_StoreOutOfReach_IsUnavailable(t *testing.T) {
 	_, _, err := s.over(network).Redeem(ctx, request(t, "WELCOME-COINS", "Alder", "order-1047"))
 	wantUnavailable(t, err)
 	if ctx.Err() == nil {
-		t.Error("it gave up before the deadline")
+		t.Error("Redeem gave up before the deadline")
 	}
 	// The retry with the same key is applied once.
 	first := s.mustRedeem(request(t, "WELCOME-COINS", "Alder", "order-1047"))

@@ -41,8 +41,8 @@ func TestCount_RefusalsOfOneSource_AddUp(t *testing.T) {
 		{"another customer", "brambleshop", access.Source{Name: "203.0.113.7"}, window, access.RefusalCount{Source: 1}},
 		{"the next window", "emberforge", access.Source{Name: "203.0.113.7"}, next, access.RefusalCount{Source: 1}},
 		{"first of a /48", "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, window, access.RefusalCount{Source: 1, Network: 1}},
-		{"its other /64", "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "0000"}, window, access.RefusalCount{Source: 1, Network: 2}},
-		{"the same /64", "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, window, access.RefusalCount{Source: 2, Network: 3}},
+		{"another /64 of it", "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "0000"}, window, access.RefusalCount{Source: 1, Network: 2}},
+		{"its first /64 again", "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, window, access.RefusalCount{Source: 2, Network: 3}},
 		{"the next /48", "emberforge", access.Source{Name: "2001:db8:6::/48", Subnet: "00a1"}, window, access.RefusalCount{Source: 1, Network: 1}},
 	} {
 		if got, err := refusals.Count(t.Context(), c.customer, c.source, c.window); err != nil || got != c.want {
@@ -92,10 +92,10 @@ func TestCount_Item_IsSmallAndExpires(t *testing.T) {
 	it := found.Items[0]
 	expires, _ := it["expiresAt"].(*types.AttributeValueMemberN)
 	if expires == nil || expires.Value != "1795522200" { // 2026-11-24 12:10 UTC
-		t.Errorf("the item expires at %v", it["expiresAt"])
+		t.Errorf("the item expires at %v, want 1795522200", it["expiresAt"])
 	}
 	if len(it) != 5 || it["00a1"] == nil {
-		t.Errorf("the item has the attributes %v", it)
+		t.Errorf("the item has the attributes %v, want five, and one of them 00a1", it)
 	}
 }
 
@@ -110,12 +110,12 @@ func TestCount_StoreOutOfReach_IsRetriedUntilTheDeadline(t *testing.T) {
 	}
 }
 
-// A lost response counts a refusal twice. That blocks the source one refusal early, and harms nobody else.
-func TestCount_LostResponse_CountsAtMostTwice(t *testing.T) {
+// If a response is lost, the SDK's retry counts the refusal again. So the source is blocked one refusal early, which is harmless.
+func TestCount_LostResponse_CountsTheRefusalTwice(t *testing.T) {
 	network := losingResponses("UpdateItem", 1)
 	refusals, _ := newRefusals(t, over(network))
 	got, err := refusals.Count(within(t), "emberforge", access.Source{Name: "203.0.113.7"}, window)
 	if err != nil || got != (access.RefusalCount{Source: 2}) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("Count = %+v, %v; want 2", got, err)
 	}
 }

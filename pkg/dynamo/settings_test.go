@@ -79,7 +79,7 @@ func TestPutSettings_FunctionsReadThem(t *testing.T) {
 	}
 	other, err := d.operator.Settings(t.Context(), sakura)
 	if err != nil || !reflect.DeepEqual(other, access.DefaultSettings()) {
-		t.Errorf("another customer: %+v, %v", other, err)
+		t.Errorf("another customer has the settings %+v, %v; want the defaults", other, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestPutSettings_AnotherVersionStored_IsRejected(t *testing.T) {
 		stale := access.DefaultSettings()
 		stale.Version = version
 		if err := d.operator.PutSettings(t.Context(), emberforge, stale); !errors.Is(err, catalog.ErrChanged) {
-			t.Errorf("version %d: %v", version, err)
+			t.Errorf("PutSettings based on version %d = %v, want catalog.ErrChanged", version, err)
 		}
 	}
 	want := strict()
@@ -198,7 +198,7 @@ func TestChangePause_ManyWriters_AllAreApplied(t *testing.T) {
 	}
 }
 
-// newKey returns a key with its record, created at a whole minute after midnight.
+// newKey returns a key and its record. The key was created the given number of minutes after midnight.
 func newKey(t testing.TB, minute int) (access.Key, access.KeyRecord) {
 	t.Helper()
 	key, err := access.NewKey(mathrand.NewChaCha8([32]byte{byte(mathrand.N(256)), byte(mathrand.N(256)), byte(mathrand.N(256)), byte(mathrand.N(256))}))
@@ -218,7 +218,7 @@ func TestCreateKey_FunctionsAcceptIt(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", settings, read, err)
 	}
 	if _, read, err := d.functions.Access(t.Context(), sakura, key.ID); err != nil || read.ID != "" {
-		t.Errorf("another customer: %+v, %v", read, err)
+		t.Errorf("another customer reads the key as %+v, %v; want no key", read, err)
 	}
 	if records, err := d.operator.Keys(t.Context(), sakura); err != nil || len(records) != 0 {
 		t.Errorf("keys of another customer: %+v, %v", records, err)
@@ -248,10 +248,10 @@ func TestCreateKey_RevokedAndExpiredKeys_AreNotCounted(t *testing.T) {
 		must(t, err)
 	}
 	if _, err := create(0, time.Time{}); !errors.Is(err, access.ErrTooManyKeys) {
-		t.Errorf("while the first key is live: %v", err)
+		t.Errorf("CreateKey while the first key is live = %v, want access.ErrTooManyKeys", err)
 	}
 	if _, err := create(1, time.Time{}); err != nil {
-		t.Errorf("once the first key has expired: %v", err)
+		t.Errorf("CreateKey once the first key has expired = %v", err)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestCreateKey_AnotherCreationHalfVisible_LeavesAtMostTheLimit(t *testing.T)
 	err := store.CreateKey(t.Context(), emberforge, record)
 	records, readErr := d.operator.Keys(t.Context(), emberforge)
 	if !errors.Is(err, access.ErrTooManyKeys) || readErr != nil || len(records) != access.MaxLiveKeys {
-		t.Errorf("%v, and %d keys are stored, %v", err, len(records), readErr)
+		t.Errorf("CreateKey = %v, and %d keys are stored, %v; want access.ErrTooManyKeys and %d", err, len(records), readErr, access.MaxLiveKeys)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestRevokeKey_EndsTheKey_OnlyOnce(t *testing.T) {
 		revoked, err := d.operator.RevokeKey(t.Context(), emberforge, key.ID, midnight().Add(minute*time.Minute))
 		record.Revoked = midnight().Add(time.Minute)
 		if err != nil || revoked != record {
-			t.Errorf("minute %d: %+v, %v", minute, revoked, err)
+			t.Errorf("RevokeKey in minute %d = %+v, %v; want %+v", minute, revoked, err, record)
 		}
 	}
 	_, read, err := d.functions.Access(t.Context(), emberforge, key.ID)
@@ -392,7 +392,7 @@ func TestRevokeKey_EndsTheKey_OnlyOnce(t *testing.T) {
 	for _, customer := range []catalog.CustomerID{sakura, emberforge} {
 		unknown := map[catalog.CustomerID]access.KeyID{sakura: key.ID, emberforge: "0123456789"}[customer]
 		if _, err := d.operator.RevokeKey(t.Context(), customer, unknown, midnight()); !errors.Is(err, access.ErrKeyUnknown) {
-			t.Errorf("%s %s: %v", customer, unknown, err)
+			t.Errorf("RevokeKey(%s, %s) = %v, want access.ErrKeyUnknown", customer, unknown, err)
 		}
 	}
 }

@@ -43,7 +43,7 @@ func newClient(t testing.TB, options ...func(*dynamodb.Options)) *dynamodb.Clien
 type unreliable struct {
 	operation      string
 	losesResponses bool
-	failures       atomic.Int32 // failures left
+	failures       atomic.Int32 // failures left; below 0 after a call of the operation succeeded
 	calls          atomic.Int32 // of any operation
 }
 

@@ -141,8 +141,8 @@ func counterItem() table.Item {
 	}
 }
 
-// bind returns the names and values that expressions use. The value of :n3 is the number 3, that of :m3 is -3, that of :sLeft is the
-// text Left, and that of :btrue is true.
+// bind returns the names and values that expressions use. It derives each value from its placeholder: :n3 is the number 3, :m3 is -3,
+// :sLeft is the text Left, and :btrue is true.
 func bind(expressions ...string) (names map[string]string, values table.Item) {
 	between := func(r rune) bool { return strings.ContainsRune(" (),=<>+-", r) }
 	for _, word := range strings.FieldsFunc(strings.Join(expressions, " "), between) {
@@ -172,7 +172,7 @@ func bind(expressions ...string) (names map[string]string, values table.Item) {
 	return names, values
 }
 
-// check compares whether a condition holds. To find out, it makes a transaction that only checks the condition.
+// check compares whether a condition holds in both. It sends a transaction that only checks the condition.
 func (w *twins) check(key table.Key, condition string) string {
 	w.t.Helper()
 	names, values := bind(condition)
@@ -741,7 +741,7 @@ func TestSimulation_TornQuery_MissesAMovedItem(t *testing.T) {
 		t.Error("no torn Query misses the item")
 	}
 	if n := missed(faults{}); n > 0 {
-		t.Errorf("%d whole Queries miss the item", n)
+		t.Errorf("%d Queries miss the item, although nothing tears them", n)
 	}
 }
 
@@ -788,7 +788,7 @@ func TestSimulation_ContextEnds_CallMayBeAppliedLater(t *testing.T) {
 				write.Add(table.AttrTaken, 1)
 				_, err := s.dynamodb.UpdateItem(ctx, write.Input(simulatedVouchers, types.ReturnValueNone))
 				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(table.Outcome(err), err) {
-					t.Errorf("%v", err)
+					t.Errorf("UpdateItem = %v, want an unavailable error that wraps context.DeadlineExceeded", err)
 				}
 				wantUnavailable(t, table.Outcome(err))
 			})

@@ -218,7 +218,7 @@ func (d *simulatedDynamoDB) whileLocked(keys []itemKey, f func() error) error {
 	return err
 }
 
-// portion returns how many of n items a read reads at its next moment.
+// portion returns how many of the n items that are left a read reads at its next moment.
 func (d *simulatedDynamoDB) portion(n int) int {
 	if n == 0 || d.steps == nil || !d.steps.happens(d.steps.faults.torn) {
 		return n
@@ -277,10 +277,10 @@ func require(input any, simulated ...string) {
 	}
 }
 
-// keyIn returns the key in an item. If only is set, it panics if the item has other attributes.
-func keyIn(name *string, it table.Item, only bool) itemKey {
+// keyIn returns the key in an item. If isKey is set, it panics if the item has more attributes than the key.
+func keyIn(name *string, it table.Item, isKey bool) itemKey {
 	key := table.KeyOf(it)
-	if aws.ToString(name) == "" || key.Partition == "" || key.Sort == "" || only && len(it) != 2 {
+	if aws.ToString(name) == "" || key.Partition == "" || key.Sort == "" || isKey && len(it) != 2 {
 		panic(fmt.Sprintf("%q has no such key: %v", aws.ToString(name), it))
 	}
 	return itemKey{*name, key}
@@ -398,8 +398,8 @@ func (d *simulatedDynamoDB) TransactGetItems(
 	})
 }
 
-// Query reads the items of a partition that a condition selects, in the order of their sort keys. A torn Query may miss an item that is
-// written at a key that it has passed, and see an item that is written at a key still ahead.
+// Query reads the items of a partition that a condition selects, in the order of their sort keys. While a torn Query runs, other calls may
+// write. The Query misses an item that is written at a key that it has passed, and sees an item at a key that is still ahead.
 func (d *simulatedDynamoDB) Query(
 	ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.QueryOutput, error) {

@@ -19,7 +19,7 @@ import (
 )
 
 // expressions are the expressions of one call or action. They share its names and values. They panic at anything that is not simulated,
-// and at anything that DynamoDB always rejects. Otherwise a test could pass because of it.
+// and at anything that DynamoDB always rejects. Without the panic, a test could pass although the real call would fail.
 type expressions struct {
 	names  map[string]string
 	values table.Item
@@ -380,7 +380,7 @@ func (e *expressions) update(text *string) update {
 	return u
 }
 
-// action parses an action, and adds the attribute that the action writes to u.
+// action parses an action, and appends the name of the written attribute to u.names.
 func (p *parser) action(verb string, u *update) func(before, after table.Item) error {
 	name := p.path()
 	if slices.Contains(u.names, name) || name == table.PartitionKey || name == table.SortKey {
@@ -483,7 +483,7 @@ func add(a, b types.AttributeValue, sign int64) (types.AttributeValue, error) {
 	return table.Num(integer(augend) + sign*integer(addend)), nil
 }
 
-// apply returns the updated item. The item before is empty if it does not exist.
+// apply returns the updated item. If the item does not exist yet, before is empty.
 func (u update) apply(key table.Key, before table.Item) (table.Item, error) {
 	after := maps.Clone(before)
 	if after == nil {

@@ -214,13 +214,13 @@ func (s *simulation) step(ctx context.Context, label string, f func() string) er
 	}
 }
 
-// later adds a step that does nothing the first times that the scheduler chooses it, and then runs f. times is how often it does nothing.
-func (s *simulation) later(label string, times int, f func() string) {
+// later adds a step that runs f. The first n times that the scheduler chooses the step, it does nothing.
+func (s *simulation) later(label string, n int, f func() string) {
 	s.add(label, func() string {
-		if times == 0 {
+		if n == 0 {
 			return f()
 		}
-		s.later(label, times-1, f)
+		s.later(label, n-1, f)
 		return ""
 	})
 }

@@ -25,7 +25,7 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 		status         int
 		body, checksum string
 		foreign        bool // whether the response has no request ID
-		wantMissing    bool
+		wantMissing    bool // whether the response really says that the item does not exist
 	}{
 		"no such item":                   {http.StatusOK, `{}`, checksum(`{}`), false, true},
 		"no such item, without checksum": {http.StatusOK, `{}`, "", false, true},
@@ -63,7 +63,7 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 			_, err := dynamo.NewCatalogue(client, "catalogue", mathrand.Int64N).Customer(ctx, emberforge)
 			_, unknown := errors.AsType[*dynamo.UnavailableError](err)
 			if errors.Is(err, catalog.ErrNotFound) != test.wantMissing || unknown == test.wantMissing {
-				t.Errorf("%v", err)
+				t.Errorf("Customer = %v; want catalog.ErrNotFound: %t, otherwise an *UnavailableError", err, test.wantMissing)
 			}
 		})
 	}

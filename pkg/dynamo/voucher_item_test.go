@@ -34,7 +34,7 @@ func TestRedeem_DamagedItem_IsNotBlamedOnTheRequest(t *testing.T) {
 		_, _, err = s.redeemer.Redeem(within(t), wanted)
 		_, ofField := errors.AsType[*voucher.FieldError](err)
 		if _, refused := voucher.IsRefusal(err); err == nil || ofField || refused {
-			t.Errorf("%s: %v", attribute, err)
+			t.Errorf("with a damaged %s: Redeem = %v, want an error that is neither a refusal nor a *voucher.FieldError", attribute, err)
 		}
 	}
 }

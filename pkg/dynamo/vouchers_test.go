@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// vouchersOver returns the operator's store of the same shop, which it reaches through a network.
+// vouchersOver returns the operator's store of the shop's vouchers. The store reaches the table through the network.
 func (s *shop) vouchersOver(network dynamodb.HTTPClient) *backoffice.Vouchers {
 	return backoffice.NewVouchers(newClient(s.t, over(network)), s.table, mathrand.Int64N)
 }
@@ -131,7 +131,7 @@ func TestEdit_AppliesAtOnce(t *testing.T) {
 				_, err = s.redeemer.Check(within(t), request(t, "SUMMER-20", "Alder", ""))
 				wantRefused(t, err, step.want)
 				if step.want != "" {
-					wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "Alder", ""), step.want)
+					wantRequestRefused(t, s.redeemer, request(t, "SUMMER-20", "Alder", ""), step.want)
 				}
 			}
 			s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
@@ -156,7 +156,7 @@ func TestEdit_Limit_CountsTheUsesTaken(t *testing.T) {
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
 	redeem := func(want voucher.Reason) {
 		t.Helper()
-		wantRefusal(t, s.redeemer, request(t, "SUMMER-20", "", ""), want)
+		wantRequestRefused(t, s.redeemer, request(t, "SUMMER-20", "", ""), want)
 	}
 	wantStanding := func(left, used int) {
 		t.Helper()
@@ -245,12 +245,12 @@ func TestEdit_RaceOfLimits_IsCompleteOrMarkedUnfinished(t *testing.T) {
 	}
 }
 
-// Another edit runs after the counters moved to a new limit and before the limit is written to the voucher. Neither edit is
-// lost, and a code that was used up can be redeemed again.
+// An edit of the limit first changes the counters and then the voucher. In between, another edit runs. Neither edit is lost, and a code that
+// was used up can be redeemed again.
 func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeitherEdit(t *testing.T) {
 	t.Parallel()
 	for note, other := range map[string]voucher.Edit{"": {MaxUses: new(voucher.Limit(3))}, "stream": {Note: new("stream")}} {
-		t.Run(note, func(t *testing.T) {
+		t.Run(fmt.Sprintf("note %q", note), func(t *testing.T) {
 			s := newShop(t)
 			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
 			for _, nick := range []string{"Alder", "Birch"} {
@@ -258,7 +258,7 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeitherEdit(t *testing.T) {
 			}
 			_, _, err := s.redeemer.Redeem(within(t), request(t, "SUMMER-20", "Cedar", ""))
 			if reason, _ := voucher.IsRefusal(err); reason != voucher.ReasonUsedUp {
-				t.Fatalf("Redeem = %v; want it used up", err)
+				t.Fatalf("Redeem = %v; want a refusal as used up", err)
 			}
 			api := &beforeWrite{Client: s.client, of: "maxUses", do: sync.OnceFunc(func() {
 				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, other); err != nil {
@@ -457,7 +457,7 @@ func TestEdit_RaceOfFields_LosesNoEdit(t *testing.T) {
 	}
 }
 
-// The response to a creation is lost, and the code is redeemed before the retry. The creation succeeded.
+// The response to a creation is lost, and the code is redeemed before the retry. The retry still succeeds.
 func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -475,7 +475,7 @@ func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
 	}
 }
 
-// The response to a creation is lost, and an operator edits the voucher before the retry. The creation succeeded.
+// The response to a creation is lost, and an operator edits the voucher before the retry. The retry still succeeds.
 func TestCreate_EditedBeforeTheRetry_Succeeds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -496,7 +496,8 @@ func TestCreate_EditedBeforeTheRetry_Succeeds(t *testing.T) {
 	}
 }
 
-// Once an edit has moved counters, its error must not suggest that nothing was changed, even if another edit made it invalid.
+// Once an edit has changed counters, its error must not suggest that nothing was changed. That also applies if another edit has made the
+// first edit invalid meanwhile.
 func TestEdit_MadeInvalidByAnotherEdit_NamesTheOtherEdit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -566,7 +567,7 @@ func TestEntries_YieldEveryItemOfACode(t *testing.T) {
 	}
 }
 
-// A page of DynamoDB has up to 1 MB, so the vouchers fit on one. Smaller pages would take more calls.
+// A response of DynamoDB has up to 1 MB, so all vouchers of the bucket fit in one. Smaller pages would take more calls.
 func TestEntries_BucketOf150Vouchers_IsReadInOneCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

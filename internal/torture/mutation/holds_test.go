@@ -131,7 +131,7 @@ func ofUndoing() []tested {
 		},
 		byTest("replays an undone redemption", pkgDynamo, again, redeemGo,
 			`if found && !redemption.Undone.IsZero() {`, `if found && false {`),
-		byTest("redeems again by terms that were edited since the lookup", pkgDynamo, "TestUndo_EditedSinceTheLook_IsJudgedAgain", redeemGo,
+		byTest("redeems again by terms that were edited since the lookup", pkgDynamo, "TestRedeem_UndoneBeforeAndEditedSinceTheLook_IsJudgedAgain", redeemGo,
 			`call.RequireEqual(table.AttrVersion, table.Num(v.Version)) //`, `//`),
 	}
 }

@@ -79,7 +79,7 @@ func ofAccessAndKeys() []tested {
 			change{{areaGo, `if at := a.shops[id]; at`, `if at := a.shops[""]; at`}, {areaGo, `a.shops[shop.id] =`, `a.shops[""] =`}},
 		},
 		{
-			"remembers codes with many uses for all customers", pkgDynamo, "TestRedeem_CodeWithManyUsesElsewhere_StillTakesOneCall",
+			"remembers codes with many uses for all customers", pkgDynamo, "TestRedeem_CodeWithManyUsesAtAnotherCustomer_StillTakesOneCall",
 			change{
 				{redeemGo, `s.many.has(manyUseCode{claim.Customer, claim.Code})`, `s.many.has(manyUseCode{"", claim.Code})`},
 				{redeemGo, `s.many.add(manyUseCode{claim.Customer, claim.Code})`, `s.many.add(manyUseCode{"", claim.Code})`},
