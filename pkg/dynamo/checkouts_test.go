@@ -359,7 +359,7 @@ func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
 	other := k.mustOpen(theirs)
 	k.wantStored(mine)
 	if stored := k.stored(sakura); len(stored) != 1 || stored[0] != other {
-		t.Errorf("%s has %+v", sakura, stored)
+		t.Errorf("%s has the checkouts %+v, want only %+v", sakura, stored, other)
 	}
 	for customer, id := range map[catalog.CustomerID]checkout.ID{emberforge: other.ID, sakura: mine.ID, "nobody": mine.ID} {
 		if _, err := k.shown.Show(t.Context(), customer, id); !errors.Is(err, checkout.ErrNotFound) {

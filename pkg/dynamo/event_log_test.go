@@ -405,10 +405,10 @@ func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
 	}
 	b.append(emberforge, mine, len(mine))
 	if len(b.all(sakura)) != 0 {
-		t.Error("sakura sees events before its first")
+		t.Error("sakura-goods has a feed with events before its first event was appended")
 	}
 	if _, found, err := b.log.Find(within(t), sakura, mine[0].ID); found || err != nil {
-		t.Errorf("sakura finds an event of emberforge: %v", err)
+		t.Errorf("Find(sakura-goods, an event of emberforge) = %t, %v, want false", found, err)
 	}
 	b.append(sakura, theirs[:70], 70)
 	b.append("emberforge-2", nil, 0)
@@ -422,7 +422,7 @@ func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
 	}
 	for _, other := range []catalog.CustomerID{"emberforge-2", "emberforg", "Emberforge"} {
 		if found := b.all(other); len(found) != 0 {
-			t.Errorf("%s sees %+v", other, found)
+			t.Errorf("the feed of %s has %+v, want no events", other, found)
 		}
 	}
 }

@@ -132,7 +132,7 @@ func (j *journal) want(step string, facts ...event.Fact) {
 	got := make(map[event.ID]bool)
 	for _, change := range j.source.Changes(within(j.t), j.records()) {
 		if change.Err != nil || change.Customer != emberforge || change.ID == "" {
-			j.t.Errorf("%s: %+v", step, change)
+			j.t.Errorf("%s: change %+v; want a change of emberforge without an error", step, change)
 		}
 		for _, fact := range change.Facts {
 			got[fact.ID()] = true
@@ -163,7 +163,7 @@ func (j *journal) wantRebuilt() {
 		for key, item := range items {
 			facts, err := dynamo.Facts(emberforge, item, &it.Voucher)
 			if err != nil {
-				j.t.Errorf("%s %s: %v", name, key.Sort, err)
+				j.t.Errorf("facts of item %s in table %s: %v", key.Sort, name, err)
 			}
 			for _, fact := range facts {
 				rebuilt[fact.ID()] = fact
@@ -270,7 +270,7 @@ func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 	for batch := range 2 {
 		for i, change := range source.Changes(within(t), records) {
 			if change.Err != nil || len(change.Facts) != 1 || change.Facts[0].Redemption.Code != fmt.Sprintf("SUMMER-%d", i%4) {
-				t.Errorf("batch %d, record %d: %+v", batch, i, change)
+				t.Errorf("batch %d, record %d: change %+v; want one fact of SUMMER-%d", batch, i, change, i%4)
 			}
 		}
 	}
@@ -354,7 +354,7 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	changes := source.Changes(within(t), batch)
 	for i, readable := range changes[:2] {
 		if readable.Err != nil || len(readable.Facts) != 1 || readable.Customer != emberforge {
-			t.Errorf("readable record %d: %+v", i, readable)
+			t.Errorf("readable record %d: %+v; want one fact of emberforge", i, readable)
 		}
 	}
 	for i, change := range changes[2:] {
@@ -408,7 +408,7 @@ func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
 		Customer: emberforge, Facts: event.OfRedemption(emberforge, redemption),
 	}}
 	if got[0].Err != nil || !reflect.DeepEqual(got, want) { //nolint:govet // the errors are nil
-		t.Errorf("%+v; want %+v", got, want)
+		t.Errorf("Changes = %+v; want %+v", got, want)
 	}
 }
 
@@ -428,7 +428,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	for _, change := range j.source.Changes(within(t), j.records()) {
 		again := dynamo.NewEventSource(j.client, j.tables, mathrand.Int64N).Reread(within(t), change.Place)
 		if again.Err != nil || again.Place != change.Place || again.Customer != emberforge || len(again.Facts) != len(change.Facts) {
-			t.Errorf("%+v, read again %+v", change, again)
+			t.Errorf("the change was %+v, but rereading its item = %+v", change, again)
 		}
 		for _, fact := range again.Facts {
 			all[fact.ID()] = true
@@ -473,7 +473,7 @@ func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
 			record(1, "vouchers", table.KeyOf(it), nil, it), record(2, "vouchers", counter, nil, counter.Attributes()),
 		})
 		if took := time.Since(begun); took != 5*time.Second || !errors.Is(changes[0].Err, context.DeadlineExceeded) || changes[1].Err != nil {
-			t.Errorf("%+v after %s", changes, took)
+			t.Errorf("Changes = %+v after %s; want an error only for the redemption, after 5s", changes, took)
 		}
 	})
 }
@@ -548,7 +548,7 @@ func TestChanges_ManyCodes_AllTermsAreKnown(t *testing.T) {
 		known = batch[0]
 		for _, change := range source.Changes(within(t), batch) {
 			if change.Err != nil || len(change.Facts) != 1 {
-				t.Fatalf("batch %d: %+v", i, change)
+				t.Fatalf("batch %d: change %+v; want one fact", i, change)
 			}
 		}
 	}

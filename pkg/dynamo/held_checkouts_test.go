@@ -77,7 +77,7 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 			case is && tooMany.Until.Equal(voucher.HeldUntil(now.Add(checkout.Lifetime))):
 				refused++
 			default:
-				t.Errorf("%+v, %v", c, err)
+				t.Errorf("Open = %+v, %v; want a discount of 1.00 EUR, or a *checkout.TooManyHoldsError until the holds lapse", c, err)
 			}
 		})
 	}
@@ -89,9 +89,9 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	other := s.wanted("", "203.0.113.8", now)
 	elsewhere, server, later := other, s.wanted("", "", now), s.wanted("", "203.0.113.7", lapsed)
 	elsewhere.Customer, elsewhere.Source = "sakura-goods", "203.0.113.7"
-	for what, request := range map[string]checkout.Request{"another source": other, "the shop's server": server, "after the holds have lapsed": later} {
+	for what, request := range map[string]checkout.Request{"another source": other, "the shop's server": server, "the same source after its holds have lapsed": later} {
 		if _, _, err := s.opener.Open(within(t), request); err != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("Open for %s = %v", what, err)
 		}
 	}
 	if _, _, err := s.opener.Open(within(t), elsewhere); err == nil {

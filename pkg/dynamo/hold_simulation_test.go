@@ -194,7 +194,7 @@ func (f *fair) undo(ctx context.Context, id string, nick voucher.Nick) {
 	}
 	r, _, err := f.undoer.Undo(ctx, request)
 	if err == nil && (r.ID != id || r.Undone.IsZero()) {
-		f.t.Errorf("undo of %s: %+v", id, r)
+		f.t.Errorf("Undo of %s = %+v; want this redemption, undone", id, r)
 	}
 	f.want(err, "undo", nil)
 }
@@ -441,7 +441,7 @@ func (f *fair) checkUses(b books) {
 	v := b.single
 	if f.v.Limited() {
 		if b.used != len(b.records)+len(b.holds) {
-			f.t.Errorf("%d uses taken, %d redemptions, %d holds", b.used, len(b.records), len(b.holds))
+			f.t.Errorf("the counters have %d uses taken, but there are %d redemptions and %d holds", b.used, len(b.records), len(b.holds))
 		}
 		if v.Editing == voucher.NoLimit && b.left+b.used-v.Over != int(v.MaxUses) {
 			f.t.Errorf("%d left, %d used, %d over a limit of %d", b.left, b.used, v.Over, v.MaxUses)
@@ -598,7 +598,7 @@ func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 				s.afterCommit = func(stored *simulatedDynamoDB) {
 					listed := len(strings.Fields(stored.item(simulatedRefusals, table.SourceHoldsKey(emberforge, "203.0.113.7")).Str(table.AttrLapses)))
 					if holds := len(f.read(stored).holds); holds != listed || holds > checkout.MaxHoldsPerSource {
-						s.t.Errorf("%d holds, %d listed for the source", holds, listed)
+						s.t.Errorf("%d holds are stored, and the source's item lists %d; want the same number, at most %d", holds, listed, checkout.MaxHoldsPerSource)
 					}
 				}
 				for i := range 12 {

@@ -58,7 +58,7 @@ func (l *late) deliver(t *testing.T) {
 	must(t, err)
 	body, err := io.ReadAll(response.Body)
 	if err != nil || strings.Contains(string(body), "Serialization") {
-		t.Errorf("%s, %v", body, err)
+		t.Errorf("DynamoDB Local could not read the late call: %s, %v", body, err)
 	}
 	_ = response.Body.Close()
 }

@@ -62,7 +62,7 @@ func (k *till) mustCancel(c checkout.Checkout) checkout.Checkout {
 func (k *till) must(order checkout.Checkout, replayed bool, err error) checkout.Checkout {
 	k.t.Helper()
 	if replayed || err != nil {
-		k.t.Fatalf("%+v, replayed %v, %v", order, replayed, err)
+		k.t.Fatalf("the change returned %+v, replayed %v, %v; want no replay", order, replayed, err)
 	}
 	return order
 }
@@ -143,7 +143,7 @@ func TestPlace_Order_IsPermanent(t *testing.T) {
 		t.Helper()
 		before := k.item(c)
 		if before["expiresAt"] != nil {
-			t.Errorf("%s: expiresAt is %v", what, before["expiresAt"])
+			t.Errorf("%s: expiresAt is %v, want none", what, before["expiresAt"])
 		}
 		again := coins("1047")
 		for _, again.At = range []time.Time{noon(), c.Expires, noon().AddDate(1, 0, 0)} {
@@ -441,7 +441,7 @@ func (k *till) wantOneWinner(id checkout.ID, race []*placing) {
 		}
 	}
 	if placed != 1 {
-		k.t.Errorf("%s was placed %d times", id, placed)
+		k.t.Errorf("%d requests placed %s, want 1", placed, id)
 	}
 }
 

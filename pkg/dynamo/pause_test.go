@@ -54,7 +54,7 @@ func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 			}
 		}
 		if records := s.records(terms.Written); len(records) != 0 {
-			t.Errorf("%s: stored redemptions: %+v", what, records)
+			t.Errorf("%s: the redemptions %+v are stored, want none", what, records)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestRedeem_OtherBatchesPaused_IsRedeemed(t *testing.T) {
 		r.Paused = pausedBatches()
 		network.calls.Store(0)
 		if _, replayed, err := redeemer.Redeem(within(t), r); err != nil || replayed {
-			t.Errorf("%s: replayed %v, %v", test.terms.Written, replayed, err)
+			t.Errorf("%s: Redeem = replayed %v, %v; want a redemption", test.terms.Written, replayed, err)
 		}
 		if calls := network.calls.Load(); calls != test.calls {
 			t.Errorf("%s: %d calls; want %d", test.terms.Written, calls, test.calls)

@@ -57,7 +57,7 @@ func raceForFiveUses(s *simulation) {
 	must(s.t, backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v))
 	s.afterCommit = func(stored *simulatedDynamoDB) {
 		if left, used, records := uses(stored, v.Code); left+used != 5 || used != records {
-			s.t.Errorf("%d left, %d used, %d records", left, used, records)
+			s.t.Errorf("%d uses left, %d used, %d redemptions; want five uses in total, and a redemption for each used one", left, used, records)
 		}
 	}
 	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random}
@@ -90,13 +90,13 @@ func raceForFiveUses(s *simulation) {
 				s.t.Errorf("%s: %v", key, err)
 			}
 			if redemption, is := redeemed[key]; is && refused[key] {
-				s.t.Errorf("%s: refused and redeemed as %+v", key, redemption)
+				s.t.Errorf("%s: one request was refused, and another one redeemed as %+v", key, redemption)
 			}
 		})
 	}
 	s.run()
 	_, used, _ := uses(s.setup, v.Code)
 	if used != 5 || len(redeemed) > 5 || len(redeemed)+unknown < 5 || s.faults == (faults{}) && unknown > 0 {
-		s.t.Errorf("%d used, %d redeemed, %d unknown", used, len(redeemed), unknown)
+		s.t.Errorf("%d uses are used, %d keys redeemed, %d outcomes are unknown; want all five uses to be used", used, len(redeemed), unknown)
 	}
 }

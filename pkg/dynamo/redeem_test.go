@@ -147,7 +147,7 @@ func TestRedeem_VoucherBoundByAnEarlierVersion_StillRedeems(t *testing.T) {
 		s.mustRedeem(request(t, code, "\u13A0\u13B5\u13CF", ""))
 		_, _, err = s.redeemer.Redeem(within(t), request(t, code, "\u13A0\uAB85\u13CF", ""))
 		if _, refused := voucher.IsRefusal(err); !refused {
-			t.Errorf("%s was redeemed again: %v", code, err)
+			t.Errorf("redeeming %s again = %v, want a refusal", code, err)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func TestRedeem_ReturnsTheRewardAndRecordsTheRedemption(t *testing.T) {
 			}
 			records := s.records("WELCOME-COINS")
 			if len(records) != 1 || records[0].ID != got.ID || records[0].Nick != "Alder" || !records[0].At.Equal(noon()) {
-				t.Errorf("stored redemptions: %+v", records)
+				t.Errorf("the redemptions %+v are stored, want only %+v", records, got)
 			}
 		})
 	}
@@ -727,7 +727,7 @@ func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%s is not stored", redemption.ID)
+	t.Errorf("redemption %s was returned, but is not stored", redemption.ID)
 }
 
 // conflictAfter applies the first transaction but reports a conflict of the record and a failed condition of the counter, as

@@ -136,7 +136,7 @@ func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
 			network.deliver(t)
 			settings, err := d.operator.Settings(t.Context(), emberforge)
 			if err != nil || settings.Paused.All != c.want {
-				t.Errorf("%+v, %v", settings, err)
+				t.Errorf("the settings are %+v, %v; want all codes paused: %t", settings, err, c.want)
 			}
 		})
 	}
@@ -170,7 +170,7 @@ func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) 
 			network.deliver(t)
 			settings, err := d.operator.Settings(t.Context(), emberforge)
 			if err != nil || settings.Paused.All != c.want {
-				t.Errorf("%+v, %v", settings, err)
+				t.Errorf("the settings are %+v, %v; want all codes paused: %t", settings, err, c.want)
 			}
 		})
 	}
@@ -215,13 +215,13 @@ func TestCreateKey_FunctionsAcceptIt(t *testing.T) {
 	must(t, d.operator.CreateKey(t.Context(), emberforge, record))
 	settings, read, err := d.functions.Access(t.Context(), emberforge, key.ID)
 	if err != nil || !read.Accepts(key, midnight()) || !reflect.DeepEqual(settings, access.DefaultSettings()) {
-		t.Errorf("%+v, %+v, %v", settings, read, err)
+		t.Errorf("Access = %+v, %+v, %v; want the default settings and the record of the key", settings, read, err)
 	}
 	if _, read, err := d.functions.Access(t.Context(), sakura, key.ID); err != nil || read.ID != "" {
 		t.Errorf("another customer reads the key as %+v, %v; want no key", read, err)
 	}
 	if records, err := d.operator.Keys(t.Context(), sakura); err != nil || len(records) != 0 {
-		t.Errorf("keys of another customer: %+v, %v", records, err)
+		t.Errorf("another customer has the keys %+v, %v; want none", records, err)
 	}
 	// Creating a key leaves the version of the settings as it was, so a write based on that version succeeds.
 	must(t, d.operator.PutSettings(t.Context(), emberforge, strict()))
@@ -367,7 +367,7 @@ func TestCreateKey_LostResponse_CreatesOneKey(t *testing.T) {
 			_, record := newKey(t, 0)
 			must(t, backoffice.NewAccess(client, d.table, mathrand.Int64N).CreateKey(t.Context(), emberforge, record))
 			if records, err := d.operator.Keys(t.Context(), emberforge); err != nil || len(records) != access.MaxLiveKeys {
-				t.Errorf("%d keys, %v", len(records), err)
+				t.Errorf("%d keys are stored, %v; want %d", len(records), err, access.MaxLiveKeys)
 			}
 		})
 	}
@@ -387,7 +387,7 @@ func TestRevokeKey_EndsTheKey_OnlyOnce(t *testing.T) {
 	}
 	_, read, err := d.functions.Access(t.Context(), emberforge, key.ID)
 	if err != nil || read.Accepts(key, midnight()) {
-		t.Errorf("%+v, %v", read, err)
+		t.Errorf("Access = %+v, %v; want a record that no longer accepts the key", read, err)
 	}
 	for _, customer := range []catalog.CustomerID{sakura, emberforge} {
 		unknown := map[catalog.CustomerID]access.KeyID{sakura: key.ID, emberforge: "0123456789"}[customer]

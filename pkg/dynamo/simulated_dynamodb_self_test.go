@@ -594,11 +594,11 @@ func TestSimulation_EachFault_Happens(t *testing.T) {
 			steps, _ := trial(t, seed, f)
 			happened = happened || strings.Contains(steps, trace)
 			if without, _ := trial(t, seed, faults{}); strings.Contains(without, trace) {
-				t.Errorf("%q happens without faults", trace)
+				t.Errorf("a trial without faults has %q in its trace", trace)
 			}
 		}
 		if !happened {
-			t.Errorf("%q does not happen", trace)
+			t.Errorf("no trial with the fault has %q in its trace", trace)
 		}
 	}
 }

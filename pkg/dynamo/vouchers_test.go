@@ -367,7 +367,7 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	s.mustEditLimit(v.Code, to)
 	standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 	if err != nil || standing.UsesLeft+standing.Used != int(to) || standing.Editing != voucher.NoLimit {
-		t.Errorf("cut at write %d and run again: %+v, %v", write, standing, err)
+		t.Errorf("cut at write %d and run again: the voucher is %+v, %v; want a finished edit to %d uses", write, standing, err, to)
 	}
 	return true
 }
@@ -405,7 +405,7 @@ func TestEdit_LostResponses_Succeeds(t *testing.T) {
 			must(t, err)
 			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
 			if err != nil || standing.Voucher != edited || standing.UsesLeft != int(edited.MaxUses) {
-				t.Errorf("%d of %d uses left, %v", standing.UsesLeft, edited.MaxUses, err)
+				t.Errorf("the voucher is %+v with %d uses left, %v; want %+v with all uses left", standing.Voucher, standing.UsesLeft, err, edited)
 			}
 		})
 	}
