@@ -89,7 +89,9 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	other := s.wanted("", "203.0.113.8", now)
 	elsewhere, server, later := other, s.wanted("", "", now), s.wanted("", "203.0.113.7", lapsed)
 	elsewhere.Customer, elsewhere.Source = "sakura-goods", "203.0.113.7"
-	for what, request := range map[string]checkout.Request{"another source": other, "the shop's server": server, "the same source after its holds have lapsed": later} {
+	for what, request := range map[string]checkout.Request{
+		"another source": other, "the shop's server": server, "the same source after its holds have lapsed": later,
+	} {
 		if _, _, err := s.opener.Open(within(t), request); err != nil {
 			t.Errorf("Open for %s = %v", what, err)
 		}

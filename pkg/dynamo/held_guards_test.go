@@ -423,8 +423,8 @@ func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
 // many uses, the second finds that the nick has no use left.
 const swapping = 3
 
-// Alder has one redemption and two lapsed holds, but the limit was lowered to two. So Alder can redeem one of the holds only as long as both
-// have lapsed. Meanwhile, a request with a slower clock extends one of them.
+// Alder has one redemption and two lapsed holds, but the limit was lowered to two. So Alder can redeem one of the holds only as long as
+// both have lapsed. Meanwhile, a request with a slower clock extends one of them.
 func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
 	t.Parallel()
 	for extended := range 2 {
@@ -458,8 +458,8 @@ func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 	wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", held.Hold.Until), voucher.ReasonNickLimit)
 }
 
-// Alder's request wants to share the hold of Alder's first checkout. Meanwhile, that checkout is ordered and cancelled, and Birch gets a hold
-// of the same use, which lapses at the same time as Alder's did.
+// Alder's request wants to share the hold of Alder's first checkout. Meanwhile, that checkout is ordered and cancelled, and Birch gets a
+// hold of the same use. It lapses when Alder's hold would have lapsed.
 func TestOpenHeld_AnotherHoldMeanwhile_IsNotShared(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)

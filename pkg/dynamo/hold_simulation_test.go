@@ -327,7 +327,8 @@ func (f *fair) end(a *asking, what string, err error) {
 	}
 	switch {
 	case reason == voucher.ReasonUsedUp && !a.sawNone, reason == voucher.ReasonNickLimit && !a.sawLimit:
-		f.t.Errorf("%s by %q at %s: refused as %s, but that was never true while the request was in flight", what, a.request.Nick.Written, a.request.At.Format("15:04:05.000"), reason)
+		f.t.Errorf("%s by %q at %s: refused as %s, but that was never true while the request was in flight",
+			what, a.request.Nick.Written, a.request.At.Format("15:04:05.000"), reason)
 	}
 }
 
@@ -598,7 +599,8 @@ func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 				s.afterCommit = func(stored *simulatedDynamoDB) {
 					listed := len(strings.Fields(stored.item(simulatedRefusals, table.SourceHoldsKey(emberforge, "203.0.113.7")).Str(table.AttrLapses)))
 					if holds := len(f.read(stored).holds); holds != listed || holds > checkout.MaxHoldsPerSource {
-						s.t.Errorf("%d holds are stored, and the source's item lists %d; want the same number, at most %d", holds, listed, checkout.MaxHoldsPerSource)
+						s.t.Errorf("%d holds are stored, and the source's item lists %d; want the same number, at most %d",
+							holds, listed, checkout.MaxHoldsPerSource)
 					}
 				}
 				for i := range 12 {

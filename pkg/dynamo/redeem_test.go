@@ -130,8 +130,8 @@ func (s *shop) recordsOf(customer catalog.CustomerID, code string) []voucher.Red
 	return records
 }
 
-// The voucher is bound to a nick in small Cherokee letters. Earlier versions stored the compared form of such a nick in capital letters; now
-// it has small letters. The requests spell the same nick in capital letters, and in both.
+// The voucher is bound to a nick in small Cherokee letters. Earlier versions stored the compared form of such a nick in capital letters.
+// Now the compared form has small letters. The requests spell the same nick in capital letters, and in mixed letters.
 func TestRedeem_VoucherBoundByAnEarlierVersion_StillRedeems(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)

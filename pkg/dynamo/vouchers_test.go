@@ -245,8 +245,8 @@ func TestEdit_RaceOfLimits_IsCompleteOrMarkedUnfinished(t *testing.T) {
 	}
 }
 
-// An edit of the limit first changes the counters and then the voucher. In between, another edit runs. Neither edit is lost, and a code that
-// was used up can be redeemed again.
+// An edit of the limit first changes the counters and then the voucher. In between, another edit runs. Neither edit is lost, and a code
+// that was used up can be redeemed again.
 func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeitherEdit(t *testing.T) {
 	t.Parallel()
 	for note, other := range map[string]voucher.Edit{"": {MaxUses: new(voucher.Limit(3))}, "stream": {Note: new("stream")}} {
