@@ -57,8 +57,8 @@ func (a answer) problem() error {
 	}
 }
 
-// decode reads a body that is one JSON value and reports whether it could. It ignores unknown members, because responses may gain
-// members.
+// decode reads the body, and reports whether it is one JSON value of the media type. It ignores unknown members, because responses may
+// gain members.
 func (a answer) decode(mediaType string, into any) bool {
 	got, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return err == nil && got == mediaType && utf8.Valid(a.body) && json.Unmarshal(a.body, into) == nil
@@ -66,7 +66,7 @@ func (a answer) decode(mediaType string, into any) bool {
 
 func (a answer) isReplayed() bool { return a.header.Get("Idempotency-Replayed") == "true" }
 
-// requestID returns the request ID of the service, or else of the gateway.
+// requestID returns the request ID of the service. If the service sent none, it returns that of the gateway.
 func (a answer) requestID() string {
 	const maxBytes = 128
 	id := cmp.Or(a.header.Get("Request-Id"), a.header.Get("Apigw-Requestid"))

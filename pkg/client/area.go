@@ -70,7 +70,8 @@ func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page
 	}
 }
 
-// areaPage returns the page of a query, or the first page if the query is empty.
+// areaPage returns the page for a query, or the first page if the query is empty. The page must not lead back to a query that was already
+// requested.
 func (c *Client) areaPage(ctx context.Context, query string, requested map[string]bool, known []Page) (Page, error) {
 	r := c.getPage("checkout area", "/checkout", query)
 	var page Page

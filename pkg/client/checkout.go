@@ -19,8 +19,8 @@ type Order struct {
 	// Code is a code that gives a discount, as the shopper typed it. The checkout holds a use of the code, and the order redeems that use:
 	// do not redeem the code as well. Empty: none.
 	Code string
-	// Nick is the shopper's name in the storefront. Some codes need a nick. If the nick can get only one use of the code, its checkouts
-	// share that use. Empty: none.
+	// Nick is the shopper's name in the storefront. Some codes need a nick. If a nick can get only one use of the code, all checkouts of the
+	// nick share that use. Empty: none.
 	Nick string
 	// Replaces is the ID of the shopper's earlier checkout. The new checkout takes over the earlier checkout's use of the same Code. At the
 	// same moment, it becomes impossible to order the earlier checkout. Empty: none.
@@ -45,11 +45,11 @@ type Checkout struct {
 	Product string         `json:"product"`
 	Variant string         `json:"variant"`
 	Amount  int64          `json:"amount"`
-	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string. ShowCheckout leaves it out for a client
-	// without a key.
+	// Data is a JSON object if the variant has a DataSchema, otherwise a JSON string. ShowCheckout returns it only to a client with
+	// WithServerKey.
 	Data      json.RawMessage `json:"data"`
 	Code      string          `json:"code"`      // in the operator's spelling; empty: none
-	Nick      string          `json:"nick"`      // empty: none, or ShowCheckout left it out for a client without a key
+	Nick      string          `json:"nick"`      // empty: none, or the client has no WithServerKey (ShowCheckout)
 	UnitPrice Money           `json:"unitPrice"` // at the time of the checkout
 	Subtotal  Money           `json:"subtotal"`
 	Discount  Money           `json:"discount"` // what the code takes off the subtotal; zero without a code
@@ -61,12 +61,12 @@ type Checkout struct {
 }
 
 // Checkout checks out an order. While the checkout is open, the same order with the same key returns the same checkout. ErrNotFound
-// means that something is unknown or off sale, ErrInvalid that the variant does not accept the amount or data, and ErrKeyInUse that
-// the key has an open checkout of another order, or a checkout that was ordered or replaced.
+// means that the customer, product or variant is unknown or off sale. ErrInvalid means that the variant does not accept the amount or data.
+// ErrKeyInUse means that the key has an open checkout of another order, or a checkout that was ordered or replaced.
 //
 // ErrCodeRefused means that the code cannot be used for this checkout, for any reason. Tell the shopper, and check out without the code
-// only if the shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later. ErrMalformedRequest with the
-// ProblemError.Parameter replaces means that the earlier checkout was ordered or replaced, or is unknown.
+// only if the shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later. If ErrMalformedRequest has the
+// ProblemError.Parameter "replaces", the earlier checkout was ordered or replaced, or is unknown.
 //
 // After an *OutcomeUnknownError a checkout may exist. Without Code and Replaces, the shopper can simply check out again. Otherwise repeat
 // the call with its key: the lost checkout may hold the code's last use, and the earlier checkout may be replaced already. With another

@@ -89,7 +89,7 @@ func TestCheckout_WithACode_ReturnsTheDiscount(t *testing.T) {
 
 // A lost attempt may have stored a checkout that holds the code's last use. So a refusal is final only when the lost attempt cannot be
 // applied any more.
-func TestCheckout_RefusedCode_IsFinalAfterTheLostAttempt(t *testing.T) {
+func TestCheckout_RefusedCode_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := problem("code-refused", 409)
 		s, c := serve(t, hangsUp, refused, refused)

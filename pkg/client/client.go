@@ -61,7 +61,8 @@ func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.t
 // every request.
 func WithLongestPoll(d time.Duration) Option { return func(to *Client) { to.poll = d } }
 
-// WithOutageReport makes Events call report with the cause when it begins to wait for the service, and with nil when the service is back.
+// WithOutageReport makes Events call the given function: with the cause when Events begins to wait for the service, and with nil when the
+// service is back.
 func WithOutageReport(report func(cause error)) Option {
 	return func(to *Client) { to.outage = report }
 }
@@ -114,8 +115,9 @@ type CallOption func(*request)
 // WithKey sends the call with the caller's key, so that the caller can repeat it: calls with the same arguments and key are applied
 // once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
-// An earlier call may have sent the key. The outcome therefore stays unknown until the service has looked for that call. It stays unknown
-// if nothing was sent, and after 401 and 429, because the service sends these before it looks. ErrWrongBaseURL is the only exception.
+// An earlier call may have sent the key. The outcome therefore stays unknown until the service has looked for that call. So it is unknown
+// even if nothing was sent, and after 401 and 429, because the service responds with these before it looks. ErrWrongBaseURL is the only
+// exception.
 // Before you repeat a call, wait DefaultAttemptTimeout after the call ended or its process was killed: an attempt in flight may still be
 // applied after a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }

@@ -17,8 +17,8 @@
 // [Client.FulfilOrder]. Calls about orders have no key: repeat a call with the same arguments, and it is applied once. Refund a payment
 // only after a refusal, never after an [OutcomeUnknownError].
 //
-// A checkout with a code gets a discount. The checkout holds a use of the code until it is ordered or ends. If the storefront cannot grant
-// the reward of a redeemed code, [Client.UndoRedemption] makes the use free again.
+// A checkout with a code gets a discount. The checkout holds a use of the code until the checkout is ordered or ends. If the storefront
+// cannot grant the reward of a redeemed code, [Client.UndoRedemption] makes the use free again.
 //
 // [Client.Events] reports every redemption and order to the shop's server, in sequence. Store the [Event.Cursor] together with the event's
 // effect, in one transaction, and begin at that cursor after a restart. Then no event is missed, and you recognize a repeated event by its

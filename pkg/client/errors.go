@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Problems of the service, see docs/interface.md. Match the error of a call with errors.Is. It wraps a *ProblemError with details.
+// Problems of the service, see docs/interface.md. Match the error of a call with errors.Is. The error wraps a *ProblemError with
+// details.
 var (
 	ErrMalformedRequest     = errors.New("malformed request")
 	ErrVoucherNotFound      = errors.New("voucher not found") // or refused for any other reason
@@ -141,11 +142,11 @@ func describe(what string, status int, requestID string) string {
 }
 
 // OutcomeUnknownError means that the change may have been made, by this call or by an earlier one. To find out, wait
-// DefaultAttemptTimeout and repeat the call with the same arguments. Repeat Redeem and Checkout with the key, too (WithKey). After the
+// DefaultAttemptTimeout and repeat the call with the same arguments. For Redeem and Checkout, pass the same key, too (WithKey). After the
 // wait no lost attempt can be applied any more, so a refusal is final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for an order and for undoing
-	Err error  // the error of the last attempt; a refusal is a *ProblemError only if it is final
+	Err error  // the error of the last attempt; a refusal that is not final is not a *ProblemError here
 }
 
 // Error describes the last attempt.

@@ -18,14 +18,14 @@ import (
 	"shopfront/pkg/client"
 )
 
-func TestProblems_MatchTheServiceAndTheDocument(t *testing.T) {
+func TestProblemTypes_MatchTheServiceAndItsDocumentation(t *testing.T) {
 	known := client.ProblemTypes()
 	names := slices.Sorted(maps.Keys(known))
 	if service := serviceProblems(t); !slices.Equal(names, service) {
 		t.Errorf("the client knows %q, the service has %q", names, service)
 	}
 	if documented := documentedProblems(t); !maps.Equal(known, documented) {
-		t.Errorf("the client knows %v, the document has %v", known, documented)
+		t.Errorf("the client knows %v, docs/interface.md has %v", known, documented)
 	}
 }
 
@@ -98,7 +98,7 @@ func TestProblems_MatchTheirError(t *testing.T) {
 			_, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
 			for other, sentinel := range sentinels {
 				if errors.Is(err, sentinel) != (other == name) {
-					t.Errorf("%v is %q: %v", err, other, errors.Is(err, sentinel))
+					t.Errorf("%v: it matches the error of %s: %t, want %t", err, other, errors.Is(err, sentinel), other == name)
 				}
 			}
 			p, is := errors.AsType[*client.ProblemError](err)
@@ -106,7 +106,7 @@ func TestProblems_MatchTheirError(t *testing.T) {
 				t.Errorf("%+v, want %+v", p, want)
 			}
 			if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "LdwzhT-lWeWxbXk=") {
-				t.Errorf("the error does not name its type: %v", err)
+				t.Errorf("the error does not name its type and request ID: %v", err)
 			}
 			wantNoSecrets(t, err)
 		})

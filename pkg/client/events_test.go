@@ -256,11 +256,11 @@ func TestEvents_PermanentError_EndsTheIteration(t *testing.T) {
 		"the cursor is of another feed":   {problem("cursor-expired", 410), client.ErrCursorExpired},
 		"the cursor is beyond the newest": {feeds(0, 3, 100), client.ErrInvalid},
 		"events are off":                  {message(404), client.ErrWrongBaseURL},
-		"malformed":                       {problem("malformed-request", 400), client.ErrMalformedRequest},
+		"the request is malformed":        {problem("malformed-request", 400), client.ErrMalformedRequest},
 		"another server's page":           {page(200), nil},
 		"the query was dropped":           {answers(200, eventsJSON(2, 15, redeemedEvent(1), redeemedEvent(2))), nil},
-		"an event is missing":             {answers(200, eventsJSON(6, 15, redeemedEvent(6))), nil},
-		"an event is missing within":      {answers(200, eventsJSON(7, 15, redeemedEvent(5), redeemedEvent(7))), nil},
+		"the first event is missing":      {answers(200, eventsJSON(6, 15, redeemedEvent(6))), nil},
+		"a later event is missing":        {answers(200, eventsJSON(7, 15, redeemedEvent(5), redeemedEvent(7))), nil},
 		"an event comes twice":            {answers(200, eventsJSON(6, 15, redeemedEvent(5), redeemedEvent(5))), nil},
 		"the next page skips events":      {answers(200, eventsJSON(7, 15, redeemedEvent(5))), nil},
 		"the next page is of another feed": {
@@ -274,7 +274,7 @@ func TestEvents_PermanentError_EndsTheIteration(t *testing.T) {
 		"an incomplete order":      {answers(200, eventsJSON(5, 15, eventJSON(5, "order.created", redemptionJSON))), nil},
 		"an event without an ID":   {answers(200, eventsJSON(5, 15, strings.Replace(redeemedEvent(5), `"id":"MTCX`, `"was":"MTCX`, 1))), nil},
 		"an event without data":    {answers(200, eventsJSON(5, 15, strings.Replace(eventJSON(5, "gift.sent", "1"), `"data"`, `"was"`, 1))), nil},
-		"no pause at the end":      {answers(200, eventsJSON(4, 0)), nil},
+		"no pause after the feed":  {answers(200, eventsJSON(4, 0)), nil},
 		"a negative pause":         {answers(200, eventsJSON(4, -1)), nil},
 		"a pause of 95 years":      {answers(200, eventsJSON(4, 3_000_000_000)), nil},
 	} {
@@ -316,7 +316,7 @@ func TestEvents_WithoutKey_AreNotRequested(t *testing.T) {
 	})
 }
 
-func TestNewestEvent_IsFoundWithoutReadingTheFeed(t *testing.T) {
+func TestNewestEvent_IsFoundWithoutReadingTheWholeFeed(t *testing.T) {
 	for _, test := range []struct{ earliest, newest, requests int }{
 		{0, 1, 1}, {0, 100, 1}, {0, 101, 20}, {0, 1123, 20}, {0, 1125, 20}, {700, 1_000_000, 40}, {12, 4_194_307, 50},
 	} {

@@ -44,7 +44,7 @@ type PlacedOrder struct {
 	FulfilledAt  time.Time       `json:"fulfilledAt"`  // zero: not fulfilled
 	CancelledAt  time.Time       `json:"cancelledAt"`  // zero: not cancelled
 	CancelReason string          `json:"cancelReason"` // empty: not cancelled
-	// Replayed means that the call changed nothing, because an earlier call or attempt had already done so.
+	// Replayed means that the call changed nothing, because an earlier call or attempt had already made the change.
 	Replayed bool `json:"-"`
 }
 
@@ -106,7 +106,7 @@ func (c *Client) ShowOrder(ctx context.Context, id string) (PlacedOrder, error) 
 	return c.order(ctx, r, id, func(PlacedOrder) bool { return true })
 }
 
-// order sends a request about the order with an ID. isDone reports whether the order in the response is as requested.
+// order sends a request about the order with the given ID. isDone reports whether the order in the response is as requested.
 func (c *Client) order(ctx context.Context, r request, id string, isDone func(PlacedOrder) bool) (PlacedOrder, error) {
 	return receive(ctx, c, r, "the order", func(o *PlacedOrder, a answer) bool {
 		o.Replayed = a.isReplayed()
@@ -117,9 +117,10 @@ func (c *Client) order(ctx context.Context, r request, id string, isDone func(Pl
 // OrderFilter selects placed orders. A zero field selects all.
 type OrderFilter struct {
 	Status OrderStatus
-	Nick   string // of the checkout, compared as in vouchers
-	// From and Until bound when the orders were placed: From inclusive, Until exclusive. An order can appear in the list after newer
-	// orders. So do not continue at the time of the newest known order: list the orders with OrderPlaced, or begin some minutes earlier.
+	Nick   string // of the checkout, compared as when redeeming
+	// From and Until bound when the orders were placed: From inclusive, Until exclusive. The list may gain an order later than it gains
+	// newer orders. So do not continue at the time of the newest known order: begin some minutes earlier, or list all orders with the
+	// status OrderPlaced.
 	From, Until time.Time
 	// PageSize is how many orders a page has at most, from 1 to 200; 0: the service decides.
 	PageSize int
@@ -157,7 +158,7 @@ func (c *Client) orderPage(ctx context.Context, query string, filter OrderFilter
 }
 
 // selects reports whether the filter selects all orders of a page, and whether they are complete, newest first, and not newer than last,
-// the last order of the page before. A proxy that drops the query would otherwise pass cancelled orders off as orders to deliver.
+// the last order of the page before. Without this check, a proxy that drops the query would pass cancelled orders off as orders to deliver.
 func (f OrderFilter) selects(orders []PlacedOrder, last PlacedOrder) bool {
 	for _, order := range orders {
 		isNewer := last.ID != "" && order.OrderedAt.After(last.OrderedAt)

@@ -48,7 +48,7 @@ type orderCall struct {
 	uri     string
 	body    string
 	answer  string
-	want    func(*client.PlacedOrder) // what differs from placed
+	want    func(*client.PlacedOrder) // turns the result of placed into the wanted order
 	changes bool
 }
 
@@ -94,14 +94,14 @@ func TestOrder_TransientFailure_IsRetriedWithTheSameRequestAndNoKey(t *testing.T
 			failures []step
 			replayed bool
 		}{
-			"no failure":                         {nil, false},
-			"the response is lost":               {[]step{loses(responds)}, true},
-			"the response is lost three times":   {[]step{loses(responds), loses(responds), loses(responds)}, true},
-			"the response is cut short":          {[]step{cutsShort(responds)}, true},
-			"no response comes":                  {[]step{silent}, false},
-			"the connection is lost, then 503":   {[]step{hangsUp, problem("unavailable", 503, "Retry-After", "1")}, false},
-			"the gateway throttles":              {[]step{message(429), message(429)}, false},
-			"a function died after the response": {[]step{loses(responds), message(500), page(502)}, true},
+			"no failure":                          {nil, false},
+			"the response is lost":                {[]step{loses(responds)}, true},
+			"the response is lost three times":    {[]step{loses(responds), loses(responds), loses(responds)}, true},
+			"the response is cut short":           {[]step{cutsShort(responds)}, true},
+			"no response comes":                   {[]step{silent}, false},
+			"the connection is lost, then 503":    {[]step{hangsUp, problem("unavailable", 503, "Retry-After", "1")}, false},
+			"the gateway throttles":               {[]step{message(429), message(429)}, false},
+			"the response is lost, then 500, 502": {[]step{loses(responds), message(500), page(502)}, true},
 		} {
 			inBubble(t, name+", "+failure, func(t *testing.T) {
 				s, c := serveTill(t, append(slices.Clone(test.failures), responds)...)
@@ -134,12 +134,12 @@ func (call orderCall) wantRequests(t *testing.T, s *service, n int) {
 }
 
 // An earlier call may have changed the order. So an error settles the outcome of a change only if the service itself rejected the request.
-// 401 and 429 do not count, because the service sends them before it looks for the order. ErrWrongBaseURL settles it, too: the caller
-// must correct the URL first.
+// 401 and 429 do not count, because the service sends them before it looks for the order. ErrWrongBaseURL settles the outcome, too: the
+// caller must correct the URL first.
 func TestOrder_ChangeFails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		step     step
-		is       error // nil: an *AnswerError, or a failure of the connection
+		is       error // nil: any error
 		unknown  bool  // after a change
 		requests int
 	}{
@@ -169,15 +169,15 @@ func TestOrder_ChangeFails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing
 					t.Errorf("%+v, %v after %d requests, want %v after %d", order, err, len(s.seen()), test.is, test.requests)
 				}
 				if unknown := wantFailure(t, err, ""); unknown != (test.unknown && call.changes) {
-					t.Errorf("%v: the outcome is unknown: %v", err, unknown)
+					t.Errorf("%v: outcome unknown %t, want %t", err, unknown, !unknown)
 				}
 			})
 		}
 	}
 }
 
-// An order keeps its payment and stays cancelled, so these refusals are final at once, even if an attempt was lost. Other refusals are final
-// only when no lost attempt can be applied any more.
+// An order keeps its payment and stays cancelled, and a checkout stays replaced. So a refusal for one of these reasons is final at once,
+// even if an attempt was lost. Any other refusal is final only when no lost attempt can be applied any more.
 func TestPlaceOrder_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps    []step
@@ -188,12 +188,12 @@ func TestPlaceOrder_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	}{
 		"another payment, at once":                  {[]step{hangsUp, problem("payment-mismatch", 409)}, 4, client.ErrPaymentMismatch, 2, 0},
 		"cancelled, at once":                        {[]step{hangsUp, problem("order-cancelled", 409)}, 4, client.ErrOrderCancelled, 2, 0},
-		"another payment, without another attempt":  {[]step{hangsUp, problem("payment-mismatch", 409)}, 2, client.ErrPaymentMismatch, 2, 0},
+		"another payment, and no attempt is left":   {[]step{hangsUp, problem("payment-mismatch", 409)}, 2, client.ErrPaymentMismatch, 2, 0},
 		"replaced, at once":                         {[]step{hangsUp, problem("checkout-replaced", 409)}, 4, client.ErrCheckoutReplaced, 2, 0},
 		"expired, at once":                          {[]step{problem("checkout-expired", 409)}, 4, client.ErrCheckoutExpired, 1, 0},
 		"expired, some time after a lost attempt":   {[]step{hangsUp, problem("checkout-expired", 409)}, 4, client.ErrCheckoutExpired, 3, 10 * time.Second},
 		"not found, some time after a lost attempt": {[]step{hangsUp, problem("not-found", 404)}, 4, client.ErrNotFound, 3, 10 * time.Second},
-		"expired, without another attempt":          {[]step{hangsUp, problem("checkout-expired", 409)}, 2, nil, 2, 0},
+		"expired, and no attempt is left":           {[]step{hangsUp, problem("checkout-expired", 409)}, 2, nil, 2, 0},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s, _ := serve(t, test.steps...)
@@ -376,7 +376,7 @@ func idsOf(pages [][]client.PlacedOrder) [][]string {
 	return ids
 }
 
-// A page can be empty although more pages follow, because few orders have the status.
+// A page without an order of the wanted status is empty, although more pages follow.
 func TestOrders_IteratesOverAllPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := func(cursor string) string { return `"/shop/emberforge/orders?cursor=` + cursor + `&status=placed"` }
@@ -450,13 +450,13 @@ func TestOrders_Responses(t *testing.T) {
 		"another status":                {[]step{answers(200, ordersJSON("null", cancelledJSON()))}, 0, nil, false},
 		"an incomplete order":           {[]step{answers(200, ordersJSON("null", orderWith("cancelled", "")))}, 0, nil, false},
 		"the oldest first":              {[]step{answers(200, ordersJSON("null", orderAt(10), orderAt(20)))}, 0, nil, false},
-		"a page that does not follow":   {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`, orderAt(10))), answers(200, ordersJSON("null", orderAt(20)))}, 1, nil, false},
-		"the pages do not end":          {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`))}, 1, nil, false},
+		"page two has a newer order":    {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`, orderAt(10))), answers(200, ordersJSON("null", orderAt(20)))}, 1, nil, false},
+		"page two leads to itself":      {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`))}, 1, nil, false},
 		"orders are missing":            {[]step{answers(200, `{"next":null}`)}, 0, nil, false},
 		"next is missing":               {[]step{answers(200, `{"orders":[]}`)}, 0, nil, false},
 		"another customer's next page":  {[]step{answers(200, ordersJSON(`"/shop/sakura-goods/orders?cursor=Y2"`))}, 0, nil, false},
-		"the next page has a URL":       {[]step{answers(200, ordersJSON(`"https://shop.example/shop/emberforge/orders?cursor=Y2"`))}, 0, nil, false},
-		"the next page has no query":    {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders"`))}, 0, nil, false},
+		"next is a URL":                 {[]step{answers(200, ordersJSON(`"https://shop.example/shop/emberforge/orders?cursor=Y2"`))}, 0, nil, false},
+		"next has no query":             {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders"`))}, 0, nil, false},
 		"another server's page":         {[]step{page(200)}, 0, nil, false},
 		"not modified, without an ETag": {[]step{answers(304, "")}, 0, nil, false},
 	} {

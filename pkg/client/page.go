@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// eachPage yields the pages of a list, beginning with the page of a query. get returns the page of a query, and the query of the next
-// page, which is empty on the last page. The first error ends the list.
+// eachPage yields the pages of a list, beginning with the page for the given query. The function get returns the page for a query, and the
+// query for the next page, which is empty after the last page. The first error ends the list.
 func eachPage[P any](query string, yield func(P, error) bool, get func(query string) (page P, next string, err error)) {
 	for more := true; more; more = query != "" {
 		page, next, err := get(query)
@@ -26,13 +26,14 @@ type pageEnd struct {
 	next string // the query of the next page; empty on the last page
 }
 
-// readNext reads the path of the next page. It reports whether the path belongs to the same list, and not to the page of r itself.
+// readNext reads where the next page is. It reports whether there is no next page, or whether the path leads to another page of the same
+// list. The request r is that for this page.
 func (p *pageEnd) readNext(r request) (understood bool) {
 	p.next, understood = r.nextQuery(p.Next)
 	return understood && (p.next == "" || p.next != r.query)
 }
 
-// nextQuery returns the query of the next page from its path, or an empty query from null.
+// nextQuery returns the query in the path of the next page. If text is null, the query is empty.
 func (r request) nextQuery(text json.RawMessage) (query string, understood bool) {
 	var path *string
 	if json.Unmarshal(text, &path) != nil {

@@ -32,15 +32,15 @@ func (r RedemptionRecord) isComplete() bool {
 }
 
 // UndoRedemption undoes a redemption for good, so that its use is free again. Only the first call sets UndoneAt and UndoReason. The
-// redemption must have its ID and Code. With the Nick, the service finds it faster. The reason has at most 400 bytes and can be empty.
-// The call needs WithServerKey.
+// redemption must have its ID and Code. With the Nick, the service finds the redemption faster. The reason has at most 400 bytes and can be
+// empty. The call needs WithServerKey.
 //
 // UndoRedemption takes nothing back from the shopper: do that yourself, before the call. ErrRedemptionNotFound means that the code has no
 // redemption with this ID. ErrRedemptionOfOrder means that an order made the redemption: call CancelOrder instead. If the outcome of
 // Redeem was unknown, repeat Redeem with its key first, to get the ID.
 //
-// After an *OutcomeUnknownError the redemption may be undone: repeat the call with the same arguments. It needs no Idempotency-Key. Once
-// the redemption is undone, Redeem with the redemption's key returns ErrRedemptionUndone.
+// After an *OutcomeUnknownError the redemption may be undone: repeat the call with the same arguments. The call needs no Idempotency-Key.
+// Once the redemption is undone, Redeem with the key that made the redemption returns ErrRedemptionUndone.
 func (c *Client) UndoRedemption(ctx context.Context, redemption Redemption, reason string) (RedemptionRecord, error) {
 	r := c.change("undo redemption", "/redemptions/"+redemption.ID+"/undo", redemption.ID, struct {
 		Code   string `json:"code"`

@@ -76,12 +76,12 @@ func TestUndoRedemption_NickAndReasonAreOptional(t *testing.T) {
 }
 
 // An earlier call may have undone the redemption. So an error settles the outcome only if the service itself rejected the request.
-// 401 does not count, because the service sends it before it looks for the redemption. ErrWrongBaseURL settles it, too: the caller must
-// correct the URL first.
+// 401 does not count, because the service sends it before it looks for the redemption. ErrWrongBaseURL settles the outcome, too: the caller
+// must correct the URL first.
 func TestUndoRedemption_Fails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps    []step
-		is       error // nil: an *AnswerError, or a failure of the connection
+		is       error // nil: any error
 		unknown  bool
 		requests int
 	}{
@@ -111,7 +111,7 @@ func TestUndoRedemption_Fails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *test
 			}
 			wantNoSecrets(t, err)
 			if unknown := wantFailure(t, err, ""); unknown != test.unknown {
-				t.Errorf("%v: the outcome is unknown: %v", err, unknown)
+				t.Errorf("%v: outcome unknown %t, want %t", err, unknown, test.unknown)
 			}
 		})
 	}
@@ -195,7 +195,7 @@ func TestRedemptions_MalformedPage_IsRejected(t *testing.T) {
 	}{
 		"an incomplete redemption":     {[]step{answers(200, redemptionsJSON("null", recordJSON("undone", "")))}, 0},
 		"a redemption without nick":    {[]step{answers(200, redemptionsJSON("null", strings.Replace(redemptionJSON, `"nick":"Alder",`, "", 1)))}, 0},
-		"the pages do not end":         {[]step{answers(200, redemptionsJSON(next))}, 1},
+		"page two leads to itself":     {[]step{answers(200, redemptionsJSON(next))}, 1},
 		"redemptions are missing":      {[]step{answers(200, `{"next":null}`)}, 0},
 		"next is missing":              {[]step{answers(200, `{"redemptions":[]}`)}, 0},
 		"another customer's next page": {[]step{answers(200, redemptionsJSON(strings.Replace(next, "emberforge", "sakura-goods", 1)))}, 0},

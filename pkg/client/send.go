@@ -36,8 +36,8 @@ type request struct {
 	isServersOnly       bool   // only the shop's server may make the call
 	isChange            bool   // the request may change something
 	key                 string // empty if the request changes nothing, or is idempotent without a key
-	isRepeated          bool   // the caller chose the key or the order, so an earlier call may have sent the request
-	etag                string // of the response that the caller has
+	isRepeated          bool   // the caller chose the key, the order or the redemption, so an earlier call may have sent the request
+	etag                string // of the response that the caller already has
 	maxBytes            int    // limit of the response's body
 	// read reads a response with status 200, or 304 if etag is set. It returns an *AnswerError for a malformed response.
 	read func(answer) error
@@ -65,14 +65,14 @@ func (c *Client) post(call, path string, body any) request {
 	return r
 }
 
-// change returns a POST request that changes the order or redemption with an ID. Repeating the request changes nothing.
+// change returns a POST request that changes the order or redemption with the given ID. Repeating the request changes nothing more.
 func (c *Client) change(call, path, id string, body any) request {
 	r := c.post(call, path, body).about(id)
 	r.isServersOnly, r.isChange, r.isRepeated = true, true, true
 	return r
 }
 
-// about returns the request with an argumentErr if the ID that it is about is malformed.
+// about checks the ID of the checkout, order or redemption that the request is about. If the ID is malformed, about sets argumentErr.
 func (r request) about(id string) request {
 	if !isRandomID(id) {
 		r.argumentErr = ErrMalformedID
@@ -81,7 +81,7 @@ func (r request) about(id string) request {
 }
 
 // receive sends a request and reads the body of the response as a T. isWanted reports whether the T is what the request asked for, and may
-// set fields that are not in the body. wanted names the T in errors.
+// set fields that are not in the body. The parameter wanted names the T in errors.
 func receive[T any](ctx context.Context, c *Client, r request, wanted string, isWanted func(*T, answer) bool) (T, error) {
 	var received, none T
 	r.read = func(a answer) error {
@@ -111,7 +111,7 @@ func (c *Client) do(ctx context.Context, r request) error {
 // send sends a request until the outcome is certain, no attempt is left or the context ends.
 func (c *Client) send(ctx context.Context, r request) error {
 	perhapsApplied := false // whether this call may have been applied; always false if the request changes nothing
-	var settled time.Time   // when no attempt made so far can be applied any more
+	var settled time.Time   // from this time on, no earlier attempt can be applied any more
 	if err := ctx.Err(); err != nil {
 		return r.failure(err, perhapsApplied)
 	}
@@ -150,7 +150,7 @@ func (r request) failure(err error, perhapsApplied bool) error {
 	return err
 }
 
-// isTransient reports whether a retry may get another response. Status 0 means that there was no response.
+// isTransient reports whether a retry may get a better response. Status 0 means that there was no response.
 func isTransient(status int) bool {
 	return slices.Contains([]int{
 		0, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
@@ -179,7 +179,8 @@ func sleep(ctx context.Context, delay time.Duration) error {
 }
 
 // exchange sends a request and judges the response. It returns the error of judge, or an error if no complete response arrived. isResent
-// means that net/http sent the request twice. It does so if a reused connection breaks and the request has an Idempotency-Key.
+// means that net/http sent the request twice. It may do so if a reused connection breaks and the request is a GET or has an
+// Idempotency-Key.
 func (c *Client) exchange(ctx context.Context, r request) (a answer, isResent bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -75,7 +75,7 @@ func TestRedeem_OutcomeIsUnknownOnlyIfTheRequestMayBeApplied(t *testing.T) {
 	tooLarge := answers(200, strings.Repeat(" ", 1<<20)+redemptionJSON)
 	for name, test := range map[string]struct {
 		steps    []step
-		is       error // nil: an *AnswerError, or a failure of the connection
+		is       error // nil: any error
 		unknown  bool
 		requests int
 	}{
@@ -131,7 +131,7 @@ func TestRedeem_OutcomeIsUnknownOnlyIfTheRequestMayBeApplied(t *testing.T) {
 				t.Errorf("redemption %+v, %v, want %v", redemption, err, test.is)
 			}
 			if unknown := wantFailure(t, err, s.keys()[0]); unknown != test.unknown || len(s.seen()) != test.requests {
-				t.Errorf("%v: unknown %v after %d requests, want %v after %d", err, unknown, len(s.seen()), test.unknown, test.requests)
+				t.Errorf("%v: outcome unknown %t after %d requests, want %t after %d", err, unknown, len(s.seen()), test.unknown, test.requests)
 			}
 		})
 	}
@@ -145,7 +145,7 @@ func TestRedeem_OnlySomeStatusesProveThatNothingWasApplied(t *testing.T) {
 			c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1))
 			_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
 			if unknown := wantFailure(t, err, s.keys()[0]); unknown == slices.Contains(notApplied, status) {
-				t.Errorf("%v: the outcome is unknown: %v", err, unknown)
+				t.Errorf("%v: outcome unknown %t, want %t", err, unknown, !unknown)
 			}
 		})
 	}
@@ -171,7 +171,7 @@ func TestRedeem_WithKey_OutcomeIsUnknownUntilTheServiceHasLookedForTheKey(t *tes
 			_, c := serve(t, test.step)
 			_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
 			if unknown := wantFailure(t, err, "till-1047"); unknown != test.unknown {
-				t.Errorf("%v: the outcome is unknown: %v, want %v", err, unknown, test.unknown)
+				t.Errorf("%v: outcome unknown %t, want %t", err, unknown, test.unknown)
 			}
 		})
 	}
@@ -208,7 +208,7 @@ func TestRedeem_FailedDial_OutcomeIsUnknownOnlyIfTheRequestWasSentBefore(t *test
 		unknown bool
 	}{
 		"no such host":                   {nil, 0, nil, false},
-		"no such host, with a key":       {nil, 0, []client.CallOption{client.WithKey("till-1047")}, true},
+		"no such host, the caller's key": {nil, 0, []client.CallOption{client.WithKey("till-1047")}, true},
 		"no such host after it was sent": {[]step{message(429), hangsUp}, 1, nil, true},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -226,10 +226,10 @@ func TestRedeem_FailedDial_OutcomeIsUnknownOnlyIfTheRequestWasSentBefore(t *test
 			}
 			_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", test.options...)
 			if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown != test.unknown || !strings.Contains(err.Error(), "no such host") {
-				t.Errorf("%v: the outcome is unknown: %v", err, unknown)
+				t.Errorf("%v: outcome unknown %t, want %t", err, unknown, test.unknown)
 			}
 			if len(s.seen()) != len(test.steps) {
-				t.Errorf("%d requests", len(s.seen()))
+				t.Errorf("%d requests, want %d", len(s.seen()), len(test.steps))
 			}
 		})
 	}
@@ -260,15 +260,15 @@ func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 		requests int
 		took     time.Duration // at least, and at most a second more
 	}{
-		"at once":                               {[]step{refused}, time.Hour, nil, client.ErrVoucherNotFound, 1, 0},
-		"after throttled attempts":              {[]step{message(429), message(429), refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 0},
-		"some time after a lost attempt":        {[]step{hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 10 * time.Second},
-		"some time after an attempt timed out":  {[]step{silent, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 20 * time.Second},
-		"some time after the last lost attempt": {[]step{hangsUp, unavailableFor("7"), refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
-		"another refusal, after a lost attempt": {[]step{hangsUp, problem("invalid", 422)}, time.Hour, nil, client.ErrInvalid, 3, 10 * time.Second},
-		"some time after the transport resent":  {[]step{message(429), hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
-		"not if the context ends first":         {[]step{hangsUp, refused}, 5 * time.Second, nil, nil, 2, 0},
-		"not if no attempt is left":             {[]step{hangsUp, refused}, time.Hour, []client.Option{client.WithAttempts(2)}, nil, 2, 0},
+		"at once":                                {[]step{refused}, time.Hour, nil, client.ErrVoucherNotFound, 1, 0},
+		"after throttled attempts":               {[]step{message(429), message(429), refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 0},
+		"some time after a lost attempt":         {[]step{hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 10 * time.Second},
+		"some time after an attempt timed out":   {[]step{silent, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 20 * time.Second},
+		"some time after the last lost attempt":  {[]step{hangsUp, unavailableFor("7"), refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
+		"another refusal, after a lost attempt":  {[]step{hangsUp, problem("invalid", 422)}, time.Hour, nil, client.ErrInvalid, 3, 10 * time.Second},
+		"some time after net/http sent it twice": {[]step{message(429), hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
+		"not if the context ends first":          {[]step{hangsUp, refused}, 5 * time.Second, nil, nil, 2, 0},
+		"not if no attempt is left":              {[]step{hangsUp, refused}, time.Hour, []client.Option{client.WithAttempts(2)}, nil, 2, 0},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s, _ := serve(t, test.steps...)
@@ -289,8 +289,8 @@ func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	}
 }
 
-// wantFailure reports whether the error says that the outcome is unknown. It fails the test if there is no error, or if the error has another
-// key or shows the key in its text. key is empty for a call without a key.
+// wantFailure reports whether the error says that the outcome is unknown. It fails the test if there is no error, or if the error has
+// another key or shows the key in its text. For a call without a key, the parameter key is empty.
 func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	t.Helper()
 	if err == nil {
@@ -369,7 +369,7 @@ func TestRetry_Delays_DoubleAndHaveARandomPart(t *testing.T) {
 			first = append(first, requests[1].at.Sub(requests[0].at))
 		}
 		if slices.Sort(first); len(slices.Compact(first)) < 10 {
-			t.Errorf("%v before the second attempt", first)
+			t.Errorf("delays before the second attempt %v, want at least 10 different ones", first)
 		}
 	})
 }
@@ -383,7 +383,7 @@ func TestRetry_Delays_AreAtMostFiveSeconds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if took := time.Since(began); len(s.seen()) != 100 || took < 94*2500*time.Millisecond || took > 99*5*time.Second {
-			t.Errorf("%d requests in %v", len(s.seen()), took)
+			t.Errorf("%d requests in %v, want 100 with delays of 2.5s to 5s", len(s.seen()), took)
 		}
 	})
 }
@@ -396,12 +396,12 @@ func TestRetry_WaitWouldBeTooLong_GivesUp(t *testing.T) {
 		requests    int
 		timeIsUp    bool
 	}{
-		"longer than half a minute":                 {unavailableFor("31"), time.Hour, 0, 0, 1, false},
+		"the service asks for over half a minute":   {unavailableFor("31"), time.Hour, 0, 0, 1, false},
 		"more seconds than a number can hold":       {unavailableFor("99999999999999999999"), time.Hour, 0, 0, 1, false},
 		"the context ends first":                    {unavailableFor("5"), 3 * time.Second, 0, 0, 1, false},
 		"the context ends during an attempt":        {silent, 15 * time.Second, 15 * time.Second, 15 * time.Second, 2, true},
 		"the context ends during the first attempt": {silent, time.Second, time.Second, time.Second, 1, true},
-		"the context ends with the attempt":         {silent, client.DefaultAttemptTimeout, 10 * time.Second, 10 * time.Second, 1, true},
+		"the context ends as the attempt times out": {silent, client.DefaultAttemptTimeout, 10 * time.Second, 10 * time.Second, 1, true},
 		"too little time for the delay":             {message(500), 50 * time.Millisecond, 0, 0, 1, false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
@@ -577,7 +577,7 @@ func TestServerKey_IsNeverPrinted(t *testing.T) {
 	s, _ := serve(t, hangsUp)
 	c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), client.WithAttempts(1))
 	_, failed := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
-	// Printing reads every field, so print a client whose connections are not in use.
+	// Printing a client reads all of its fields. So print a client that has made no call: a connection in use would race with that.
 	c = newClient(t, "http://shop.example", client.WithHTTPClient(&http.Client{Transport: &http.Transport{}}), client.WithServerKey(serverKey))
 	_, refused := client.New("http://shop.example", "emberforge", client.WithServerKey(serverKey+"\n"))
 	holder := struct {

@@ -22,15 +22,15 @@ import (
 // step responds to one request.
 type step func(s *service, w http.ResponseWriter, r *http.Request)
 
-// service responds to the first request with its first step, and so on. The last step responds to all further requests.
-// Its client connects in memory, because a bubble of testing/synctest cannot wait for a socket. In a bubble, only waiting takes time.
+// service responds to the first request with its first step, and so on. The last step responds to all further requests. The service's
+// client connects in memory, because a bubble of testing/synctest cannot wait for a socket. In a bubble, only waiting takes time.
 type service struct {
 	steps []step
 	http  *http.Client // connects to the service
 
 	mu       sync.Mutex
 	requests []request
-	made     map[string]bool // by key
+	made     map[string]bool // the Idempotency-Keys that keeps has responded to
 }
 
 // request is a request that the service received.
@@ -122,7 +122,7 @@ func (s *service) seen() []request {
 	return slices.Clone(s.requests)
 }
 
-// keys returns the keys of the requests that the service has received.
+// keys returns the Idempotency-Keys of the requests that the service has received.
 func (s *service) keys() []string {
 	var keys []string
 	for _, r := range s.seen() {
@@ -183,12 +183,12 @@ func problem(name string, status int, header ...string) step {
 	return answers(status, body, append([]string{"Content-Type", "application/problem+json"}, header...)...)
 }
 
-// message responds like the gateway.
+// message responds with an error of the gateway.
 func message(status int) step {
 	return answers(status, fmt.Sprintf(`{"message":%q}`, http.StatusText(status)), "Request-Id", "", "Apigw-Requestid", "evD1rncej6jAXAQ=")
 }
 
-// page responds like a proxy.
+// page responds with an HTML page, like a proxy.
 func page(status int) step {
 	return answers(status, "<html>Bad gateway</html>", "Content-Type", "text/html")
 }
@@ -262,7 +262,8 @@ const (
 // redeems redeems once for each key, and sends the same response again when a key is repeated.
 func redeems(s *service, w http.ResponseWriter, r *http.Request) { keeps(redemptionJSON)(s, w, r) }
 
-// keeps responds with a body, and marks the response as a replay when a key is repeated.
+// keeps responds with a body, and marks the response as a replay when a key is repeated. Requests without a key count as having the
+// same key.
 func keeps(body string) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

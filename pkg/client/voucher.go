@@ -120,7 +120,7 @@ func (c *Client) Redeem(ctx context.Context, code, nick string, options ...CallO
 }
 
 // Check returns what a redemption would give now. It changes and reserves nothing: somebody else may take the last use a moment later.
-// It returns the same errors as Redeem, except *OutcomeUnknownError.
+// It returns the same errors as Redeem, except ErrRedemptionUndone and *OutcomeUnknownError.
 func (c *Client) Check(ctx context.Context, code, nick string) (Redeemable, error) {
 	r := c.voucherRequest("check voucher", code, nick)
 	r.query = "check=true"

@@ -22,14 +22,14 @@ type Counter struct {
 	Number     int // from 0
 	Left, Used int
 	Edit       int64     // the version that the last edit of the limit gave the voucher; 0: the limit was never edited
-	Lapse      time.Time // no hold lapses earlier; zero: the counter never had a hold
+	Lapse      time.Time // no hold of the counter lapses earlier; zero: the counter never had a hold
 }
 
 // Voucher is a voucher as it is stored.
 type Voucher struct {
 	voucher.Standing
 
-	LacksOver bool // Over is not stored: the limit was never edited since vouchers store Over
+	LacksOver bool // Over is not stored, because no edit of the limit has stored it yet
 }
 
 // Nick is the item of a nick.
@@ -45,7 +45,7 @@ type Nick struct {
 type Glance struct {
 	Found   bool
 	Version int64
-	Returns int64 // read before the counters
+	Returns int64 // how many uses came back; read before the counters
 	Used    int   // the sum of the counters
 }
 
@@ -79,7 +79,7 @@ type Account struct {
 	voucher  *Voucher
 	counters map[int]Counter
 
-	nickItems, looseItems int    // items with the redemptions of a nick, and items with one redemption
+	nickItems, looseItems int    // items of nicks, and items of one redemption that was not undone
 	anyPart               string // the sort key of one item other than the voucher
 	mostOfNick            int    // the most redemptions and holds in the item of a nick
 
@@ -147,7 +147,7 @@ func (a *Account) AddVoucher(v Voucher) {
 func (a *Account) AddCounter(place Place, c Counter) {
 	a.addPart(place)
 	if c.Used < 0 || c.Edit < 0 {
-		a.fault(found(KindMalformed, place, "a counter cannot have %d uses taken, or be of edit %d", c.Used, c.Edit))
+		a.fault(found(KindMalformed, place, "a counter cannot have %d uses taken or name the edit %d", c.Used, c.Edit))
 		return
 	}
 	if c.Left < 0 {
@@ -423,7 +423,7 @@ func (a *Account) judgeParts(now time.Time) []Finding {
 	return j.wrong
 }
 
-// judgeKinds checks that this kind of voucher may have such items.
+// judgeKinds checks that a voucher of this kind may have the items that were added.
 func (j *partsJudgement) judgeKinds() {
 	v := j.voucher
 	perNick := v.MaxUsesPerNick != voucher.NoLimit
@@ -433,11 +433,11 @@ func (j *partsJudgement) judgeKinds() {
 	case j.nickItems > 0 && !perNick:
 		j.add(KindWrongKind, "%s of nicks, but the voucher has no limit per nick", count(j.nickItems, "item"))
 	case j.looseItems > 0 && (perNick || v.SingleUse()):
-		j.add(KindWrongKind, "%s with one redemption each, but such a voucher stores its redemptions elsewhere", count(j.looseItems, "item"))
+		j.add(KindWrongKind, "%s with one redemption each, but the voucher must store its redemptions in other items", count(j.looseItems, "item"))
 	case len(j.holds) > 0 && !v.Limited():
 		j.add(KindWrongKind, "%s, but the voucher has no limit above one", count(len(j.holds), "hold"))
 	case slices.ContainsFunc(j.holds, func(h heldUse) bool { return (h.holder == redemptionID{}) == perNick }):
-		j.add(KindWrongKind, "a hold names a nick, but the voucher has no limit per nick, or the other way round")
+		j.add(KindWrongKind, "a hold names a nick although the voucher has no limit per nick, or names no nick although it has one")
 	}
 }
 
@@ -505,8 +505,8 @@ func (j *partsJudgement) judgeEdits() {
 	}
 }
 
-// judgeHolds checks the holds. If nicks have a limit, each hold is in the item of its nick. If a counter counts the hold, it also has an
-// item of its own.
+// judgeHolds checks the holds. If the voucher has a limit per nick, each hold is in the item of its nick. If a counter counts a hold, the
+// hold also has an item of its own.
 func (j *partsJudgement) judgeHolds() {
 	if !j.voucher.Limited() {
 		if slices.ContainsFunc(j.holdsOfNick, func(h heldUse) bool { return h.counter >= 0 }) {
@@ -524,7 +524,7 @@ func (j *partsJudgement) judgeHolds() {
 		return
 	}
 	if n := differing(j.holds, j.holdsOfNick, heldUse.compare); n > j.moved {
-		j.add(KindHolds, "%s only in the item of a nick, or only in an item of its own", count(n, "hold"))
+		j.add(KindHolds, "%s stored only with the nick, or only with the counter", count(n, "hold"))
 	}
 }
 
@@ -540,7 +540,7 @@ func (j *partsJudgement) judgeUndone() {
 		wrong += max(difference, -difference)
 	}
 	if v.MaxUsesPerNick != voucher.NoLimit && wrong > j.moved {
-		j.add(KindUndone, "the items of nicks do not count %s", count(len(j.undone), "undone redemption"))
+		j.add(KindUndone, "the items of nicks do not count exactly the %s that the records show", count(len(j.undone), "undone redemption"))
 	}
 }
 

@@ -57,7 +57,7 @@ func gives(reward voucher.Reward) func(*reconciliation.Voucher) {
 	return func(v *reconciliation.Voucher) { v.Reward = reward }
 }
 
-// formerly makes a voucher whose limit was never edited since vouchers store how many uses are over it.
+// formerly makes the voucher lack the number of uses over its limit, because no edit has stored that number yet.
 func formerly(v *reconciliation.Voucher) { v.LacksOver = true }
 
 // heldCounters adds two counters whose holds lapse at noon or later. All uses were taken from the first counter.
@@ -130,12 +130,12 @@ func TestJudge(t *testing.T) {
 			counters(a, 4, 1, 5, 0)
 			records(a, 1)
 		}},
-		{name: "one good is redeemed after its end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
+		{name: "a voucher for one good is redeemed after its end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, ended, gives(voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1})))
 			counters(a, 4, 1, 5, 0)
 			records(a, 1)
 		}},
-		{name: "several goods are redeemed after their end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
+		{name: "a voucher for several goods is redeemed after its end", doubtful: "against_terms", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, ended, gives(voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
 				{Product: "coins", Variant: "500", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 1},
 			}})))
@@ -240,12 +240,12 @@ func TestJudge(t *testing.T) {
 			a.AddVoucher(kept(3))
 			counters(a, 5, 0, 5, 0, 3, 3)
 		}},
-		{name: "full and used up", read: func(a *reconciliation.Account) {
+		{name: "marked as full and used up", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, full))
 			counters(a, 0, 5, 0, 5)
 			records(a, 10)
 		}},
-		{name: "full with uses left", doubtful: "full_with_uses_left", read: func(a *reconciliation.Account) {
+		{name: "marked as full with uses left", doubtful: "full_with_uses_left", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1, full))
 			counters(a, 1, 4, 0, 5)
 			records(a, 9)
@@ -254,7 +254,7 @@ func TestJudge(t *testing.T) {
 			a.AddCounter(part("#c#00"), reconciliation.Counter{Left: 5})
 			a.Between(reconciliation.Glance{}, glance(1, 0))
 		}},
-		{name: "no voucher before, during and after", doubtful: "orphaned", read: func(a *reconciliation.Account) {
+		{name: "no voucher before, during or after the reading", doubtful: "orphaned", read: func(a *reconciliation.Account) {
 			records(a, 1)
 			a.Between(reconciliation.Glance{}, reconciliation.Glance{})
 		}},
@@ -290,7 +290,7 @@ func TestJudge(t *testing.T) {
 			records(a, 1)
 			a.Between(returned(0, 3), returned(1, 2))
 		}},
-		{name: "a hold passed on while it was read, so both were seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "another checkout took a hold over while it was read, so both holds were seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 2)
 			holds(a, 1, 1, 2)
@@ -298,7 +298,7 @@ func TestJudge(t *testing.T) {
 			a.Again(second(func(a *reconciliation.Account) { records(a, 1); holds(a, 1, 1) }))
 			a.Between(glance(1, 2), glance(1, 2))
 		}},
-		{name: "a hold was ordered while it was read, so neither was seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
+		{name: "a hold became a redemption while it was read, so neither was seen", motion: reconciliation.MotionRedemption, read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 2)
 			holds(a, 1, 1)
@@ -421,7 +421,7 @@ func TestReport_HoldsTheFirstFindingsAndCountsAll(t *testing.T) {
 	}
 	report.Sort()
 	if report.Found != 2*reconciliation.MaxFindings+2 || len(report.Findings) != reconciliation.MaxFindings {
-		t.Errorf("%d found, %d held", report.Found, len(report.Findings))
+		t.Errorf("%d found, %d in the report", report.Found, len(report.Findings))
 	}
 	if first := report.Findings[0]; first.Kind != reconciliation.KindEdits || first.Place.Sort != "SUMMER209500" {
 		t.Errorf("the first finding is %+v, want the one with the lowest sort key", first)

@@ -12,7 +12,7 @@ import (
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/TTL.html).
 const DeletionDelay = 7 * 24 * time.Hour
 
-// addedRetention is how much longer checkouts are stored since Shopfront has orders. Older versions wrote an earlier time to live.
+// addedRetention is how much longer checkouts are stored since Shopfront got orders. Earlier versions wrote an earlier time to live.
 const addedRetention = 24 * time.Hour
 
 // Checkout is a checkout as it is stored.
@@ -83,15 +83,15 @@ func (j *checkoutJudgement) judgePrice(currency money.Currency) {
 	}
 }
 
-// JudgeUse returns what is wrong with the redemption of the checkout's code. recorded are the redemptions of the code that are recorded
-// under the checkout's token. An order has exactly one redemption, with the ID of the hold. Cancelling the order undoes the redemption. A
+// JudgeUse returns what is wrong with the redemption of the checkout's code. The parameter recorded has the redemptions of the code that are
+// stored under the checkout's token. An order has exactly one redemption, with the ID of the hold. Cancelling the order undoes the redemption. A
 // checkout that was not ordered has no redemption, even if it shares its hold with an order. The items are not read at one moment, so the
 // finding is doubtful.
 func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	j := &checkoutJudgement{Checkout: c}
 	switch {
 	case c.Order == nil && len(recorded) > 0:
-		j.add(KindOrderUse, "not ordered, but the code %s has a redemption for it", c.Code)
+		j.add(KindOrderUse, "the checkout was not ordered, but the code %s has a redemption for it", c.Code)
 	case c.Order == nil:
 	case len(recorded) != 1:
 		j.add(KindOrderUse, "ordered with the code %s, which has %s for the order instead of one", c.Code, count(len(recorded), "redemption"))
@@ -107,7 +107,7 @@ func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	return j.wrong
 }
 
-// notAfter adds a finding if something happened in the future. If at is zero, it did not happen.
+// notAfter adds a finding if an event happened in the future. The parameter what names the event. If at is zero, the event did not happen.
 func (j *checkoutJudgement) notAfter(now time.Time, what string, at time.Time) {
 	if at.After(now.Add(ClockSkew)) {
 		j.add(KindFuture, "%s at %s, but it is %s now", what, written(at), written(now))
@@ -138,7 +138,7 @@ func (j *checkoutJudgement) judgeOrder(now time.Time) {
 		j.add(KindDeletionTime, "its time to live is %s, but orders are permanent", written(j.DeletedAt))
 	}
 	if last := j.Expires.Add(checkout.LateOrders); order.Placed.Before(j.Created.Add(-ClockSkew)) || !order.Placed.Before(last) {
-		j.add(KindMalformed, "ordered at %s, but created at %s, and could be ordered until %s",
+		j.add(KindMalformed, "ordered at %s, but the checkout was created at %s and could be ordered until %s",
 			written(order.Placed), written(j.Created), written(last))
 	}
 	j.notAfter(now, "ordered", order.Placed)

@@ -52,7 +52,7 @@ type Feed struct {
 	events   map[event.ID]feedEvent
 	unread   bool // a record could not be read, so its events must not count as unfounded
 
-	doubtful, earlier map[doubt]bool // earlier are those of the previous reading; nil: this is the first reading
+	doubtful, earlier map[doubt]bool // earlier has the doubts of the previous reading; nil: this is the first reading
 	findings          []Finding      // the first MaxFindings of doubtful
 }
 

@@ -16,7 +16,7 @@ func redeemed(id string) event.Fact {
 	return event.OfRedemption("emberforge", voucher.Redemption{ID: id, Code: "SUMMER20", At: noon})[0]
 }
 
-// read makes one reading, an hour after noon. named are the events in the feed. shown are the facts that records show.
+// read makes one reading, an hour after noon. The parameter named has the events in the feed, and shown has the facts that records show.
 func read(feed *reconciliation.Feed, named, shown []event.Fact) (count int, first []reconciliation.Finding) {
 	feed.Begin(redeemed("").At.Add(time.Hour))
 	for i, fact := range named {
@@ -56,7 +56,7 @@ func TestFeed_ManyFindings_AreCounted(t *testing.T) {
 }
 
 // DynamoDB deletes expired pages in any order, so a gap after expired events is not a fault.
-func TestFeed_GapBehindEventsThatAreKept_IsFound(t *testing.T) {
+func TestFeed_GapInTheSequence_IsFoundOnlyAfterAStoredEvent(t *testing.T) {
 	for name, test := range map[string]struct {
 		at   time.Time
 		want int
@@ -76,7 +76,7 @@ func TestFeed_GapBehindEventsThatAreKept_IsFound(t *testing.T) {
 	}
 }
 
-// An event of any age may have expired under a shorter retention of earlier days. A year is 365 days here.
+// If the retention was raised, an event that is younger than the retention may have expired under the earlier one. A year has 365 days here.
 func TestCoverage_Since(t *testing.T) {
 	const day = 24 * time.Hour
 	now := redeemed("").At

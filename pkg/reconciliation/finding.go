@@ -1,5 +1,5 @@
 // Package reconciliation decides whether the items that are stored for a customer add up. The counters count exactly the recorded
-// redemptions and holds. The limits match the counters. Every item belongs to a voucher. Every checkout has its price, and every order its
+// redemptions and holds. The limits match the counters. Every item under a code belongs to a voucher. Every checkout has its price, and every order its
 // payment and its redemption. The feed of events reports exactly what happened.
 //
 // Start with finding.go (what can be wrong). Then read account.go (everything under one code, and how it is judged) and recheck.go (a code
@@ -20,14 +20,14 @@ import (
 // Kind says what is wrong. Scripts read kinds, so kinds never change.
 type Kind string
 
-// The kinds of findings. The first three concern one item. If an item of a code has one of them, the other items of the code are not
-// judged, because sums over them would only repeat the finding.
+// The kinds of findings. The first three concern one item. If an item of a code has one of them, the items of the code are not judged
+// together, because their sums would only repeat the finding.
 const (
 	KindMalformed  Kind = "malformed"  // an item cannot be read, or breaks a rule
 	KindMisplaced  Kind = "misplaced"  // an item is stored under a wrong key, so the shop does not find it
 	KindIncomplete Kind = "incomplete" // the redemption of a single-use voucher lacks a part
 
-	KindOrphaned     Kind = "orphaned"              // counters or redemptions without their voucher
+	KindOrphaned     Kind = "orphaned"              // counters, redemptions or holds without their voucher
 	KindWrongKind    Kind = "wrong_kind"            // items that belong to another kind of voucher
 	KindCounters     Kind = "counters_differ"       // the counters are not those that the voucher names
 	KindUses         Kind = "uses_differ"           // the counters do not count the recorded redemptions and holds
@@ -37,7 +37,7 @@ const (
 	KindFull         Kind = "full_with_uses_left"   // marked as used up, but uses are left
 	KindNickUses     Kind = "nick_uses_differ"      // the item of a nick does not count the redemptions and holds in it
 	KindNickLimit    Kind = "nick_limit_exceeded"   // a nick has more redemptions and holds than allowed
-	KindHolds        Kind = "holds_differ"          // the holds of nicks, counters and items of their own do not match
+	KindHolds        Kind = "holds_differ"          // a hold's own item, its nick's item and its counter do not match
 	KindUndone       Kind = "undone_differ"         // a voucher or nick does not count its undone redemptions
 	KindDuplicate    Kind = "duplicate_redemption"  // two redemptions or holds of a voucher have the same ID
 	KindTerms        Kind = "against_terms"         // redeemed against the terms of a voucher that was never edited
@@ -46,7 +46,7 @@ const (
 	KindPrice        Kind = "price_differs"         // the prices in a checkout do not add up
 	KindUnpaid       Kind = "unpaid_order"          // an order whose total is not zero has no payment
 	KindOrderUse     Kind = "order_use_differs"     // the redemptions of a checkout's code do not match the checkout's order
-	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live, or an order has one
+	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live, or an order has any
 	KindKeptTooLong  Kind = "kept_too_long"         // a checkout should have been deleted
 
 	KindEventMissing   Kind = "event_missing"   // a record shows a fact, but the feed has no event for it

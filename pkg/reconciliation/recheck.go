@@ -8,9 +8,9 @@ import (
 // Readings is how often a code that looks wrong is read again before it is reported.
 const Readings = 3
 
-// Recheck decides about an account that looked wrong, or that was being edited, by several readings. DynamoDB does not read items at one
-// moment: for an instant, a transaction may be visible in one item but not in another. Therefore a finding is reported only if every
-// reading makes it. The zero Recheck is ready to use.
+// Recheck judges an account that looked wrong, or that changed while it was read, by reading it several times. DynamoDB does not read items
+// at one moment: for an instant, a transaction may be visible in one item but not in another. Therefore a finding about several items is
+// reported only if every reading makes it. The zero Recheck is ready to use.
 type Recheck struct {
 	readings int
 	lasting  map[identity]Finding
@@ -48,7 +48,7 @@ func (r *Recheck) Add(a *Account, j Judgement) (decided bool) {
 	return r.clean || r.readings == Readings
 }
 
-// Result returns the findings, in order. The motion is nil unless the voucher could not be judged completely.
+// Result returns the findings, in order. It returns a Motion only if the voucher could not be judged completely.
 func (r *Recheck) Result() ([]Finding, *Motion) {
 	return slices.SortedFunc(maps.Values(r.lasting), Finding.compare), r.motion
 }
