@@ -153,11 +153,11 @@ func TestStack_Missing_IsReported(t *testing.T) {
 		want          result
 	}{
 		"unknown": {"shopfront-test", "eu-central-1", result{
-			stderr: "error: no such stack: \"shopfront-test\" in eu-central-1: check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
+			stderr: "error: no Shopfront found: there is no stack \"shopfront-test\" in eu-central-1: check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
 		"not a Shopfront": {"newsletter", "eu-central-1", result{
-			stderr: "error: no such stack: \"newsletter\" in eu-central-1 is not a Shopfront, or its deployment is incomplete: it has no output CatalogueTable:" +
-				" check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
+			stderr: "error: no Shopfront found: the stack \"newsletter\" in eu-central-1 is another application, or its deployment is incomplete:" +
+				" it has no output CatalogueTable: check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
 		"no region": {"shopfront-prod", "", result{
 			stderr: "error: no AWS region is set: set AWS_REGION, or set AWS_PROFILE to a profile that has a region\n", exit: exitFailed,
@@ -196,7 +196,7 @@ func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 		"no credentials": {
 			map[string]string{"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": ""},
 			"",
-			result{stderr: "error: no AWS credentials" + next, exit: exitFailed},
+			result{stderr: "error: no valid AWS credentials" + next, exit: exitFailed},
 		},
 		"unknown profile": {
 			map[string]string{"AWS_PROFILE": "emberforge"},
@@ -204,7 +204,7 @@ func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 			result{stderr: "error: no such AWS profile: \"emberforge\": set AWS_PROFILE to another profile, or create it with aws configure\n", exit: exitFailed},
 		},
 		"expired": {nil, "ExpiredToken", result{
-			stderr: "error: no AWS credentials that are accepted: CloudFormation refuses: ExpiredToken: as AWS says it" + next, exit: exitFailed,
+			stderr: "error: no valid AWS credentials: CloudFormation refuses: ExpiredToken: as AWS says it" + next, exit: exitFailed,
 		}},
 		"not allowed": {nil, "AccessDenied", result{
 			stderr: "error: CloudFormation refuses: AccessDenied: as AWS says it\n", exit: exitFailed,

@@ -146,7 +146,9 @@ func describe(what string, status int, requestID string) string {
 // wait no lost attempt can be applied any more, so a refusal is final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for an order and for undoing
-	Err error  // the error of the last attempt; a refusal that is not final is not a *ProblemError here
+	// Err is the error of the last attempt. A refusal comes as text only, so that errors.Is does not take it for final. 401 and 429 do not
+	// count as refusals.
+	Err error
 }
 
 // Error describes the last attempt.

@@ -84,7 +84,7 @@ func (s *Shop) WithoutVouchers(ctx context.Context, batches []string) ([]string,
 }
 
 // CreateKey creates a key for the shop's server. expires may be zero. random must be of cryptographic quality. Errors are
-// access.ErrTooManyKeys and those of the store. After an error of the store the key may exist, so its ID is returned, too.
+// access.ErrTooManyKeys and those of the store. After an error of the store the key may exist, so CreateKey returns it even then.
 func (s *Shop) CreateKey(ctx context.Context, name string, expires time.Time, random io.Reader, now time.Time) (access.Key, access.KeyRecord, error) {
 	key, err := access.NewKey(random)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // While a batch is switched, another operator may edit a voucher that SwitchBatch has already read.
-func TestEditRead_EditedSince_KeepsBothEdits(t *testing.T) {
+func TestEditRead_EditedSinceItWasRead_KeepsBothEdits(t *testing.T) {
 	s := newTables(t).newShop(t)
 	disabled, note := true, "handed out at the fair"
 	for rule, edits := range map[string][]voucher.Edit{

@@ -59,8 +59,8 @@ type ShopPlan struct {
 
 // OtherTerms is a voucher that already exists, but with other terms than in the file.
 type OtherTerms struct {
-	Kept   voucher.Voucher
-	Fields []string // the fields that differ, named as in voucher.FieldError
+	Kept   voucher.Voucher // the stored voucher, which stays as it is
+	Fields []string        // the fields that differ, named as in voucher.FieldError
 }
 
 // PlanCatalogue reads catalogue files and compares them with the store. It writes nothing. If prune is set, the plan takes products and
@@ -166,7 +166,7 @@ func (s storedShop) Shop(context.Context, catalog.CustomerID) (catalog.Shop, err
 }
 
 // differingFields names the fields in which the stored voucher differs from the file. A field that the file leaves out does not count,
-// because the stored voucher may have been edited. max-uses always counts, because no edit changes the default of 1.
+// because the stored voucher may have been edited. The exception is max-uses: no edit changes its default of 1, so max-uses always counts.
 func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string {
 	var fields []string
 	for _, term := range []struct {
@@ -217,9 +217,9 @@ func (p CataloguePlan) Writes() int {
 
 var errCreatedMeanwhile = errors.New("it was created meanwhile: apply again")
 
-// Apply carries out the plan and calls wrote after each write. If it ends early, each shop is consistent, and a new plan of the same files
-// completes the work. If another operator has changed a catalogue (catalog.ErrChanged) or created one of the vouchers since the plan was
-// made, the error says to apply again.
+// Apply carries out the plan and calls wrote after each write. If Apply ends early, each shop is consistent, and a new plan of the same
+// files completes the work. If another operator has changed a catalogue (catalog.ErrChanged) or created one of the vouchers since the plan
+// was made, the error says to apply again.
 func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 	for _, shop := range p.Shops {
 		if shop.settings != nil { // written before the shop itself: a new shop must never be open to everybody

@@ -8,8 +8,8 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-// Checkouts yields the checkouts that the filter picks at a time, in no particular order, and stops at the first error. It reads all of the
-// customer's stored checkouts.
+// Checkouts yields the checkouts that the filter picks at the given time, in no particular order, and stops at the first error. It
+// reads all of the customer's stored checkouts.
 func (s *Shop) Checkouts(ctx context.Context, filter checkout.Filter, at time.Time) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
 		for c, err := range s.checkouts.List(ctx, s.Customer.ID) {

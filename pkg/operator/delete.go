@@ -12,7 +12,7 @@ import (
 )
 
 // Draining is how long deleting waits after it has disabled a code with many uses. Functions that serve requests run for at most 10 seconds
-// (template.yaml, Timeout). So by the end of Draining, every request has ended that read the voucher before it was disabled.
+// (template.yaml, Timeout). So by the end of Draining, every request that read the voucher before it was disabled has ended.
 const Draining = 15 * time.Second
 
 // Deletion says how to delete vouchers.
@@ -48,8 +48,8 @@ func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletio
 }
 
 // DeleteBatch deletes the vouchers of a batch that were never redeemed or held, and keeps the others. If the batch has no vouchers, it
-// returns voucher.ErrBatchUnknown. If somebody edited one of the vouchers meanwhile, it returns voucher.ErrEdited. If DeleteBatch ends
-// early, calling it again completes it.
+// returns voucher.ErrBatchUnknown. If somebody edited one of the vouchers meanwhile, it goes on with the others and then returns
+// voucher.ErrEdited. If DeleteBatch ends early, calling it again completes it.
 func (s *Shop) DeleteBatch(ctx context.Context, batch string, how Deletion) (BatchDeletion, error) {
 	d := &deleting{shop: s, Deletion: how}
 	count, err := s.eachOf(ctx, batch, how.Bulk, d.begin)
@@ -198,7 +198,8 @@ func (d *deleting) count(n *int) {
 	d.wrote()
 }
 
-// codesInCheckouts returns the codes of all stored checkouts. If a code has no limit, only a checkout shows that it is held.
+// codesInCheckouts returns the codes of all stored checkouts. If a code has neither a limit nor a limit per nick, only a
+// checkout shows that the code is held.
 func (s *Shop) codesInCheckouts(ctx context.Context) (map[voucher.Code]bool, error) {
 	codes := make(map[voucher.Code]bool)
 	for c, err := range s.checkouts.List(ctx, s.Customer.ID) {

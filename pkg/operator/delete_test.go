@@ -17,15 +17,15 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// deletion returns a deletion whose wait calls meanwhile and then ends. waits counts the waits.
-func deletion(meanwhile func()) (how operator.Deletion, waits *int) {
+// deletion returns a Deletion. Its Wait calls the function duringWait and then ends. waits counts the calls of Wait.
+func deletion(duringWait func()) (how operator.Deletion, waits *int) {
 	waits = new(int)
 	how.Wait = func(_ context.Context, delay time.Duration) error {
 		if delay != operator.Draining {
 			return fmt.Errorf("waits for %s instead of operator.Draining", delay)
 		}
 		*waits++
-		meanwhile()
+		duringWait()
 		return nil
 	}
 	return how, waits

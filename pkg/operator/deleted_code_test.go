@@ -36,7 +36,7 @@ func TestDeleteVoucher_WasHeldByACheckoutThatIsGone_IsRefused(t *testing.T) {
 	s.wantClean("afterwards")
 }
 
-// While a code is being deleted, it may leak and be used, and another operator may disable it.
+// While a deletion waits, a request in flight may use the code, and another operator may disable the code because it has leaked.
 func TestDeleteVoucher_UsedAndDisabledByAnotherDuringTheWait_StaysDisabled(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -59,7 +59,7 @@ func TestDeleteVoucher_UsedAndDisabledByAnotherDuringTheWait_StaysDisabled(t *te
 }
 
 // While a batch is switched, another operator may delete a voucher that SwitchBatch has already read, and create its code again.
-func TestEditRead_CodeCreatedAgainSince_KeepsItsTerms(t *testing.T) {
+func TestEditRead_CodeCreatedAgainSinceItWasRead_KeepsTheNewTerms(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
 	code := s.create(voucher.Terms{Written: "SUMMER20", Batch: "summer", Note: "draft"})
@@ -78,15 +78,15 @@ func TestEditRead_CodeCreatedAgainSince_KeepsItsTerms(t *testing.T) {
 	}
 }
 
-// lookingBefore is a store of holds that calls something after a checkout has read its voucher.
-type lookingBefore struct {
+// hookedHolds is a store of holds that calls afterLook when a checkout has read its voucher.
+type hookedHolds struct {
 	*dynamo.HeldCheckouts
 
-	something func()
+	afterLook func()
 }
 
-func (h lookingBefore) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
-	defer h.something()
+func (h hookedHolds) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
+	defer h.afterLook()
 	return h.HeldCheckouts.Look(ctx, request)
 }
 
@@ -98,7 +98,7 @@ func TestOpen_CodeCreatedAgainAfterItWasRead_HasTheDiscountOfTheNewVoucher(t *te
 	code := s.create(voucher.Terms{Written: "SUMMER20", Reward: percent(90)})
 	holds := dynamo.NewHeldCheckouts(s.client, s.heldTables(), mathrand.Int64N)
 	opener := checkout.Opener{
-		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader, Holds: lookingBefore{holds, func() {
+		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader, Holds: hookedHolds{holds, func() {
 			if err := s.delete(code); err != nil {
 				t.Error(err)
 			}

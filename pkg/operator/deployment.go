@@ -24,13 +24,13 @@ import (
 )
 
 // ErrNoStack means that no stack has the given name, or that the stack is not a Shopfront.
-var ErrNoStack = errors.New("no such stack")
+var ErrNoStack = errors.New("no Shopfront found")
 
 // Errors of the AWS configuration.
 var (
 	ErrNoRegion      = errors.New("no AWS region is set")
 	ErrNoProfile     = errors.New("no such AWS profile")
-	ErrNoCredentials = errors.New("no AWS credentials")
+	ErrNoCredentials = errors.New("no valid AWS credentials")
 )
 
 // Bounds of retries. An operator can wait longer than a shopper, and a busy table throttles for a while.
@@ -66,8 +66,8 @@ type Tables struct {
 }
 
 // FindStack finds a deployed stack by its name, with the usual AWS configuration, and reads its outputs, which template.yaml declares.
-// random returns a random number from 0 to n-1, which need not be secret. Errors are ErrNoStack, those of the configuration, and AWS's own.
-// AWSError shortens AWS's errors.
+// random returns a random number from 0 to n-1, which need not be secret. Errors are ErrNoStack, the errors of the AWS configuration, and
+// AWS's own, which AWSError shortens.
 func FindStack(ctx context.Context, name string, random func(n int64) int64) (*Deployment, error) {
 	configuration, err := configure(ctx)
 	if err != nil {
@@ -75,7 +75,7 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 	}
 	out, err := cloudformation.NewFromConfig(configuration).DescribeStacks(ctx, &cloudformation.DescribeStacksInput{StackName: aws.String(name)})
 	if apiError, is := errors.AsType[smithy.APIError](err); is && strings.HasSuffix(apiError.ErrorMessage(), "does not exist") {
-		return nil, fmt.Errorf("%w: %q in %s", ErrNoStack, name, configuration.Region)
+		return nil, fmt.Errorf("%w: there is no stack %q in %s", ErrNoStack, name, configuration.Region)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("describe stack %q in %s: %w", name, configuration.Region, err)
@@ -88,7 +88,7 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 	}
 	for _, key := range []string{"BaseUrl", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
 		if outputs[key] == "" {
-			return nil, fmt.Errorf("%w: %q in %s is not a Shopfront, or its deployment is incomplete: it has no output %s",
+			return nil, fmt.Errorf("%w: the stack %q in %s is another application, or its deployment is incomplete: it has no output %s",
 				ErrNoStack, name, configuration.Region, key)
 		}
 	}
@@ -143,7 +143,7 @@ func withoutCredentials(ctx context.Context, err error) error {
 	return ErrNoCredentials
 }
 
-// Local completes the deployment of a local run. endpoint is the address of its DynamoDB Local. random is as in FindStack.
+// Local completes the deployment of a local run. endpoint is the address of its DynamoDB Local. For random, see FindStack.
 func Local(run Deployment, endpoint string, random func(n int64) int64) *Deployment {
 	run.throttled = new(atomic.Int64)
 	run.client = dynamodb.New(dynamodb.Options{

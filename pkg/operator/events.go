@@ -40,8 +40,8 @@ func (d *Deployment) Events(represent func(event.Fact) ([]byte, error), now func
 	}, nil
 }
 
-// Find returns an event of the shop by its ID, without its sequence number. is reports whether the event is stored.
-func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event.Event, is bool, err error) {
+// Find returns an event of the shop by its ID, without its sequence number. isStored reports whether the event is stored.
+func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event.Event, isStored bool, err error) {
 	return e.log.Find(ctx, shop.Customer.ID, id)
 }
 
@@ -144,7 +144,8 @@ func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (miss
 	return missing, lost, more, unread, nil
 }
 
-// restore stores events again that the feed names but that are not stored, from a time on. It returns how many.
+// restore stores the events of the given facts again if they are lost: the feed names them, but they are not stored. It leaves out facts
+// from before the given time. It returns how many events it stored.
 func (e *Events) restore(ctx context.Context, shop *Shop, facts []event.Fact, lost map[event.ID]bool, from time.Time) (restored int, err error) {
 	for _, fact := range facts {
 		id := fact.ID()
@@ -165,8 +166,8 @@ func (e *Events) restore(ctx context.Context, shop *Shop, facts []event.Fact, lo
 	return restored, nil
 }
 
-// lacking returns the facts at a time or later that are not known, and marks them as known. It also returns earlier facts of the same
-// redemption or order, back to the latest known one: the facts before that one have expired. It never returns silent facts.
+// lacking returns the facts at the given time or later that are not known, and marks them as known. It also returns earlier facts of the
+// same redemption or order, back to the latest known one: the facts before that one have expired. It never returns silent facts.
 func lacking(facts []due, known map[event.ID]bool, from time.Time) (missing []due) {
 	isNextLacking := false
 	for _, fact := range slices.Backward(facts) {

@@ -229,7 +229,7 @@ func TestRebuild_OlderThanRetention_NeedsFrom(t *testing.T) {
 	}
 }
 
-// An old redemption was undone lately. Rebuild adds the event of its creation only if the feed does not have the event of its undoing.
+// An old redemption was undone recently. Rebuild adds the event of its creation only if the feed does not have the event of its undoing.
 func TestRebuild_UndoneAfterItsCreationExpired(t *testing.T) {
 	for what, test := range map[string]struct {
 		recorded bool // whether a function recorded that it was undone
@@ -263,7 +263,7 @@ func TestRebuild_UndoneAfterItsCreationExpired(t *testing.T) {
 	}
 }
 
-func TestRebuild_CancelledAfterItsFulfilment_DoesNotBringItsExpiredCreation(t *testing.T) {
+func TestRebuild_OrderCancelledAfterItsFulfilment_DoesNotAddItsExpiredCreation(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.checkOut(s.opened)
 	s.orderedAs(checkout.OrderPlaced)
@@ -291,7 +291,7 @@ func TestRebuild_CancelledAfterItsFulfilment_DoesNotBringItsExpiredCreation(t *t
 }
 
 // After the retention was raised from 90 days to a year, events that had expired must not count as missing, and must not be added again.
-func TestEvents_RetentionWasRaised_ExpiredOnesAreNotMissing(t *testing.T) {
+func TestEvents_RetentionWasRaised_ExpiredEventsAreNotMissing(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
 	for _, later := range []time.Duration{0, 50 * day} {
@@ -317,7 +317,7 @@ func TestEvents_RetentionWasRaised_ExpiredOnesAreNotMissing(t *testing.T) {
 	}
 }
 
-func TestRebuild_Concurrent_AddEachEventOnce(t *testing.T) {
+func TestRebuild_ConcurrentRuns_AddEachEventOnce(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()
 	everyOrder(s)
@@ -332,7 +332,7 @@ func TestRebuild_Concurrent_AddEachEventOnce(t *testing.T) {
 	}
 }
 
-func TestRebuild_Interrupted_IsCompletedByAnother(t *testing.T) {
+func TestRebuild_Interrupted_IsCompletedByAnotherRun(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.sellAtTimes(8)
 	for stopAfter := 1; ; stopAfter += 3 {
@@ -374,7 +374,7 @@ func TestRebuild_UnreadableItem_IsCountedAndTheOthersAreAdded(t *testing.T) {
 	}
 }
 
-func TestEvents_DeploymentWithoutTheTable_HasNone(t *testing.T) {
+func TestEvents_DeploymentWithoutATableOfEvents_ReturnsErrNoEvents(t *testing.T) {
 	s := newTables(t).newShop(t)
 	if _, err := s.deployment.Events(httpapi.EventData, time.Now, rand.Reader); !errors.Is(err, operator.ErrNoEvents) {
 		t.Error(err)
@@ -382,7 +382,7 @@ func TestEvents_DeploymentWithoutTheTable_HasNone(t *testing.T) {
 }
 
 // Verify takes time. Events that are recorded while it reads must not cause findings.
-func TestVerify_RecordedWhileItReads_FindsNothing(t *testing.T) {
+func TestVerify_EventsRecordedWhileItReads_FindsNothing(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()
 	recorded := false
@@ -400,7 +400,7 @@ func TestVerify_RecordedWhileItReads_FindsNothing(t *testing.T) {
 	}
 }
 
-func TestVerify_EventOfTheLastMinutes_IsNotMissing(t *testing.T) {
+func TestVerify_EventNotInTheFeed_IsMissingFromRecordingTimeUntilRetention(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()
 	for _, test := range []struct {
@@ -493,7 +493,7 @@ func damagedFeeds() []damage {
 				s.remove(s.names.Events, it)
 			}
 		}},
-		{what: "the first page has expired, and every record is younger", after: 90 * day, do: func(s *shop) {
+		{what: "the first page has expired, and every record is older than the retention", after: 90 * day, do: func(s *shop) {
 			s.remove(s.names.Events, page(0)(s))
 		}},
 		{

@@ -49,7 +49,7 @@ func AWSError(err error) error {
 	}
 	plain := fmt.Errorf("%s refuses: %s: %s", service, answer.ErrorCode(), answer.ErrorMessage())
 	if deniesCredentials(answer.ErrorCode()) {
-		return fmt.Errorf("%w that are accepted: %w", ErrNoCredentials, plain)
+		return fmt.Errorf("%w: %w", ErrNoCredentials, plain)
 	}
 	return plain
 }

@@ -123,7 +123,7 @@ func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
 			return
 		}
 		seed := maphash.MakeSeed()
-		lines := make(map[uint64]int32) // by the hash of the code; of 37 million files with a million codes, one has two codes with the same hash
+		lines := make(map[uint64]int32) // by the hash of the code; two of a million codes have the same hash in one of 37 million files
 		for row, err := range reader.Rows() {
 			if err != nil {
 				yield(importRow{}, &InvalidFileError{err})

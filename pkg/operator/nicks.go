@@ -9,7 +9,8 @@ import (
 
 // RebuildNicks adds all redemptions of the shop to the index of nicks. It does not change the feed. If it could read everything, it notes
 // that the index is complete. The shop may stay live. If RebuildNicks ends early, calling it again completes the index. In the result,
-// Added counts the redemptions with a nick, including those that were already indexed. progress is as in Rebuilding.
+// Added counts the redemptions with a nick, including those that were already indexed. For progress, see
+// Rebuilding.Progress.
 func (e *Events) RebuildNicks(ctx context.Context, shop *Shop, progress func(steps int)) (result Rebuilt, err error) {
 	customer := shop.Customer.ID
 	var facts []event.Fact
@@ -58,8 +59,8 @@ func (s *Shop) RedemptionsOfNick(ctx context.Context, filter RedemptionFilter) i
 	}
 }
 
-// NicksIndexed reports whether RedemptionsOfNick finds all redemptions. Otherwise it finds only those that were made since the index of
-// nicks began.
+// NicksIndexed reports whether RedemptionsOfNick finds all redemptions. If not, RebuildNicks must run first. Until then, RedemptionsOfNick
+// finds only the redemptions that were made since the index of nicks began.
 func (s *Shop) NicksIndexed(ctx context.Context) (bool, error) {
 	if s.events == nil {
 		return true, nil

@@ -50,7 +50,7 @@ func TestOrders_MoreThanAPage_AreAllListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestOrders_TimesFinerThanMilliseconds_AreNotReportedAsReplayed(t *testing.T) {
+func TestOrders_ChangeAtATimeFinerThanMilliseconds_IsNotReportedAsReplayed(t *testing.T) {
 	s := newTables(t).newShop(t)
 	s.checkOut(s.opened)
 	made, err := operator.Collect(s.operator.Checkouts(t.Context(), checkout.Filter{}, s.opened))

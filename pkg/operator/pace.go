@@ -50,8 +50,8 @@ type pace struct {
 	room    sync.Cond
 	limit   int
 	running int
-	// said is the lowest limit that slow was called with. Only a lower limit is reported: otherwise a table with little capacity would
-	// fill the terminal.
+	// said is the lowest limit that slow was called with since the limit was last MaxWriters. Only a lower limit is reported: otherwise a
+	// table with little capacity would fill the terminal.
 	said int
 	wait int   // how many writes must end before the next check
 	seen int64 // the last result of throttled
@@ -103,7 +103,7 @@ func (p *pace) adapt() {
 }
 
 // inParallel calls do for each item of the work, several at a time, until the first error or the end of the context. Then it starts no
-// further calls, but waits for those that are running. Their context ends a gracePeriod later.
+// further calls, but waits for those that are running. If ctx ends, the context of these calls ends a gracePeriod later.
 func inParallel[T any](ctx context.Context, p *pace, work iter.Seq2[T, error], do func(context.Context, T) error) error {
 	grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

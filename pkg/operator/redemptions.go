@@ -26,8 +26,9 @@ func (f RedemptionFilter) picks(r Redemption) bool {
 }
 
 // Redemptions yields redemptions in the order of their codes, including undone ones, and stops at the first error. Without a code in the
-// filter it reads all of the customer's vouchers, while the shop stays live. If the filter's code is unknown, the error is a
-// *voucher.RefusalError. If the filter has a batch but no code, and the batch has no vouchers, the last error is voucher.ErrBatchUnknown.
+// filter it reads all of the customer's vouchers, while the shop stays live. If the filter's code is unknown, the list
+// ends with a *voucher.RefusalError. If the filter has a batch but no code, and the batch has no vouchers, the list ends with
+// voucher.ErrBatchUnknown.
 func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Seq2[Redemption, error] {
 	return func(yield func(Redemption, error) bool) {
 		for entry, err := range s.stored(ctx, filter.Code, filter.Batch) {

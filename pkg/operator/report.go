@@ -54,7 +54,7 @@ type ReportGroup struct {
 // ErrTooManyGroups means that a report has more groups than the query allows.
 var ErrTooManyGroups = errors.New("the report has too many groups")
 
-// CountsNow reports whether a report has Held and Left. They do not belong to a day or a nick.
+// CountsNow reports whether a report with this grouping has Held and Left. They do not belong to a day or a nick.
 func (g ReportGrouping) CountsNow() bool { return g != ReportByDay && g != ReportByNick }
 
 // Report counts the vouchers of a customer and their uses. For a code with many uses, imported uses count as redeemed at the time when the

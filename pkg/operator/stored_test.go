@@ -19,7 +19,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// storedBeforeHolds has the items of a shop as the version before holds stored them. All times in it are noon on 20 November 2026.
+// storedBeforeHolds has the items of a shop as the last version without holds stored them. Everything in the shop happened at noon (UTC) on
+// 20 November 2026.
 //
 //go:embed testdata/stored_before_holds.json
 var storedBeforeHolds []byte
@@ -58,8 +59,8 @@ func newStoredShop(t *testing.T) *shop {
 	return s
 }
 
-// The items that the version before holds wrote must be readable, redeemable, holdable and undoable, as if this version had written them.
-func TestStoredBeforeHolds_StaysUsable(t *testing.T) {
+// It must be possible to read, redeem, hold and undo what the last version without holds stored, as if this version had stored it.
+func TestItems_StoredBeforeHolds_StayUsable(t *testing.T) {
 	s := newStoredShop(t)
 	s.wantClean("as stored")
 	for _, code := range []string{"AUTUMN", "GIFT-2", "NEWS", "ARIGATO"} {

@@ -36,6 +36,11 @@ type Verification struct {
 // reported.
 //
 // Memory holds:
+//   - the account of one code, with 16 bytes for each redemption and at most 96 bytes for each hold
+//   - at most 350 items of each of the 64 buckets
+//   - at most 12,800 items of each code that is being read again; at most 16 codes are read again at a time
+//   - the list of all codes to read again, and the report
+//   - about 100 bytes for each event of the feed
 func (s *Shop) Verify(ctx context.Context, how Verification) (reconciliation.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {

@@ -237,10 +237,10 @@ func (u *undoingAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemIn
 }
 
 // If a use comes back during an edit of the limit, the edit must count it, whatever step it has reached.
-func TestEdit_UseComesBackMeanwhile_LimitHolds(t *testing.T) {
+func TestEdit_UseComesBackMeanwhile_CountersStillMatchTheLimit(t *testing.T) {
 	tables := newTables(t)
 	for what, test := range map[string]struct{ before, to voucher.Limit }{
-		"raised": {10, 14}, "lowered": {10, 5}, "lowered below the uses": {10, 2}, "raised from below the uses": {2, 6}, "the same, below the uses": {2, 2},
+		"raised": {10, 14}, "lowered": {10, 5}, "lowered below the uses": {10, 2}, "raised from below the uses": {2, 6}, "unchanged, below the uses": {2, 2},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -528,7 +528,7 @@ func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
 	}
 }
 
-func TestRedemptions_UndoneOnes_AreListedAsUndone_AndHoldsAreNotListed(t *testing.T) {
+func TestRedemptions_UndoneOnesAreListedAndHoldsAreNot(t *testing.T) {
 	tables := newTables(t)
 	for kind := range kindsOfHolds() {
 		t.Run(kind, func(t *testing.T) {

@@ -105,9 +105,9 @@ func damagedOrders() []damage {
 		{what: "a payment that is a number", want: malformed, do: damaged(placed, func(it attributes) { it["payment"] = number(1047) })},
 		{what: "a time of fulfilment that is a string", want: malformed, do: damaged(fulfilled, having("fulfilled", "noon"))},
 		{what: "a time of cancellation that is a string", want: malformed, do: damaged(cancelled, having("cancelled", "noon"))},
-		{what: "a cancelled order that was turned back into one to fulfil", want: malformed, do: damaged(cancelled, having("status", "ordered"))},
-		{what: "an order to fulfil with a reason", want: malformed, do: damaged(placed, having("reason", "chargeback"))},
-		{what: "a cancelled order without its time", want: malformed, do: damaged(cancelled, without("cancelled"))},
+		{what: "a cancelled order that was turned back into a placed one", want: malformed, do: damaged(cancelled, having("status", "ordered"))},
+		{what: "a placed order with the reason of a cancellation", want: malformed, do: damaged(placed, having("reason", "chargeback"))},
+		{what: "a cancelled order without the time of its cancellation", want: malformed, do: damaged(cancelled, without("cancelled"))},
 		{what: "a cancelled order without a reason", want: malformed, do: damaged(cancelled, without("reason"))},
 		{what: "a cancelled order with an invalid reason", want: malformed, do: damaged(cancelled, having("reason", "charge\nback"))},
 	}

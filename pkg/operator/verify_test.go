@@ -55,7 +55,7 @@ func damagedSums() []damage {
 		{what: "a nick's redemption is lost", want: []string{"uses_differ SUMMER20"}, do: func(s *shop) {
 			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "SUMMER20#n#")[0])
 		}},
-		{what: "a nick's redemption is lost, but not its count", want: []string{"nick_uses_differ NEWS#n#"}, do: func(s *shop) {
+		{what: "a nick counts a redemption that it does not have", want: []string{"nick_uses_differ NEWS#n#"}, do: func(s *shop) {
 			s.change("NEWS#n#", func(it attributes) { it.add("taken", 1) })
 		}},
 		{what: "a redemption is recorded, but no use is taken", want: []string{"uses_differ AUTUMN"}, do: func(s *shop) {
@@ -143,7 +143,7 @@ func damagedRecords() []damage {
 		{what: "a single-use redemption without its token", want: []string{"incomplete G1FT1"}, do: func(s *shop) {
 			s.change("G1FT1", func(it attributes) { delete(it, "token") })
 		}},
-		{what: "a nick without a redemption", want: []string{"incomplete G1FT2"}, do: func(s *shop) {
+		{what: "the nick of a redeemer, without a redemption", want: []string{"incomplete G1FT2"}, do: func(s *shop) {
 			s.change("G1FT2", func(it attributes) { it["redeemedBy"] = text("Alder") })
 		}},
 		{what: "a single-use voucher became one with many uses", want: []string{"wrong_kind G1FT2"}, do: func(s *shop) {
@@ -294,7 +294,7 @@ func damagedCheckouts() []damage {
 			s.changeCheckout(func(it attributes) { it.add("expiresAt", -int64(day/time.Second)) })
 		}},
 		{what: "a checkout that should have been deleted", want: []string{"kept_too_long "}, after: 16 * day, do: func(*shop) {}},
-		{what: "a checkout that is not deleted yet", after: 15 * day, do: func(*shop) {}},
+		{what: "an expired checkout that may still be deleted in time", after: 15 * day, do: func(*shop) {}},
 		{what: "a checkout from the future", want: []string{"in_the_future "}, after: -11 * time.Minute, do: func(s *shop) {
 			for _, it := range s.items(s.names.Vouchers, "") {
 				s.remove(s.names.Vouchers, it)
@@ -482,10 +482,10 @@ func TestVerify_UndamagedShop_IsClean(t *testing.T) {
 		"nothing": func(*shop) {}, "every kind": (*shop).stock, "replays and refusals": replaysAndRefusals, "used up and marked as full": usedUp,
 		"raised, lowered, lowered below what was used, raised again": editedLimits, "a limit per nick lowered below a nick's uses": loweredNickLimit,
 		"redeemed, then edited so that the terms forbid it": editedAgainstRedemptions, "bound to a nick and a period": boundAndTimed,
-		"codes that are prefixes of others": codesThatBeginAlike, "a batch": generatedBatch, "a nick that was compared differently": formerNick,
+		"codes that are prefixes of others": codesThatBeginAlike, "a batch": generatedBatch, "a nick that earlier versions compared differently": formerNick,
 		"settings and keys": secured, "a key, but no settings": keyed, "an order of each status": everyOrder,
 		"what can become of every kind of hold": everyHold, "a limit lowered below what is held": loweredWithHolds,
-		"a limit lowered before vouchers stored by how much": formerlyLowered, "marked as full until a hold lapsed": markedUntilALapse,
+		"a limit lowered before vouchers stored the uses over it": formerlyLowered, "marked as full until a hold lapsed": markedUntilALapse,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -560,6 +560,8 @@ func boundAndTimed(s *shop) {
 	}
 }
 
+// formerNick leaves a redemption of a nick, and a voucher bound to it, as earlier versions stored them. These versions compared the nick's
+// Cherokee letters differently.
 func formerNick(s *shop) {
 	s.t.Helper()
 	s.create(voucher.Terms{Written: "NEWS", MaxUses: new(voucher.Limit(5))})
@@ -646,7 +648,7 @@ func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	return out, err
 }
 
-func TestVerify_InterruptedEdit_IsInMotionUntilRunAgain(t *testing.T) {
+func TestVerify_InterruptedEdit_IsInMotionUntilTheEditRunsAgain(t *testing.T) {
 	tables := newTables(t)
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower below the uses": 2} {
 		t.Run(what, func(t *testing.T) {

@@ -46,7 +46,7 @@ func (f VoucherFilter) picks(standing voucher.Standing, at time.Time) bool {
 
 // Vouchers yields vouchers with their uses, in the order of their codes, and stops at the first error. It reads all of the customer's
 // vouchers, while the shop stays live. Unlike Voucher, it does not report interrupted edits, and it also counts the uses of codes without a
-// limit. If the filter's batch has no vouchers, the last error is voucher.ErrBatchUnknown.
+// limit. If the filter's batch has no vouchers, the list ends with voucher.ErrBatchUnknown.
 func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
 		for standing, err := range s.standings(ctx, filter.Batch, at) {
@@ -57,7 +57,7 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 	}
 }
 
-// standings yields all vouchers with their uses, as Vouchers does. If the batch has no vouchers, the last error is voucher.ErrBatchUnknown.
+// standings yields all vouchers with their uses, as Vouchers does. If the batch has no vouchers, the list ends with voucher.ErrBatchUnknown.
 func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
 		var last *counted

@@ -524,7 +524,7 @@ func (j *partsJudgement) judgeHolds() {
 		return
 	}
 	if n := differing(j.holds, j.holdsOfNick, heldUse.compare); n > j.moved {
-		j.add(KindHolds, "%s stored only with the nick, or only with the counter", count(n, "hold"))
+		j.add(KindHolds, "%s only in the nick's item, or only in the hold's own item", count(n, "hold"))
 	}
 }
 

@@ -83,10 +83,10 @@ func (j *checkoutJudgement) judgePrice(currency money.Currency) {
 	}
 }
 
-// JudgeUse returns what is wrong with the redemption of the checkout's code. The parameter recorded has the redemptions of the code that are
-// stored under the checkout's token. An order has exactly one redemption, with the ID of the hold. Cancelling the order undoes the redemption. A
-// checkout that was not ordered has no redemption, even if it shares its hold with an order. The items are not read at one moment, so the
-// finding is doubtful.
+// JudgeUse returns what is wrong with the redemption of the checkout's code. The parameter recorded has the redemptions of the code that
+// are stored under the checkout's token. An order must have exactly one redemption, with the ID of the hold. Cancelling the order undoes
+// the redemption. A checkout that was not ordered must have no redemption, even if it shares its hold with an order. The items are not read
+// at one moment, so the finding is doubtful.
 func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	j := &checkoutJudgement{Checkout: c}
 	switch {

@@ -76,7 +76,7 @@ func TestFeed_GapInTheSequence_IsFoundOnlyAfterAStoredEvent(t *testing.T) {
 	}
 }
 
-// If the retention was raised, an event that is younger than the retention may have expired under the earlier one. A year has 365 days here.
+// If the retention was raised, an event younger than the retention may have expired under the earlier one. A year has 365 days here.
 func TestCoverage_Since(t *testing.T) {
 	const day = 24 * time.Hour
 	now := redeemed("").At

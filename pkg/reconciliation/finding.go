@@ -1,6 +1,6 @@
-// Package reconciliation decides whether the items that are stored for a customer add up. The counters count exactly the recorded
-// redemptions and holds. The limits match the counters. Every item under a code belongs to a voucher. Every checkout has its price, and every order its
-// payment and its redemption. The feed of events reports exactly what happened.
+// Package reconciliation decides whether the items that are stored for a customer add up. The counters must count exactly the recorded
+// redemptions and holds. The limits must match the counters. Every item under a code must belong to a voucher. Every checkout must have its
+// price, and every order its payment and its redemption. The feed of events must report exactly what happened.
 //
 // Start with finding.go (what can be wrong). Then read account.go (everything under one code, and how it is judged) and recheck.go (a code
 // that looks wrong is read again, because the shop is in use), and then checkout.go, feed.go and report.go. docs/operations.md lists the
