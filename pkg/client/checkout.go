@@ -49,7 +49,7 @@ type Checkout struct {
 	// WithServerKey.
 	Data      json.RawMessage `json:"data"`
 	Code      string          `json:"code"`      // in the operator's spelling; empty: none
-	Nick      string          `json:"nick"`      // empty: none, or the client has no WithServerKey (ShowCheckout)
+	Nick      string          `json:"nick"`      // empty: none, or left out by ShowCheckout, like Data
 	UnitPrice Money           `json:"unitPrice"` // at the time of the checkout
 	Subtotal  Money           `json:"subtotal"`
 	Discount  Money           `json:"discount"` // what the code takes off the subtotal; zero without a code

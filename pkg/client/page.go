@@ -26,8 +26,8 @@ type pageEnd struct {
 	next string // the query of the next page; empty on the last page
 }
 
-// readNext reads where the next page is. It reports whether there is no next page, or whether the path leads to another page of the same
-// list. The request r is that for this page.
+// readNext reads where the next page is. The request r is the one for this page. readNext reports whether Next is null, or the path of
+// another page of the same list.
 func (p *pageEnd) readNext(r request) (understood bool) {
 	p.next, understood = r.nextQuery(p.Next)
 	return understood && (p.next == "" || p.next != r.query)

@@ -57,7 +57,8 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 	}
 }
 
-// standings yields all vouchers with their uses, as Vouchers does. If the batch has no vouchers, the list ends with voucher.ErrBatchUnknown.
+// standings yields all vouchers with their uses, as Vouchers does. If the batch has no vouchers, the list ends with
+// voucher.ErrBatchUnknown.
 func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
 		var last *counted
