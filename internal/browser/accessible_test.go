@@ -43,7 +43,8 @@ customers:
                 home: {type: object, properties: {floor: {type: integer, minimum: 1}}}
 `
 
-// wantUsable fails the test if axe finds a fault, a text lacks a value, the shopper must scroll sideways, or the headings skip a level.
+// wantUsable fails the test if axe finds a fault, if the shopper must scroll sideways, if a text lacks a value, or if the headings skip a
+// level. The messages name the state of the page.
 func (b *tab) wantUsable(state string) {
 	b.t.Helper()
 	b.wantAccessible()
@@ -59,7 +60,7 @@ func (b *tab) wantUsable(state string) {
 	}
 }
 
-// expireCheckouts replaces fetch, so that every checkout looks expired to the page.
+// expireCheckouts replaces fetch in the page, so that every checkout looks expired to the page.
 func (b *tab) expireCheckouts() {
 	b.t.Helper()
 	evaluate[chromedp.Void](b, `void (window.fetch = ((real) => async (...request) => {
@@ -182,8 +183,8 @@ func TestPage_Language_SurvivesTheWholeVisit(t *testing.T) {
 	}
 }
 
-// The contrast is sufficient on these accent colours, and beside them.
-func TestPage_HardAccents_KeepTheContrast(t *testing.T) {
+// The contrast is sufficient both for text on these accent colours and between these colours and the background.
+func TestPage_DifficultAccents_KeepTheContrast(t *testing.T) {
 	for _, accent := range []string{"#ffff00", "#ffffff", "#000000", "#777777", "#ff0000"} {
 		for _, isDark := range []bool{false, true} {
 			v := view{dark: isDark}
@@ -237,7 +238,8 @@ func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
 	b.wantFocus(`button "Buy: VIP rank, 30 days"`)
 	b.press("Enter")
 	b.wait("#checkout")
-	// A modal dialog keeps the focus. After the last control of the dialog, Tab leads to the browser's own controls, then to the first one.
+	// A modal dialog keeps the focus. After the last control of the dialog, Tab leads to the browser's own controls, and then to the dialog's
+	// first control.
 	for range 12 {
 		b.press("Tab")
 		if outside := evaluate[bool](b, `document.activeElement !== document.body && !document.activeElement.closest("dialog")`); outside {
@@ -252,11 +254,11 @@ func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
 	b.wantFocus(`h2#purchase-title "Your checkout"`) // so that a screen reader announces the result
 	b.tabToName("Pay €7.99")
 	b.press("Enter")
-	b.waitText("h1", "Elsewhere")
+	b.waitText("h1", "Another host")
 }
 
-// tabToName presses Tab until the description of the focused element contains name. It returns the descriptions of all elements that had
-// the focus, and fails the test if an element did not show its focus.
+// tabToName presses Tab until the description of the focused element contains the given name. It returns the descriptions of all elements
+// that had the focus on the way, and fails the test if an element did not show that it had the focus.
 func (b *tab) tabToName(name string) (order []string) {
 	b.t.Helper()
 	for range 30 {
@@ -265,7 +267,7 @@ func (b *tab) tabToName(name string) (order []string) {
 		order = append(order, focused)
 		seen := evaluate[string](b, `((e) => getComputedStyle(e).outlineStyle + " " + (e.getBoundingClientRect().left >= 0))(document.activeElement)`)
 		if seen != "solid true" {
-			b.t.Errorf("%s has the focus, but does not show that: %s", focused, seen)
+			b.t.Errorf("%s has the focus, but does not show it: outline style and whether it is on the screen: %s, want solid true", focused, seen)
 		}
 		if strings.Contains(focused, name) {
 			return order
@@ -299,11 +301,11 @@ func TestPage_Zoom400_NeedsNoSidewaysScrolling(t *testing.T) {
 	b.wantNoScrollBar()
 }
 
-func TestApology_EveryLanguage_IsFriendly(t *testing.T) {
-	unavailable := localRun(t)
-	store := unavailable.NewStore(t)
+func TestApology_EveryLanguage_IsUsable(t *testing.T) {
+	run := localRun(t)
+	store := run.NewStore(t)
 	s := newShop(t, emberforge)
-	failing := s.pageAt(unavailable.Serve(t, store.Endpoint))
+	failing := s.pageAt(run.Serve(t, store.Endpoint))
 	store.Fail(localruntest.HangsUp)
 	for i, language := range []string{"en", "de", "fr", "es", "ja"} {
 		t.Run(language, func(t *testing.T) {

@@ -51,7 +51,7 @@ customers:
 				}
 			}
 			if got := withOrdinarySpaces(evaluate[string](b, `document.querySelector("[data-variant='s'] s").textContent`)); !strings.Contains(got, c.sale) {
-				t.Errorf("the old price says %q, want %q", got, c.sale)
+				t.Errorf("the old price is shown as %q, want %q", got, c.sale)
 			}
 			if got := withOrdinarySpaces(b.text("[data-product='x-hat'] .price")); got != c.large {
 				t.Errorf("the price is %q, want %q", got, c.large)
@@ -80,17 +80,17 @@ func TestCatalogue_Currency_DecidesTheDigits(t *testing.T) {
 			b.click(".buy")
 			b.wait("#checkout")
 			if shown, asked := withOrdinarySpaces(b.text(".product .price")), withOrdinarySpaces(b.text("#purchase .price")); shown != c.want || asked != c.want {
-				t.Errorf("the page says %q, and the form %q, want %q", shown, asked, c.want)
+				t.Errorf("the price is %q on the page and %q in the form, want %q", shown, asked, c.want)
 			}
 			b.click("#checkout .primary")
 			if got := withOrdinarySpaces(b.text("#purchase dd.total")); got != c.want {
-				t.Errorf("the checkout says %q, want %q", got, c.want)
+				t.Errorf("the total of the checkout is %q, want %q", got, c.want)
 			}
 		})
 	}
 }
 
-func TestCatalogue_NothingOnSale_SaysSo(t *testing.T) {
+func TestCatalogue_NothingOnSale_IsStated(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `{customers: [{id: CUSTOMER, name: Alder, currency: EUR, products: []}]}`)
 	b := newTab(t, view{phone: true})
@@ -208,7 +208,7 @@ func TestCatalogue_Images_LoadWhenTheShopperScrollsNear(t *testing.T) {
 	b.waitText("[data-product=a] div.picture", "Ä")
 	b.waitText("h1", "Alder")
 	if got := len(b.requests("GET .*/39.png")); got > 0 {
-		t.Errorf("the last image was loaded before the shopper scrolled to it")
+		t.Error("the last image was loaded before the shopper scrolled to it")
 	}
 	b.until("the last product is in sight", `(document.querySelector("[data-product=p39]").scrollIntoView(), true)`)
 	b.waitRequest("GET .*/39.png", 1)
@@ -229,7 +229,7 @@ customers:
       - {id: long, name: LONG, position: 4, category: LONG, description: LONG, variants: [{id: "1", name: LONG, price: 90071992547409.91}]}
 `
 
-func TestCatalogue_ForeignAndLongNames_HaveTheirDirectionAndFit(t *testing.T) {
+func TestCatalogue_ForeignAndLongNames_FitAndRunInTheirDirection(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, strings.ReplaceAll(foreign, "LONG", strings.Repeat("Donaudampfschiff", 4)))
 	for _, v := range []view{{phone: true}, {}} {
@@ -271,13 +271,14 @@ func (b *tab) wantNoScrollBar() {
 	}
 }
 
-// These texts would run a script if the page wrote them unescaped as markup, into an attribute or into a script.
+// These texts would run a script if the page put them unescaped into markup, an attribute or a script.
 const (
 	injected      = `"><script>alert(1)</script><img src=x onerror=alert(1)>'{{7*7}}</script>`
 	injectedShort = `"><img src=x onerror=alert(1)>'{{7*7}}` // where the catalogue allows 64 bytes
 )
 
-// wantNothingInjected checks that no text of the catalogue has become an element. If a script runs, the tab complains.
+// wantNothingInjected checks that no text of the catalogue has become an element. A script that runs is a complaint of the browser, which
+// also fails the test.
 func (b *tab) wantNothingInjected() {
 	b.t.Helper()
 	if found := evaluate[[]string](b, `[...document.querySelectorAll("[src=x], [onerror], body script:not(#texts)")].map((e) => e.outerHTML)`); len(found) > 0 {

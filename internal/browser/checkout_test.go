@@ -47,7 +47,7 @@ func (s shop) place(t *testing.T, id checkout.ID) {
 func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	t.Helper()
 	state := localRun(t).State
-	c.Created, c.Expires = c.Expires, time.Now() // the store replaces a checkout only after its expiry
+	c.Created, c.Expires = c.Expires, time.Now() // the store replaces a checkout only with one created after its expiry, or just then
 	if stored, err := dynamo.NewCheckouts(dynamolocal.NewClient(state.DynamoDBEndpoint), state.Tables.Checkouts).Open(t.Context(), s.Customer.ID, c); err != nil || stored.Expires != c.Expires {
 		t.Fatalf("the stored checkout is %+v, %v", stored, err)
 	}
@@ -91,7 +91,7 @@ func (b *tab) wantOneKey(n int) {
 	}
 	for _, r := range sent {
 		if key := r.Header.Get("Idempotency-Key"); key == "" || key != sent[0].Header.Get("Idempotency-Key") || r.URL != sent[0].URL {
-			b.t.Errorf("%v has the key %q, want that of the first request, %q", &r, key, sent[0].Header.Get("Idempotency-Key"))
+			b.t.Errorf("%v has the key %q, want the URL and the key of the first request, %q", &r, key, sent[0].Header.Get("Idempotency-Key"))
 		}
 	}
 }
@@ -190,7 +190,7 @@ func TestCheckout_ReloadInTheMiddle_IsFinished(t *testing.T) {
 	}
 }
 
-func TestCheckout_StoreDown_SucceedsOnceItWorksAgain(t *testing.T) {
+func TestCheckout_StoreDown_SucceedsOnceTheStoreWorksAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	s.createReward(t, "SUMMER", "20%")
@@ -217,7 +217,7 @@ func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
 			b.press("Enter")
 			b.waitText("#purchase .total", "€7.99")
 			if got, err := s.Checkout(t.Context(), first.ID); err != nil || !got.Released {
-				t.Errorf("the replaced checkout is %+v, %v", got, err)
+				t.Errorf("the replaced checkout is %+v, %v, want it released", got, err)
 			}
 			if second := s.newest(t); second.Code != "SUMMER" || second.Amount != 2 {
 				t.Errorf("the new checkout is %+v, want two pieces with the code SUMMER", second)
@@ -239,7 +239,7 @@ func TestCheckout_InPayment_IsNeverReplaced(t *testing.T) {
 	b.buyCoins()
 	paid := s.wantOpen(b)
 	b.click("#pay")
-	b.waitText("h1", "Elsewhere")
+	b.waitText("h1", "Another host")
 	b.open(s.page(t))
 	b.wait("#pending .note")
 	b.buyCoins()
@@ -293,7 +293,7 @@ func TestCheckout_ReloadWhileReplacing_LeavesOneCheckout(t *testing.T) {
 	b.waitText("#checkout-result", "The connection is slow")
 	b.reload()
 	restore()
-	b.click("#pending button | Continue") // the newest comes first
+	b.click("#pending button | Continue") // the newest checkout comes first
 	b.waitText("#purchase .total", "€9.98")
 	b.press("Escape")
 	b.wait("#pending .note")
@@ -379,7 +379,7 @@ func TestCheckout_ChangedOffer_IsShown(t *testing.T) {
 			b.click("#checkout .primary")
 			b.waitText(test.place, test.says)
 			b.wantAccessible()
-			if test.place == "#purchase .note" { // the page says so only once
+			if test.place == "#purchase .note" { // the page reports a change only once
 				b.click("#purchase button | Change")
 				b.click("#checkout .primary")
 				b.wait("#pay")
@@ -402,7 +402,7 @@ func TestCheckout_TwoTabs_ShowOneOpenCheckout(t *testing.T) {
 		t.Errorf("local storage has %v, want one entry", kept)
 	}
 	first.press("Escape")
-	first.waitText("#pending .note", "You have an open checkout.") // that of the second tab
+	first.waitText("#pending .note", "You have an open checkout.") // the checkout of the second tab
 }
 
 func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
@@ -413,7 +413,7 @@ func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
 	b.click("#purchase button | Change")
 	b.fill("#checkout [name=amount]", "2")
 	evaluate[chromedp.Void](b, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
-	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))") // half a second at 20 times the speed
+	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))") // half a second, because of hurry
 	if got := evaluate[string](b, "document.querySelector('#checkout [name=amount]')?.value"); got != "2" {
 		t.Errorf("the form has the amount %q, want 2", got)
 	}
@@ -421,12 +421,12 @@ func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
 	b.waitText("#purchase .total", "€9.98")
 }
 
-func TestCheckout_Expired_KeepsItsNumberAndWaitsForALatePayment(t *testing.T) {
+func TestCheckout_ExpiredInPayment_KeepsItsNumberAndWaits(t *testing.T) {
 	s, b := visit(t, view{phone: true}, emberforge)
 	b.buyCoins()
 	c := s.wantOpen(b)
 	b.click("#pay")
-	b.waitText("h1", "Elsewhere")
+	b.waitText("h1", "Another host")
 	b.open(s.page(t) + "#paid")
 	b.waitText("#purchase", "Waiting for the payment")
 	s.expire(t, c)
@@ -440,7 +440,7 @@ func TestCheckout_Expired_KeepsItsNumberAndWaitsForALatePayment(t *testing.T) {
 	b.wantOrdered(s.page(t))
 }
 
-func TestCheckout_ExpiredWhileShown_SaysSo(t *testing.T) {
+func TestCheckout_ExpiredWhileShown_IsReported(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	c := s.wantOpen(b)

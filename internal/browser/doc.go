@@ -15,18 +15,18 @@
 //	}
 //
 // A selector is CSS. "CSS | text" is the first visible element that matches the CSS and whose text or label contains the text. Every
-// method waits until it can act. It fails the test if that takes longer than patience, which is 20 seconds.
+// method with a selector waits until it can act. It fails the test if that takes longer than patience, which is 20 seconds.
 //
-//   - To act as the shopper: open, reload, back, click, fill, choose and press. Method another opens a second tab of the same shopper.
-//   - To see what the shopper sees: wait, waitText, waitGone, text, focused and screenshot. Function evaluate runs JavaScript, even if
+//   - To act as the shopper: open, reload, back, click, fill, choose and press. b.another opens a second tab of the same shopper.
+//   - To see what the shopper sees: wait, waitText, waitGone, text, focused and screenshot. evaluate(b, …) runs JavaScript, even if
 //     JavaScript is switched off for the page.
 //   - To observe the page: requests, waitRequest and storage.
-//   - To disturb the network: lose, cut and hold. Methods lose and hold return a function that ends the fault.
-//   - To make the store fail: create store := run.NewStore(t), and open s.pageAt(run.Serve(t, store.Endpoint)).
+//   - To disturb the network: lose, cut and hold. b.lose and b.hold return a function that ends the fault.
+//   - To make the store fail: run := localRun(t); store := run.NewStore(t); b.open(s.pageAt(run.Serve(t, store.Endpoint))); store.Fail(…).
 //   - To check accessibility with axe: wantAccessible.
 //
 // A test fails on every complaint of the browser. A complaint means that the page logs an error or a warning, throws an exception,
-// violates its content security policy, opens an alert, or loads anything but pages and images from another host. Method expect names a
+// violates its content security policy, opens an alert, or loads anything but pages and images from another host. b.expect announces a
 // complaint that must come. No request reaches another host: the tab shows a placeholder page or image instead. A failed request of the
 // page's script is not a complaint, because the test checks how the page handles the failure.
 //

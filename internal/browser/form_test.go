@@ -41,7 +41,8 @@ func required(name, schema string) string {
 	return `{"type": "object", "required": ["` + name + `"], "properties": {"` + name + `": ` + schema + `}}`
 }
 
-// enter fills the field for a JSON Pointer with a value. It types a text, chooses an option, or ticks the box with that label.
+// enter fills the field for a JSON Pointer with a value. Depending on the field, it types the value, chooses the option with that text, or
+// ticks the box with that label. It ticks a single box whatever the value is.
 func (b *tab) enter(pointer, value string) {
 	b.t.Helper()
 	selector := "[data-pointer=" + quote(pointer) + "]"
@@ -58,7 +59,7 @@ func (b *tab) enter(pointer, value string) {
 	}
 }
 
-// sentData returns the data of the last request for a checkout, and how many there were.
+// sentData returns the data of the last request for a checkout, and how many such requests the page has sent.
 func (b *tab) sentData() (data string, requests int) {
 	b.t.Helper()
 	sent := b.requests(`GET .*/checkout/form`)
@@ -72,9 +73,9 @@ func (b *tab) sentData() (data string, requests int) {
 	return address.Query().Get("data"), len(sent)
 }
 
-// formCases are schemas. Each case says which message its form shows, and which data it sends. says is the message. The message is at the
-// field whose pointer is at, or below the form if at is empty. sends is the data that the service gets. If a case has both a message and
-// data, the service rejects the data.
+// formCases are schemas, each with what the shopper enters into its form. The field says has the message that the form then shows, and at
+// has the JSON Pointer of the form's field with the message. If at is empty, the message is below the form. The field sends has the data
+// that the page sends. If a case has both a message and data, the service rejects the data.
 var formCases = []struct { //nolint:gochecknoglobals // a table
 	what, schema string
 	enter        []string // JSON Pointers, each followed by a value
@@ -220,18 +221,18 @@ func TestForm_Amount_StaysWithinTheVariant(t *testing.T) {
 		b.click("#checkout .primary")
 		b.waitText("#checkout .error", wrong.says)
 		if got := b.focused(); !strings.HasPrefix(got, "input#") || !strings.Contains(got, "Quantity") {
-			t.Errorf("%q: the focus is on %s", wrong.amount, got)
+			t.Errorf("amount %q: the focus is on %s, want the field Quantity", wrong.amount, got)
 		}
 	}
 	if _, count := b.sentData(); count > 0 {
-		t.Errorf("%d requests with a wrong amount", count)
+		t.Errorf("the page sent %d requests with a wrong amount, want none", count)
 	}
 	b.fill("#checkout [name=amount]", "5")
 	b.fill("#checkout [name=data]", "Please wrap it.\n{\"not\": JSON}")
 	b.click("#checkout .primary")
 	b.waitText("#purchase .total", "€5.00")
 	if data, _ := b.sentData(); data != "Please wrap it.\n{\"not\": JSON}" {
-		t.Errorf("the shop gets the message %q", data)
+		t.Errorf("the shop gets the message %q, want it as typed", data)
 	}
 }
 

@@ -29,7 +29,7 @@ func TestDocs_EveryView_IsAccessible(t *testing.T) {
 	}
 }
 
-func TestTab_View_ReachesThePage(t *testing.T) {
+func TestTab_View_IsWhatThePageSees(t *testing.T) {
 	t.Parallel()
 	b := newTab(t, view{phone: true, dark: true, language: "ja"})
 	b.open(docs(t))
@@ -39,11 +39,11 @@ func TestTab_View_ReachesThePage(t *testing.T) {
 		t.Errorf("the page sees %s, want %s", got, want)
 	}
 	if got := b.requests("GET .*/docs$")[0].Header.Get("Accept-Language"); !strings.HasPrefix(got, "ja") {
-		t.Errorf("Accept-Language %q", got)
+		t.Errorf("Accept-Language is %q, want it to begin with ja", got)
 	}
 }
 
-func TestTab_Complaints_AreNoticed(t *testing.T) {
+func TestTab_Complaints_AreRecorded(t *testing.T) {
 	t.Parallel()
 	b := newTab(t, view{})
 	b.open(docs(t))

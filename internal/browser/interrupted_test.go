@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/chromedp"
 
 	"shopfront/pkg/voucher"
 )
@@ -75,7 +74,7 @@ func TestInterrupted_NoResponseForLong_CanBeFinishedLater(t *testing.T) {
 			b.wantFocus(`button "Try again"`)
 			b.press("Enter")
 		}},
-		{"enter the code again in other letters", view{}, func(b *tab) {
+		{"enter the code again in another spelling", view{}, func(b *tab) {
 			b.fill("#voucher-nick", "kestrel")
 			b.enterCode("spr-ing")
 		}},
@@ -106,7 +105,7 @@ func TestInterrupted_NoResponseForLong_CanBeFinishedLater(t *testing.T) {
 
 // If the code is refused after a lost request, the lost request itself may have redeemed the code. After ten seconds the lost request has
 // certainly ended.
-func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testing.T) {
+func TestInterrupted_RefusedAfterALostRequest_IsAcceptedTenSecondsLater(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	b, _ := s.checkedInTwo(t, "SPRING")
@@ -115,7 +114,7 @@ func TestInterrupted_RefusedAfterALostRequest_IsBelievedTenSecondsLater(t *testi
 	b.redeemNow()
 	b.waitText("#voucher-result", cannotBeRedeemed)
 	if waited := time.Since(clicked); waited < 10*time.Second {
-		t.Errorf("the page believes a refusal after %v", waited)
+		t.Errorf("the page accepted a refusal after %v, want at least 10s", waited)
 	}
 	b.waitGone("#voucher-result button")
 	b.wantNothingKept()
@@ -164,7 +163,7 @@ func TestInterrupted_ReloadInTheMiddle_IsFinishedWithTheSameKey(t *testing.T) {
 	}
 }
 
-func TestInterrupted_ReloadWhileTheResultLoads_ShowsItAgain(t *testing.T) {
+func TestInterrupted_ReloadWhileTheResultLoads_CanStillShowTheResult(t *testing.T) {
 	s, b := visit(t, view{}, withHats())
 	s.createReward(t, "HAT", "hat-119/blue")
 	b.enterCode("HAT")
@@ -196,7 +195,7 @@ func TestInterrupted_BackButton_IsFinishedWithTheSameKey(t *testing.T) {
 	end := b.loseRedemption()
 	b.waitRequest(redeems, 1)
 	b.open("https://emberforge.example/imprint")
-	b.waitText("h1", "Elsewhere")
+	b.waitText("h1", "Another host")
 	end()
 	b.back()
 	b.wait("#pending button, #voucher-result .good") // a page from the browser's cache continues by itself
@@ -206,7 +205,7 @@ func TestInterrupted_BackButton_IsFinishedWithTheSameKey(t *testing.T) {
 	s.wantRedeemed(b, "SPRING")
 }
 
-func TestInterrupted_SecondTab_SeesTheUnfinishedRequestAndItsEnd(t *testing.T) {
+func TestInterrupted_SecondTab_ShowsTheRequestUntilItIsFinished(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	second := b.another(s.page(t))
@@ -225,7 +224,7 @@ func TestInterrupted_SecondTab_FinishesWithTheSameKey(t *testing.T) {
 	second.click("#pending button | Try again")
 	s.wantRedeemed(second, "SPRING")
 	if first, finished := b.requests(redeems)[0], second.requests(redeems)[0]; first.Header.Get("Idempotency-Key") != finished.Header.Get("Idempotency-Key") {
-		t.Error("the second tab has another key")
+		t.Error("the second tab sent another key than the first tab")
 	}
 	end()
 	s.wantRedeemed(b, "SPRING")
@@ -244,13 +243,11 @@ func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsTheRequest(t *testing
 	b.wait("#voucher-result button | Try again")
 }
 
-// The test stores the request of an earlier visit, instead of sending one. After a request, the function would use the old policy for a
-// while.
+// The test stores a request as an earlier visit would have left it, and sends none before the policy changes. Otherwise the function would
+// use its cached copy of the old policy for a while.
 func TestInterrupted_PolicyChangedAfterALostResponse_KeepsTheRequest(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
-	name := "shopfront/" + s.id + "/0f8f1c5e-6f0b-4d8e-9d53-5f2f3a1f6f10"
-	evaluate[chromedp.Void](b, `localStorage.setItem(`+quote(name)+`, '{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":1700000000000}')`)
-	b.reload()
+	b.leave(s, `{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":1700000000000}`)
 	b.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
 	localRun(t).LoadShop(t, withAccess("{redeem: server}"), s.id)
 	b.click("#pending button | Try again")
@@ -262,7 +259,7 @@ func TestInterrupted_PolicyChangedAfterALostResponse_KeepsTheRequest(t *testing.
 	}
 }
 
-func TestInterrupted_UndoneAfterALostResponse_SaysSo(t *testing.T) {
+func TestInterrupted_UndoneAfterALostResponse_IsReported(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	v := s.create(t, "SPRING", nil)
@@ -276,7 +273,7 @@ func TestInterrupted_UndoneAfterALostResponse_SaysSo(t *testing.T) {
 	end()
 	b.waitText("#voucher-result", "The shop has undone this redemption.")
 	if conflicts := slices.DeleteFunc(b.requests(redeems), func(r request) bool { return r.Status != http.StatusConflict }); len(conflicts) != 1 {
-		t.Errorf("the page was told %d times, want once", len(conflicts))
+		t.Errorf("%d responses have the status 409, want 1", len(conflicts))
 	}
 	b.waitGone("#voucher-result button")
 	b.wantFocus("div#voucher-result")
@@ -308,7 +305,7 @@ func TestInterrupted_BrowserWithoutStorage_StillRedeems(t *testing.T) {
 			b.waitGone("#voucher-result button")
 			b.waitGone("#pending .note")
 			if found, keys := s.redemptions(t, "SPRING"), b.keys(); len(found) != 1 || len(keys) != 1 {
-				t.Errorf("got the redemptions %+v with the keys %v, want one with one key", found, keys)
+				t.Errorf("got the redemptions %+v with the keys %v, want one redemption and one key", found, keys)
 			}
 		})
 	}

@@ -51,7 +51,8 @@ const (
 )
 
 // lose loses the responses to the next n requests that match: the service handles the requests, and the page gets a network error. The
-// pattern is a regular expression such as `POST .*/voucher$`, for the method, a space, and the URL. end ends the fault.
+// pattern is a regular expression such as `POST .*/voucher$`, for the method, a space, and the URL. The result is a function that ends the
+// fault.
 func (b *tab) lose(pattern string, n int) (end func()) {
 	b.t.Helper()
 	return b.inject(pattern, loses, n)
@@ -63,7 +64,7 @@ func (b *tab) cut(pattern string, n int) {
 	b.inject(pattern, cuts, n)
 }
 
-// hold delays each request that matches, before it is sent, until end is called.
+// hold delays each request that matches, before it is sent, until the function that it returns is called.
 func (b *tab) hold(pattern string) (end func()) {
 	b.t.Helper()
 	return b.inject(pattern, holds, always)
@@ -99,7 +100,7 @@ func (b *tab) intercept() {
 	call(b, fetch.Enable, fetch.EnableParams{Patterns: patterns})
 }
 
-// requests returns the requests that match a pattern, in the order in which they were sent. Method lose describes patterns.
+// requests returns the requests that match a pattern, in the order in which they were sent. For patterns, see the method lose.
 func (b *tab) requests(pattern string) []request {
 	b.t.Helper()
 	matches := regexp.MustCompile(pattern)
@@ -117,7 +118,7 @@ func (b *tab) requests(pattern string) []request {
 // waitRequest waits until n requests that match were sent.
 func (b *tab) waitRequest(pattern string, n int) {
 	b.t.Helper()
-	b.poll(fmt.Sprintf("%d requests %s", n, pattern), func() bool { return len(b.requests(pattern)) >= n })
+	b.poll(fmt.Sprintf("the page has sent %d requests %s", n, pattern), func() bool { return len(b.requests(pattern)) >= n })
 }
 
 // expect allows complaints that contain the text, and fails the test if no such complaint comes.
@@ -133,7 +134,8 @@ func (b *tab) complain(format string, args ...any) {
 	b.complaints = append(b.complaints, fmt.Sprintf(format, args...))
 }
 
-// observe handles the browser's events one after the other. It must not wait for a command, because the command may wait for an event.
+// observe handles the browser's events one after the other. It must not wait for a command, because the command may itself wait for a later
+// event.
 func (b *tab) observe(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
@@ -193,8 +195,8 @@ func (b *tab) noteResponse(e *network.EventResponseReceived) {
 	}
 }
 
-// noteEntry records errors and warnings that the browser logs. It leaves out failed requests for documents and those of the page's script,
-// because the test and the script handle these failures.
+// noteEntry records errors and warnings that the browser logs. It leaves out failed requests for documents, because the test checks their
+// status, and failed requests of the page's script, because the script handles them.
 func (b *tab) noteEntry(entry *log.Entry) {
 	if entry.Level != log.EntryLevelError && entry.Level != log.EntryLevelWarning {
 		return
@@ -261,7 +263,7 @@ func (b *tab) answerForOtherHost(e *fetch.EventRequestPaused) {
 		answer.Body = []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300"><rect width="400" height="300" fill="#888"/></svg>`)
 	case network.ResourceTypeDocument:
 		answer.ResponseHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}}
-		answer.Body = []byte(`<!DOCTYPE html><html lang="en"><title>Elsewhere</title><link rel="icon" href="data:,"><h1>Elsewhere</h1></html>`)
+		answer.Body = []byte(`<!DOCTYPE html><html lang="en"><title>Another host</title><link rel="icon" href="data:,"><h1>Another host</h1></html>`)
 	default:
 		b.complain("request to another host: %s %s", e.Request.Method, e.Request.URL)
 		b.fail(e, network.ErrorReasonBlockedByClient)

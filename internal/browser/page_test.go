@@ -25,14 +25,14 @@ func TestPage_FirstPaint_TakesAtMostThreeRequests(t *testing.T) {
 	}
 }
 
-func TestPage_SecondVisit_LoadsNoAssetAndKeepsNothing(t *testing.T) {
+func TestPage_SecondVisit_LoadsNoAssetAndLeavesNoCookieOrStorage(t *testing.T) {
 	s, first := visit(t, view{phone: true}, emberforge)
 	first.wait(".buy")
 	second := first.another(s.page(t))
 	second.wait(".buy")
 	for _, r := range second.requests("GET .*/assets/") {
 		if !r.Cached {
-			t.Errorf("%v is loaded again", &r)
+			t.Errorf("%v is loaded again, want it from the cache", &r)
 		}
 	}
 	if got := evaluate[string](second, "document.cookie"); got != "" {
@@ -71,7 +71,7 @@ func TestPage_Load_MovesNothing(t *testing.T) {
 	}
 }
 
-func TestPage_NoScript_ShowsWhatIsOnSale(t *testing.T) {
+func TestPage_NoScript_ListsProductsWithoutButtons(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	b := newTab(t, view{phone: true, noScript: true})

@@ -22,7 +22,7 @@ const (
 // withoutPayment is emberforge without its own payment page, so that shoppers pay on the demo payment page of the local run.
 func withoutPayment() string { return strings.Replace(emberforge, paymentURL, "", 1) }
 
-// widths are a laptop and a phone.
+// widths returns a laptop and a phone.
 func widths() []view { return []view{{}, {phone: true}} }
 
 // tabTo presses Tab until the element of a selector has the focus.
@@ -65,7 +65,7 @@ func (b *tab) pay(s shop) {
 	b.wantOrdered(s.page(b.t))
 }
 
-func TestPayment_KeyboardAlone_BuysWithACodeFromTheIndex(t *testing.T) {
+func TestPayment_KeyboardAlone_BuysWithACodeFromTheStartPage(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
@@ -118,8 +118,8 @@ func TestPayment_Cancelled_CanStillBePaid(t *testing.T) {
 	}
 }
 
-func TestPayment_BackButton_LeadsToTheCheckout(t *testing.T) {
-	for name, isCached := range map[string]bool{"with the back/forward cache": true, "without it": false} {
+func TestPayment_BackButton_ReturnsToTheCheckout(t *testing.T) {
+	for name, isCached := range map[string]bool{"with the back/forward cache": true, "without the back/forward cache": false} {
 		for _, v := range widths() {
 			t.Run(name+", "+v.String(), func(t *testing.T) {
 				s, b := visit(t, v, withoutPayment())
@@ -234,7 +234,7 @@ func TestPayment_Link_HasTheCheckoutAndTheReturnAddress(t *testing.T) {
 		t.Errorf("the link is %s, want %s", href, want)
 	}
 	b.click("#pay")
-	b.waitText("h1", "Elsewhere")
+	b.waitText("h1", "Another host")
 	if got := evaluate[string](b, "document.referrer"); got != "" {
 		t.Errorf("the payment page gets the referrer %s, want none", got)
 	}

@@ -34,7 +34,7 @@ func TestCheckout_UnfinishedChange_DoesNotReplaceACheckoutInPayment(t *testing.T
 	second.click("#pending .note:nth-of-type(2) button | Continue")
 	second.waitText("#purchase .total", "€4.99")
 	second.click("#pay")
-	second.waitText("h1", "Elsewhere")
+	second.waitText("h1", "Another host")
 	second.open(s.page(t))
 	second.click("#pending .note:nth-of-type(1) button | Continue")
 	second.waitText("#purchase .total", "€9.98")
@@ -46,14 +46,14 @@ func TestCheckout_UnfinishedChange_DoesNotReplaceACheckoutInPayment(t *testing.T
 	}
 }
 
-func TestCheckout_ExpiredInOneTab_IsKeptForTheTabThatPays(t *testing.T) {
+func TestCheckout_ExpiredInOneTab_IsKeptForTheTabInPayment(t *testing.T) {
 	s, first := visit(t, view{}, emberforge)
 	first.buyCoins()
 	c := s.wantOpen(first)
 	second := first.another(s.page(t))
 	second.click("#pending button | Continue")
 	second.click("#pay")
-	second.waitText("h1", "Elsewhere")
+	second.waitText("h1", "Another host")
 	s.expire(t, c)
 	evaluate[chromedp.Void](first, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
 	first.waitText("#purchase", "The checkout has expired")
@@ -62,7 +62,7 @@ func TestCheckout_ExpiredInOneTab_IsKeptForTheTabThatPays(t *testing.T) {
 	second.wantOrderedShowing(c.ID)
 }
 
-func TestCheckout_RetryInOneTab_KeepsThePaymentOfTheOther(t *testing.T) {
+func TestCheckout_RetryInOneTab_KeepsTheOtherTabsPayment(t *testing.T) {
 	s, first := visit(t, view{}, emberforge)
 	restore := first.lose(checksOut, always)
 	first.checkOut("")
@@ -70,7 +70,7 @@ func TestCheckout_RetryInOneTab_KeepsThePaymentOfTheOther(t *testing.T) {
 	second := first.another(s.page(t))
 	second.click("#pending button | Continue")
 	second.click("#pay")
-	second.waitText("h1", "Elsewhere")
+	second.waitText("h1", "Another host")
 	first.waitRequest(checksOut, len(first.requests(checksOut))+1)
 	restore()
 	s.wantPaying(first)
@@ -107,11 +107,11 @@ func TestInterrupted_ClockSetBack_DoesNotLengthenTheWait(t *testing.T) {
 	b.click("#pending button | Try again")
 	b.waitText("#voucher-result", cannotBeRedeemed)
 	if waited := time.Since(clicked); waited < 10*time.Second {
-		t.Errorf("the page believes a refusal after %v", waited)
+		t.Errorf("the page accepted a refusal after %v, want at least 10s", waited)
 	}
 }
 
-func TestInterrupted_AnotherCodeCheckedMeanwhile_StaysShown(t *testing.T) {
+func TestInterrupted_AnotherCodeCheckedMeanwhile_ItsResultStays(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	s.create(t, "AUTUMN", nil)

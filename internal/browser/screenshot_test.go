@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "take the screenshots in docs/screenshot
 // maxScreenshotBytes bounds each screenshot, because everybody who clones the repository downloads all of them.
 const maxScreenshotBytes = 60_000
 
-func TestScreenshots_DemoShop_AreInTheDocumentation(t *testing.T) {
+func TestScreenshots_DemoShop_AreStoredForTheDocumentation(t *testing.T) {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		t.Fatal(err)
@@ -48,8 +48,8 @@ func TestScreenshots_DemoShop_AreInTheDocumentation(t *testing.T) {
 	})
 }
 
-// wantScreenshot checks that a file is a screenshot in the size of a view. With -update it first opens the demo shop, calls prepare, and
-// takes the screenshot.
+// wantScreenshot checks that a file is a screenshot of the right size for the view. With -update it first opens the demo shop, calls
+// prepare, and takes the screenshot.
 func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 	t.Helper()
 	width, height := 1280, 800

@@ -50,7 +50,7 @@ customers:
               additionalProperties: false
 `
 
-// shop is one test's customer.
+// shop is a customer that one test uses.
 type shop struct {
 	id string
 	*operator.Shop
@@ -81,7 +81,7 @@ func (s shop) page(t *testing.T) string {
 // pageAt returns the address of the shop's page at the base URL of another HTTP API.
 func (s shop) pageAt(baseURL string) string { return baseURL + "/shop/" + s.id }
 
-// create creates a single-use voucher for 500 coins. change, if not nil, edits its terms first.
+// create creates a single-use voucher for 500 coins. If the function change is not nil, it edits the terms first.
 func (s shop) create(t *testing.T, code string, change func(*voucher.Terms)) voucher.Voucher {
 	t.Helper()
 	return localruntest.CreateVoucher(t, s.Shop, code, change)

@@ -38,7 +38,7 @@ type view struct {
 	noScript bool
 }
 
-// views are both widths in both themes.
+// views returns the laptop and the phone, each with light and dark colours.
 func views() []view { return []view{{}, {dark: true}, {phone: true}, {phone: true, dark: true}} }
 
 func (v view) String() string {
@@ -69,7 +69,7 @@ type tab struct {
 	expected   []string // parts of complaints
 }
 
-// newTab opens a tab of a new shopper, which closes when the test ends.
+// newTab opens a tab of a new shopper. The tab closes when the test ends.
 func newTab(t *testing.T, v view) *tab {
 	t.Helper()
 	return openTab(t, v, nil)
@@ -83,7 +83,7 @@ func (b *tab) another(address string) *tab {
 	return second
 }
 
-// openTab opens a tab. The tab belongs to a new shopper or, if beside is not nil, to the shopper of that tab.
+// openTab opens a tab. If the tab beside is nil, the new tab belongs to a new shopper, otherwise to the shopper of beside.
 func openTab(t *testing.T, v view, beside *tab) *tab {
 	t.Helper()
 	b := &tab{t: t, view: v, artifacts: t.ArtifactDir()}
@@ -104,7 +104,7 @@ func openTab(t *testing.T, v view, beside *tab) *tab {
 
 func (b *tab) set(v view) {
 	b.t.Helper()
-	// This call opens the tab, and the tab lives as long as its context.
+	// This call opens the tab. The tab then lives as long as b.ctx, so the call must not have a shorter context.
 	agent, err := chromedp.Run(b.ctx, chromedp.Evaluate[string]("navigator.userAgent"))
 	if err != nil {
 		b.t.Fatal(err)
@@ -187,7 +187,7 @@ func (b *tab) back() {
 		b.t.Fatal("there is no page to go back to")
 	}
 	call(b, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: history.Entries[history.CurrentIndex-1].ID})
-	b.poll("the page before is shown", func() bool {
+	b.poll("the previous page is shown", func() bool {
 		now, err := chromedp.Call(b.ctx, page.GetNavigationHistory, cdp.Empty{}) // fails while the pages change
 		isLoaded, loadErr := tryEvaluate[bool](b, `document.readyState === "complete"`)
 		return err == nil && now.CurrentIndex < history.CurrentIndex && isLoaded && loadErr == nil
@@ -216,7 +216,7 @@ func (b *tab) poll(what string, isTrue func() bool) {
 	b.t.Helper()
 	for deadline := time.Now().Add(patience); !isTrue(); time.Sleep(pollInterval) {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("still not after %v: %s", patience, what)
+			b.t.Fatalf("not true within %v: %s", patience, what)
 		}
 	}
 }
@@ -296,7 +296,7 @@ func (b *tab) fill(selector, text string) {
 	call(b, input.InsertText, input.InsertTextParams{Text: text})
 }
 
-// choose selects the option of a select that has this text.
+// choose selects the option with this text in a select element.
 func (b *tab) choose(selector, text string) {
 	b.t.Helper()
 	b.wait(selector)
@@ -310,7 +310,8 @@ func (b *tab) choose(selector, text string) {
 	})()`)
 }
 
-// press presses keys, one after the other: Tab, Shift+Tab, Enter, Escape, Space, Backspace, ArrowDown or ArrowUp. Any other text is typed.
+// press presses keys, one after the other: Tab, Enter, Escape, Space, Backspace, ArrowDown or ArrowUp, each also with Shift+ before it. It
+// types any other text.
 func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	names := map[string]string{

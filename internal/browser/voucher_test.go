@@ -45,7 +45,7 @@ func (s shop) redemptions(t *testing.T, code string) []operator.Redemption {
 	return found
 }
 
-// checkedInTwo creates a voucher and checks its code in two tabs. It then redeems the code in the tab other.
+// checkedInTwo creates a voucher and checks its code in two tabs. It then redeems the code in the second tab, other.
 func (s shop) checkedInTwo(t *testing.T, code string) (b, other *tab) {
 	t.Helper()
 	s.create(t, code, nil)
@@ -73,7 +73,7 @@ func (s shop) wantRedeemed(b *tab, code string) {
 	sent := b.requests(redeems)
 	for _, r := range sent {
 		if key := r.Header.Get("Idempotency-Key"); len(key) < 32 || key != sent[0].Header.Get("Idempotency-Key") || r.Body != sent[0].Body {
-			b.t.Errorf("request %s with key %q, want that of the first request", r.Body, key)
+			b.t.Errorf("request %s with key %q, want the body and the key of the first request", r.Body, key)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func (s shop) wantPending(b *tab) {
 	}
 }
 
-// wantFocus checks that the description of the focused element, as method focused returns it, begins with element.
+// wantFocus checks that the description of the focused element begins with the given text. For descriptions, see the method focused.
 func (b *tab) wantFocus(element string) {
 	b.t.Helper()
 	if got := b.focused(); !strings.HasPrefix(got, element) {
@@ -116,7 +116,7 @@ func (b *tab) redeemNow() {
 	b.click("#voucher-result button | Redeem now")
 }
 
-// loseRedemption checks the code SPRING and redeems it. Until end is called, the page gets no response.
+// loseRedemption checks the code SPRING and redeems it. The page gets no response until the function that loseRedemption returns is called.
 func (b *tab) loseRedemption() (end func()) {
 	b.t.Helper()
 	b.check("SPRING")
@@ -151,7 +151,7 @@ func TestVoucher_KeyboardAlone_ChecksConfirmsAndRedeems(t *testing.T) {
 			b.until("the result is empty", `document.querySelector("#voucher-result").innerText === ""`)
 			b.wantFocus("input#voucher-code")
 			if found := s.redemptions(t, "STARTER-PACK"); len(found) > 0 {
-				t.Errorf("got the redemptions %+v before the shopper has agreed", found)
+				t.Errorf("got the redemptions %+v before the shopper confirmed, want none", found)
 			}
 
 			b.press("Enter")
@@ -187,7 +187,7 @@ func withHats() string {
 	return catalogue
 }
 
-func TestVoucher_Reward_IsNamed(t *testing.T) {
+func TestVoucher_Reward_IsShownByName(t *testing.T) {
 	s, b := visit(t, view{phone: true}, withHats())
 	for i, c := range []struct{ reward, want string }{
 		{"cape/red", "1 × cape, red"},
@@ -271,7 +271,7 @@ func TestVoucher_DiscountCode_IsEnteredAtTheCheckoutInstead(t *testing.T) {
 	}
 }
 
-func TestVoucher_OnlyTheServerMayRedeem_HasNoForm(t *testing.T) {
+func TestVoucher_OnlyTheServerMayRedeem_PageHasNoFieldsForCodes(t *testing.T) {
 	_, b := visit(t, view{}, withAccess("{redeem: server}"))
 	b.click(".buy | 500 coins")
 	b.wait("#checkout [name=amount]")
@@ -290,7 +290,7 @@ func withRefusals(limit string) string {
 	return strings.Replace(emberforge, "    currency: EUR\n", "    currency: EUR\n    refusals: "+limit+"\n", 1)
 }
 
-func TestVoucher_PolicyChangedSinceLoading_SaysSoWithoutRetries(t *testing.T) {
+func TestVoucher_PolicyChangedSinceLoading_IsReportedWithoutRetries(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	localRun(t).LoadShop(t, withAccess("{redeem: server}"), s.id)
@@ -335,7 +335,7 @@ func TestVoucher_CodeTakenByAnotherShopper_IsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-func TestVoucher_TwoTabsAtOnce_OneRedeems(t *testing.T) {
+func TestVoucher_TwoTabsAtOnce_ExactlyOneRedeems(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
 	tabs := []*tab{b, b.another(s.page(t))}
@@ -381,7 +381,7 @@ func TestVoucher_SlowCheck_DoesNotReplaceALaterResult(t *testing.T) {
 		sent := b.requests(checks)
 		return len(sent) == 3 && sent[2].Status == http.StatusOK
 	})
-	evaluate[string](b, `fetch(location.href).then((response) => response.text())`) // by then the page has handled that response
+	evaluate[string](b, `fetch(location.href).then((response) => response.text())`) // when this response comes, the page has handled the response to the check
 	b.waitText("#voucher-result", "The code AUTUMN gives you:")
 }
 
@@ -398,21 +398,21 @@ func TestVoucher_FailingStore_RedeemsOnceItWorksAgain(t *testing.T) {
 			b.open(s.pageAt(localRun(t).Serve(t, store.Endpoint)))
 			b.check("SPRING")
 			store.Fail(failure)
-			refusals := b.noteFailures()
+			wantNoFailure := b.noteFailures()
 			b.redeemNow()
 			b.waitRequest(redeems, 2)
 			if got := b.requests(redeems)[0].Status; got < http.StatusInternalServerError {
-				t.Errorf("the first request has status %d", got)
+				t.Errorf("the first request has status %d, want 500 or above", got)
 			}
 			b.waitText("#voucher-result", "We keep trying; nothing happens twice.")
 			store.Fail(localruntest.Works)
 			s.wantRedeemed(b, "SPRING")
-			refusals()
+			wantNoFailure()
 		})
 	}
 }
 
-// noteFailures records the failures that the page shows from now on. Function check fails the test if the page has shown a failure.
+// noteFailures records the failures that the page shows from now on. The function that it returns fails the test if there were any.
 func (b *tab) noteFailures() (check func()) {
 	b.t.Helper()
 	evaluate[bool](b, `(() => {
@@ -423,7 +423,7 @@ func (b *tab) noteFailures() (check func()) {
 	return func() {
 		b.t.Helper()
 		if got := evaluate[[]string](b, "window.failures"); len(got) > 0 {
-			b.t.Errorf("the page says %q", got)
+			b.t.Errorf("the page shows the failures %q, want none", got)
 		}
 	}
 }

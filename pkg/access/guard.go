@@ -42,7 +42,7 @@ func (c Caller) IsServer() bool { return c.Key != "" }
 // Store reads settings and keys.
 type Store interface {
 	// Access returns a customer's settings and one of its keys, in one consistent read. If no settings are stored, it returns
-	// DefaultSettings; if the key does not exist, the zero KeyRecord. With an empty ID it reads only the settings.
+	// DefaultSettings. If the key does not exist, it returns the zero KeyRecord. With an empty ID it reads only the settings.
 	Access(ctx context.Context, customer catalog.CustomerID, id KeyID) (Settings, KeyRecord, error)
 }
 
@@ -60,7 +60,7 @@ type customerKey struct {
 	id       KeyID
 }
 
-// cached is a value with the time from which its age is counted: when the request that read it was received.
+// cached is a value that was read for a request, and the time when that request was received. The value's age counts from then.
 type cached[T any] struct {
 	value T
 	read  time.Time
@@ -78,11 +78,11 @@ func NewGuard(store Store) *Guard {
 }
 
 // Admit authenticates a request by the values of its Authorization headers, and returns the caller with the customer's
-// settings. at is when the request was received. Only its wall clock counts, because the monotonic clock stops while a process is
-// frozen.
+// settings. The parameter at says when the request was received. Only its wall clock counts, because the monotonic clock stops while a
+// process is frozen.
 //
-// If there are headers, but not exactly one with a live key of the customer, the error is ErrUnauthorized or a *RejectedKeyError. If
-// the settings or the key cannot be read, it is the store's error.
+// Without headers, the caller is a stranger. If there are headers, but not exactly one with a live key of the customer, the error is
+// ErrUnauthorized or a *RejectedKeyError. If the settings or the key cannot be read, Admit returns the store's error.
 func (g *Guard) Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (Caller, Settings, error) {
 	at = at.Round(0)
 	if len(authorization) == 0 {

@@ -54,7 +54,7 @@ func TestAdmit_LiveKeyOfTheCustomer_MarksTheCallerAsItsServer(t *testing.T) {
 		{"key without scheme", []string{key.Secret()}, "", true},
 		{"mistyped key", []string{"Bearer " + key.Secret() + "x"}, "", true},
 		{"sent twice", []string{"Bearer " + key.Secret(), "Bearer " + key.Secret()}, "", true},
-		{"joined by the gateway", []string{"Bearer " + key.Secret() + ",Bearer " + key.Secret()}, "", true},
+		{"sent twice, joined by the gateway", []string{"Bearer " + key.Secret() + ",Bearer " + key.Secret()}, "", true},
 		{"unknown key", []string{"Bearer " + unknown.Secret()}, "", true},
 		{"revoked key", []string{"Bearer " + revoked.Secret()}, "", true},
 		{"another customer's key", []string{"Bearer " + others.Secret()}, "", true},
@@ -81,7 +81,10 @@ func TestAdmit_WarmProcess_ReadsOncePerLifetime(t *testing.T) {
 	for _, c := range []struct {
 		at   time.Duration
 		want int
-	}{{0, 1}, {access.Lifetime - time.Millisecond, 1}, {access.Lifetime, 2}, {access.Lifetime + time.Second, 2}, {time.Second, 3}} {
+	}{
+		{0, 1}, {access.Lifetime - time.Millisecond, 1}, {access.Lifetime, 2}, {access.Lifetime + time.Second, 2},
+		{time.Second, 3}, // the clock was set back
+	} {
 		if _, _, err := guard.Admit(t.Context(), "emberforge", nil, noon.Add(c.at)); err != nil || store.reads != c.want {
 			t.Errorf("after %v: %d reads, want %d; %v", c.at, store.reads, c.want, err)
 		}
@@ -154,7 +157,8 @@ func TestPolicy_Allows(t *testing.T) {
 		stranger, server bool
 	}{{access.Anyone, true, true}, {access.ServerOnly, false, true}, {"a policy that a later version knows", false, true}} {
 		if c.policy.Allows(access.Caller{}) != c.stranger || c.policy.Allows(server) != c.server {
-			t.Errorf("%s allows a stranger: %t, the server: %t", c.policy, c.policy.Allows(access.Caller{}), c.policy.Allows(server))
+			t.Errorf("%s allows a stranger: %t, the server: %t; want %t, %t",
+				c.policy, c.policy.Allows(access.Caller{}), c.policy.Allows(server), c.stranger, c.server)
 		}
 	}
 }

@@ -57,7 +57,7 @@ type Key struct {
 	secret string
 }
 
-// NewKey returns a key with a random ID and 256 random bits. random must be of cryptographic quality.
+// NewKey returns a key with a random ID and 256 random bits. The reader must give randomness of cryptographic quality.
 func NewKey(random io.Reader) (Key, error) {
 	id, err := randomID(random)
 	if err != nil {
@@ -113,8 +113,8 @@ func (k Key) String() string { return keyPrefix + string(k.ID) + "_…" }
 // GoString returns the key without its secret.
 func (k Key) GoString() string { return k.String() }
 
-// Digest is the SHA-256 of a key's secret, which is stored instead of the secret. The secret is random, so a slow hash would
-// add nothing.
+// Digest is the SHA-256 of a key's secret. It is stored instead of the secret. The secret is random, so a slow hash would not make it
+// harder to guess.
 type Digest [sha256.Size]byte
 
 // Digest returns the digest of the key's secret.

@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// networkFactor times the limit is the limit of a whole /48 of IPv6 addresses, which holds at most 65,536 subscribers.
+// networkFactor multiplies the limit for a whole /48 of IPv6 addresses, which holds at most 65,536 subscribers.
 const networkFactor = 16
 
 // maxRemembered bounds the counts that a process remembers. A source whose count is forgotten can cause one more refusal.
@@ -21,7 +21,7 @@ const maxRemembered = 4096
 // countingBudget bounds how long counting a refusal may take, because a shopper waits for the response.
 const countingBudget = time.Second
 
-// Source tells apart who causes refusals. The zero Source has no limit.
+// Source identifies who causes refusals. The zero Source has no limit.
 type Source struct {
 	// Name is an IPv4 address, the /48 of an IPv6 address, or a digest of a nick and the key of the shop's server.
 	Name string
@@ -57,7 +57,7 @@ func (s Source) network() Source { return Source{Name: s.Name} }
 // Window is a span of time in which refusals are added up. End is exclusive.
 type Window struct{ Start, End time.Time }
 
-// window returns the window that a time is in. Windows are counted from 1970, so every process has the same ones.
+// window returns the window that a time is in. Windows are counted from 1970, so all processes have the same windows.
 func (l RefusalLimit) window(at time.Time) Window {
 	per := int64(l.Per / time.Second)
 	start := at.Unix() / per * per
@@ -82,9 +82,9 @@ type RefusalStore interface {
 
 // Refusals limits how many refused codes a source may cause. It is safe for concurrent use. Create it with NewRefusals.
 //
-// All processes count in one store. A process learns from the store's response that a source is above its limit, and remembers that
-// until the window ends. Until then, each process may look up one code too many. So at most L + P codes of a source are looked up and
-// refused in one window, where L is the limit and P the number of processes.
+// All processes count in one store. A process learns from the store's response that a source is above its limit, and blocks the source
+// until the window ends. Each process may look up one code too many before it learns this. So at most L + P codes of a source are looked
+// up and refused in one window, where L is the limit and P the number of processes.
 type Refusals struct {
 	store RefusalStore
 
@@ -109,7 +109,7 @@ func NewRefusals(store RefusalStore) *Refusals {
 }
 
 // Blocked reports whether the process knows that a source is above the limit, and until when. Call it before the code is looked up:
-// a blocked source then gains nothing from a right guess. at is when the request was received, by the wall clock.
+// a blocked source then gains nothing from a right guess. The parameter at says when the request was received, by the wall clock.
 func (r *Refusals) Blocked(customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time) (until time.Time, blocked bool) {
 	if !limit.applies(source) {
 		return time.Time{}, false

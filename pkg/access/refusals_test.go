@@ -50,7 +50,7 @@ func TestSource_Server_IsCountedByNickAndKey(t *testing.T) {
 		"a stranger with that nick": {access.Caller{}.Source("203.0.113.7", alder), false},
 	} {
 		if (c.source == source) != c.same {
-			t.Errorf("%s: got %+v, and first %+v; want the same: %t", name, c.source, source, c.same)
+			t.Errorf("%s: the source is %+v, and that of the first request is %+v; want them equal: %t", name, c.source, source, c.same)
 		}
 	}
 	if strings.Contains(source.Name, "#") || strings.Contains(strings.ToLower(source.Name), "alder") {
@@ -90,7 +90,8 @@ func (c *counts) Count(ctx context.Context, customer catalog.CustomerID, source 
 // three allows three refusals in ten minutes. At noon a window begins.
 var three = access.RefusalLimit{Limit: 3, Per: 10 * time.Minute} //nolint:gochecknoglobals // a constant
 
-// guess sends a wrong code. judged is false if the source was blocked before. until is when the block ends, or zero without a block.
+// guess sends a wrong code. The result judged is false if the source was already blocked. The result until is the end of the block, or zero
+// if the source is not blocked.
 func guess(t *testing.T, r *access.Refusals, source access.Source, at time.Time) (judged bool, until time.Time) {
 	t.Helper()
 	if until, blocked := r.Blocked("emberforge", source, three, at); blocked {
@@ -146,7 +147,7 @@ func TestRefusals_Blocked_AffectsOneSourceAtOneCustomer(t *testing.T) {
 
 // A source has one limit for all processes. Each process may judge one code above the limit, because counting that refusal tells the
 // process that the limit is exceeded.
-func TestRefusals_SeveralProcesses_JudgeTheLimitAndOneMoreEach(t *testing.T) {
+func TestRefusals_SeveralProcesses_EachJudgesAtMostOneCodeAboveTheLimit(t *testing.T) {
 	store := &counts{}
 	processes := []*access.Refusals{access.NewRefusals(store), access.NewRefusals(store), access.NewRefusals(store)}
 	judged := 0
@@ -160,7 +161,7 @@ func TestRefusals_SeveralProcesses_JudgeTheLimitAndOneMoreEach(t *testing.T) {
 	}
 }
 
-func TestRefusals_AcrossTwoWindows_JudgesTwiceTheLimit(t *testing.T) {
+func TestRefusals_TwoWindows_EachHasTheWholeLimit(t *testing.T) {
 	refusals := access.NewRefusals(&counts{})
 	judged := 0
 	for i := range 40 { // in 20 seconds across the boundary

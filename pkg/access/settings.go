@@ -41,7 +41,7 @@ const (
 	MaxWindow   = 24 * time.Hour
 )
 
-// DefaultRefusals is the limit of a new shop.
+// DefaultRefusals returns the limit that a new shop gets.
 func DefaultRefusals() RefusalLimit { return RefusalLimit{Limit: 100, Per: 10 * time.Minute} }
 
 // String formats the limit for people: 100 per 10m, or off.
@@ -89,7 +89,8 @@ type Settings struct {
 	Version int64
 }
 
-// DefaultSettings returns the settings of a shop without stored ones: anyone may do anything, as before settings existed.
+// DefaultSettings returns the settings of a shop that has no stored settings. Anyone may do anything, and refused codes have no limit, as
+// before settings existed.
 func DefaultSettings() Settings { return Settings{Redeem: Anyone, CheckOut: Anyone} }
 
 // Validate returns an error for settings that no command would write.

@@ -169,8 +169,8 @@ func findVariant(variants []Variant, id VariantID) (Variant, bool) {
 // Writes returns how many items Apply writes.
 func (p Plan) Writes() int { return len(p.writes) }
 
-// Apply makes the plan's writes one by one and calls wrote after each. If Apply is interrupted, the stored shop is consistent all the
-// same, and applying the wanted shop again completes it.
+// Apply makes the plan's writes one by one and calls wrote after each. If Apply is interrupted, the stored shop is still consistent, and
+// applying the wanted shop again completes it.
 //
 // It returns ErrChanged if somebody else has changed an item since the plan read it.
 func (p Plan) Apply(ctx context.Context, store ApplyStore, wrote func()) error {

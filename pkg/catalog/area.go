@@ -19,12 +19,12 @@ const (
 	MaxAge = 5 * time.Second
 	// MaxAreaBytes bounds all customers together, in bytes of text. Above it, the customer that was read longest ago is dropped.
 	MaxAreaBytes = 16 << 20
-	// MaxShopBytes bounds one customer. A larger catalogue would take a function seconds to read, so its products are read
-	// from the store for each page.
+	// MaxShopBytes bounds one customer. A function would need seconds to read a larger catalogue, so it reads the products of such a
+	// catalogue from the store for each page.
 	MaxShopBytes = MaxAreaBytes / 4
 	// oversizeFor is how long an Area remembers that a catalogue was too large.
 	oversizeFor = 10 * time.Minute
-	// structBytes is added to the text of each customer, product and variant.
+	// structBytes is added to the bytes of text of each customer, product and variant.
 	structBytes = 256
 )
 
@@ -34,7 +34,7 @@ type AreaStore interface {
 	// Customer returns ErrNotFound for an unknown customer.
 	Customer(ctx context.Context, id CustomerID) (Customer, error)
 	// ProductsOnSale yields the customer's products on sale in ID order, starting after the given ID, or with the first
-	// product if the ID is empty. want is roughly how many products the caller will read. The sequence ends at the first error.
+	// product if the ID is empty. The number want says roughly how many products the caller will read. The sequence ends at the first error.
 	ProductsOnSale(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error]
 }
 
@@ -98,13 +98,13 @@ func (l Listing) Place(p Product) Place {
 	return Place{cmp.Or(p.Position, MaxPosition+1), p.ID}
 }
 
-// OnSale lists a customer's products after a place, or returns ErrNotFound if the customer is unknown or off sale. want is roughly how
-// many products the caller will read.
+// OnSale lists a customer's products after a place, or returns ErrNotFound if the customer is unknown or off sale. The number want says
+// roughly how many products the caller will read.
 //
-// If each page begins at the place where the page before ended, a product that keeps its position is listed once, even if other products
+// If each page begins at the place where the previous page ended, a product that keeps its position is listed once, even if other products
 // change between two pages. All pages have the order of the first page. That order is by ID alone if no product had a position, or if the
-// catalogue was too large to sort. If the catalogue becomes too large between two pages, the list starts again from the beginning, by ID,
-// so products can be listed twice.
+// catalogue was too large to sort. There is one exception: if the catalogue becomes too large between two pages, the list starts again from
+// the beginning, by ID, so products can be listed twice.
 func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int) (Listing, error) {
 	shop, err := a.shop(ctx, id)
 	switch {
@@ -191,7 +191,7 @@ func (a *Area) read(ctx context.Context, shop *shopOnSale) error {
 	return nil
 }
 
-// hold keeps what was read about a customer, in place of what was read before. If the memory is full, it drops other customers.
+// hold stores what was read about a customer, in place of what was read before. If the memory is full, it drops other customers.
 func (a *Area) hold(shop *shopOnSale) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

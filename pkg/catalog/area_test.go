@@ -119,7 +119,7 @@ func (e *exhibition) page(t *testing.T, id catalog.CustomerID, after catalog.Pla
 	return products, end
 }
 
-// capes returns a shop with count products of about size bytes each.
+// capes returns a shop that has the given number of products, of about the given size in bytes each.
 func capes(id catalog.CustomerID, count, size int) catalog.Shop {
 	shop := catalog.Shop{Customer: emberforge()}
 	shop.Customer.ID = id
@@ -221,7 +221,7 @@ func TestArea_ClockSetBack_ReadsAgain(t *testing.T) {
 	e.list(t, "emberforge", "", 1)
 	e.clock = e.clock.Add(-time.Hour)
 	e.list(t, "emberforge", "", 1)
-	e.wantReads(t, "an hour back", 2, 4)
+	e.wantReads(t, "after the clock was set back an hour", 2, 4)
 }
 
 func TestArea_FailedRead_IsNotRemembered(t *testing.T) {
@@ -243,7 +243,7 @@ func TestArea_FailedRead_IsNotRemembered(t *testing.T) {
 func TestArea_FullOfShops_DropsTheOldest(t *testing.T) {
 	e := exhibit()
 	for i := range 5 {
-		shop := capes(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), 100, 38_000) // 3.9 MB of the 16
+		shop := capes(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), 100, 38_000) // 3.9 MB of the 16 MB
 		e.shops[shop.Customer.ID] = shop
 		e.list(t, shop.Customer.ID, "", 1)
 	}
@@ -257,7 +257,7 @@ func TestArea_FullOfShops_DropsTheOldest(t *testing.T) {
 	e.wantReads(t, "the first, which was dropped, and the second, which it displaced", 2, 200)
 }
 
-func TestArea_ShopsWithLongPages_CountWithTheirPages(t *testing.T) {
+func TestArea_PageTexts_CountTowardsTheBound(t *testing.T) {
 	const many = catalog.MaxAreaBytes/catalog.MaxPageBytes + 1
 	e := exhibit()
 	for i := range many {
@@ -285,7 +285,7 @@ func TestArea_ManyUnknownCustomers_AreForgotten(t *testing.T) {
 	e.wantReads(t, "the last and the first", 1, 0)
 }
 
-// A catalogue that is too large is read page by page. The attempt to hold it is not repeated for ten minutes.
+// A catalogue that is too large is read page by page. For ten minutes, the Area does not try again to hold it in memory.
 func TestArea_OversizeCatalogue_IsReadPageByPage(t *testing.T) {
 	const count = catalog.MaxShopBytes/40_000 + 1
 	e := exhibit(capes("emberforge", count, 40_000))
@@ -352,7 +352,7 @@ func TestArea_Race_EachShopperSeesTheRequestedShop(t *testing.T) {
 	shoppers.Wait()
 }
 
-// shelf returns a shop with a product for each ID, at its position.
+// shelf returns a shop with the products of the given IDs, each at its position.
 func shelf(positions map[catalog.ProductID]int64) catalog.Shop {
 	shop := catalog.Shop{Customer: emberforge()}
 	for _, id := range slices.Sorted(maps.Keys(positions)) {
@@ -380,7 +380,7 @@ func (e *exhibition) walk(t *testing.T, from catalog.Place, limit int, between f
 	}
 }
 
-// sorted returns positions by the products' IDs. Some positions are equal, and some products have none.
+// sorted maps product IDs to positions. Some positions are equal. Products with position 0 have no position.
 func sorted() map[catalog.ProductID]int64 {
 	return map[catalog.ProductID]int64{"ash": 0, "birch": 30, "cedar": 20, "elm": catalog.MaxPosition, "fir": 20, "hazel": 0, "ivy": 1, "juniper": 20}
 }
@@ -397,7 +397,7 @@ func TestArea_Positions_SortProductsOnPagesOfEverySize(t *testing.T) {
 
 // Whatever an apply changes between two pages, each product that keeps its position is listed once. The test advances the clock, so that
 // the next page shows the change.
-func TestArea_ChangesBetweenPages_RepeatAndLoseNoProductThatStays(t *testing.T) {
+func TestArea_ChangesBetweenPages_ListUnmovedProductsOnce(t *testing.T) {
 	for name, change := range map[string]struct {
 		positions map[catalog.ProductID]int64 // -1: the product is removed
 		moved     string                      // these products may be listed twice, once or not at all
@@ -431,7 +431,7 @@ func TestArea_ChangesBetweenPages_RepeatAndLoseNoProductThatStays(t *testing.T) 
 					return slices.Contains(strings.Fields(change.moved), id)
 				})
 				if !slices.Equal(stays, want) {
-					t.Errorf("%s after page %d of %d: %s, want %s once each", name, after, limit, got, want)
+					t.Errorf("%s after page %d, at %d products a page: listed %s, want %s once each", name, after, limit, got, want)
 				}
 			}
 		}
@@ -457,7 +457,7 @@ func TestArea_PlaceWithoutPosition_GoesOnByID(t *testing.T) {
 		e.clock = e.clock.Add(catalog.MaxAge)
 	})
 	if want := "ash birch cedar elm fir hazel ivy juniper"; got != want {
-		t.Errorf("positions come after the first page: %s, want %s", got, want)
+		t.Errorf("products get positions after the first page: %s, want %s", got, want)
 	}
 }
 
@@ -479,7 +479,7 @@ func TestArea_OversizeCatalogue_IsListedByID(t *testing.T) {
 		e.clock = e.clock.Add(catalog.MaxAge)
 	})
 	if want := "ivy cedar fir ash birch cedar elm fir hazel ivy juniper"; got != want {
-		t.Errorf("too large after the first page: %s, want %s", got, want)
+		t.Errorf("the catalogue becomes too large after the first page: %s, want %s", got, want)
 	}
 	// If the catalogue becomes small enough to sort, the order stays by ID.
 	e = exhibit(large)
@@ -488,6 +488,6 @@ func TestArea_OversizeCatalogue_IsListedByID(t *testing.T) {
 		e.clock = e.clock.Add(10 * time.Minute)
 	})
 	if want := "ash birch cedar elm fir hazel ivy juniper"; got != want {
-		t.Errorf("small enough after the first page: %s, want %s", got, want)
+		t.Errorf("the catalogue becomes small enough after the first page: %s, want %s", got, want)
 	}
 }

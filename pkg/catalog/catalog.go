@@ -41,7 +41,7 @@ type Product struct {
 	Variants []Variant // 1 to MaxVariants, in display order
 	Version  int64     // rises with each write of the product; 0 means that it is not stored yet
 	// StoredOnSale means that the product is off sale, but stored among those on sale, so that the checkout area must read and skip it.
-	// Version 0.1.0 of shopctl stored products like this. The next apply of the customer moves them.
+	// Version 0.1.0 of shopctl stored products like this. Applying the customer's catalogue again moves them.
 	StoredOnSale bool
 }
 

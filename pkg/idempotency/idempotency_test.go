@@ -48,7 +48,7 @@ func TestNewToken_IsRandom(t *testing.T) {
 	a, errA := idempotency.NewToken(rand.Reader)
 	b, errB := idempotency.NewToken(rand.Reader)
 	if errA != nil || errB != nil || a == b || len(a) != 22 {
-		t.Errorf("%q, %v and %q, %v", a, errA, b, errB)
+		t.Errorf("NewToken returned %q, %v and then %q, %v, want two different tokens of 22 characters", a, errA, b, errB)
 	}
 	if _, err := idempotency.NewToken(strings.NewReader("short")); err == nil {
 		t.Error("NewToken made a token without enough randomness")

@@ -62,7 +62,7 @@ func (m Money) Times(count int64) (Money, error) {
 	return Money{Minor: m.Minor * count, Currency: m.Currency}, nil
 }
 
-// Minus returns the amount less other. Errors are ErrMixedCurrencies, and ErrNegative if other is larger or itself negative.
+// Minus subtracts other from the amount. Errors are ErrMixedCurrencies, and ErrNegative if other is larger or itself negative.
 func (m Money) Minus(other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, ErrMixedCurrencies

@@ -137,7 +137,7 @@ func TestTimes(t *testing.T) {
 	})
 }
 
-func TestTimes_AtTheLimit_IsExactOrAnError(t *testing.T) {
+func TestTimes_AboveTheLimit_IsAnError(t *testing.T) {
 	for _, test := range []struct {
 		minor, count int64
 		err          error

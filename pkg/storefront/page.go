@@ -16,7 +16,7 @@ type Page struct {
 	At       time.Time // decides which sales are in force
 	Language string    // one of Languages
 	Chosen   bool      // whether the shopper chose the language; otherwise the browser's settings chose it
-	// Redeems and Sells report whether the page may redeem vouchers and check out.
+	// Redeems and Sells say whether shoppers may redeem vouchers and check out on the page.
 	Redeems, Sells bool
 	// PaymentURL is a template like catalog.Page.PaymentURL; empty: no button to pay.
 	PaymentURL string
@@ -45,8 +45,8 @@ func (m *markup) put(template string, values ...string) {
 	m.text.WriteString(template)
 }
 
-// escape appends a text, escaped like html.EscapeString. Package html is not used, because every function would link its 70 kB table of
-// entities.
+// escape appends a text, escaped like html.EscapeString. Package html is not used: the linker drops package storefront from functions
+// without pages, but would leave html's 70 kB table of entities in every function.
 func (m *markup) escape(text string) {
 	for i := range len(text) {
 		switch text[i] {

@@ -75,7 +75,7 @@ func parse(t *testing.T, text string) document {
 	return document{root}
 }
 
-// parsed adds products to a page, and returns the page parsed.
+// parsed adds products to a page, and returns the parsed page.
 func parsed(t *testing.T, page *storefront.Page, products ...catalog.Product) document {
 	t.Helper()
 	text, _ := show(t, page, products...)
@@ -210,11 +210,11 @@ func TestHTML_EveryTextOfTheCatalogue_HasItsOwnDirection(t *testing.T) {
 		}
 	}
 	if shown != 7 { // the shop, the category, the product, its description, its variant, two links
-		t.Errorf("the page has the text %d times", shown)
+		t.Errorf("the page has the text %d times, want 7 times", shown)
 	}
 }
 
-func TestHTML_Policy_AllowsTheStyleOfThePageOnly(t *testing.T) {
+func TestHTML_ContentSecurityPolicy_AllowsNoOtherInlineCode(t *testing.T) {
 	page, product := everywhere("Coins")
 	shop, shopPolicy := show(t, page, product)
 	apology, apologyPolicy, err := storefront.NewSite().Apology("de", true)
@@ -278,7 +278,7 @@ func TestHTML_Body_HasTheShopsDataForTheScript(t *testing.T) {
 	}
 	texts := make(map[string]string)
 	if err := json.Unmarshal([]byte(textOf(shown.one(t, "#texts"))), &texts); err != nil || texts["buy"] != textsOf(t, "ja")["buy"] {
-		t.Errorf("the texts are %v, %v", texts, err)
+		t.Errorf("the texts are %v, %v, want the Japanese texts", texts, err)
 	}
 	if root := shown.one(t, "html"); attribute(root, "lang") != "ja" || attribute(root, "dir") != "ltr" {
 		t.Errorf("the root has %v, want Japanese from left to right", root.Attr)
@@ -309,7 +309,8 @@ func TestHTML_Product_HasItsDataForTheScript(t *testing.T) {
 	}
 }
 
-// costs lists the prices and the ends of sales that a page shows, each with its element, its value and its text.
+// costs lists the prices and the ends of sales that a page shows. For each it has the tag of the element around it, its class, its value
+// and its text.
 func (d document) costs() (costs []string) {
 	for node := range d.Descendants() {
 		if node.Data == "data" || node.Data == "time" {
@@ -354,9 +355,9 @@ func TestHTML_Sections_AreInTheOrderOfTheirFirstProduct(t *testing.T) {
 	}
 	var got []string
 	for _, section := range parsed(t, emberforge(), products...).all(".category") {
-		of := document{section}
-		line := attribute(section, "data-category") + "/" + textOf(of.one(t, "h2")) + ":"
-		for _, product := range of.all(".product") {
+		inside := document{section}
+		line := attribute(section, "data-category") + "/" + textOf(inside.one(t, "h2")) + ":"
+		for _, product := range inside.all(".product") {
 			line += " " + attribute(product, "data-product")
 		}
 		got = append(got, line)
@@ -372,11 +373,11 @@ func TestHTML_NothingOnSale_SaysSo(t *testing.T) {
 		t.Error("the page does not say that nothing is on sale")
 	}
 	if text, _ := show(t, emberforge(), coins()); strings.Contains(text, "<p>"+textsOf(t, "en")["nothingOnSale"]) {
-		t.Error("the page says that nothing is on sale")
+		t.Error("the page says that nothing is on sale, but coins are")
 	}
 }
 
-func TestHTML_Policies_DecideWhatThePageOffers(t *testing.T) {
+func TestHTML_RedeemsAndSells_DecideWhatThePageOffers(t *testing.T) {
 	for what, offers := range map[string]struct{ redeems, sells bool }{
 		"all": {true, true}, "vouchers only": {true, false}, "sales only": {false, true}, "nothing": {},
 	} {
@@ -395,7 +396,7 @@ func TestHTML_Policies_DecideWhatThePageOffers(t *testing.T) {
 	}
 }
 
-func TestHTML_WithoutScript_AsksToAllowIt(t *testing.T) {
+func TestHTML_WithoutScript_AsksToAllowJavaScript(t *testing.T) {
 	page := emberforge()
 	page.Language = "de"
 	shown := parsed(t, page, coins())
@@ -419,7 +420,7 @@ func TestHTML_Header_HasTheLogoOrTheName(t *testing.T) {
 	}
 }
 
-// links lists the links inside an element as text (address).
+// links lists the links that are direct children of the element with a tag. Each has the form "text (address)".
 func (d document) links(t *testing.T, tag string) (links []string) {
 	t.Helper()
 	for _, link := range (document{d.one(t, tag)}).all("a") {
@@ -472,7 +473,7 @@ func TestHTML_Addresses_KeepTheLanguageThatTheShopperChose(t *testing.T) {
 		}
 	}
 	if more := parsed(t, emberforge(), coins()).all("#more"); len(more) > 0 {
-		t.Error("the last page has a next one")
+		t.Error("the last page has a link to a next page")
 	}
 }
 

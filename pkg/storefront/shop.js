@@ -48,7 +48,7 @@ const formatMinutes = (seconds) => formatNumber(Math.max(1, Math.round(seconds /
 
 // ---- Requests
 
-// An outcome is {ok: true, body}; {problem, body, wait} if the service refused (problem is the end of its type); or {unknown: true} if
+// An outcome is {ok: true, body}; {problem, body, wait} if the service refused (problem is the end of the type); or {unknown: true} if
 // every attempt failed.
 const attemptTimeout = 10_000;
 const patience = 45_000;
@@ -80,7 +80,7 @@ async function settle(target, request = {}, { lostAt = 0, sending = () => {}, wa
     const { status, body } = answer;
     const problem = body?.type?.split(":").pop();
     if (status === 200) return { ok: true, ...answer };
-    // These say nothing about an earlier attempt.
+    // 401 and 429 do not tell whether an earlier attempt was applied.
     if (problem && (status === 429 || status === 401)) return { problem, ...answer, lost: lostAt > 0 };
     const isRefused = status > 0 && status < 500 && status !== 429;
     if (isRefused && (sent - lostAt >= settleTime || problem === "redemption-undone")) return { problem: problem ?? "unexpected", ...answer };
@@ -144,8 +144,8 @@ async function finish(entry, target, request, waiting) {
     lostAt: entry.sentAt, waiting,
     sending() {
       entry.sentAt = Date.now();
-      if (!kept(entry)?.id) keep(entry); // otherwise another tab has the response
-      const paid = pending().find(({ id, paying }) => paying && target.endsWith(id)); // in payment by now: do not replace it
+      if (!kept(entry)?.id) keep(entry); // with an ID, another tab has the response
+      const paid = pending().find(({ id, paying }) => paying && target.endsWith(id)); // in payment by now: keep it
       return target.replace(`&replaces=${paid?.id}`, "");
     },
   });
@@ -553,7 +553,7 @@ async function submitCheckout(purchase) {
   if (outcome.ok) {
     await showNewCheckout(entry, outcome);
   } else if (outcome.body?.parameter === "replaces") {
-    await submitCheckout({ ...purchase, alone: true }); // the other was ordered or replaced since
+    await submitCheckout({ ...purchase, alone: true }); // it has been ordered or replaced
   } else {
     showCheckoutFault(purchase, outcome);
   }
@@ -564,7 +564,7 @@ function showCheckoutFault({ schema, fields, amount, note, nick, code, result },
   let control;
   if (outcome.problem === "code-refused") control = code;
   else if (outcome.problem === "invalid" && parameter === "data") {
-    // The field at or above the pointer, such as /names for /names/1, otherwise the first below it.
+    // Find the field at or above the pointer (/names for /names/1), or else the first below it.
     const isAt = (a, b) => `${a}/`.startsWith(`${b}/`);
     const field = fields.all.find((field) => isAt(pointer, field.pointer)) ?? (pointer && fields.all.find((field) => isAt(field.pointer, pointer)));
     control = schema ? field?.control : note;
@@ -624,12 +624,12 @@ function paymentLink(entry, total) {
 
 function startPayment(entry) {
   entry.paying = true;
-  entry.sentAt = Date.now(); // a shopper who returns has paid the newest
+  entry.sentAt = Date.now(); // a returning shopper has paid the newest
   keep(entry);
 }
 
 async function showCheckout(entry, outcome, notice = "") {
-  entry.paying ||= kept(entry)?.paying; // in another tab
+  entry.paying ||= kept(entry)?.paying; // set in another tab
   const mine = (watching = { entry });
   const { body } = outcome;
   const details = await summary(body);
@@ -740,14 +740,14 @@ function start() {
   resume(paid);
 }
 
-// After the back button, show what has become of the checkout.
+// After the back button, show the checkout's new state.
 addEventListener("pageshow", ({ persisted }) => {
   if (!persisted) return;
   showPending();
   if (watching) resume(watching.entry);
 });
 
-// Another tab has finished something.
+// Another tab has changed the entries.
 addEventListener("storage", () => {
   showPending();
   const entry = watching?.entry;

@@ -67,7 +67,7 @@ func TestTexts_EveryLanguage_HasNoAngleBracket(t *testing.T) {
 	}
 }
 
-func TestTexts_ScriptAndPages_UseEveryTextAndNoMissingOne(t *testing.T) {
+func TestTexts_ScriptAndPages_UseAllTextsAndNoOthers(t *testing.T) {
 	script, page := source(t, "shop.js"), source(t, "page.go")
 	english := textsOf(t, "en")
 	for _, used := range regexp.MustCompile(`\b(?:say|busy|byKey)[(\[]\s*"([A-Za-z.]+)"`).FindAllStringSubmatch(script+page, -1) {

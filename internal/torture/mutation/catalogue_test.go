@@ -58,7 +58,7 @@ func ofSales() []tested {
 func ofPositions() []tested {
 	const (
 		sorted   = "TestArea_Positions_SortProductsOnPagesOfEverySize"
-		changes  = "TestArea_ChangesBetweenPages_RepeatAndLoseNoProductThatStays"
+		changes  = "TestArea_ChangesBetweenPages_ListUnmovedProductsOnce"
 		older    = "TestArea_PlaceWithoutPosition_GoesOnByID"
 		oversize = "TestArea_OversizeCatalogue_IsListedByID"
 	)
@@ -118,7 +118,7 @@ func ofPage() []tested {
 			` && strings.Contains(template, "{checkout}")`, ``),
 		byTest("puts any text into the style of a page", pkgCatalog, bounds, pageGo, ` && strings.Trim(digits, "0123456789abcdef") == ""`, ``),
 		byTest("stores a page that takes a second read unit", pkgCatalog, bounds, pageGo, `bytes > MaxPageBytes {`, `bytes < 0 {`),
-		byTest("does not count pages when it caches shops", pkgCatalog, "TestArea_ShopsWithLongPages_CountWithTheirPages", areaGo,
+		byTest("does not count pages when it caches shops", pkgCatalog, "TestArea_PageTexts_CountTowardsTheBound", areaGo,
 			` + customer.Page.bytes()`, ``),
 		byTest("keeps a page that the file leaves out", pkgCatalog, compared, changeGo, `changes.addPage(before.Page, after.Page)`, ``),
 		byTest("shows a page that is off", pkgTable, stored, catalogueItemGo, `it.setTrue(pageOff, p.Off)`, ``),

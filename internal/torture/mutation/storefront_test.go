@@ -13,7 +13,7 @@ func ofStorefront() []tested {
 	return []tested{
 		byTest("writes texts of the catalogue into a page as markup", pkgStorefront, "TestHTML_TextsOfTheCatalogue_AddNoMarkup", shopPageGo,
 			`m.escape(value)`, `m.text.WriteString(value)`),
-		byTest("forbids the page's own inline style", pkgStorefront, "TestHTML_Policy_AllowsTheStyleOfThePageOnly", shopColourGo,
+		byTest("forbids the page's own inline style", pkgStorefront, "TestHTML_ContentSecurityPolicy_AllowsNoOtherInlineCode", shopColourGo,
 			`[]byte(style)`, `[]byte(style + ";")`),
 		byTest("writes on an accent in the colour that is harder to read", pkgStorefront, "TestHTML_EveryAccent_HasLegibleText", shopColourGo,
 			`/0.05 > 1.05/`, `/0.05 < 1.05/`),
