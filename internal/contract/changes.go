@@ -175,7 +175,7 @@ func order(kind changelog.Kind) int {
 	return slices.Index([]changelog.Kind{changelog.Removed, changelog.Modified, changelog.Added}, kind)
 }
 
-// describe puts the library's findings for an operation into words. A new operationId is left out if there is another finding.
+// describe puts the library's findings for an operation into words. A new or changed operationId is left out if there is another finding.
 func describe(findings []checker.Change) (details []changelog.Detail, isBreaking bool) {
 	for _, finding := range findings {
 		isID := finding.GetId() == checker.APIOperationIdAddId || finding.GetId() == checker.APIOperationIdRemovedId

@@ -118,7 +118,7 @@ func (c *comparison) gone(at string, base object) {
 	c.differs(at, removed, harm)
 }
 
-// isDeprecation reports whether methods gone and sunset judge a member.
+// isDeprecation reports whether the methods gone and sunset judge a member, and other comparisons must skip it.
 func isDeprecation(name string) bool { return name == "deprecated" || name == sunsetExtension }
 
 // sunset checks that the sunset of a deprecated element stays the same or moves to a later day. For a new element, base is nil.

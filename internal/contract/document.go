@@ -23,7 +23,7 @@ func (o Operation) String() string { return o.Method + " " + o.Path }
 // parameter is the placeholder for a path parameter in a shape.
 const parameter = "{}"
 
-// shape returns the operation with the placeholder for every path parameter. Two operations are the same if their shapes are equal.
+// shape returns the operation with the placeholder in place of every path parameter. Two operations are the same if their shapes are equal.
 func (o Operation) shape() Operation {
 	segments := strings.Split(o.Path, "/")
 	for i, segment := range segments {
@@ -124,12 +124,13 @@ func (d document) inherit(path string, item, operation object) object {
 	return operation
 }
 
-// text returns the names of members with text for people. Titles are not included, because the diff library needs them.
+// text returns the names of the members that hold text for people. Titles are not included, because the diff library needs them.
 func text() []string {
 	return []string{"summary", "description", "tags", "externalDocs", "$comment", "example", "examples"}
 }
 
-// strip removes members by name, except from objects whose member names the author chooses, such as properties.
+// strip removes members by name, except from objects whose member names the author chooses, such as properties. It does not look into data
+// such as a default.
 func strip(value any, hasOwnNames bool, members ...string) {
 	switch value := value.(type) {
 	case object:
@@ -152,8 +153,8 @@ func strip(value any, hasOwnNames bool, members ...string) {
 	}
 }
 
-// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. open lists the references whose
-// targets contain the value. A $ref to one of them is recursive, so inline keeps it.
+// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. The parameter
+// open lists the references whose targets contain the value. A $ref to one of these targets is recursive, so inline keeps it.
 func (d document) inline(value any, open ...string) any {
 	switch value := value.(type) {
 	case object:

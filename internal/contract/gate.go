@@ -19,8 +19,8 @@ import (
 // version is the version that every document has. Numbers and dates tell releases apart.
 const version = "1.0.0"
 
-// Check is the gate that a change of the interface has to pass. It returns every problem of the working document. routes are the routes
-// of the template. Sunsets are compared with today, in UTC.
+// Check is the gate that a change of the interface has to pass. It returns every problem of the working document. The parameter routes has
+// the routes of the template. Sunsets are compared with the day of the parameter today, in UTC.
 func (c *Contract) Check(ctx context.Context, routes []gateway.Route, today time.Time) ([]string, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(c.working.yaml)
 	if err != nil {

@@ -42,7 +42,7 @@ func deprecated(t *testing.T, sunset string) string {
 	return edited(t, get, fmt.Sprintf("%s      deprecated: true\n      x-sunset: %q\n", get, sunset))
 }
 
-// marked returns the shop with a deprecated element and its sunset.
+// marked returns the shop with one of its elements, given by its text, deprecated and with a sunset.
 func marked(t *testing.T, text, sunset string) string {
 	t.Helper()
 	return edited(t, text, strings.Replace(text, "{", fmt.Sprintf("{deprecated: true, x-sunset: %q, ", sunset), 1))
@@ -296,7 +296,7 @@ func afterTheRecord(t *testing.T, after []release) *contract.Contract {
 }
 
 func TestCheck_HarmlessChange_Passes(t *testing.T) {
-	passed := func(text string) string {
+	pastSunset := func(text string) string { // deprecates an element with a sunset on today's date
 		return edited(t, text, strings.Replace(text, "{", `{deprecated: true, x-sunset: "2027-03-01", `, 1))
 	}
 	gone := append(routes()[:1], route("removed-payment", "GET", "/shop/{customer}/checkout"))
@@ -315,10 +315,10 @@ func TestCheck_HarmlessChange_Passes(t *testing.T) {
 		"a removal after deprecation":           {edited(t, get, get+"      deprecated: true\n"), edited(t, area, ""), routes()[:1]},
 		"a removal on the sunset":               {edited(t, get, get+"      deprecated: true\n      x-sunset: \"2027-03-01\"\n"), edited(t, area, ""), gone},
 		"a parameter after deprecation":         {edited(t, channel, "        - {name: channel, in: query, deprecated: true, schema: {type: string}}\n"), edited(t, channel, ""), routes()},
-		"a response field after deprecation":    {passed(note), edited(t, note, ""), routes()},
-		"a required field after deprecation":    {passed(id), edited(t, id, "", "[id, reward]", "[reward]"), routes()},
-		"a request field after deprecation":     {passed(nick), edited(t, nick, ""), routes()},
-		"a header after deprecation":            {passed("            Request-Id: {schema: {type: string}}\n"), edited(t, header, ""), routes()},
+		"a response field after deprecation":    {pastSunset(note), edited(t, note, ""), routes()},
+		"a required field after deprecation":    {pastSunset(id), edited(t, id, "", "[id, reward]", "[reward]"), routes()},
+		"a request field after deprecation":     {pastSunset(nick), edited(t, nick, ""), routes()},
+		"a header after deprecation":            {pastSunset("            Request-Id: {schema: {type: string}}\n"), edited(t, header, ""), routes()},
 		"a lower minimum of requests":           {edited(t, channel, strings.Replace(channel, "default: web", "minLength: 2", 1)), edited(t, channel, strings.Replace(channel, "default: web", "minLength: 1", 1)), routes()},
 		"a wider type of requests":              {shop, edited(t, nick, "                nick: {type: [string, \"null\"]}\n"), routes()},
 		"more values of requests":               {edited(t, nick, "                nick: {enum: [alder]}\n"), edited(t, nick, "                nick: {enum: [alder, birch]}\n"), routes()},

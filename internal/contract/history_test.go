@@ -145,7 +145,7 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 	}
 }
 
-func TestCheckHistory_WithoutFullHistory_SaysSo(t *testing.T) {
+func TestCheckHistory_WithoutFullHistory_IsAnError(t *testing.T) {
 	clone := t.TempDir()
 	full := committed(t)
 	git(t, full, "clone", "-q", "--depth=1", "file://"+full, clone)

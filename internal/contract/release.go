@@ -23,7 +23,7 @@ func (e *RedError) Error() string {
 	return "api/" + workingFile + " does not pass the gate:\n- " + strings.Join(e.Problems, "\n- ")
 }
 
-// Release freezes the working document as the release of today, in UTC, and renders again. It returns the release's name. The
+// Release freezes the working document as the release of today, in UTC, and renders the files again. It returns the release's name. The
 // error is a *RedError if Check finds problems, and ErrUnchanged if no operation was added, removed or modified.
 func (c *Contract) Release(ctx context.Context, routes []gateway.Route, today time.Time) (string, error) {
 	problems, err := c.Check(ctx, routes, today)

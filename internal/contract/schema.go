@@ -171,7 +171,7 @@ func (c *comparison) requiredFields(at string, from side, base, revision object)
 }
 
 // schemas compares lists of schemas in their order. A longer allOf accepts fewer values. A longer oneOf or anyOf accepts more values, but
-// an empty or missing one accepts any value.
+// an empty or missing list accepts any value.
 func (c *comparison) schemas(at, keyword string, from side, base, revision []any) {
 	for i := range min(len(base), len(revision)) {
 		c.schema(fmt.Sprintf("%s, %s %d", at, keyword, i+1), from, base[i], revision[i])

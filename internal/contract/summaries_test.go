@@ -7,7 +7,7 @@ import (
 
 func TestChangelog_Summaries(t *testing.T) {
 	const oneSentence = "write the summary of release 2 as one sentence"
-	for name, test := range map[string]struct{ file, want string }{ // want is in the error; empty: the summary is shown
+	for name, test := range map[string]struct{ file, want string }{ // want: part of the error; empty: the summary is shown
 		"a sentence for a release":      {"2: \"Codes of a shop, as in `Kestrel_9`, are redeemed.\"\n", ""},
 		"a release that does not exist": {"3: It is not out yet.\n", "release 3 does not exist"},
 		"release zero":                  {"0: It never was.\n", "release 0 does not exist"},

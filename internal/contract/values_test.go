@@ -77,7 +77,7 @@ func TestDocument_Patterns_MatchWhatTheCodeAccepts(t *testing.T) {
 			}
 			for _, text := range texts {
 				if err := test.takes(text); pattern.MatchString(text) != (err == nil) {
-					t.Errorf("%q: the document's pattern says %t, the code %v", text, pattern.MatchString(text), err)
+					t.Errorf("%q: the document's pattern matches: %t, but the code returns %v", text, pattern.MatchString(text), err)
 				}
 			}
 		})
@@ -226,7 +226,7 @@ func TestDocument_DeprecatedOperation_AgreesWithItsHeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := at(t, documented(t), "paths", path, "get", "x-sunset"); got != sunset.Format(time.DateOnly) {
-		t.Errorf("the document's sunset is %v, the header's %v", got, sunset)
+		t.Errorf("the sunset is %v in the document, but %v in the header", got, sunset)
 	}
 	marked := ""
 	releases, err := filepath.Glob(root + "/api/releases/*.yaml")

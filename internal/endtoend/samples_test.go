@@ -122,7 +122,7 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 	want(run("order"), "refused: ") // the order is cancelled
 
 	id = decode[redemption](t, s.redeem(t, body("WELCOME-COINS", "Alder"))).ID
-	want(run("undo", answersWith(401, unauthorized)), "unknown: ", "unauthorized")
+	want(run("undo", answersWith(401, unauthorized)), "outcome unknown: ", "unauthorized")
 	want(run("undo", losesRequest, losesResponse, unavailable), "undone: ")
 	s.wantUses(t, code, 0, 0)
 	s.wantRedemptions(t, 0, 2)
@@ -217,8 +217,8 @@ func runOutages(t *testing.T, command []string, file, text string) {
 	}{
 		{[]failure{answersWith(503, `{"message":"Service Unavailable"}`), answersWith(429, `{"message":"Too Many Requests"}`), losesResponse}, "redeemed: ", 0, ""},
 		{nil, "refused: ", 0, ""},
-		{[]failure{answersWith(200, redeemable), answersWith(502, "<html>"), losesRequest, answersWith(500, "")}, "unknown: ", 0, ""},
-		{[]failure{losesRequest, answersWith(401, unauthorized)}, "unknown: ", 2, "unauthorized"},
+		{[]failure{answersWith(200, redeemable), answersWith(502, "<html>"), losesRequest, answersWith(500, "")}, "outcome unknown: ", 0, ""},
+		{[]failure{losesRequest, answersWith(401, unauthorized)}, "outcome unknown: ", 2, "unauthorized"},
 	} {
 		gateway.fail(run.failures)
 		out := runSample(t, command, path)

@@ -87,7 +87,7 @@ async function send({ method, target, headers, body }) {
     const response = await fetch(request);
     return { response, text: await response.text() };
   } catch {
-    return { failure: "No response came. If this was more than a check, the service may have applied it. Send it again with the same key." };
+    return { failure: "No response came. If the request changes something, the service may have applied it. Send it again with the same key." };
   }
 }
 
@@ -197,7 +197,7 @@ for (const form of forms) {
   renewKey(form);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    // A form without a Send button is for the shop's server only, but Enter submits it all the same.
+    // A form without a Send button is for the shop's server only, but Enter still submits it.
     if (event.submitter) tryOperation(form);
   });
   form.addEventListener("click", (event) => {

@@ -58,8 +58,8 @@ func (p page) elements(names ...string) iter.Seq[*html.Node] {
 	}
 }
 
-// only returns the single element with that name.
-func (p page) only(t *testing.T, name string) *html.Node {
+// single returns the only element with that name.
+func (p page) single(t *testing.T, name string) *html.Node {
 	t.Helper()
 	found := slices.Collect(p.elements(name))
 	if len(found) != 1 {
@@ -95,7 +95,7 @@ func TestPages_Markup_IsWellFormed(t *testing.T) {
 			if parsed := len(slices.Collect(p.elements())); parsed != started {
 				t.Errorf("the parser made %d elements from %d start tags", parsed, started)
 			}
-			if lang, _ := attribute(p.only(t, "html"), "lang"); lang != "en" || textOf(p.only(t, "title")) == "" {
+			if lang, _ := attribute(p.single(t, "html"), "lang"); lang != "en" || textOf(p.single(t, "title")) == "" {
 				t.Error("the page has no language or no title")
 			}
 		})
@@ -192,7 +192,7 @@ func TestPages_Content_LoadsNothing(t *testing.T) {
 		for node := range p.elements("script") {
 			scripts = append(scripts, node.FirstChild.Data)
 		}
-		styles = append(styles, p.only(t, "style").FirstChild.Data)
+		styles = append(styles, p.single(t, "style").FirstChild.Data)
 		if at := regexp.MustCompile(`(?i)(href|src)="?(https?:)?//|url\(|@import|sourceMappingURL|eval\(|innerHTML`).FindString(p.text); at != "" {
 			t.Errorf("%s has %s, which may load or run something", name, at)
 		}
@@ -303,7 +303,7 @@ func TestPages_OutlineAndSkipLink_AreValid(t *testing.T) {
 		if href, _ := attribute(links[0], "href"); href != "#main" {
 			t.Errorf("%s: the first link leads to %s, want #main", name, href)
 		}
-		if id, _ := attribute(p.only(t, "main"), "id"); id != "main" {
+		if id, _ := attribute(p.single(t, "main"), "id"); id != "main" {
 			t.Errorf("%s: the element main has the id %q, want main", name, id)
 		}
 	}
@@ -311,7 +311,7 @@ func TestPages_OutlineAndSkipLink_AreValid(t *testing.T) {
 
 // WCAG 2.2, success criterion 1.4.3, requires a contrast of 4.5 to 1. The test checks the light and the dark scheme.
 func TestPages_Colours_HaveEnoughContrast(t *testing.T) {
-	style := parse(t, api.DocsPage()).only(t, "style").FirstChild.Data
+	style := parse(t, api.DocsPage()).single(t, "style").FirstChild.Data
 	light, dark, found := strings.Cut(style, "prefers-color-scheme: dark")
 	if !found {
 		t.Fatal("there is no dark scheme")

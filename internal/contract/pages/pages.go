@@ -20,8 +20,8 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-// Origin is the placeholder in the feed for the scheme and authority of the deployment that serves it, because a feed needs
-// absolute URLs. No host can have this name (RFC 6761, section 6.4).
+// Origin stands in the feed for the scheme and authority of the deployment that serves the feed, because a feed needs absolute URLs. No
+// host can have this name (RFC 6761, section 6.4).
 const Origin = "https://deployment.invalid"
 
 //go:embed docs.html.tmpl changelog.html.tmpl frame.html.tmpl

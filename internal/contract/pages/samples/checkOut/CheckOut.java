@@ -23,7 +23,8 @@ public class CheckOut {
     }
 
     static String checkOut(String query) throws InterruptedException {
-        // Same key for retries: a lost attempt may hold the code's last use.
+        // Use the same key for retries, because a lost attempt may hold
+        // the code's last use.
         String key = UUID.randomUUID().toString();
         HttpClient client = HttpClient.newHttpClient();
         HttpRequest.Builder request = HttpRequest
@@ -51,14 +52,15 @@ public class CheckOut {
             }
             if (answer.contains("\"status\":401")
                 || answer.contains("\"status\":429")) {
-                break; // these say nothing about an earlier attempt
+                break; // an earlier attempt may have been applied
             }
             if (answer.contains("\"status\":4")) {
                 return "refused: " + answer; // ask the shopper
             }
             // 500 or 503: send the same key again
         }
-        return "unknown: send it again with the key " + key
+        return "outcome unknown: send the same request again"
+            + "\nwith the key " + key
             + "\nlast response: " + answer;
     }
 }

@@ -28,7 +28,8 @@ func main() {
 	})
 	if unknown, is := errors.AsType[*client.OutcomeUnknownError](err); is {
 		// The lost attempt may hold the code's last use.
-		fmt.Println("unknown: send it again with the key", unknown.Key)
+		fmt.Println("outcome unknown: send the same request again")
+		fmt.Println("with the key", unknown.Key)
 		fmt.Println(unknown.Err)
 		os.Exit(2)
 	}

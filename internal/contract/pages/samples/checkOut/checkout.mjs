@@ -7,7 +7,8 @@ const shop = "https://YOUR-DEPLOYMENT/shop/YOUR-SHOP";
 const pause = 10; // seconds
 
 async function checkOut(code, nick) {
-  // Same key for retries: a lost attempt may hold the code's last use.
+  // Use the same key for retries, because a lost attempt may hold the
+  // code's last use.
   const headers = { "Idempotency-Key": randomUUID() };
   // The shop's own server sends its secret key. A browser never does.
   const secret = process.env.SHOP_KEY;
@@ -26,12 +27,13 @@ async function checkOut(code, nick) {
       continue; // no response, or not JSON: send the same key again
     }
     if (answer.status === "open") return answer;
-    // These say nothing about an earlier attempt.
+    // 401 and 429 do not tell whether an earlier attempt was applied.
     if ([401, 429].includes(answer.status)) break;
     if (answer.status < 500) throw new Error(`refused: ${answer.title}`);
   }
   const last = answer?.title ?? "no response";
-  throw new Error(`unknown: send it again with its key (${last})`);
+  const advice = "send the request again with the same key";
+  throw new Error(`outcome unknown: ${advice} (last response: ${last})`);
 }
 
 try {

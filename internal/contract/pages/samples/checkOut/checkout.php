@@ -6,7 +6,8 @@ const PAUSE = 10; // seconds
 
 function checkOut(string $code, string $nick): array
 {
-    // Same key for retries: a lost attempt may hold the code's last use.
+    // Use the same key for retries, because a lost attempt may hold the
+    // code's last use.
     $header = ['Idempotency-Key: ' . bin2hex(random_bytes(16))];
     if (getenv('SHOP_KEY')) { // the shop's own server has a secret key
         $header[] = 'Authorization: Bearer ' . getenv('SHOP_KEY');
@@ -29,7 +30,7 @@ function checkOut(string $code, string $nick): array
             return $answer;
         }
         if (in_array($status, [401, 429], true)) {
-            break; // these say nothing about an earlier attempt
+            break; // an earlier attempt may have been applied
         }
         if (is_int($status) && $status < 500) {
             throw new RuntimeException("refused: {$answer['title']}");
@@ -38,7 +39,8 @@ function checkOut(string $code, string $nick): array
     }
     $last = $answer['title'] ?? 'no response';
     throw new RuntimeException(
-        "unknown: send it again with its key ($last)"
+        "outcome unknown: send the request again with the same key "
+        . "(last response: $last)"
     );
 }
 

@@ -4,7 +4,8 @@
 shop=https://YOUR-DEPLOYMENT/shop/YOUR-SHOP
 pause=10
 
-# Same key for retries: a lost attempt may hold the code's last use.
+# Use the same key for retries, because a lost attempt may hold the
+# code's last use.
 key=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
 
 for attempt in 1 2 3 4; do
@@ -18,13 +19,14 @@ for attempt in 1 2 3 4; do
   *'"status":"open"'*) # show its total, and take the payment
     echo "checked out: $response"
     exit 0 ;;
-  # These say nothing about an earlier attempt.
+  # 401 and 429 do not tell whether an earlier attempt was applied.
   *'"status":401'* | *'"status":429'*) break ;;
   *'"status":4'*) # ask before you sell without the code
     echo "refused: $response"
     exit 1 ;;
   esac # 500, 503, no response: send the same key again
 done
-echo "unknown: send it again with the key $key"
+echo "outcome unknown: send the same request again"
+echo "with the key $key"
 echo "last response: $response"
 exit 2

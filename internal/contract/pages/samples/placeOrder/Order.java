@@ -53,7 +53,7 @@ public class Order {
             }
             if (answer.contains("\"status\":401")
                 || answer.contains("\"status\":429")) {
-                break; // these say nothing about an earlier attempt
+                break; // an earlier attempt may have been applied
             }
             if (answer.contains("\"status\":4")) {
                 System.out.println("refused: " + answer);
@@ -61,7 +61,8 @@ public class Order {
             }
             // 500 or 503: send it again
         }
-        System.out.println("unknown: send it again later");
+        System.out.println(
+            "outcome unknown: send the same request again later");
         System.out.println("last response: " + answer);
         System.exit(2);
         return answer;

@@ -26,12 +26,13 @@ async function send(path, body) {
       continue; // no response, or not JSON: send it again
     }
     if (typeof answer.status === "string") return answer;
-    // These say nothing about an earlier attempt.
+    // 401 and 429 do not tell whether an earlier attempt was applied.
     if ([401, 429].includes(answer.status)) break;
     if (answer.status < 500) throw new Error(`refused: ${answer.title}`);
   }
   const last = answer?.title ?? "no response";
-  throw new Error(`unknown: send it again later (${last})`);
+  const advice = "send the same request again later";
+  throw new Error(`outcome unknown: ${advice} (last response: ${last})`);
 }
 
 try {

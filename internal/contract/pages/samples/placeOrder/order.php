@@ -28,7 +28,7 @@ function send(string $path, array $body): array
             return $answer;
         }
         if (in_array($status, [401, 429], true)) {
-            break; // these say nothing about an earlier attempt
+            break; // an earlier attempt may have been applied
         }
         if (is_int($status) && $status < 500) {
             throw new RuntimeException("refused: {$answer['title']}");
@@ -36,7 +36,10 @@ function send(string $path, array $body): array
         // 500 or 503: send it again
     }
     $last = $answer['title'] ?? 'no response';
-    throw new RuntimeException("unknown: send it again later ($last)");
+    throw new RuntimeException(
+        "outcome unknown: send the same request again later "
+        . "(last response: $last)"
+    );
 }
 
 try {

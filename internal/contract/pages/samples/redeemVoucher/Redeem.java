@@ -52,14 +52,15 @@ public class Redeem {
             }
             if (answer.contains("\"status\":401")
                 || answer.contains("\"status\":429")) {
-                break; // these say nothing about an earlier attempt
+                break; // an earlier attempt may have been applied
             }
             if (answer.contains("\"status\":4")) {
                 return "refused: " + answer;
             }
             // 500 or 503: send the same key again
         }
-        return "unknown: send it again later, with the key " + key
+        return "outcome unknown: send the same request again later"
+            + "\nwith the key " + key
             + "\nlast response: " + answer;
     }
 }

@@ -27,7 +27,8 @@ func main() {
 	ctx := context.Background()
 	redemption, err := shop.Redeem(ctx, "YOUR-CODE", "YOUR-NICK", key)
 	if unknown, is := errors.AsType[*client.OutcomeUnknownError](err); is {
-		fmt.Println("unknown: redeem it again later, with", unknown.Key)
+		fmt.Println("outcome unknown: redeem the code again later")
+		fmt.Println("with the key", unknown.Key)
 		fmt.Println(unknown.Err)
 		os.Exit(2)
 	}

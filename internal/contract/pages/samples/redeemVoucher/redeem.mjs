@@ -33,12 +33,13 @@ async function redeem(code, nick) {
     if ([400, 404, 409, 413, 415, 422].includes(answer.status)) {
       throw new Error(`refused: ${answer.title}`);
     }
-    // These say nothing about an earlier attempt.
+    // 401 and 429 do not tell whether an earlier attempt was applied.
     if ([401, 429].includes(answer.status)) break;
     // 500 or 503: send the same key again
   }
   const last = answer?.title ?? "no response";
-  throw new Error(`unknown: send it again later, with the key ${key} (${last})`);
+  const advice = `send the same request again later, with the key ${key}`;
+  throw new Error(`outcome unknown: ${advice} (last response: ${last})`);
 }
 
 try {

@@ -37,13 +37,14 @@ function redeem(string $code, string $nick): array
             throw new RuntimeException("refused: {$answer['title']}");
         }
         if (in_array($status, [401, 429], true)) {
-            break; // these say nothing about an earlier attempt
+            break; // an earlier attempt may have been applied
         }
         // 500 or 503: send the same key again
     }
     $last = $answer['title'] ?? 'no response';
     throw new RuntimeException(
-        "unknown: send it again later, with the key $key ($last)"
+        "outcome unknown: send the same request again later, with the key "
+        . "$key (last response: $last)"
     );
 }
 

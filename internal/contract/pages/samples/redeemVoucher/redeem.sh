@@ -21,13 +21,14 @@ for attempt in 1 2 3 4; do
   *'"status":"redeemed"'*) # grant the reward, once for each id
     echo "redeemed: $response"
     exit 0 ;;
-  # These say nothing about an earlier attempt.
+  # 401 and 429 do not tell whether an earlier attempt was applied.
   *'"status":401'* | *'"status":429'*) break ;;
   *'"status":4'*)
     echo "refused: $response"
     exit 1 ;;
   esac # 500, 503, no response: send the same key again
 done
-echo "unknown: send it again later, with the key $key"
+echo "outcome unknown: send the same request again later"
+echo "with the key $key"
 echo "last response: $response"
 exit 2

@@ -25,7 +25,7 @@ func main() {
 
 func check(err error) {
 	if unknown, is := errors.AsType[*client.OutcomeUnknownError](err); is {
-		fmt.Println("unknown: send it again later")
+		fmt.Println("outcome unknown: send the same request again later")
 		fmt.Println(unknown.Err)
 		os.Exit(2)
 	}

@@ -19,7 +19,7 @@ send() {
       exit 1 ;;
     esac # 500, 503, no response: send it again
   done
-  echo "unknown: send it again later"
+  echo "outcome unknown: send the same request again later"
   echo "last response: $response"
   exit 2
 }
