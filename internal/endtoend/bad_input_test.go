@@ -240,8 +240,8 @@ func TestPath_UnknownPaths_AreNotFound(t *testing.T) {
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/"+segment, 404, "not-found")
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/variant/"+segment, 404, "not-found")
 	}
-	// An HTTP API cuts the path at an encoded question mark. The rest would be a valid checkout of the default amount, so the function
-	// must notice the cut.
+	// An HTTP API cuts off the path at an encoded question mark. The shortened path would check out the default amount, so the function
+	// must notice that the path was cut.
 	for _, path := range []string{"/checkout/coins/500", "/checkout/coins/variant/500"} {
 		for _, query := range []string{"%3F", "%3Famount=5", "%253Famount=5"} {
 			add(http.MethodGet, "/shop/"+s.id+path+query, 404, "not-found")

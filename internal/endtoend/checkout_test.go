@@ -139,7 +139,7 @@ func eachForm(t *testing.T, test func(t *testing.T, path func(product, variant s
 	})
 }
 
-// wantDeprecated checks that the response has the deprecation headers if the path is deprecated, and has none of them otherwise.
+// wantDeprecated checks that the response to a deprecated path has the deprecation headers, and that any other response has none of them.
 func (a answer) wantDeprecated(t *testing.T, s shop, path, product, variant string) {
 	t.Helper()
 	want := http.Header{}
@@ -182,7 +182,7 @@ func TestCheckout_Response_IsStored(t *testing.T) {
 		}
 		again := decode[checkout](t, s.get(t, path("coins", "500")))
 		if again.ID == c.ID || again.Amount != 1 || string(again.Data) != `""` {
-			t.Errorf("another request gets %+v", again)
+			t.Errorf("a second request without a key gets %+v, want another checkout with the defaults", again)
 		}
 		kept := s.checkouts(t)
 		if len(kept) != 2 {
@@ -230,7 +230,7 @@ func TestCheckout_NotOnSale_IsNotFound(t *testing.T) {
 	})
 }
 
-// badCheckout is a query that the variant rejects. The problem must name the parameter and the pointer.
+// badCheckout is a query that is invalid for the variant. The problem must name the parameter and the pointer.
 type badCheckout struct{ product, variant, query, parameter, pointer string }
 
 func badCheckouts() []badCheckout {

@@ -113,8 +113,9 @@ func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 	}
 }
 
-// Each shopper's first two responses are lost. The retries report each redemption to its shopper, and never redeem twice.
-func TestClient_LostResponses_RedeemOnceEach(t *testing.T) {
+// Each shopper's first two responses are lost. If the first attempt redeemed the code, the retries report that redemption and do not redeem
+// again.
+func TestClient_Redeem_LostResponses_NoShopperRedeemsTwice(t *testing.T) {
 	t.Parallel()
 	const shoppers, uses = 12, 7
 	s := newShop(t)
@@ -162,7 +163,7 @@ func TestClient_Checkout_ReturnsTheCheckoutOrTheProblem(t *testing.T) {
 		t.Errorf("stored %+v, want %s", kept, checkout.ID)
 	}
 	if _, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"}, client.WithKey(key)); !errors.Is(err, client.ErrKeyInUse) {
-		t.Errorf("the key of another order: %v", err)
+		t.Errorf("checking out with the key of another order: %v", err)
 	}
 	for name, test := range map[string]struct {
 		order client.Order
@@ -193,7 +194,7 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.ShowOrder(t.Context(), checkout.ID); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("an order that was not placed: %v", err)
+		t.Errorf("showing an order that was not placed: %v", err)
 	}
 	placed, err := c.PlaceOrder(t.Context(), checkout.ID, payment)
 	if err != nil || !placed.Replayed || placed.Status != client.OrderPlaced || placed.Total != checkout.Total || string(placed.Data) != rank.Data {
@@ -201,7 +202,7 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 	}
 	other := client.Payment{Provider: "stripe", Reference: "pi_3Q0002"}
 	if _, err := c.PlaceOrder(t.Context(), checkout.ID, other); !errors.Is(err, client.ErrPaymentMismatch) {
-		t.Errorf("another payment: %v", err)
+		t.Errorf("placing the order with another payment: %v", err)
 	}
 	if shown, err := c.ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered || string(shown.Data) != rank.Data {
 		t.Errorf("%+v, %v", shown, err)
@@ -228,7 +229,7 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 	}
 	_, err = calm.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "Stripe", Reference: "pi_3Q0001"})
 	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrInvalid) || p.Pointer != "/payment/provider" {
-		t.Errorf("a malformed payment: %+v", err)
+		t.Errorf("placing the order with a malformed payment: %+v", err)
 	}
 }
 
@@ -241,7 +242,8 @@ func (s till) clients(t *testing.T) (lossy, calm *client.Client) {
 	return s.client(t, func() bool { answers++; return answers%2 == 1 }, serverKey), s.client(t, nil, serverKey)
 }
 
-// A checkout that replaces another one takes over its use of the code, even if responses are lost. Only the last checkout can be ordered.
+// A checkout that replaces another one takes over the use of the code that the replaced checkout held, even if responses are lost. Only
+// the last checkout can be ordered.
 func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
@@ -274,7 +276,7 @@ func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {
 	coins.Replaces = ""
 	_, err = calm.Checkout(t.Context(), coins)
 	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrCodeRefused) || p.Reason != "nick_limit" {
-		t.Errorf("a code that the nick has used: %v", err)
+		t.Errorf("checking out with a code that the nick has used: %v", err)
 	}
 	for nick, want := range map[string]int{"ALDER": 1, "Birch": 0} {
 		if orders := ordersOf(t, c, nick); len(orders) != want {

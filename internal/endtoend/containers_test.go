@@ -56,7 +56,7 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
 	}, strings.Fields(*samArgs)...)
 	c := &containers{baseURL: "http://" + address, ended: make(chan struct{}), out: &localruntest.Output{}}
-	c.command = exec.Command(*samCLI, args...) //nolint:noctx // the tester names the path; stop ends the process
+	c.command = exec.Command(*samCLI, args...) //nolint:noctx // stop ends the process
 	c.command.Stdout, c.command.Stderr = c.out, c.out
 	if err := c.command.Start(); err != nil {
 		return nil, err

@@ -19,9 +19,10 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// uses is how often a code of these tests can be used. Each nick may use it once.
+// uses is how often a code of these tests can be used.
 const uses = 100
 
+// createDiscount creates the code SUMMER-20, which each nick may use once.
 func (s till) createDiscount(t *testing.T) voucher.Voucher {
 	t.Helper()
 	return s.create(t, "SUMMER-20", func(terms *voucher.Terms) {
@@ -30,7 +31,7 @@ func (s till) createDiscount(t *testing.T) voucher.Voucher {
 	})
 }
 
-// discounted returns a request with which a shopper checks out 3 times 500 coins with the code.
+// discounted returns a shopper's request to check out three packs of 500 coins with the code.
 func (s till) discounted(shopper int) request {
 	path := fmt.Sprintf("/checkout/coins/500?amount=3&code=summer+20&nick=Shopper_%d", shopper)
 	r := s.request(http.MethodGet, path, "")
@@ -74,8 +75,8 @@ func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 	return held
 }
 
-// wantUses checks how many uses of the code are taken, and how many of the taken uses are only held by checkouts. All other uses must be
-// left.
+// wantUses checks how many uses of the code are taken, and how many of the taken uses are only held by checkouts. All other uses must
+// still be free.
 func (s till) wantUses(t *testing.T, code voucher.Code, used, held int) {
 	t.Helper()
 	standing := s.standing(t, code)
@@ -151,7 +152,7 @@ func (s till) wantRedemptions(t *testing.T, wantValid, wantUndone int) {
 	}
 }
 
-// The test makes holds as the function makes them, but with a time 40 minutes ago. So all of them have lapsed.
+// The test holds uses in the same way as the function, but at a time 40 minutes ago, so all of these holds have lapsed.
 func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code

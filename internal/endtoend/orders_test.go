@@ -189,7 +189,7 @@ func TestPlaceOrder_Payment_IsRequiredUnlessTheTotalIsZero(t *testing.T) {
 	s.place(t, gift, "pi_1").wantProblem(t, http.StatusConflict, "payment-mismatch")
 }
 
-// age changes when a stored checkout expires.
+// age sets the time at which a stored checkout expires.
 func (s till) age(t *testing.T, id string, expires time.Time) {
 	t.Helper()
 	run := localRun(t)
@@ -264,7 +264,7 @@ func TestOrders_WithoutTheShopsKey_AreUnauthorized(t *testing.T) {
 				}
 			}
 		}
-		// The other shop's server cannot reach the order under its own shop's path either.
+		// If the other shop's server uses its own shop's path, the order is not found.
 		for _, r := range []request{
 			other.request(http.MethodGet, "/checkouts/"+id, ""),
 			other.request(http.MethodPost, "/orders", placement(id, "pi_1")),
@@ -372,8 +372,8 @@ func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	}
 }
 
-// list returns all orders of a list from all its pages. The index may lag behind, so it reads the list again until the list has the
-// wanted number of orders.
+// list returns the orders on all pages of a list. The index may lag behind, so list reads the pages again until they have the wanted
+// number of orders.
 func (s till) list(t *testing.T, query string, want int) []order {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -448,7 +448,7 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", test.query, listed, test.want)
 		}
 	}
-	// A cursor may be sent with another from or to. The list still continues at the cursor.
+	// A client may send a cursor with a different parameter from or to. The list still continues at the cursor.
 	next := *decode[orderPage](t, s.send(t, http.MethodGet, "/orders?limit=2", "")).Next
 	cursor := "&" + regexp.MustCompile(`cursor=[^&]+`).FindString(next)
 	for query, want := range map[string][]string{

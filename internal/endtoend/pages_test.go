@@ -91,7 +91,7 @@ func (a answer) wantApology(t *testing.T, status int) {
 	if !strings.Contains(a.body, `<main class="apology">`) {
 		t.Errorf("the page is not an apology: %s", a.body)
 	}
-	wantNothingInternal(t, strings.ReplaceAll(a.body, "%20", " ")) // the icon contains "%20xmlns", in which 0x is not an address
+	wantNothingInternal(t, strings.ReplaceAll(a.body, "%20", " ")) // the "0x" in "%20xmlns", which the icon contains, is not an address
 }
 
 // decompress returns the body, decompressed if it is compressed with gzip.

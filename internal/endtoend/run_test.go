@@ -320,7 +320,7 @@ func stored(t *testing.T) []string {
 	return items
 }
 
-// unchanged runs a test. It checks that the test neither changes a stored item nor ends a function's process.
+// unchanged runs a test. It checks that the test neither stores, changes or deletes an item, nor ends a function's process.
 func unchanged(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	before, processes := stored(t), functionProcesses(t)

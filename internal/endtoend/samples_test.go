@@ -22,8 +22,9 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Every sample program on the docs page redeems once, even if responses are lost. It never reports a redemption that did not happen. The
-// test takes the programs from the served page. It changes only the address, the shop, the code, the nick and the pauses.
+// The docs page has a sample program that redeems a code, in several languages. Each program redeems once, even if responses are lost. It
+// never reports a redemption that did not happen. The test takes the programs from the served page. It changes only the address, the shop,
+// the code, the nick and the pauses.
 func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
@@ -36,7 +37,7 @@ func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
 	}
 }
 
-// languages returns the commands that run sample programs, by the extension of their files.
+// languages returns the command that runs the sample programs of each language, by the extension of the programs' files.
 func languages() map[string][]string {
 	return map[string][]string{".sh": {"sh"}, ".mjs": {"node"}, ".php": {"php"}, ".java": {"java"}, ".go": {"go", "run"}}
 }
@@ -58,9 +59,9 @@ func wantRuntime(t *testing.T, program string) {
 	}
 }
 
-// The sample programs check out with a code, order and cancel, and undo a redemption. Each change is made once, even if responses are
-// lost.
-func TestSamples_OfCodesAndOrders_ApplyOnce(t *testing.T) {
+// These sample programs check out with a code, place and cancel an order, and undo a redemption. Each change is made once, even if
+// responses are lost.
+func TestSamples_CheckOutOrderAndUndo_ApplyEachChangeOnce(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
 		t.Run(extension, func(t *testing.T) {
@@ -74,7 +75,7 @@ func TestSamples_OfCodesAndOrders_ApplyOnce(t *testing.T) {
 	}
 }
 
-// runSale runs the samples that check out, order and undo. sample returns the file name and the text of the sample with that name.
+// runSale runs the samples that check out, order and undo. The function sample returns the file name and the text of a sample.
 func runSale(t *testing.T, sample func(name string) (file, text string), command []string) {
 	t.Helper()
 	s := newTill(t)
@@ -130,9 +131,9 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 	want(run("undo"), "refused: ")
 }
 
-// The sample programs print each event once, even if responses are lost and the program is started again. They end when the service
+// These sample programs print each event once, even if responses are lost and the program is started again. They end when the service
 // refuses the key, or when the gateway does not know the endpoint.
-func TestSamples_OfEvents_PrintEachEventOnce(t *testing.T) {
+func TestSamples_FollowTheFeed_PrintEachEventOnce(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
 		t.Run(extension, func(t *testing.T) {
