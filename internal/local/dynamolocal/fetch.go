@@ -40,8 +40,8 @@ func Dirs(root string) (pomDir, libDir string) {
 
 // Fetch makes sure that libDir contains the DynamoDB Local that pomDir describes: the dependencies of the pom.xml, and the
 // compiled launcher. If libDir is complete, Fetch needs neither Maven nor a network. Otherwise Maven downloads about 50 MB,
-// and Fetch writes lines to progress. Fetch owns libDir, libDir+".partial" and libDir+".lock", and may replace them. If several
-// processes call Fetch at the same time, one process fetches and the others wait.
+// and Fetch writes lines to progress. Fetch may replace libDir and libDir+".partial". If several processes call Fetch at the same
+// time, one process fetches and the others wait for its lock, the file libDir+".lock".
 //
 // If Java or Maven is missing, the error says what to install. If a download fails, the error contains the end of Maven's output.
 // After an error, libDir is either unchanged, or incomplete in a way that the next Fetch notices.

@@ -3,7 +3,8 @@
 //
 // The package knows nothing about the shop, and imports no other package of this module. No Lambda function may link it.
 //
-// A server listens only on 127.0.0.1. It ends with this process, even if this process is killed.
+// A server listens only on 127.0.0.1. Server.ContainerEndpoint makes it reachable from containers, too. A server ends with this process,
+// even if this process is killed.
 package dynamolocal
 
 import (
@@ -96,7 +97,7 @@ func (s *Server) Endpoint() string { return s.endpoint }
 // Done returns a channel that is closed when the server has ended, for whatever reason.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err returns how the server died. It is nil while the server runs and after Stop.
+// Err returns how the server died. It is nil while the server runs, and if Stop has ended it.
 func (s *Server) Err() error {
 	select {
 	case <-s.done:

@@ -16,7 +16,7 @@ type Schedule struct {
 	Every    time.Duration
 }
 
-// Run invokes the function until the context ends. It reports errors and continues.
+// Run invokes the function at its rate until the context ends. It reports each error and continues.
 func (s Schedule) Run(ctx context.Context, functions Invoker, now func() time.Time, report func(error)) {
 	ticker := time.NewTicker(s.Every)
 	defer ticker.Stop()

@@ -55,7 +55,7 @@ func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
 	if s.fail != nil {
 		if kind := s.fail(operation); kind != "" {
 			w.WriteHeader(http.StatusBadRequest)
-			_, _ = fmt.Fprintf(w, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"as the test has it"}`, kind)
+			_, _ = fmt.Fprintf(w, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"the test's error"}`, kind)
 			return
 		}
 	}

@@ -57,13 +57,14 @@ type Config struct {
 	Functions Invoker
 	Positions *Positions
 	Now       func() time.Time
-	// Report receives an error each time that records are discarded. It receives any other error unless that error repeats the last
-	// one.
+	// Report receives an error each time that records are discarded. It also receives every other error that is not the same as the
+	// error of the poll before.
 	Report func(error)
 }
 
-// Source reads a stream and delivers each record at least once. It begins with the oldest record, or continues where an earlier Source
-// with the same positions stopped. A shard's records are delivered in order, and after the records of the shard's parent.
+// Source reads a stream and delivers each record at least once, or reports that it discards the record. It begins with the oldest record,
+// or continues where an earlier Source with the same positions stopped. A shard's records are delivered in order, and after the records of
+// the shard's parent.
 type Source struct {
 	Config
 
@@ -112,7 +113,7 @@ func (s *Source) poll(ctx context.Context) error {
 		return err
 	}
 	for _, each := range s.listed {
-		if parent := s.shards[each.ParentShardID]; parent == nil || parent.isDone() { // DynamoDB deletes a parent long before its children
+		if parent := s.shards[each.ParentShardID]; parent == nil || parent.isDone() { // a parent that is not listed was deleted long ago
 			err = errors.Join(err, s.advance(ctx, s.shards[each.ShardID]))
 		}
 	}
@@ -301,7 +302,7 @@ func (s *Source) processed(batch []record, response []byte) (int, error) {
 	if first == len(batch) {
 		return first, nil
 	}
-	return first, fmt.Errorf("function %s: it did not process a record and will get it again", s.Function)
+	return first, fmt.Errorf("function %s did not process every record of a batch", s.Function)
 }
 
 func (s *Source) key() string { return s.Function + " " + s.arn }

@@ -54,7 +54,7 @@ func TestSource_Child_IsReadAfterItsParent(t *testing.T) {
 	r.poll(t, "SECOND-CHILD")
 }
 
-func TestSource_Shards_AreListedAfterOneClosesOrFiveSeconds(t *testing.T) {
+func TestSource_Shards_AreListedAgainAfterFiveSecondsOrWhenOneCloses(t *testing.T) {
 	r := newRun(t, mapping())
 	wantLists := func(want int) {
 		t.Helper()
@@ -244,7 +244,7 @@ func TestSource_Restart_ContinuesAfterTheLastProcessedRecord(t *testing.T) {
 	other.Function = "publish-redemptions" // this function has its own positions
 	r.start(t, other)
 	r.poll(t)
-	r.wantReports(t, "did not process a record", "publish-redemptions got the record")
+	r.wantReports(t, "did not process every record", "publish-redemptions got the record")
 }
 
 func TestSource_RunEndsDuringABatch_NextRunDeliversItAgain(t *testing.T) {
@@ -332,7 +332,7 @@ func TestSource_ErrorOfDynamoDB_IsReportedOnceAndRetried(t *testing.T) {
 		r.failNext(operation, "InternalServerError", 2)
 		r.poll(t)
 		r.poll(t)
-		r.wantReports(t, operation+": InternalServerError: as the test has it")
+		r.wantReports(t, operation+": InternalServerError: the test's error")
 		r.poll(t, "A")
 		r.wantReports(t)
 	}

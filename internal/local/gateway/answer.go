@@ -33,8 +33,8 @@ func message(status int) answer {
 // parseAnswer reads a function's response in format 2.0:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html#http-api-develop-integrations-lambda.response.
 // A JSON object with a statusCode describes the response. Any other JSON is the body of a response with status 200; a JSON string loses its
-// quotes and escapes. parseAnswer returns an error if raw is not JSON or a member has the wrong type. It ignores unknown members,
-// including multiValueHeaders, which format 2.0 does not have.
+// quotes and escapes. parseAnswer returns an error if raw is not JSON, or if a member has the wrong type or an invalid value. It ignores
+// unknown members, including multiValueHeaders, which format 2.0 does not have.
 func parseAnswer(raw []byte) (answer, error) {
 	if !json.Valid(raw) {
 		return answer{}, errors.New("it is not JSON")

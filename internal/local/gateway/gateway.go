@@ -31,7 +31,8 @@ const (
 	integrationTimeout = 30 * time.Second
 )
 
-// Invoker runs functions. The gateway calls Invoke once for each request that matches a route, concurrently.
+// Invoker runs functions. If a request matches a route, the gateway calls Invoke once for it, unless the gateway rejects the request
+// itself, for example because its body is too large. Calls for several requests are concurrent.
 //
 // Invoke returns the function's response unchanged, or an error. It should return soon after ctx ends.
 type Invoker interface {
@@ -44,8 +45,8 @@ type Config struct {
 	Invoker Invoker
 	// CORS is the API's CORS configuration; nil means none.
 	CORS *CORS
-	// Status returns the HTTP status for an Invoker's error. If the integration timeout has passed, the gateway responds with 503
-	// instead.
+	// Status returns the HTTP status for an Invoker's error. If the integration timeout has passed or the client has disconnected, the
+	// status is 503 instead.
 	Status func(error) int
 	// Clock returns the time of a request.
 	Clock func() time.Time
@@ -64,7 +65,8 @@ type Record struct {
 	Duration time.Duration
 	// Function is the function that the route names. It is empty if no route matched.
 	Function string
-	// Err is the error that made the gateway itself respond. It is nil if the client caused the error.
+	// Err says why the gateway got no valid response from the function. It is nil if the response was valid, and if the gateway rejected
+	// the request without invoking the function.
 	Err error
 }
 
@@ -149,7 +151,7 @@ func printablePath(path string) string {
 	return b.String()
 }
 
-// answer decides the response. It returns an error only for failures that the client did not cause.
+// answer decides the response. The error is for Record.Err.
 func (g *Gateway) answer(ctx context.Context, w http.ResponseWriter, c *call) (answer, error) {
 	if status := oversized(c.request); status != 0 {
 		return message(status), nil
@@ -159,7 +161,7 @@ func (g *Gateway) answer(ctx context.Context, w http.ResponseWriter, c *call) (a
 		return message(http.StatusBadRequest), nil //nolint:nilerr // the client sent a bad path
 	}
 	if c.route, c.values = g.match(c.request.Method, c.decoded); c.route == nil {
-		// An OPTIONS request without an Origin gets no CORS headers, but the same status:
+		// With CORS, every OPTIONS request without a route gets a 204. A preflight request from an allowed origin also gets CORS headers:
 		// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html
 		if g.config.CORS != nil && c.request.Method == http.MethodOptions {
 			return answer{status: http.StatusNoContent}, nil
@@ -173,8 +175,8 @@ func (g *Gateway) answer(ctx context.Context, w http.ResponseWriter, c *call) (a
 	return g.invoke(ctx, c)
 }
 
-// oversized returns the error status for a request whose request line or header is too large, otherwise 0. AWS documents the quota
-// but not the status.
+// oversized returns the error status for a request whose request line or header is too large. For any other request it returns 0. AWS
+// documents the quota but not the status. This package chose 414 for the request line and 431 for the header.
 func oversized(r *http.Request) int {
 	size := len(r.Method) + len(" ") + len(r.RequestURI) + len(" ") + len(r.Proto)
 	if size > MaxHead {

@@ -385,7 +385,7 @@ func TestEvent_QueryString_IsUnchanged(t *testing.T) {
 	}
 }
 
-func TestGateway_OddRequests_GetAClientErrorOrReachTheFunction(t *testing.T) {
+func TestGateway_OddRequests_AreRejectedOrReachTheFunction(t *testing.T) {
 	server := serve(t, shop())
 	for raw, want := range map[string]int{
 		"GET /shop/%zz/checkout HTTP/1.1\r\nHost: a\r\n\r\n":              400,
@@ -487,7 +487,7 @@ func TestLimits_RequestAboveALimit_IsRejected(t *testing.T) {
 	wantMessage(t, send(t, server, "POST", "POST /shop/a/voucher HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"+strings.Repeat(chunk, 11)), http.StatusRequestEntityTooLarge)
 }
 
-func TestResponse_OfFunction_BecomesTheHTTPResponse(t *testing.T) {
+func TestResponse_OfAFunction_BecomesTheHTTPResponse(t *testing.T) {
 	const text, plain = "application/json", "text/plain; charset=utf-8"
 	for name, tc := range map[string]struct {
 		answer string
@@ -512,14 +512,14 @@ func TestResponse_OfFunction_BecomesTheHTTPResponse(t *testing.T) {
 		"no body":                     {`{"statusCode":200}`, 200, map[string]string{"Content-Length": "0"}, ""},
 		"204 has no body":             {`{"statusCode":204,"body":"x"}`, 204, map[string]string{"Content-Length": "", "Content-Type": ""}, ""},
 		"304 has no body":             {`{"statusCode":304,"headers":{"ETag":"\"7\""},"body":"x"}`, 304, map[string]string{"ETag": `"7"`, "Content-Length": "", "Content-Type": ""}, ""},
-		"inferred":                    {` {"message": "hello"} `, 200, map[string]string{"Content-Type": text}, `{"message": "hello"}`},
-		"inferred string":             {`"Hello from \u004cambda!"`, 200, map[string]string{"Content-Type": text}, "Hello from Lambda!"},
-		"inferred number":             {`5`, 200, map[string]string{"Content-Type": text}, `5`},
-		"inferred list":               {`[{"statusCode":404}]`, 200, map[string]string{"Content-Type": text}, `[{"statusCode":404}]`},
-		"inferred null":               {`null`, 200, map[string]string{"Content-Type": text}, `null`},
+		"an object without a status":  {` {"message": "hello"} `, 200, map[string]string{"Content-Type": text}, `{"message": "hello"}`},
+		"only a string":               {`"Hello from \u004cambda!"`, 200, map[string]string{"Content-Type": text}, "Hello from Lambda!"},
+		"only a number":               {`5`, 200, map[string]string{"Content-Type": text}, `5`},
+		"only a list":                 {`[{"statusCode":404}]`, 200, map[string]string{"Content-Type": text}, `[{"statusCode":404}]`},
+		"only null":                   {`null`, 200, map[string]string{"Content-Type": text}, `null`},
 		"case matters in names":       {`{"StatusCode":404}`, 200, map[string]string{"Content-Type": text}, `{"StatusCode":404}`},
 		"unknown members are ignored": {`{"statusCode":200,"statusDescription":"OK","body":"x"}`, 200, nil, "x"},
-		"gateway's own headers": {
+		"headers that a function cannot set": {
 			`{"statusCode":200,"headers":{"date":"1","Server":"2","Connection":"close","Keep-Alive":"3","transfer-encoding":"4","Content-Length":"99","apigw-requestid":"5","Upgrade":"6","via":"7","Trailer":"X"},"body":"x"}`,
 			200,
 			map[string]string{"Server": "", "Connection": "", "Keep-Alive": "", "Transfer-Encoding": "", "Content-Length": "1", "Upgrade": "", "Via": "", "Trailer": ""},
@@ -713,7 +713,7 @@ func TestRequestID_EachRequest_HasItsOwn(t *testing.T) {
 		r := get(t, server, area, "")
 		id := r.header.Get("Apigw-Requestid")
 		if !regexp.MustCompile(`^[A-Za-z0-9_-]{15}=$`).MatchString(id) || seen[id] || event(t, r).RequestContext.RequestID != id {
-			t.Errorf("the request ID %q is malformed, repeated, or not that of the event", id)
+			t.Errorf("the request ID %q is malformed, repeated, or differs from the event's", id)
 		}
 		seen[id] = true
 	}

@@ -28,7 +28,7 @@ type route struct {
 	Route
 	pattern *regexp.Regexp // matches a path that was percent-decoded once
 	names   []string       // the names of the variables, in the order of the pattern's groups
-	order   []string       // the sort key: more specific routes come first, routes that match the same requests have equal keys
+	order   []string       // the sort key: more specific routes come first, and routes that match the same requests have equal keys
 }
 
 func newRoutes(declared []Route) ([]route, error) {

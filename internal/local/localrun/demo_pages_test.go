@@ -62,7 +62,7 @@ func testIndex(t *testing.T, run *localruntest.Run) {
 	}
 	got := send(t, http.MethodGet, base+"/?utm_source=forum", "")
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Fatalf("the first page is %d %s", got.status, got.body)
+		t.Fatalf("the list of shops is %d %s", got.status, got.body)
 	}
 	for _, want := range []string{
 		`href="` + base + `/shop/emberforge" dir="auto">Emberforge<`, `href="` + base + `/shop/sakura-goods" dir="auto">Sakura Goods<`,
@@ -71,12 +71,12 @@ func testIndex(t *testing.T, run *localruntest.Run) {
 		`href="/docs"`, `href="/changelog"`,
 	} {
 		if !strings.Contains(got.body, want) {
-			t.Errorf("the first page has no %s: %s", want, got.body)
+			t.Errorf("the list of shops has no %s: %s", want, got.body)
 		}
 	}
 	for _, code := range []string{"KESTREL-CAPE", "SPRING-10", "CENTURY-VIP", "LEAKED-50"} {
 		if strings.Contains(got.body, code) {
-			t.Errorf("the first page lists %s, which some people cannot redeem now", code)
+			t.Errorf("the list of shops shows the code %s, which some people cannot redeem now", code)
 		}
 	}
 	policy := got.header.Get("Content-Security-Policy")

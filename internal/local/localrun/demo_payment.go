@@ -98,8 +98,8 @@ func (p *demoPages) checkout(ctx context.Context, customer, id string, pays bool
 	return shop, checkout, err
 }
 
-// server returns a client with a key of the customer. The first call creates the key, which only this process knows. That call also
-// revokes the keys of earlier runs, because a customer may have only a few live keys.
+// server returns a client with a key of the customer. If it has no key for the customer, or only an expired one, it creates a key, which
+// only this process knows. Before that, it revokes the keys of earlier runs, because a customer may have only a few live keys.
 func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (shopServer, error) {
 	p.serversMu.Lock()
 	defer p.serversMu.Unlock()

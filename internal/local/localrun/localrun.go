@@ -62,7 +62,7 @@ type Run struct {
 
 	dir      string // the path of stateDir
 	mu       sync.Mutex
-	lastPoll string // the last request's path if it was a successful poll of a feed, otherwise empty; guarded by mu
+	lastPoll string // the last request's path if that request was a successful poll of a feed, or ""; guarded by mu
 	listener net.Listener
 	store    *dynamolocal.Server
 	template *samtemplate.Template
@@ -159,7 +159,7 @@ func (r *Run) listen(ctx context.Context) error {
 	return nil
 }
 
-// Write prints to Out, one call at a time. It never fails, so that a command whose output goes to it is not stopped.
+// Write prints to Out, one call at a time. It never fails, so it never stops a command that writes to it.
 func (r *Run) Write(b []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

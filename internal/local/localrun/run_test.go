@@ -125,7 +125,7 @@ func TestLocalRun(t *testing.T) {
 	t.Run("a redemption reaches the feed through the stream", func(t *testing.T) { testFeed(t, first) })
 	t.Run("README.md shows only commands that the run prints", func(t *testing.T) { testReadme(t, first) })
 	t.Run("each request is printed and logged with the same ID", func(t *testing.T) { testRequestLine(t, first) })
-	t.Run("the first page leads to the shops", func(t *testing.T) { testIndex(t, first) })
+	t.Run("the list of shops links to the shops and shows codes to try", func(t *testing.T) { testIndex(t, first) })
 	t.Run("the demo pages leave all other paths to the gateway", func(t *testing.T) { testOtherPaths(t, first) })
 	t.Run("the demo payment page places orders", func(t *testing.T) { testPayment(t, first) })
 	t.Run("a checkout with a total of zero is ordered without a payment", func(t *testing.T) { testFreeOrder(t, first) })
@@ -305,7 +305,7 @@ func testRestart(t *testing.T, root, redeem string) {
 	}
 	status, rest := execute(t, run, redeem)
 	if status != "409 Conflict" || !strings.Contains(rest, "redemption-undone") {
-		t.Errorf("the response to the request whose redemption was undone is %s %s", status, rest)
+		t.Errorf("the retry of a redemption that was undone got %s %s, want 409", status, rest)
 	}
 	stop(t, run)
 }

@@ -31,7 +31,7 @@ func (p *Process) runtimeAPI() http.Handler {
 	return mux
 }
 
-// next waits for an event without a time limit, and delivers it.
+// next waits, for as long as it takes, for an event and delivers it.
 func (p *Process) next(w http.ResponseWriter, r *http.Request) {
 	if !p.ask() {
 		return
@@ -80,7 +80,7 @@ func (p *Process) deliver(w http.ResponseWriter, inv *invocation) {
 		inv.finish(nil, err)
 	})
 	select {
-	case <-p.gone: // the process ended before this became its current invocation
+	case <-p.gone: // the process ended before inv became its current invocation
 		inv.finish(nil, p.cause)
 	default:
 	}
@@ -95,8 +95,8 @@ func (p *Process) deliver(w http.ResponseWriter, inv *invocation) {
 	_, _ = w.Write(inv.event) // if this fails, the process is gone or will time out
 }
 
-// invocationOf returns the invocation that the request names. If that is not the process's current invocation, or is already
-// finished, invocationOf writes an error and returns nil.
+// invocationOf returns the process's current invocation if the request names it. If the request names another invocation, or if the
+// current one is already finished, invocationOf writes an error and returns nil.
 func (p *Process) invocationOf(w http.ResponseWriter, r *http.Request) *invocation {
 	p.mu.Lock()
 	inv := p.current

@@ -12,9 +12,9 @@ var (
 	ErrBusy            = errors.New("no process was free in time")
 	ErrClosed          = errors.New("the runtime is closed")
 	ErrStart           = errors.New("the executable cannot be started")
-	ErrInitTimeout     = errors.New("the process did not ask for its first event in time and was killed")
+	ErrInitTimeout     = errors.New("the process was killed: it did not ask for its first event in time")
 	ErrTimeout         = errors.New("the function timed out and its process was killed")
-	ErrNoAnswer        = errors.New("the process asked for another event before it responded and was killed")
+	ErrNoAnswer        = errors.New("the process was killed: it asked for another event before it responded")
 	ErrAnswerTooLarge  = fmt.Errorf("the response is larger than %d bytes", MaxAnswer)
 )
 

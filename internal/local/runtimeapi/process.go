@@ -20,7 +20,7 @@ const (
 	exitGrace = 500 * time.Millisecond
 	// outputGrace is how long output is still read after the process has ended, if its children keep the output open.
 	outputGrace = time.Second
-	// headerTimeout cuts off a client that connects to the runtime API and sends nothing.
+	// headerTimeout is how long a client of the runtime API may take to send a request's header.
 	headerTimeout = 10 * time.Second
 )
 
@@ -46,7 +46,7 @@ type Process struct {
 
 	command *exec.Cmd
 	api     *http.Server
-	kill    context.CancelFunc // does not wait for the end of the process; wait for gone instead
+	kill    context.CancelFunc // returns before the process has ended; to wait for the end, wait for gone
 	begun   time.Time
 
 	offers chan *invocation // each request for an event takes one invocation
@@ -180,8 +180,8 @@ func (p *Process) Stop() {
 	<-p.gone
 }
 
-// Invoke sends an event to the process. It returns the response and how long the response took, but not before the process asks for
-// the next event. Do not call it concurrently. If the function fails, the error is one that Runtime.Invoke documents.
+// Invoke sends an event to the process and waits until the process asks for the next event. It returns the response and how long the
+// response took. Do not call it concurrently. If the function fails, the error is one that Runtime.Invoke documents.
 func (p *Process) Invoke(event []byte) (answer []byte, took time.Duration, err error) {
 	inv := newInvocation(event, func() {})
 	given := time.Now()

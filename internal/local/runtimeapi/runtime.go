@@ -41,7 +41,7 @@ const (
 	// Each failed start in a row doubles the pause before the next one, so that a crash loop does not use up the machine.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
-	// maxLine is the length at which a line of output is cut, in bytes.
+	// maxLine is the length, in bytes, above which a line of output is split.
 	maxLine = 64 << 10
 )
 
@@ -89,7 +89,7 @@ type Runtime struct {
 	running sync.WaitGroup
 }
 
-// New checks the configuration and returns a Runtime. It does not start processes: the first event of a function does.
+// New checks the configuration and returns a Runtime. It does not start any processes: the first event for a function starts one.
 func New(config Config) (*Runtime, error) {
 	r := &Runtime{functions: map[string]*function{}, log: config.Log}
 	r.alive, r.end = context.WithCancel(context.Background())

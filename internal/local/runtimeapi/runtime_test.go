@@ -73,7 +73,7 @@ func redeem() runtimeapi.Function {
 	return runtimeapi.Function{Name: "redeem-voucher", Path: os.Args[0], Timeout: 5 * time.Second}
 }
 
-// starting returns redeem with the variable START, which runFunction documents.
+// starting returns the function redeem with the variable START. runFunction lists the variable's values.
 func starting(how string) runtimeapi.Function {
 	f := redeem()
 	f.Env = map[string]string{"START": how}
@@ -183,7 +183,7 @@ func TestInvoke_IdleProcess_IsUsedAgain(t *testing.T) {
 	}
 }
 
-func TestInvoke_ManyAtOnce_UsesEightProcessesWithOneEventEach(t *testing.T) {
+func TestInvoke_ManyAtOnce_EachOfEightProcessesServesOneEventAtATime(t *testing.T) {
 	r := newRuntime(t, only(redeem()))
 	reports := make([]report, 24)
 	var wg sync.WaitGroup
@@ -243,7 +243,7 @@ func TestInvoke_AllProcessesBusy_WaitsUntilItsContextEnds(t *testing.T) {
 	}
 	patient := invoke(t, r, `{}`)
 	if first := <-working; patient.PID != first.PID || patient.Began.Before(first.Ended) {
-		t.Errorf("the waiting event was not served by the only process after its first event")
+		t.Errorf("process %d served the waiting event at %s, want process %d after %s", patient.PID, patient.Began, first.PID, first.Ended)
 	}
 }
 
@@ -260,7 +260,7 @@ func TestInvoke_CallerIsGone_FunctionContinues(t *testing.T) {
 		t.Errorf("got %v, want the context's error", err)
 	}
 	if after := invoke(t, r, `{}`); after.PID != before.PID {
-		t.Errorf("the process was replaced")
+		t.Errorf("process %d was replaced by %d", before.PID, after.PID)
 	}
 }
 
@@ -286,8 +286,8 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 		{"exits", redeem(), `{"do":"exit"}`, says("the process ended before it responded: exit status 4")},
 		{"returns an error", redeem(), `{"do":"error"}`, says(`the function reported an error of type "errorString"`)},
 		{"panics", redeem(), `{"do":"panic"}`, says(`the function reported an error of type "string"`)},
-		{"responds too much", redeem(), `{"do":"huge","bytes":6291557}`, is(runtimeapi.ErrAnswerTooLarge)},
-		{"breaks off its response", redeem(), `{"do":"broken-stream"}`, says(`the function reported an error of type "errorString"`)},
+		{"its response is too large", redeem(), `{"do":"huge","bytes":6291557}`, is(runtimeapi.ErrAnswerTooLarge)},
+		{"fails while it streams its response", redeem(), `{"do":"broken-stream"}`, says(`the function reported an error of type "errorString"`)},
 		{"takes too long", impatient, `{"millis":60000}`, is(runtimeapi.ErrTimeout)},
 		{"crashes while it starts", starting("crash"), `{}`, says("the process ended while it started: exit status 3")},
 		{"reports that it cannot start", starting("init-error"), `{}`, says(cannotStart)},
@@ -299,7 +299,7 @@ func TestInvoke_FunctionFails_ErrorSaysHow(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			r := newRuntime(t, only(tc.function))
-			for range 2 { // the next event fails in the same way
+			for range 2 { // the second event fails in the same way
 				if _, err := r.Invoke(t.Context(), "redeem-voucher", []byte(tc.event)); !tc.want(err) {
 					t.Errorf("unexpected error %v", err)
 				}

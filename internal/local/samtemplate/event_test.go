@@ -69,7 +69,7 @@ func TestLoad_EventOfAStream_IsAnEventSource(t *testing.T) {
 	}
 }
 
-func TestLoad_StreamEventFromElsewhereOrTurnedOff_IsIgnored(t *testing.T) {
+func TestLoad_StreamEventTurnedOffOrOfATableThatIsNotCreated_IsIgnored(t *testing.T) {
 	const event = "DynamoDB\n          Properties: {Stream: !If [CreatesOrders, !GetAtt Orders.StreamArn, !Ref OrdersStream], Enabled: "
 	named := map[string]string{"OrdersTable": "restored", "OrdersStream": "arn:aws:dynamodb:us-east-1:123456789012:table/restored/stream/1"}
 	for enabled, parameters := range map[string]map[string]string{"true}\n": named, "false}\n": nil} {

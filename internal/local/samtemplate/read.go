@@ -227,7 +227,7 @@ func (r *reader) readRoute(function string, key, properties *yaml.Node) {
 	r.template.Routes = append(r.template.Routes, route)
 }
 
-// readEventSource reads an event that a table's stream causes. It returns false if the stack does not create the table, or if the event
+// readEventSource reads an event that a table's stream causes. It returns false if the stack does not create that table, or if the event
 // is turned off.
 func (r *reader) readEventSource(function string, key, properties *yaml.Node) bool {
 	address, isStream := strings.CutSuffix(strings.Trim(r.text(r.field(properties, "Stream")), referenceMark), ".StreamArn")
@@ -298,7 +298,7 @@ func (r *reader) readTable(each resource) {
 		})
 	}
 	if properties["LocalSecondaryIndexes"] != nil {
-		r.fail(each.at, "the table %s has a local index: this machine creates only global indexes", each.name)
+		r.fail(each.at, "the table %s has a local secondary index: this machine creates only global ones", each.name)
 	}
 	ttl := properties["TimeToLiveSpecification"]
 	if r.oneOf(r.field(ttl, "Enabled"), "false", "true") == "true" {

@@ -28,7 +28,7 @@ type Table struct {
 }
 
 // Create creates the table with the given name in DynamoDB Local. Unlike a deployed table, it has no deletion protection and no warm
-// throughput. If a table with this name exists, Create adds only the indexes and the stream that are missing. It fails if keys differ.
+// throughput. If a table with this name exists, Create adds only the indexes and the stream that are missing. It fails if the keys differ.
 func (t Table) Create(ctx context.Context, client *dynamodb.Client, name string) error {
 	_, err := client.CreateTable(ctx, &dynamodb.CreateTableInput{
 		TableName: aws.String(name), BillingMode: types.BillingModePayPerRequest, AttributeDefinitions: t.Attributes, KeySchema: t.Keys,
@@ -92,7 +92,7 @@ func (t Table) complete(ctx context.Context, client *dynamodb.Client, name strin
 		return nil
 	}
 	_, err = client.UpdateTable(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), StreamSpecification: t.stream()})
-	if isEnabled, is := errors.AsType[smithy.APIError](err); is && strings.Contains(isEnabled.ErrorMessage(), "already has an enabled stream") {
+	if refusal, is := errors.AsType[smithy.APIError](err); is && strings.Contains(refusal.ErrorMessage(), "already has an enabled stream") {
 		return nil // another test enabled the stream at the same time
 	}
 	return err

@@ -25,7 +25,7 @@ func tables(t *testing.T) []samtemplate.Table {
 }
 
 // Tests that share a DynamoDB Local may create a table at the same time.
-func TestTable_CreatedManyTimesAtOnce_Exists(t *testing.T) {
+func TestTable_CreatedManyTimesAtOnce_IsNoError(t *testing.T) {
 	client := localtest.Client(t)
 	for _, table := range tables(t) {
 		name := table.Name + "-" + rand.Text()
@@ -87,9 +87,9 @@ func TestTable_ExistingIndexWithOtherKeys_IsRejected(t *testing.T) {
 	}
 }
 
-// A shop of an older version has tables without a stream. An existing stream must not be replaced, because its unread records would be
-// lost.
-func TestTable_Existing_GetsAStreamOnce(t *testing.T) {
+// The tables of an older version have no stream. Create adds the stream, but never replaces an existing stream, because its unread records
+// would be lost.
+func TestTable_ExistingWithoutAStream_GetsAStreamOnce(t *testing.T) {
 	client, name := localtest.Client(t), "checkouts-"+rand.Text()
 	table, _ := checkouts(t)
 	stream := func(want types.StreamViewType) (arn string) {
@@ -126,7 +126,7 @@ func TestTable_Existing_GetsAStreamOnce(t *testing.T) {
 	}
 }
 
-func TestTable_StreamEnabledManyTimesAtOnce_Exists(t *testing.T) {
+func TestTable_StreamEnabledManyTimesAtOnce_IsNoError(t *testing.T) {
 	client, name := localtest.Client(t), "checkouts-"+rand.Text()
 	table, _ := checkouts(t)
 	for _, view := range []types.StreamViewType{"", types.StreamViewTypeNewAndOldImages} {

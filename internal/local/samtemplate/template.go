@@ -2,8 +2,8 @@
 // from the same file as a deployment does.
 //
 // It evaluates only what it needs. Resources, properties and expressions that matter only in the cloud do not stop the local
-// run. Template.Ignored names them. A function's variable or a table may use only the expressions Ref, GetAtt, Sub, If, Join,
-// Split, Select and FindInMap. Errors name the file and the line. References:
+// run. Template.Ignored names those that the shop's own template does not use. A function's variable or a table may use only the
+// expressions Ref, GetAtt, Sub, If, Join, Split, Select and FindInMap. Errors name the file and the line. References:
 // https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
 // https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
 //
@@ -45,7 +45,8 @@ type Template struct {
 	// Tables are the tables that the stack creates. They do not include tables that a parameter names.
 	Tables  []Table
 	Version string // the value of the stack's output Version; may be empty
-	// Ignored has a line for each kind of resource, property or value that exists only in the cloud.
+	// Ignored has a line for each kind of resource, property or value that this machine ignores. Kinds that the shop's own template uses
+	// are missing.
 	Ignored []string
 }
 

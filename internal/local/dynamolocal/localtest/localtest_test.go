@@ -10,7 +10,7 @@ import (
 	"shopfront/internal/local/dynamolocal/localtest"
 )
 
-func TestClient_OtherClients_ShareItsServer(t *testing.T) {
+func TestClient_SeveralClients_ShareOneServer(t *testing.T) {
 	table := localtest.Table(t, "VouchersTable")
 	tables, err := localtest.Client(t).ListTables(t.Context(), nil)
 	if err != nil {
@@ -23,7 +23,7 @@ func TestClient_OtherClients_ShareItsServer(t *testing.T) {
 
 func TestEndpoint_WithoutJava_FailsTheTest(t *testing.T) {
 	localtest.Endpoint(t) // fetches DynamoDB Local if it is missing
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClient_OtherClients_ShareItsServer$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClient_SeveralClients_ShareOneServer$", "-test.v")
 	cmd.Env = []string{"PATH="}
 	output, err := cmd.CombinedOutput()
 	if err == nil || strings.Contains(string(output), "SKIP") {

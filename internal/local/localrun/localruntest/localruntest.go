@@ -1,5 +1,5 @@
-// Package localruntest gives tests their own local run in a copy of the source tree. The copy keeps it apart from the developer's own
-// run and from the tests of other packages. The package is for tests only.
+// Package localruntest gives tests their own local run in a copy of the source tree. The copy keeps this run apart from the developer's own
+// run and from the runs of other packages' tests. The package is for tests only.
 package localruntest
 
 import (
@@ -25,8 +25,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// CopyTree copies the files that a local run needs from the current source tree to dir, which must exist. Both trees share the library of
-// DynamoDB Local. CopyTree fetches the library if it is missing.
+// CopyTree copies the files that a local run needs. It copies them from the current source tree to dir, which must exist. Both trees share
+// the library of DynamoDB Local. CopyTree fetches the library if it is missing.
 func CopyTree(ctx context.Context, dir string, progress io.Writer) error {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // Store is a proxy in front of a run's DynamoDB. It forwards requests until a test makes it fail.
 type Store struct {
 	Endpoint string
-	// Asked receives a value when a request fails. It has room for one value; more are dropped.
+	// Asked receives a value when a request arrives while the store fails. It has room for one value; more are dropped.
 	Asked chan struct{}
 
 	failure atomic.Int32
@@ -101,8 +101,8 @@ func isRead(r *http.Request) bool {
 	return strings.Contains(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
 }
 
-// Functions returns a runtime that runs the run's functions with a DynamoDB at the endpoint, until the test ends. It starts its own
-// processes.
+// Functions returns a runtime with its own processes of the run's functions. These processes use the DynamoDB at the endpoint. The runtime
+// is closed when the test ends.
 func (r *Run) Functions(tb testing.TB, endpoint string) *runtimeapi.Runtime {
 	tb.Helper()
 	template, err := localrun.LoadTemplate(r.Root(), endpoint)
@@ -117,8 +117,8 @@ func (r *Run) Functions(tb testing.TB, endpoint string) *runtimeapi.Runtime {
 	return runtime
 }
 
-// Serve runs the run's functions with a DynamoDB at the endpoint, until the test ends. It returns the URL of an HTTP API that invokes
-// them.
+// Serve starts an HTTP API and returns its URL. The API invokes the functions that Functions returns for the endpoint. It ends with the
+// test.
 func (r *Run) Serve(tb testing.TB, endpoint string) string {
 	tb.Helper()
 	template, err := localrun.LoadTemplate(r.Root(), endpoint)
