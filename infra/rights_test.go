@@ -320,7 +320,8 @@ func (s library) reached(name string) (made map[access]bool, seen map[string]boo
 	return w.made, w.seen
 }
 
-// walk follows the calls of a routine, which is the first. It writes tables as fields of the first routine's receiver.
+// walk follows the calls of one routine, the first routine of the walk, and of the routines that it calls. Tables are written as fields of
+// the first routine's receiver.
 type walk struct {
 	library
 
@@ -464,7 +465,7 @@ func tableOf(store any, field string) string {
 
 // wiring says with which tables a package creates stores.
 type wiring struct {
-	tables   map[string]string // the settings that name tables, such as VouchersTable, by constructor and argument: dynamo.NewOrders 2
+	tables   map[string]string // settings that name tables, such as VouchersTable; a key is constructor and argument: dynamo.NewOrders 2
 	settings map[string]string // by variable
 	calls    map[string][]ast.Expr
 }

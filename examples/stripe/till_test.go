@@ -240,8 +240,8 @@ func (s *fixture) post(t *testing.T, target, body string, header http.Header) *h
 	return w
 }
 
-// buy sends the form with an attempt, which more fields may follow. It returns the address to which the server sends the shopper, and the
-// checkout's ID.
+// buy sends the form. After the attempt and an &, the parameter attempt can hold more fields. buy returns the address to which the server
+// sends the shopper, and the checkout's ID.
 func (s *fixture) buy(t *testing.T, attempt string) (next, checkout string) {
 	t.Helper()
 	key, _, _ := strings.Cut(attempt, "&")
