@@ -104,7 +104,7 @@ func TestStreams_RecordsAreRetriedForHalfADay(t *testing.T) {
 	}
 }
 
-func TestEventBus_WithoutItsSource_IsRejected(t *testing.T) {
+func TestEventBus_WithoutAStreamOfEvents_IsRejected(t *testing.T) {
 	parameters := map[string]string{"AWS::StackName": "market", "EventsTable": "events-restored"}
 	if _, err := resources(filepath.Join(root, "template.yaml"), "", parameters); err != nil {
 		t.Errorf("without a bus, nothing reads the stream of the events table: %v", err)

@@ -88,7 +88,7 @@ func (s *shopfront) summer(t *testing.T) voucher.Request {
 	return voucher.Request{Customer: "emberforge", Code: code, Nick: nick, At: s.clock}
 }
 
-func TestDelete_RedemptionInFlight_IsKept(t *testing.T) {
+func TestDelete_RedemptionInFlight_KeepsTheVoucher(t *testing.T) {
 	t.Parallel()
 	for name, flags := range manyUses() {
 		t.Run(name, func(t *testing.T) {
@@ -120,14 +120,14 @@ func TestDelete_RedemptionInFlight_IsKept(t *testing.T) {
 			}
 			standing := objectOf(t, s.must(t, "voucher", "show", "emberforge", "SUMMER-20", "--json"))
 			if standing["status"] != "redeemable" || standing["used"] != 1. {
-				t.Errorf("afterwards %v, %v used", standing["status"], standing["used"])
+				t.Errorf("the voucher is %v with %v uses, want redeemable with 1", standing["status"], standing["used"])
 			}
 			s.must(t, "verify", "emberforge")
 		})
 	}
 }
 
-func TestDelete_RedemptionAfterwards_IsRefused(t *testing.T) {
+func TestDelete_LaterRedemptions_AreRefused(t *testing.T) {
 	t.Parallel()
 	for name, flags := range manyUses() {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestDelete_RedemptionAfterwards_IsRefused(t *testing.T) {
 	}
 }
 
-func TestDelete_RacesWithRedeem_OneWins(t *testing.T) {
+func TestDelete_RaceWithARedemption_ExactlyOneSucceeds(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.applyEmpty(t, "emberforge")
@@ -232,7 +232,7 @@ func TestDelete_Interrupted_IsCompletedByDelete(t *testing.T) {
 	}
 }
 
-func TestDelete_LostResponse_IsASuccess(t *testing.T) {
+func TestDelete_LostResponse_ReportsSuccess(t *testing.T) {
 	t.Parallel()
 	for operation, flags := range map[string][]string{"DeleteItem": nil, "TransactWriteItems": {"--max-uses", "5"}} {
 		t.Run(operation, func(t *testing.T) {

@@ -62,7 +62,7 @@ func (f *feedFlags) add(command *cobra.Command) {
 	command.Flags().Var(textFlag(&f.keyFile), "key-file", "read the key of the shop's server from `FILE` (default: "+keyVariable+")")
 }
 
-// withFeed calls do with a customer's feed.
+// withFeed opens a customer's feed and passes it to the function do.
 func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags, do func(feed) error) error {
 	id, err := parseCustomer(customer)
 	if err != nil {

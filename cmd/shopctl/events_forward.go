@@ -210,7 +210,8 @@ func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor)
 	return nil
 }
 
-// replay posts the events from the sequence from, or the time since, up to the sequence to. A zero value means that there is no bound.
+// replay posts earlier events. The parameters from and to are the sequences of the first and the last event, and since is the time of the
+// earliest event. A zero value sets no bound.
 func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time, to int64) error {
 	posted, last := 0, max(from, 1)-1
 	for event, err := range f.existing(ctx, client.EventCursor{After: last}) {
@@ -263,8 +264,8 @@ type forwardedJSON struct {
 	Status   int              `json:"status"` // of the receiver's response
 }
 
-// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events. skip is the flag that
-// makes the command skip the event.
+// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events. The parameter skip
+// is the flag with which the user can skip the event.
 func (p *poster) deliver(ctx context.Context, event client.Event, skip string) error {
 	for delay := firstPostDelay; ; delay = min(2*delay, longestPostDelay) {
 		status, retryAfter, err := p.post(ctx, event)

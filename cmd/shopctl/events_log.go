@@ -29,7 +29,7 @@ func (s *session) events(ctx context.Context) (*operator.Deployment, *operator.E
 	return deployment, events, err
 }
 
-// eventsCommand returns a command's RunE. It calls do with the feeds, and with the shop of the customer that the first argument names.
+// eventsCommand returns a command's RunE. The function do gets the feeds, and the shop of the customer that the first argument names.
 func (s *session) eventsCommand(
 	do func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error,
 ) func(*cobra.Command, []string) error {

@@ -59,7 +59,7 @@ func TestEventsParked_ListsChangesThatAreSetAside(t *testing.T) {
 	}
 }
 
-func TestEventsRetry_ReadableChange_IsReleased_AndForgetDropsTheOther(t *testing.T) {
+func TestEventsRetry_ChangeOfADamagedItem_StaysParkedUntilItIsForgotten(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.park(t, "G1FT") // there is no such item, so the retry has nothing to record

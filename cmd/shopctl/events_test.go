@@ -29,7 +29,7 @@ type fakeFeed struct {
 	id string
 
 	mu     sync.Mutex
-	events int               // their sequences are 1 to events
+	events int               // the number of events; their sequences begin at 1
 	oldest int               // the sequence of the oldest event that is kept
 	atEnd  func(request int) // called when a request has reached the end of the feed, with the number of such requests
 	ends   int               // how many requests have reached the end of the feed
@@ -131,18 +131,18 @@ func eventJSON(sequence int) string {
 		sequence, kind.kind, at, sequence, kind.data)
 }
 
-// until is an output that calls stop once it has the given number of lines.
-type until struct {
+// countingOutput is an output that calls stop once it has the given number of lines.
+type countingOutput struct {
 	bytes.Buffer
 
 	lines int
 	stop  func()
 }
 
-func (u *until) Write(text []byte) (int, error) {
-	n, err := u.Buffer.Write(text)
-	if bytes.Count(u.Bytes(), []byte("\n")) >= u.lines {
-		u.stop()
+func (c *countingOutput) Write(text []byte) (int, error) {
+	n, err := c.Buffer.Write(text)
+	if bytes.Count(c.Bytes(), []byte("\n")) >= c.lines {
+		c.stop()
 	}
 	return n, err
 }
@@ -152,7 +152,7 @@ func (s *shopfront) interrupted(t *testing.T, lines int, args ...string) result 
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	stdout := &until{lines: lines, stop: cancel}
+	stdout := &countingOutput{lines: lines, stop: cancel}
 	var stderr bytes.Buffer
 	exit := s.program(stdout, &stderr).run(ctx, args)
 	got := result{stdout.String(), stderr.String(), exit}
@@ -195,7 +195,7 @@ func TestTail_PrintsOnlyNewEvents(t *testing.T) {
 	}
 }
 
-func TestTail_After_BeginsWithAnEarlierEvent(t *testing.T) {
+func TestTail_FlagAfter_BeginsWithAnEarlierEvent(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 4)
 	f.oldest = 2
@@ -321,7 +321,7 @@ func TestReportOutage_WarnsOfTheCause_AndSaysWhenTheShopIsBack(t *testing.T) {
 }
 
 // A command that is interrupted while it creates its key must revoke the key.
-func TestTail_InterruptedAtItsKey_RevokesIt(t *testing.T) {
+func TestTail_InterruptedWhileItCreatesItsKey_RevokesTheKey(t *testing.T) {
 	t.Parallel()
 	s, _ := newEventsShop(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -22,14 +22,14 @@ type filter[T any] interface {
 	open(ctx context.Context, customer string, at time.Time) (iter.Seq2[T, error], error)
 }
 
-// newExportCommand makes the command that writes a list as CSV. what names one item, such as voucher. rows begins a CSV file, and returns
-// its writer and a function that writes one item.
+// newExportCommand makes the command that writes a list as CSV. The noun is the name of one item, such as voucher. The function rows begins
+// a CSV file, and returns its writer and a function that writes one item.
 func newExportCommand[T any](
-	s *session, what string, picked filter[T], rows func(file io.Writer, at time.Time) (csvfile.Writer, func(T) error),
+	s *session, noun string, picked filter[T], rows func(file io.Writer, at time.Time) (csvfile.Writer, func(T) error),
 ) *cobra.Command {
 	var path string
 	command := &cobra.Command{
-		Use: "export CUSTOMER", Short: "Write " + what + "s to a CSV file", Args: exactly("CUSTOMER"),
+		Use: "export CUSTOMER", Short: "Write " + noun + "s to a CSV file", Args: exactly("CUSTOMER"),
 		PreRunE: func(command *cobra.Command, args []string) error {
 			if s.json {
 				return fmt.Errorf("export writes CSV: for JSON run %s list %s --json", command.Parent().CommandPath(), args[0])

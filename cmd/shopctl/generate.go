@@ -35,7 +35,7 @@ in it stands for the code. --qr writes each code's QR code to a file with the co
 code if there is no link.
 
 After an interruption, every printed code is stored, and every stored code belongs to the batch. Run the command
-again with --resume BATCH instead of --batch and the same other flags: it prints the stored codes and completes
+again with the same flags, but with --resume BATCH instead of --batch: it prints the stored codes and completes
 the batch to --count. Do not run it twice at once for one batch. Vouchers that were edited in between stay as
 they are, and the command says how many are disabled. The command refuses to resume if a voucher has another
 reward than the flags, or another kind of limit (1, more than 1, none).

@@ -66,7 +66,7 @@ func TestGenerate_QR_WritesAFileForEachCode(t *testing.T) {
 	}
 }
 
-func TestGenerate_QR_IsTheLinkOrElseTheCode(t *testing.T) {
+func TestGenerate_QR_ContainsTheLink_OrTheCodeWithoutALink(t *testing.T) {
 	t.Parallel()
 	s := newLetters(t)
 	for _, test := range []struct {

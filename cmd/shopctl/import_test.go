@@ -111,7 +111,7 @@ func (s *shopfront) sellAndUse(t *testing.T) {
 	s.must(t, "voucher", "edit", "emberforge", "COUNT-9", "--max-uses", "2") // below its uses
 }
 
-func TestImport_ExportedFile_ExportsTheSameAgain(t *testing.T) {
+func TestImport_ExportOfAnotherCustomer_IsExportedUnchanged(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.applyEmpty(t, "emberforge", "frostforge")
@@ -265,7 +265,7 @@ func TestImport_FileThatCannotBeReadTwice_IsRefused(t *testing.T) {
 	}
 }
 
-// someCodes returns a file of codes. Every fourth code has many uses. Of the others, every third was used.
+// someCodes returns a file of codes. Every fourth code has many uses. Of the single-use codes, about every third was used.
 func someCodes(count int) string {
 	var file strings.Builder
 	file.WriteString("code,reward,max-uses,created_at,redeemed_at\n")
@@ -343,7 +343,7 @@ func TestImport_LostResponses_CreateEachCodeOnce(t *testing.T) {
 	s.must(t, "verify", "emberforge")
 }
 
-func TestImport_RedeemedSince_ExistsUnchanged(t *testing.T) {
+func TestImport_AgainAfterRedemptions_LeavesTheCodesUnchanged(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.applyEmpty(t, "emberforge")

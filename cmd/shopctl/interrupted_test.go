@@ -444,7 +444,7 @@ func TestOrder_LateWriteOfAnInterruptedCommand_IsNotAppliedAfterCancelling(t *te
 				s.must(t, before...)
 			}
 			ctx, interrupt := context.WithCancel(t.Context())
-			write := &late{store: newUnreliable(t, s, "", nil), interrupt: interrupt}
+			write := &lateWrite{store: newUnreliable(t, s, "", nil), interrupt: interrupt}
 			restore := s.through(t, write)
 			if got := s.shopctl(ctx, append([]string{"--local"}, changes[number]...)...); got.exit != exitInterrupted {
 				t.Fatal(got)
@@ -461,15 +461,15 @@ func TestOrder_LateWriteOfAnInterruptedCommand_IsNotAppliedAfterCancelling(t *te
 	}
 }
 
-// late is a proxy that interrupts the command at its first UpdateItem, and holds that request back until deliver is called.
-type late struct {
+// lateWrite is a proxy that interrupts the command at its first UpdateItem, and holds that request back until deliver is called.
+type lateWrite struct {
 	store     http.Handler
 	interrupt context.CancelFunc
 	held      *http.Request
 	body      []byte
 }
 
-func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (l *lateWrite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("X-Amz-Target") != "DynamoDB_20120810.UpdateItem" || l.held != nil {
 		l.store.ServeHTTP(w, r)
 		return
@@ -480,7 +480,7 @@ func (l *late) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-func (l *late) deliver() {
+func (l *lateWrite) deliver() {
 	l.held.Body = io.NopCloser(bytes.NewReader(l.body))
 	l.store.ServeHTTP(httptest.NewRecorder(), l.held)
 }
@@ -495,7 +495,7 @@ func TestSwitchBatch_LateWriteOfAnInterruptedSwitch_IsNotApplied(t *testing.T) {
 			s.must(t, "voucher", "generate", "emberforge", "--count", "1", "--reward", "coins/500", "--batch", "launch")
 			s.must(t, "voucher", command, "emberforge", "--batch", "launch")
 			ctx, interrupt := context.WithCancel(t.Context())
-			write := &late{store: newUnreliable(t, s, "", nil), interrupt: interrupt}
+			write := &lateWrite{store: newUnreliable(t, s, "", nil), interrupt: interrupt}
 			restore := s.through(t, write)
 			if got := s.shopctl(ctx, "--local", "voucher", interrupted, "emberforge", "--batch", "launch"); got.exit != exitInterrupted {
 				t.Fatal(got)

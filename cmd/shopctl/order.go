@@ -247,8 +247,8 @@ func describeMember(err error) error {
 	return err
 }
 
-// orderCommand wraps the work of a command about one order, and prints the order. done names the change in messages, such as placed. If do
-// returns replayed, the change was made before.
+// orderCommand wraps the work of a command about one order, and prints the order. The parameter done names the change in messages, such as
+// placed. The function do reports in replayed whether the change was made before.
 func (s *session) orderCommand(
 	done string, do func(ctx context.Context, shop *operator.Shop, id checkout.ID) (c checkout.Checkout, replayed bool, err error),
 ) func(*cobra.Command, []string) error {

@@ -43,9 +43,10 @@ func (o *output) document(document any, fields []field) error {
 // row is an item of a list. Its cells are for the table; JSON has the item itself.
 type row interface{ cells() []string }
 
-// list writes rows as JSON lines, or as a table with a head. Instead of an empty table, it writes a note to stderr.
-func list[R row](o *output, what string, head []string, rows []R) error {
-	return stream(o, what, head, func(yield func(R, error) bool) {
+// list writes rows as JSON lines, or as a table with a head. If there are no rows, it writes a note to stderr instead of the table. The
+// plural names the rows in that note.
+func list[R row](o *output, plural string, head []string, rows []R) error {
+	return stream(o, plural, head, func(yield func(R, error) bool) {
 		for _, r := range rows {
 			if !yield(r, nil) {
 				return
@@ -57,8 +58,8 @@ func list[R row](o *output, what string, head []string, rows []R) error {
 // rowsPerTable is how many rows are aligned together. They are kept in memory until they are aligned.
 const rowsPerTable = 1000
 
-// stream writes items like list, but as they come. one returns the row of an item.
-func stream[T any, R row](o *output, what string, head []string, items iter.Seq2[T, error], one func(T) R) error {
+// stream writes items like list, but as they come. The function one returns the row of an item.
+func stream[T any, R row](o *output, plural string, head []string, items iter.Seq2[T, error], one func(T) R) error {
 	table := newTable(o.stdout)
 	count := 0
 	for item, err := range items {
@@ -82,7 +83,7 @@ func stream[T any, R row](o *output, what string, head []string, items iter.Seq2
 		count++
 	}
 	if count == 0 {
-		o.note("no " + what)
+		o.note("no " + plural)
 	}
 	return table.flush()
 }
@@ -169,11 +170,11 @@ func printable(text string) string {
 	return text
 }
 
-func countOf(n int, what string) string {
+func countOf(n int, noun string) string {
 	if n == 1 {
-		return "1 " + what
+		return "1 " + noun
 	}
-	return strconv.Itoa(n) + " " + what + "s"
+	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 // isTerminal reports whether a reader or a writer is a terminal.

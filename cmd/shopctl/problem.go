@@ -182,7 +182,7 @@ func (s *session) explainOne(err error) *problem {
 	case errors.Is(err, voucher.ErrBatchUnknown):
 		return refused(kindNotFound, "%s: see %s for the batches that exist", err, s.commandLine("voucher list "+string(s.customer)))
 	case errors.Is(err, voucher.ErrBatchLarger):
-		return refused(kindExists, "%s: give at least that --count", err)
+		return refused(kindExists, "%s: give a --count of at least that number", err)
 	default:
 		return failed(kindFailed, "%s", err)
 	}

@@ -17,7 +17,7 @@ type progress struct {
 
 	now             func() time.Time
 	say             func(text string)
-	what            string
+	label           string
 	count, done     int // count may be unknownCount
 	begun, nextLine time.Time
 }
@@ -28,20 +28,20 @@ const unknownCount = -1
 // lineInterval is the shortest time between two lines.
 const lineInterval = 10 * time.Second
 
-// newProgress starts a bar on stderr if that is a terminal. If one of the other writers is a terminal, too, progress prints lines, because a
-// bar would garble their output. With --json it prints nothing. what says what is counted, such as "generated".
-func (p *program) newProgress(what string, count int, others ...io.Writer) *progress {
+// newProgress starts a bar on stderr if that is a terminal. If one of the other writers is a terminal, too, progress prints lines, because
+// a bar would garble their output. With --json it prints nothing. The label stands before the count, such as "generated".
+func (p *program) newProgress(label string, count int, others ...io.Writer) *progress {
 	now := p.now()
-	shown := &progress{now: p.now, say: p.note, what: what, count: count, begun: now, nextLine: now.Add(lineInterval)}
+	shown := &progress{now: p.now, say: p.note, label: label, count: count, begun: now, nextLine: now.Add(lineInterval)}
 	if isTerminal(p.stderr) && !p.json && !slices.ContainsFunc(others, isTerminal) {
-		shown.bar = newBar(p.stderr, what, count)
+		shown.bar = newBar(p.stderr, label, count)
 	}
 	return shown
 }
 
-func newBar(w io.Writer, what string, count int) *progressbar.ProgressBar {
+func newBar(w io.Writer, label string, count int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(count,
-		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(label), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
 		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetSpinnerChangeInterval(0)) // otherwise a spinner would draw over the output that follows
 }
@@ -67,10 +67,10 @@ func (p *progress) steps(n int) {
 func (p *progress) line(elapsed time.Duration) string {
 	rate := float64(p.done) / elapsed.Seconds()
 	if p.count == unknownCount || rate == 0 {
-		return fmt.Sprintf("%s: %d, %.0f a second", p.what, p.done, rate)
+		return fmt.Sprintf("%s: %d, %.0f a second", p.label, p.done, rate)
 	}
 	left := time.Duration(float64(p.count-p.done) / rate * float64(time.Second)).Round(time.Second)
-	return fmt.Sprintf("%s: %d of %d, %.0f a second, %s left", p.what, p.done, p.count, rate, left)
+	return fmt.Sprintf("%s: %d of %d, %.0f a second, %s left", p.label, p.done, p.count, rate, left)
 }
 
 // end clears the bar, whether it is finished or not.
@@ -80,10 +80,10 @@ func (p *progress) end() {
 	}
 }
 
-// bulk shows the progress of a command that writes many items. what is as in newProgress.
-func (p *program) bulk(what string, shown *progress) operator.Bulk {
+// bulk shows the progress of a command that writes many items. The label is that of newProgress.
+func (p *program) bulk(label string, shown *progress) operator.Bulk {
 	return operator.Bulk{
-		Begin: func(count int) { *shown = *p.newProgress(what, count) },
+		Begin: func(count int) { *shown = *p.newProgress(label, count) },
 		Wrote: shown.step,
 		Slow: func(writers int) {
 			p.warn(fmt.Sprintf("DynamoDB throttles: writing %d at a time from now on", writers))

@@ -233,8 +233,8 @@ func (s *session) describeOfOrder(ctx context.Context, shop *operator.Shop, code
 	return refused(kindInvalid, "an order made redemption %s; nothing was changed: cancel the order, which undoes the redemption: %s", id, cancel)
 }
 
-// redemptionCommand wraps the work of a command about one redemption, and prints the redemption. replayed means that the redemption
-// was already undone.
+// redemptionCommand wraps the work of a command about one redemption, and prints the redemption. The function do reports in replayed
+// whether the redemption was already undone.
 func (s *session) redemptionCommand(
 	do func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (r operator.Redemption, replayed bool, err error),
 ) func(*cobra.Command, []string) error {

@@ -119,7 +119,7 @@ func TestSchema_NamesTheDocumentsOfEveryCommand(t *testing.T) {
 			return // they print no results
 		}
 		if _, named := d.commands[name]; named == command.HasSubCommands() {
-			t.Errorf("whether x-commands names %q: %t, want %t", name, named, !command.HasSubCommands())
+			t.Errorf("x-commands names %q: %t, want %t", name, named, !command.HasSubCommands())
 		}
 		delete(d.commands, name)
 		for _, below := range command.Commands() {

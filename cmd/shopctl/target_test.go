@@ -121,7 +121,7 @@ index     orders  active
 	}
 }
 
-func TestStack_WithEvents_HasFeedsForItsRetention(t *testing.T) {
+func TestStack_EventsRebuild_GoesBackAsFarAsTheRetention(t *testing.T) {
 	s := newShopfront(t)
 	s.cloud(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
@@ -294,7 +294,7 @@ func TestApply_ReadsStandardInput(t *testing.T) {
 	}
 }
 
-func TestExplain_EachError_BecomesItsProblems(t *testing.T) {
+func TestExplain_Error_BecomesOneProblemForEachFault(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		err  error

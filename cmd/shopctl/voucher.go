@@ -89,7 +89,7 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // unlike an edit, reject empty texts
 	flags.Lookup("max-uses").Usage += " (default 1)"
 	flags.Lookup("max-uses-per-nick").Usage += " (default none for --max-uses 1, else 1)"
-	flags.Var(numberFlag(&f.counters, 1), "counters", "how many counters share a limit above 1, 1 to 64 (default 1 per 64 uses)")
+	flags.Var(numberFlag(&f.counters, 1), "counters", "how many counters share a limit above 1: 1 to 64 (default 1 per 64 uses)")
 }
 
 // terms reads the flags for a shop. It warns about a reward that is off sale, and about a pause that covers the voucher.

@@ -134,7 +134,7 @@ func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batc
 	}
 }
 
-// describeStopped adds to the error of an interrupted or failed deletion that codes may be disabled.
+// describeStopped adds a hint to the error of an interrupted or failed deletion: codes may be disabled.
 func (s *session) describeStopped(err error) error {
 	p := s.explain(err)[0]
 	if p.exit != exitRefused {
