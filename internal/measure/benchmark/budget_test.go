@@ -57,10 +57,10 @@ func budgets() []budget {
 	}
 }
 
-func TestBudget_EveryFunction_HasOne(t *testing.T) {
+func TestBudget_EveryFunction_HasABudget(t *testing.T) {
 	folders, err := filepath.Glob(filepath.Join(root, "functions", "*", "main.go"))
 	if err != nil || len(folders) == 0 {
-		t.Fatal("no functions", err)
+		t.Fatal("no functions were found", err)
 	}
 	for _, folder := range folders {
 		name := filepath.Base(filepath.Dir(folder))
@@ -79,13 +79,13 @@ func TestBudget_Function_LinksOnlyWhatItNeeds(t *testing.T) {
 		program := "shopfront/functions/" + b.function
 		links := linked(imports, program)
 		if len(links) < 50 {
-			t.Errorf("%s links only %v", b.function, links)
+			t.Errorf("%s links only %d packages: %v", b.function, len(links), links)
 		}
 		for pkg := range links {
 			allowed := reference[pkg] || pkg == program ||
 				slices.ContainsFunc(slices.Concat(b.links...), func(prefix string) bool { return pkg == prefix || strings.HasPrefix(pkg, prefix+"/") })
 			if !allowed || pkg == backoffice {
-				t.Errorf("%s links %s", b.function, pkg)
+				t.Errorf("%s links %s, which its budget does not allow", b.function, pkg)
 			}
 			if !b.sdk && strings.HasPrefix(pkg, "github.com/aws/aws-sdk-go-v2/") {
 				t.Errorf("%s links %s, although it has no table", b.function, pkg)

@@ -56,8 +56,8 @@ type BulkCommand struct {
 	Target  float64   `json:"target,omitempty"` // the least allowed median of OfBare; 0 if there is no target
 	Seconds []float64 `json:"seconds"`
 	OfBare  []float64 `json:"ofBare"` // vouchers a second ÷ items a second of the best bare loop
-	// Memory is the largest resident size of the process in any round, in bytes. It is an upper bound: Linux counts the size of this
-	// process at the start of the command, too.
+	// Memory is the largest resident size of shopctl in any round, in bytes. It is an upper bound: Linux also counts the size that the
+	// benchmark's own process has when it starts shopctl.
 	Memory int64 `json:"memory"`
 }
 
@@ -72,8 +72,8 @@ type bulkRun struct {
 	put    *dynamodb.PutItemInput // the call that creates a voucher
 }
 
-// TimeBulk runs the built command in rounds, each with two new customers and count vouchers, against DynamoDB Local. The vouchers table has
-// no stream: in DynamoDB Local a stream would make every write several times slower.
+// TimeBulk runs the built shopctl against DynamoDB Local, in rounds. Each round has two new customers. The parameter count is the number of
+// vouchers in a round. The vouchers table has no stream: in DynamoDB Local a stream would make every write several times slower.
 func TimeBulk(ctx context.Context, setup fixture.Setup, count, rounds int) (_ *Bulk, err error) {
 	if err := setup.Build(ctx, shopctlPackage); err != nil {
 		return nil, err
@@ -168,7 +168,7 @@ func (b *bulkRun) loop(ctx context.Context, calls int) (float64, error) {
 }
 
 // round measures each command once. It divides the rate of a command with a target by the mean of the bare loop's rates before and after
-// the command. It divides the rate of another command by the bare loop's last rate.
+// the command. It divides the rate of a command without a target by the bare loop's latest rate.
 func (b *bulkRun) round(ctx context.Context, number int) error {
 	sold, resold := fmt.Sprintf("emberforge-%d", number), fmt.Sprintf("sakura-goods-%d", number)
 	for _, id := range []string{sold, resold} {
@@ -223,7 +223,8 @@ func (b *bulkRun) round(ctx context.Context, number int) error {
 	return nil
 }
 
-// shopctl runs a command line, and writes its output to a file with the given name. It returns the time and the memory, in bytes.
+// shopctl runs a command line, and writes its output to a file with the given name. It returns how many seconds the
+// command took, and its peak memory in bytes.
 func (b *bulkRun) shopctl(ctx context.Context, name, arguments string) (seconds float64, memory int64, err error) {
 	output, err := os.Create(filepath.Join(b.Dir, name)) //nolint:gosec // in our own directory
 	if err != nil {
@@ -276,7 +277,7 @@ func (b *Bulk) Missed() error {
 			missed = append(missed, fmt.Errorf("voucher %s reaches %.2f of the bare loop's rate, want %g", c.Name, ratio, c.Target))
 		}
 		if c.Memory > mostBulkMemory {
-			missed = append(missed, fmt.Errorf("voucher %s takes %d MB, want at most %d", c.Name, c.Memory/1e6, mostBulkMemory/1_000_000))
+			missed = append(missed, fmt.Errorf("voucher %s takes %d MB, want at most %d MB", c.Name, c.Memory/1e6, mostBulkMemory/1_000_000))
 		}
 	}
 	return errors.Join(missed...)

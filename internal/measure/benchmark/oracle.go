@@ -53,8 +53,8 @@ type Refusal struct {
 
 	comparison
 
-	// ToTell is how many requests it takes to tell a code of this kind from an unknown code by ranks, with errors of 5 %. Each of the two
-	// codes needs that many requests. If the ranks do not differ significantly, ToTell is a lower bound.
+	// ToTell is how many requests for each of two codes it takes to tell a code of this kind from an unknown code by the ranks of the times,
+	// with errors of 5 %. If the ranks do not differ significantly, ToTell is a lower bound.
 	ToTell int `json:"toTell"`
 }
 

@@ -85,7 +85,7 @@ func (r *Report) compare() {
 			r.figure("DynamoDB calls per redemption", subject, float64(1+i), figures(rounds, calls)...)
 		}
 	}
-	r.figure("refusals' p50 apart, at most", singleUse, 0.05, r.Oracle.Apart())
+	r.figure("greatest p50 gap to an unknown code", singleUse, 0.05, r.Oracle.Apart())
 	for _, s := range []string{referenceRedeem, referenceUnwarmed} {
 		r.ratio("reference ÷ hello: start to ready", s, 0, ready, hello, ready)
 	}

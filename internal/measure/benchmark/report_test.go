@@ -8,7 +8,7 @@ import (
 	"shopfront/internal/measure/process"
 )
 
-func TestReport_Ratios_AreOfTheSameRound(t *testing.T) {
+func TestReport_Ratios_DivideFiguresOfTheSameRound(t *testing.T) {
 	round := func(ready, p50 time.Duration) Round {
 		return Round{Figures: process.Figures{Ready: ready * time.Millisecond, Warm: p50 * time.Millisecond}}
 	}
@@ -28,11 +28,11 @@ func TestReport_Ratios_AreOfTheSameRound(t *testing.T) {
 		}
 	}
 	for what, want := range map[string]string{
-		"start to ready ÷ reference":   "1.20 (1.00–1.30) !",
-		"warm p50 ÷ reference":         "1.00 (1.00–1.10)",
-		"first request ÷ warm p50":     "0.00",
-		"binary ÷ reference":           "1.10",
-		"refusals' p50 apart, at most": "0.06 !",
+		"start to ready ÷ reference":          "1.20 (1.00–1.30) !",
+		"warm p50 ÷ reference":                "1.00 (1.00–1.10)",
+		"first request ÷ warm p50":            "0.00",
+		"binary ÷ reference":                  "1.10",
+		"greatest p50 gap to an unknown code": "0.06 !",
 	} {
 		if cells[what] != want {
 			t.Errorf("%s is %q, want %q", what, cells[what], want)
@@ -44,7 +44,7 @@ func TestReport_Ratios_AreOfTheSameRound(t *testing.T) {
 	}
 	for _, want := range []string{"≤ 1.15  1.00 (1.00–1.10)", "expired", "-6.00 %"} {
 		if !strings.Contains(printed.String(), want) {
-			t.Errorf("%q is not in:\n%s", want, printed.String())
+			t.Errorf("%q is missing from the report:\n%s", want, printed.String())
 		}
 	}
 }

@@ -28,7 +28,7 @@ type runner struct {
 	Options
 
 	subjects []subject
-	number   int // the last request's
+	number   int // of the last request
 }
 
 // round measures every subject with a store.

@@ -14,7 +14,7 @@ import (
 
 const root = "../../.."
 
-// All binaries are built once, because linking takes most of the time.
+// TestFunctions builds the binaries once for all subtests, because linking takes most of the time.
 func TestFunctions(t *testing.T) {
 	setup := fixture.Setup{Root: root, Dir: t.TempDir(), Progress: io.Discard}
 	var measured []subject
@@ -27,9 +27,9 @@ func TestFunctions(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := Options{Setup: setup, Plan: Plan{Rounds: 1, Requests: 20, Starts: 2, Samples: 1}}
-	t.Run("binaries are hardly larger than the reference", func(t *testing.T) { checkSizes(t, setup) })
-	t.Run("a round counts calls per correct response", func(t *testing.T) { checkRound(t, options, measured) })
-	t.Run("refusals make the same calls", func(t *testing.T) { checkRefusals(t, options) })
+	t.Run("no binary is larger than its budget allows", func(t *testing.T) { checkSizes(t, setup) })
+	t.Run("a round measures every subject and counts its calls", func(t *testing.T) { checkRound(t, options, measured) })
+	t.Run("every kind of refusal makes the same number of calls", func(t *testing.T) { checkRefusals(t, options) })
 }
 
 func checkRound(t *testing.T, options Options, measured []subject) {
@@ -77,7 +77,7 @@ func checkRefusals(t *testing.T, options Options) {
 		t.Fatal(err)
 	}
 	if len(oracle.Refusals) != 2*len(kinds()) {
-		t.Errorf("%d kinds of refusals", len(oracle.Refusals))
+		t.Errorf("%d kinds of refusals were timed, want %d", len(oracle.Refusals), 2*len(kinds()))
 	}
 	for _, r := range oracle.Refusals {
 		calls := 2 // one for the code, and one that counts the refusal

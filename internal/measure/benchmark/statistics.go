@@ -68,7 +68,7 @@ func compare(first, second []time.Duration) comparison {
 	return compared
 }
 
-// countUpTo counts the sorted values that are below value, and those that are not above value.
+// countUpTo counts the sorted values that are below the given value, and those that are not above it.
 func countUpTo(sorted []time.Duration, value time.Duration) (below, notAbove float64) {
 	from, _ := slices.BinarySearch(sorted, value)
 	to, _ := slices.BinarySearch(sorted, value+1)

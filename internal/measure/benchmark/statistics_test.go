@@ -22,8 +22,8 @@ func TestCompare_KnownSamples_GiveKnownProbabilities(t *testing.T) {
 		first, second []time.Duration
 		want          comparison
 	}{
-		"the same":  {durations(1, 2, 3, 4), durations(1, 2, 3, 4), comparison{0.5, 1, 0, 1}},
-		"all equal": {durations(7, 7), durations(7, 7, 7), comparison{0.5, 1, 0, 1}},
+		"identical samples": {durations(1, 2, 3, 4), durations(1, 2, 3, 4), comparison{0.5, 1, 0, 1}},
+		"all values equal":  {durations(7, 7), durations(7, 7, 7), comparison{0.5, 1, 0, 1}},
 		// Places in a race, the usual example of the U test: the second sample is greater in 11 of 36 pairs.
 		"race": {durations(1, 7, 8, 9, 10, 11), durations(2, 3, 4, 5, 6, 12), comparison{11. / 36, 0.2980, 4. / 6, 0.0766}},
 		"ties": {durations(1, 1, 2), durations(1, 2, 2), comparison{6. / 9, 0.6193, 1. / 3, 0.9762}},

@@ -77,7 +77,7 @@ func startStores(ctx context.Context, setup fixture.Setup) ([]*store, error) {
 
 // topic is what a request is about: a code that nobody has redeemed, or a checkout, or an order.
 type topic struct {
-	// inStub is the code or the ID for a stub. A stub stores no changes, so each request can be about the same code or order.
+	// inStub is the code or the ID for a stub. A stub stores no changes, so all requests can be about the same code or order.
 	inStub string
 	create func(ctx context.Context, client *dynamodb.Client) (string, error)
 }

@@ -140,7 +140,7 @@ func checkOut(e fixture.Event, number int, _ string) ([]byte, error) {
 	return e.WithKey(key(number)).Encode()
 }
 
-// key is the Idempotency-Key of the request with a number.
+// key returns the Idempotency-Key of the request with the given number.
 func key(number int) string { return fmt.Sprintf("2f1c6f0e-6d0b-4c39-9a3e-%012d", number) }
 
 // check rejects a wrong response, so that only successful requests are measured.
@@ -154,8 +154,8 @@ func (s subject) check(answer []byte) error {
 // comparedWith returns the name of the reference. A function without a reference is compared with the reference for redeeming.
 func (s subject) comparedWith() string { return cmp.Or(s.reference, referenceRedeem) }
 
-// functions returns two lists. In the first, each function has one subject. The second has every subject whose calls a reference makes,
-// too.
+// functions returns two lists. The first has one subject for each function. The second has every subject with a reference that makes the
+// same calls.
 func functions() (each, withCalls []subject) {
 	seen := map[string]bool{}
 	for _, s := range subjects() {

@@ -27,7 +27,7 @@ const (
 	checkoutDays = 11
 	// eventDays is how long an event is stored. That is longer than shops are promised.
 	eventDays = 100
-	// indexedBytes is the size of a redemption in the index of nicks. It is not deleted from there.
+	// indexedBytes is the size of a redemption's entry in the index of nicks. DynamoDB does not delete the entry when the event expires.
 	indexedBytes = 233
 	monthDays    = 30
 	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five minutes
@@ -54,7 +54,7 @@ const (
 		"Duration: 10.00 ms\tBilled Duration: 10 ms\tMemory Size: 256 MB\tMax Memory Used: 30 MB\t\n")
 	platformStartBytes = len("INIT_START Runtime Version: provided:al2023.v100\tRuntime Version ARN: arn:aws:lambda:us-east-1::runtime:" +
 		"0000000000000000000000000000000000000000000000000000000000000000\n" + "Init Duration: 100.00 ms\t")
-	// coldEvents is the number of log events of a first request: four lines of Lambda's, and one line of the function's.
+	// coldEvents is the number of log events of a first request: four lines by Lambda, and one line by the function.
 	coldEvents = 5
 )
 

@@ -27,7 +27,7 @@ func TestBilled(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := billed(test.memory, test.took, test.cpu); got != test.want {
-				t.Errorf("%v; want %v", got, test.want)
+				t.Errorf("billed %v; want %v", got, test.want)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestLine_LargeResponse_CountsAsSeveralGatewayRequests(t *testing.T) {
 	}
 }
 
-func TestLine_BatchOfAStream_NeedsNoGateway(t *testing.T) {
+func TestLine_BatchOfAStream_IsNotBilledByTheGateway(t *testing.T) {
 	line := checkoutLine()
 	line.BodyBytes, line.AnswerBytes = 0, 0
 	used := line.usage(new(big.Rat))
@@ -105,7 +105,7 @@ func TestLine_BatchOfAStream_NeedsNoGateway(t *testing.T) {
 	}
 }
 
-func TestReport_EventsAndPolls_ArePricedOneByOne(t *testing.T) {
+func TestReport_Batches_ArePricedPerEventAndPollsPerMonth(t *testing.T) {
 	of := func(operation string) Request {
 		return Request{Operation: operation, Calls: []metering.Call{{Units: metering.Units{Write: 100}}}}
 	}
@@ -115,13 +115,13 @@ func TestReport_EventsAndPolls_ArePricedOneByOne(t *testing.T) {
 	}
 	for i, want := range []string{"62.5000", "6.2500", "0.6250"} { // 0.625 USD for a million write units
 		if got := report.Millions[i].Bill.Columns["DynamoDB"].FloatString(4); got != want {
-			t.Errorf("%s: %s USD, want %s", report.Millions[i].Operation, got, want)
+			t.Errorf("a million of %q costs %s USD, want %s", report.Millions[i].Operation, got, want)
 		}
 	}
 	million := report.Millions[3].Bill.Total
 	for i, polls := range []int64{525_600, 175_200, 43_800} { // of 730 hours
 		if got := report.Polls[i]; got.Cost.Cmp(million.Of(polls, 1_000_000).Rat) != 0 || got.Seconds*polls != 730*3600 {
-			t.Errorf("%+v; want %d polls", got, polls)
+			t.Errorf("a month of polling is %+v; want %d polls", got, polls)
 		}
 	}
 }
@@ -199,10 +199,10 @@ func TestShops_SendOnlyMeasuredRequests(t *testing.T) {
 func TestAlarmMetrics_CountsEachMetricOfAnAlarm(t *testing.T) {
 	count, err := alarmMetrics("../../..")
 	if err != nil || count != 61 { // docs/operations.md names the same number
-		t.Errorf("%d metrics, %v; want 61", count, err)
+		t.Errorf("counted %d metrics, %v; want 61", count, err)
 	}
 	if count, err := alarmMetrics(t.TempDir()); err == nil {
-		t.Errorf("%d metrics without a template", count)
+		t.Errorf("counted %d metrics without a template; want an error", count)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestReport_TotalAboveItsTarget_IsMarked(t *testing.T) {
 			if strings.HasPrefix(line, name+" ") && strings.Contains(line, " 1.000 ") {
 				found = true
 				if strings.Contains(line, "!") != above {
-					t.Errorf("%s is above its target: %t; printed as %s", name, above, line)
+					t.Errorf("%s must be marked as above its target: %t; it is printed as %s", name, above, line)
 				}
 			}
 		}

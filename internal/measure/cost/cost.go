@@ -70,7 +70,8 @@ func targets() map[string]pricing.USD {
 	return map[string]pricing.USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
 }
 
-// Run measures the functions, and computes what they cost. It sends count warm requests for each operation, at least 1.
+// Run measures the functions, and computes what they cost. The parameter count is the number of warm
+// requests for each operation, at least 1.
 func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, err error) {
 	server, err := setup.StartLocal(ctx)
 	if err != nil {

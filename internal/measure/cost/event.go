@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/dynamo"
 )
 
-// The operations of events that are priced in a special way. A poll finds nothing new.
+// The operations on events that the report prices in a special way. A poll finds no new events.
 const (
 	recordEvent    = "event, recorded alone"
 	recordTen      = "event, recorded with 9 others"
@@ -73,7 +73,8 @@ func scheduled(context.Context, *scene) (requests, error) {
 	return func() ([]byte, error) { return []byte(`{}`), nil }, nil
 }
 
-// feedAfter requests the events after a sequence number. If the feed has fewer events, it requests those after the last event.
+// feedAfter requests the events after a sequence number. If no event has this number yet, feedAfter requests the events after the last one,
+// so the response has none.
 func feedAfter(after int64) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		if err := fixture.AppendEvents(ctx, s.client, 210); err != nil {
@@ -89,8 +90,8 @@ func feedAfter(after int64) preparation {
 	}
 }
 
-// publish meters the reads of an event that is sent to the bus. Sending the event is not measured. The time and the logs are those of
-// recording an event. Recording makes four calls to DynamoDB; publishing makes two calls.
+// publish meters the reads that precede the sending of an event to the bus. It does not measure the sending itself. It takes the time and
+// the logs from recording an event, which makes four calls to DynamoDB. Publishing makes two calls.
 func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) {
 	w, err := fixture.Feed(l.client).Window(ctx, fixture.Customer, 0, 1)
 	if err != nil {
@@ -107,7 +108,7 @@ func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) 
 // monthSeconds are the seconds of a month of 730 hours.
 const monthSeconds = 730 * 3600
 
-// Polling holds what it costs in a month that a shop's server polls the shop's feed, if there are no new events.
+// Polling holds the monthly cost of a shop's server that polls the shop's feed and finds no new events.
 type Polling struct {
 	Seconds int64       `json:"seconds"` // between polls
 	Cost    pricing.USD `json:"cost"`

@@ -129,7 +129,7 @@ func (p *pace) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// measure meters an operation. Unless requests is 0, it also times that many warm requests.
+// measure meters an operation. It also times as many warm requests as the parameter requests says, unless that is 0.
 func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, error) {
 	request, events, err := l.meterRequests(ctx, o, requests)
 	if err == nil && requests > 0 {
@@ -181,7 +181,7 @@ func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (req
 			return another, events[metered:], nil
 		}
 		if i > 1 && (another.units() != request.units() || len(another.Calls) != len(request.Calls) || !reflect.DeepEqual(another.Metrics, request.Metrics)) {
-			return Request{}, nil, fmt.Errorf("one request uses %+v, the next one %+v", request, another)
+			return Request{}, nil, fmt.Errorf("two requests of one operation must use the same, but one uses %+v, and the next one %+v", request, another)
 		}
 		if i > 0 {
 			another.LogBytes = max(another.LogBytes, request.LogBytes)
@@ -191,7 +191,7 @@ func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (req
 	return request, events[metered:], nil
 }
 
-// meterRequest sends one event to a process whose log goes to a file.
+// meterRequest sends one event to a process, and meters it. The process writes its log to the given file.
 func (l *lab) meterRequest(o operation, p *runtimeapi.Process, event []byte, file *os.File) (Request, error) {
 	l.meter.Take()
 	before, err := os.ReadFile(file.Name())

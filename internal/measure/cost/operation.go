@@ -272,7 +272,7 @@ func ofNew(create func(context.Context, *dynamodb.Client) (string, error)) prepa
 	}
 }
 
-// ofOneOrder sends the sample event each time. The requests do not change its order.
+// ofOneOrder sends the sample event each time. The requests do not change the order in that event.
 func ofOneOrder(_ context.Context, s *scene) (requests, error) {
 	event, err := s.event.WithServerKey()
 	return event.Encode, err
@@ -313,7 +313,7 @@ func newShops(path, known string) preparation {
 	}
 }
 
-// asset requests the file of a shop's page that has this extension.
+// asset requests the file with the given extension that a shop's page refers to.
 func asset(extension string) preparation {
 	return func(_ context.Context, s *scene) (requests, error) {
 		shown, err := s.event.Encode()

@@ -13,7 +13,7 @@ import (
 const root = "../../.."
 
 // bounds returns upper bounds of the calls and units of a request, by operation:
-//   - A process that has seen a code with many uses reads it first. A process that has not seen it first tries a write, which fails.
+//   - A process that has seen a code with many uses before begins with a read. Any other process begins with a write, which fails.
 //   - A check of a limited code reads all its counters. These codes have the maximum number of counters.
 //   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the
 //     settings of a shop that is new to the process.
@@ -24,8 +24,8 @@ const root = "../../.."
 //   - An order with a code, or its cancellation, first tries the update for an order without a code.
 //   - A returned use of a limited code goes to a counter with taken uses. All counters are read to find such a counter.
 //   - A list of redemptions reads 64 buckets.
-//   - The redemption of an event is first indexed by nick. Then the event is stored, and a page of the log names it. A new page takes a
-//     transaction of two writes.
+//   - To record the event of a redemption, the redemption is first indexed by nick. Then the event is stored, and a page of the log names
+//     the event. A new page takes a transaction of two writes.
 //   - A poll reads the shop's settings and its key, and then a page of the log. A page of the feed reads each event.
 //   - A page of 50 orders takes half a unit for each 4 KB of orders.
 func bounds() map[string]bound {
@@ -92,7 +92,7 @@ type bound struct {
 	units metering.Units
 }
 
-// All measurements use the same binaries, because building takes most of the time.
+// TestOperations builds the binaries once for all subtests, because building takes most of the time.
 func TestOperations(t *testing.T) {
 	l, err := newLab(t.Context(), fixture.Setup{Root: root, Dir: t.TempDir(), Progress: io.Discard}, localtest.Endpoint(t))
 	if err != nil {
@@ -146,6 +146,6 @@ func timeOne(t *testing.T, l *lab) {
 		t.Errorf("took no processor time: %+v", took)
 	}
 	if calls := l.pace.calls.Load(); calls < 2*(warmUp+2) {
-		t.Errorf("the store handled %d calls", calls)
+		t.Errorf("the store handled %d calls; want at least %d", calls, 2*(warmUp+2))
 	}
 }

@@ -98,7 +98,7 @@ func (m *Meter) meter(r *http.Request) (call Call, got answer, err error) {
 	case "TransactWriteItems":
 		got, err = m.write(r, text, &call, items, 2) // a transaction prepares and commits
 	default:
-		err = fmt.Errorf("the price of %s is not known here", call.Operation)
+		err = fmt.Errorf("the meter does not know the price of %s", call.Operation)
 	}
 	return call, got, err
 }
@@ -186,7 +186,8 @@ func (m *Meter) sizes(r *http.Request, items []item) ([]itemSize, error) {
 	return sizes, nil
 }
 
-// read meters reads of single items. Each read is rounded up, and costs its units multiplied by times.
+// read forwards a call that reads single items, and computes its units. The size of each item is rounded up to whole units. The parameter
+// times is how often the service reads each item.
 func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
 	sizes, err := m.sizes(r, items)
 	if err != nil {
@@ -201,7 +202,7 @@ func (m *Meter) read(r *http.Request, text []byte, call *Call, items []item, tim
 	return got, err
 }
 
-// query meters a Query by the total size of the items that it reads before its filter.
+// query forwards a Query, and computes its units from the total size of the items that the Query reads before its filter.
 func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool) (answer, error) {
 	var unfiltered map[string]any
 	if err := json.Unmarshal(text, &unfiltered); err != nil {
@@ -225,7 +226,8 @@ func (m *Meter) query(r *http.Request, text []byte, call *Call, consistent bool)
 // indexed is the attribute that puts an item into the only index. The index holds whole items.
 const indexed = "ordered"
 
-// write meters writes. Each write costs its units multiplied by times. An item in the index costs another write there.
+// write forwards a call that writes items, and computes its units. The parameter times is how often the service writes each item. An item
+// in the index costs another write there.
 func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, times int) (answer, error) {
 	before, err := m.sizes(r, items)
 	if err != nil {

@@ -80,7 +80,7 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 		t.Helper()
 		units := metered(t, meter).Units
 		if got := units.Read + units.Write; got != aws.ToFloat64(consumed.CapacityUnits) {
-			t.Errorf("%s: %+v; DynamoDB Local reports %v", what, units, aws.ToFloat64(consumed.CapacityUnits))
+			t.Errorf("%s: metered %+v; DynamoDB Local reports %v", what, units, aws.ToFloat64(consumed.CapacityUnits))
 		}
 	}
 	for _, size := range []int{100, 1024, 1025, 4096, 4097} {
@@ -127,7 +127,7 @@ func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 		t.Fatal(err)
 	}
 	if query.Count != 0 || query.ScannedCount != 5 {
-		t.Errorf("the filter leaves %d of %d", query.Count, query.ScannedCount)
+		t.Errorf("the filter leaves %d of %d items; want 0 of 5", query.Count, query.ScannedCount)
 	}
 	compare("query whose filter leaves nothing", query.ConsumedCapacity)
 	batch, err := client.BatchGetItem(t.Context(), &dynamodb.BatchGetItemInput{
@@ -179,7 +179,8 @@ func TestMeter_ItemInTheIndex_IsBilledTwice(t *testing.T) {
 	}
 }
 
-// DynamoDB bills a write whose condition fails, and bills the writes of a transaction twice. DynamoDB Local reports other units.
+// DynamoDB bills a write whose condition fails, and bills the writes of a transaction twice. DynamoDB Local reports the wrong units
+// for both.
 func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 	name, meter, client, _ := table(t)
 	redeemed, large := voucherOf("SUMMER20", 300), voucherOf("GRAND2026", 1500)
@@ -231,17 +232,17 @@ func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			err := test.call()
 			if test.failed == nil && err != nil || test.failed != nil && !errors.As(err, test.failed) {
-				t.Fatalf("got %v", err)
+				t.Fatalf("the call returned %v", err)
 			}
 			if units := metered(t, meter).Units; units != (metering.Units{Write: test.writes}) {
-				t.Errorf("%+v; want %v write units", units, test.writes)
+				t.Errorf("metered %+v; want %v write units", units, test.writes)
 			}
 		})
 	}
 }
 
 // A missing item costs the minimum, also in a batch
-// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html). DynamoDB Local reports no units for it.
+// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html). DynamoDB Local reports no units for a missing item.
 func TestMeter_MissingItemsOfABatch_AreBilled(t *testing.T) {
 	name, meter, client, _ := table(t)
 	for consistent, want := range map[bool]float64{true: 2, false: 1} {
@@ -253,7 +254,7 @@ func TestMeter_MissingItemsOfABatch_AreBilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		if units := metered(t, meter).Units; units != (metering.Units{Read: want}) {
-			t.Errorf("consistent %t: %+v; want %v read units", consistent, units, want)
+			t.Errorf("consistent %t: metered %+v; want %v read units", consistent, units, want)
 		}
 	}
 }
@@ -265,7 +266,7 @@ func TestMeter_Calls_AreForwardedUnchanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	if call := metered(t, meter); call.Operation != "PutItem" || call.Grown != 300+metering.StorageOverhead || !slices.Equal(call.Tables, []string{name}) {
-		t.Errorf("metered as %+v", call)
+		t.Errorf("the put is metered as %+v", call)
 	}
 	for _, reader := range []*dynamodb.Client{client, direct} {
 		read, err := reader.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: &name, Key: keyOf(item)})
@@ -275,16 +276,16 @@ func TestMeter_Calls_AreForwardedUnchanged(t *testing.T) {
 	}
 }
 
-func TestMeter_CallWithoutAKnownPrice_Fails(t *testing.T) {
+func TestMeter_CallThatCannotBeMetered_Fails(t *testing.T) {
 	name, meter, client, _ := table(t)
 	if _, err := client.Scan(t.Context(), &dynamodb.ScanInput{TableName: &name}); err == nil || !strings.Contains(err.Error(), "not metered") {
-		t.Errorf("a Scan returned %v", err)
+		t.Errorf("a Scan returned %v, want an error, because its price is unknown", err)
 	}
 	unknown := aws.String("no-such-table")
 	if _, err := client.GetItem(t.Context(), &dynamodb.GetItemInput{TableName: unknown, Key: keyOf(voucherOf("SUMMER20", 100))}); err == nil {
 		t.Error("a missing table was read")
 	}
 	if calls := meter.Take(); len(calls) > 0 {
-		t.Errorf("metered as %+v", calls)
+		t.Errorf("calls that failed are metered as %+v", calls)
 	}
 }

@@ -48,7 +48,7 @@ func TestItem_Size_FollowsTheRulesOfAWS(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := item.Size(); got != test.want {
-				t.Errorf("%d bytes; want %d", got, test.want)
+				t.Errorf("the size is %d bytes; want %d", got, test.want)
 			}
 		})
 	}

@@ -16,9 +16,9 @@ import (
 // patience bounds how long a process may take for one event.
 const patience = time.Minute
 
-// Start runs a binary with the given environment and returns when the process asks for an event. The process writes to the log
-// file itself, so that this program does not compete with it for the processor; if log is nil, the output is discarded. The caller
-// must call Stop.
+// Start runs a binary with the given environment and returns when the process asks for an event. The process writes to the file log
+// itself, so that this program does not compete with it for the processor. If log is nil, the output is discarded. The caller must
+// call Stop of the process.
 func Start(ctx context.Context, binary string, env []string, log *os.File) (*runtimeapi.Process, error) {
 	command := runtimeapi.Command{
 		Path: binary, Env: append([]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256"}, env...),
@@ -87,7 +87,8 @@ func (t *Trial) Measure(ctx context.Context, events [][]byte) error {
 	return err
 }
 
-// invoke returns the time of each event, and the processor time of all of them. It checks the responses after the clock has stopped.
+// invoke returns the time of each event, and the processor time of all events together. It checks the responses after the clock has
+// stopped.
 func (t *Trial) invoke(ctx context.Context, events [][]byte) (times []time.Duration, cpu time.Duration, err error) {
 	began, err := CPUTime(t.process.PID())
 	if err != nil {

@@ -26,7 +26,8 @@ import (
 // Handler handles an event.
 type Handler func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
 
-// The environment variables. EnvTable names the table. If EnvNotConnecting is set, the connection is opened by the first request.
+// The environment variables. EnvTable names the table. If EnvNotConnecting is set, Start opens no connection, and the
+// first request opens it.
 const (
 	EnvTable         = "TABLE"
 	EnvNotConnecting = "NOT_CONNECTING"

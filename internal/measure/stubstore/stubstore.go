@@ -157,7 +157,8 @@ func (s *Store) batchGet(in input) any {
 	return map[string]any{"Responses": responses, "UnprocessedKeys": struct{}{}}
 }
 
-// query returns all of a customer's products. It ignores the limit.
+// query returns all items of a customer, or only the products if the call asks for products. It ignores the limit, the index, and any other
+// condition on the sort key.
 func (s *Store) query(in input) any {
 	partition, prefix := text(in.ExpressionAttributeValues[":customer"]), text(in.ExpressionAttributeValues[":product"])
 	s.mu.RLock()
