@@ -46,7 +46,7 @@ func (r *round) someone(random *mathrand.Rand) caller {
 	return r.stranger()
 }
 
-// prepareAccess prepares the commands for the settings, and two keys of the shop's server.
+// prepareAccess prepares the commands for the settings, and creates two keys of the shop's server.
 func (r *round) prepareAccess(tb testing.TB) {
 	tb.Helper()
 	customer := string(r.customer)
@@ -74,12 +74,12 @@ func (r *round) createKey(tb testing.TB) {
 	r.addKey(key, newRule("", true))
 }
 
-func (r *round) addKey(key access.Key, is *rule) {
-	is.name = "key " + string(key.ID)
-	is.command = func(bool) []string { return []string{"key", "revoke", string(r.customer), string(key.ID)} }
+func (r *round) addKey(key access.Key, live *rule) {
+	live.name = "key " + string(key.ID)
+	live.command = func(bool) []string { return []string{"key", "revoke", string(r.customer), string(key.ID)} }
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.created = append(r.created, caller{is, key.Secret()})
+	r.created = append(r.created, caller{live, key.Secret()})
 }
 
 func (r *round) keys() []caller {
@@ -89,7 +89,7 @@ func (r *round) keys() []caller {
 }
 
 // judgeAccess judges a response by the rules that may have been in effect when the request was received. It returns the answer for the
-// voucher's history. There, a request that had to be denied counts as denied, whatever its response says.
+// voucher's history. In that history, a request that had to be denied counts as denied, whatever its response says.
 func (r *round) judgeAccess(t *target, by caller, received time.Time, answer history.Answer) history.Answer {
 	mayCall, mayBeDenied := by.judge(received)
 	mayRedeem, mayBePaused := r.settings.codes.judge(received)
@@ -129,20 +129,20 @@ func (s *staff) supervise(tb testing.TB, over <-chan struct{}, change func(testi
 	}
 }
 
-// changeSettings changes the policy or a pause. At most one of these rules denies at a time.
+// changeSettings changes the policy or a pause, so that at most one of these rules denies at a time.
 func (s *staff) changeSettings(tb testing.TB) {
 	tb.Helper()
-	is := pick(s.random, s.settings.all()...)
+	changing := pick(s.random, s.settings.all()...)
 	for _, other := range s.settings.all() {
 		if allow, confirmed := other.last(); !allow || !confirmed {
-			is = other
+			changing = other
 		}
 	}
-	allow, confirmed := is.last()
-	if confirmed || !is.repeat && s.random.IntN(2) == 0 {
+	allow, confirmed := changing.last()
+	if confirmed || !changing.repeat && s.random.IntN(2) == 0 {
 		allow = !allow
 	}
-	s.tryChange(tb, is, allow, s.patience())
+	s.tryChange(tb, changing, allow, s.patience())
 }
 
 // changeKeys creates a key, or revokes one.
@@ -156,23 +156,23 @@ func (s *staff) changeKeys(tb testing.TB) {
 		s.tryChange(tb, pick(s.random, revocable...).rule, false, s.patience())
 		return
 	}
-	is := newRule("", false)
-	confirmed := is.change(true)
+	live := newRule("", false)
+	confirmed := live.change(true)
 	if status, printed := s.run(tb, s.patience(), "key", "create", string(s.customer), "--name", "till"); status == 0 {
 		confirmed(time.Now())
 		for word := range strings.FieldsSeq(printed) {
 			if key, valid := access.ParseKey(word); valid {
-				s.addKey(key, is)
+				s.addKey(key, live)
 			}
 		}
 	}
 }
 
 // tryChange runs shopctl, and reports whether the change is certainly applied.
-func (r *round) tryChange(tb testing.TB, is *rule, allow bool, patience time.Duration) bool {
+func (r *round) tryChange(tb testing.TB, changing *rule, allow bool, patience time.Duration) bool {
 	tb.Helper()
-	confirmed := is.change(allow)
-	status, _ := r.run(tb, patience, is.command(allow)...)
+	confirmed := changing.change(allow)
+	status, _ := r.run(tb, patience, changing.command(allow)...)
 	if status == 0 {
 		confirmed(time.Now())
 	}
@@ -182,10 +182,10 @@ func (r *round) tryChange(tb testing.TB, is *rule, allow bool, patience time.Dur
 // allowAgain allows everything again. Then the overseer sends a check with each key.
 func (r *round) allowAgain(tb testing.TB, random *mathrand.Rand) {
 	tb.Helper()
-	for _, is := range r.settings.all() {
-		for try := 0; !r.tryChange(tb, is, true, 30*time.Second); try++ {
+	for _, denying := range r.settings.all() {
+		for try := 0; !r.tryChange(tb, denying, true, 30*time.Second); try++ {
 			if try == patienceOfOverseer {
-				r.violate("the settings cannot be changed: %s", is.name)
+				r.violate("the settings cannot be changed: %s", denying.name)
 				return
 			}
 		}

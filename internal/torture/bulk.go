@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// discard deletes a voucher while two shoppers request it. While the outcome is unknown it retries, up to three attempts.
+// discard deletes a voucher while two shoppers request it. If the outcome is unknown, it tries again, up to three times in all.
 func (s *staff) discard(tb testing.TB, t *target) {
 	tb.Helper()
 	time.Sleep(time.Duration(s.random.IntN(1500)) * time.Millisecond)
@@ -41,7 +41,7 @@ func (s *staff) discard(tb testing.TB, t *target) {
 	}
 }
 
-// untilTheEnd returns a context that ends a second after the last request. The round completes unfinished work after the faults.
+// untilTheEnd returns a context that ends a second after the last request. The round completes unfinished work once the faults have ended.
 func (s *staff) untilTheEnd(tb testing.TB) (context.Context, context.CancelFunc) {
 	tb.Helper()
 	return context.WithDeadline(tb.Context(), s.end.Add(time.Second))
@@ -56,7 +56,8 @@ func (r *round) completeDeletion(tb testing.TB, t *target) {
 	}
 }
 
-// tryDelete deletes a voucher. Meanwhile, a code with many uses may be disabled. If the voucher was used, the deletion enables it again.
+// tryDelete deletes a voucher. During the deletion, a code with many uses may be disabled. If the voucher was used, the deletion enables
+// the code again.
 func (r *round) tryDelete(
 	ctx context.Context, number int, t *target, shop *operator.Shop, wait func(context.Context, time.Duration) error,
 ) history.Outcome {
@@ -67,7 +68,7 @@ func (r *round) tryDelete(
 		asked.Edit.Disabled = new(true)
 	}
 	wasDisabled := t.terms.Disabled
-	t.head(asked.Edit)
+	t.beginEdit(asked.Edit)
 	returned := t.recorder.Call(asked)
 	if isFirst && asked.Edit.Disabled != nil {
 		enabled = t.recorder.Call(history.Operation{Client: number, Ask: history.AskEdit, Edit: history.Edit{Disabled: &wasDisabled}})
@@ -82,8 +83,8 @@ func (r *round) tryDelete(
 	returned(history.Answer{Outcome: t.deletion})
 	if isFirst && t.deletion == history.WasUsed {
 		enabled(history.Answer{Outcome: history.Done})
-		t.head(history.Edit{Disabled: &wasDisabled})
-		t.arrive(asked.Edit)
+		t.beginEdit(history.Edit{Disabled: &wasDisabled})
+		t.endEdit(asked.Edit)
 	}
 	r.count(&r.outcome.operations)
 	return t.deletion
@@ -154,7 +155,7 @@ func (s *staff) importSold(tb testing.TB) {
 		result, err := s.importFile(hasty, shop, s.sold)
 		cancel()
 		if err == nil && (result.Differ > 0 || result.Created+result.Existed != soldRows) {
-			s.breach("imported %+v of %d codes", result, soldRows)
+			s.breach("an import has the result %+v; want all of %d codes", result, soldRows)
 		}
 	}
 }
@@ -175,7 +176,7 @@ func (r *round) judgeSold(tb testing.TB) {
 	for _, again := range []bool{false, true} {
 		result, err := r.importFile(tb.Context(), r.calm, r.sold)
 		if err != nil || result.Created+result.Existed != soldRows || again && result.Created > 0 {
-			r.breach("imported %+v of %d codes, %v", result, soldRows, err)
+			r.breach("the last imports: %+v, %v; want all of %d codes, and no new codes in the second import", result, err, soldRows)
 		}
 	}
 	at, err := time.Parse(time.RFC3339, soldAt)

@@ -22,7 +22,7 @@ type purchase struct {
 	abandoned bool      // the shopper does not pay in time
 	first     time.Time // when it was first sent
 
-	// The target's mu guards these.
+	// The target's mu guards the following fields.
 	id      string // empty while it is unknown
 	expires time.Time
 	paid    bool // an order was sent
@@ -32,7 +32,7 @@ type purchase struct {
 // key of an expired checkout makes a new checkout.
 const retriedFor = checkoutLifetime - longestRequest - time.Second
 
-// longestRequest is how long a function takes at most.
+// longestRequest is the longest time that a function takes for a request.
 const longestRequest = 5 * time.Second
 
 // till returns the shop's server. It checks out for the shoppers, because all shoppers have one address, and the holds of a stranger's
@@ -111,8 +111,8 @@ func (c *client) pay(tb testing.TB, t *target) bool {
 	return true
 }
 
-// finish sends a request that can be retried. While the outcome is unknown it retries, up to three attempts. If the outcome stays unknown,
-// the overseer retries the request.
+// finish sends a request that can be retried. If the outcome is unknown, it sends the request again, up to three times in all. If the
+// outcome stays unknown, the overseer retries the request.
 func (r *round) finish(tb testing.TB, t *target, what string, request func() history.Outcome) {
 	tb.Helper()
 	for range 3 {
@@ -158,7 +158,7 @@ func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answ
 	err := json.Unmarshal(got.body, &made)
 	if err != nil || made.ID == "" || made.Status != "open" || made.Code != t.written || !strings.EqualFold(made.Nick, p.nick) ||
 		made.ExpiresAt.Sub(made.CreatedAt) != checkoutLifetime || made.Discount.Minor != 99 { // 20 % of 4.99
-		r.violate("%s: not a checkout for %q: %s", t.written, p.nick, got)
+		r.violate("%s: want an open checkout for %q, got %s", t.written, p.nick, got)
 	}
 	r.judgeBody(t, made.ID, got)
 	outcome := history.Held
@@ -216,7 +216,7 @@ func (r *round) ask(tb testing.TB, t *target, asked history.Operation, to transi
 	if got.status == http.StatusOK {
 		var shown struct{ ID, Status, Code string }
 		if err := json.Unmarshal(got.body, &shown); err != nil || shown.ID != to.id || shown.Status != to.status || shown.Code != t.written {
-			r.violate("%s: not %s with the status %s: %s", t.written, to.id, to.status, got)
+			r.violate("%s: want %s with the status %s, got %s", t.written, to.id, to.status, got)
 		}
 	} else {
 		outcome = r.judgeProblem(t, got, to.problems)
@@ -225,7 +225,7 @@ func (r *round) ask(tb testing.TB, t *target, asked history.Operation, to transi
 	return outcome
 }
 
-// judgeProblem reads a response to the shop's server that is not 200. It must be one of the problems, or a 503.
+// judgeProblem reads a response to the shop's server that is not 200. The response must be one of the given problems, or a 503.
 func (r *round) judgeProblem(t *target, got response, problems map[string]history.Outcome) history.Outcome {
 	var problem struct{ Type, Reason, Parameter string }
 	err := json.Unmarshal(got.body, &problem)

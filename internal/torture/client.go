@@ -172,7 +172,7 @@ func (r *round) judgeRedemption(t *target, a asked, got response) history.Answer
 	var redemption redemptionAnswer
 	if err := json.Unmarshal(got.body, &redemption); err != nil || redemption.ID == "" || redemption.Status != "redeemed" ||
 		redemption.Code != t.written || !strings.EqualFold(redemption.Nick, a.nick) || redemption.RedeemedAt == "" {
-		r.violate("%s: not a redemption for %q: %s", t.written, a.nick, got)
+		r.violate("%s: want a redemption for %q, got %s", t.written, a.nick, got)
 	}
 	replayed, is := got.header["Idempotency-Replayed"]
 	if is && !slices.Equal(replayed, []string{"true"}) {
@@ -210,7 +210,7 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 	return history.Answer{Outcome: history.Redeemable}
 }
 
-// judgeOther reads a response that is not 200. It must be one of these:
+// judgeOther reads a response that is not 200. The response must be one of these:
 //   - a 401
 //   - the 409 of a redemption that was undone
 //   - a refusal, which has a reason for the shop's server and looks the same for all strangers

@@ -2,7 +2,7 @@ package torture
 
 import "testing"
 
-func TestWatchLog_FindsSecretsOutsideRequestIDs(t *testing.T) {
+func TestWatchLog_Secrets_AreFoundOutsideRequestIDs(t *testing.T) {
 	for line, logged := range map[string]bool{
 		`{"msg":"request","requestId":"w690y9LoALDeRFg=","status":200}`:   false,
 		`{"msg":"request","requestId":"w690y9LoALDWRFg=","Nick":"Alder"}`: true,
@@ -11,7 +11,7 @@ func TestWatchLog_FindsSecretsOutsideRequestIDs(t *testing.T) {
 		r := &round{}
 		r.watchLog("", line)
 		if found := len(r.outcome.violations) > 0; found != logged {
-			t.Errorf("%s: found %t, want %t", line, found, logged)
+			t.Errorf("a secret was found: %t, want %t; in the line %s", found, logged, line)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more
 		return false
 	}
 	if p.id != "" && page.Feed != p.id || len(page.Events) > limit {
-		p.round.violate("%s: the feed %s is now %s, with %d events; the limit is %d", p.customer, p.id, page.Feed, len(page.Events), limit)
+		p.round.violate("%s: the feed %s is now %s, and its page has %d events; the limit is %d", p.customer, p.id, page.Feed, len(page.Events), limit)
 	}
 	p.id = page.Feed
 	for i, e := range page.Events {
@@ -70,7 +70,7 @@ func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more
 		sequence := max(cursor.After, 0) + 1 + int64(i)
 		switch {
 		case err != nil || e.Sequence != sequence || e.Customer != p.customer || e.ID == "":
-			p.round.violate("%s: after %d, at %d: %s, %v", p.customer, cursor.After, i, text, err)
+			p.round.violate("%s: a page after %d has at place %d the event %s, %v; want the sequence number %d", p.customer, cursor.After, i, text, err, sequence)
 		case sequence == int64(len(p.seen))+1:
 			p.seen = append(p.seen, text)
 		case sequence > int64(len(p.seen)) || !bytes.Equal(p.seen[sequence-1], text):
@@ -133,7 +133,7 @@ func textOf(value types.AttributeValue) string {
 	return text.Value
 }
 
-// missing returns the facts of a shop that are not in the feed, by item.
+// missing returns the facts of each item that has a fact of the shop that is not in the feed.
 func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (missing [][]event.Fact) {
 	for _, facts := range s.facts {
 		if len(facts) > 0 && facts[0].Customer == customer && slices.ContainsFunc(facts, func(f event.Fact) bool { return named[f.ID()] == 0 }) {
@@ -207,7 +207,7 @@ func (r *eventRound) named(customer catalog.CustomerID) map[event.ID]int {
 	for _, it := range r.scanPages(customer) {
 		ids, is := it["events"].(*types.AttributeValueMemberB)
 		if last%eventsPerPage != 0 || !is || len(ids.Value)%eventIDBytes != 0 {
-			r.violate("%s: page %s after %d events", customer, textOf(it["sk"]), last)
+			r.violate("%s: the page %s is malformed, or follows after %d events", customer, textOf(it["sk"]), last)
 			return numbers
 		}
 		for id := range slices.Chunk(ids.Value, eventIDBytes) {

@@ -164,7 +164,7 @@ type trouble struct {
 	stalls   bool
 }
 
-// refuse responds to a call to the log of the customer that has trouble.
+// refuse responds in place of the store if the call is for the log of the customer that has trouble. It reports whether it responds.
 func (r *eventRound) refuse(ctx context.Context, call string, body []byte) (*http.Response, bool) {
 	has := func(part string) bool { return bytes.Contains(body, []byte(`"`+part)) }
 	t := r.trouble.Load()
@@ -218,7 +218,7 @@ func (t *eventTally) uncrashed() (missing []string) {
 	return missing
 }
 
-// crash draws a crash at one of the calls. It prefers calls with few crashes so far.
+// crash draws a crash at one of the calls. Every second time, on average, it picks the call with the fewest crashes so far.
 func (t *eventTally) crash(random *mathrand.Rand, calls []string) recorderFate {
 	fate := recorderFate{call: pickEvent(random, calls), nth: 1 + random.IntN(3), after: random.IntN(2) == 0}
 	if random.IntN(2) == 0 {

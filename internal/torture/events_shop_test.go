@@ -114,7 +114,7 @@ func eventClient(endpoint string) dynamo.Settings {
 	}
 }
 
-// write sends a number of requests, each for one of the shops.
+// write sends the given number of requests, each for one of the shops.
 func (w *eventWriter) write(t *testing.T, shops []*eventShop, requests int) {
 	t.Helper()
 	for range requests {

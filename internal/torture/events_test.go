@@ -244,7 +244,7 @@ func (r *eventRound) mark(vouchers, checkouts *eventStream) {
 	r.create("emberforge", v)
 	vouchers.await(string(v.Code))
 	w := newEventWriter(r.endpoint, r.tables, r.source(0))
-	at := time.Now().Truncate(time.Millisecond) // like the functions; a finer time would not match its time to live
+	at := time.Now().Truncate(time.Millisecond) // like in the functions; a finer time would not match the item's time to live
 	request := checkout.Request{Customer: "emberforge", Product: "coins", Variant: "500", At: at}
 	c, _, err := w.opener.Open(r.Context(), request)
 	if err != nil {

@@ -49,7 +49,7 @@ func (s *staff) operate(tb testing.TB, over <-chan struct{}) {
 	}
 }
 
-// edit changes one of the terms. While the outcome is unknown it retries, up to three attempts.
+// edit changes one of the terms. If the outcome is unknown, it tries again, up to three times in all.
 func (s *staff) edit(tb testing.TB, t *target) {
 	tb.Helper()
 	edit := s.drawEdit(t)
@@ -104,18 +104,18 @@ func (s *staff) drawEdit(t *target) history.Edit {
 // tryEdit runs shopctl, and reports whether the edit is certainly applied.
 func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit, patience time.Duration) bool {
 	tb.Helper()
-	t.head(edit)
+	t.beginEdit(edit)
 	returned := t.recorder.Call(history.Operation{Client: number, Ask: history.AskEdit, Edit: edit})
 	status, _ := r.run(tb, patience, append([]string{"voucher", "edit", string(r.customer), t.written}, flags(edit)...)...)
 	if status == 0 {
 		returned(history.Answer{Outcome: history.Done})
-		t.arrive(edit)
+		t.endEdit(edit)
 	}
 	return status == 0
 }
 
-// head records that an edit is about to be attempted.
-func (t *target) head(edit history.Edit) {
+// beginEdit records that an edit is about to be attempted.
+func (t *target) beginEdit(edit history.Edit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if edit.Disabled != nil {
@@ -131,8 +131,8 @@ func (t *target) head(edit history.Edit) {
 	}
 }
 
-// arrive records that an edit is applied.
-func (t *target) arrive(edit history.Edit) {
+// endEdit records that an edit is applied.
+func (t *target) endEdit(edit history.Edit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if edit.Disabled != nil {

@@ -9,9 +9,9 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// ShortLifetime replaces DeployedLifetime, the source of access.Lifetime, in the programs of a round, so that a change of access takes
-// effect within the round. TakesEffect is how long after its confirmation a change may still be unknown to a process: 750 milliseconds
-// instead of 15 seconds.
+// DeployedLifetime is the source line of access.Lifetime. In the programs of a round, ShortLifetime replaces this line, so that a change of
+// access takes effect within the round. TakesEffect is how long after its confirmation a change may still be unknown to a process: 750
+// milliseconds instead of 15 seconds.
 const (
 	DeployedLifetime = "const Lifetime = 10 * time.Second"
 	ShortLifetime    = "const Lifetime = time.Second / 2"
@@ -83,8 +83,8 @@ func (r *rule) last() (allow, confirmed bool) {
 	return last.allow, !last.confirmed.IsZero()
 }
 
-// judge returns whether the rule may have allowed a request, and whether it may have denied the request. Call judge after the response has
-// come, because a change that began meanwhile counts, too.
+// judge returns whether the rule may have allowed a request, and whether it may have denied the request. The caller must call judge after
+// the response has come, because a change that began before the response counts, too.
 func (r *rule) judge(received time.Time) (mayAllow, mayDeny bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

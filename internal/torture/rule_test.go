@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestRule_JudgesARequestByWhatMayHaveBeenInEffect(t *testing.T) {
+func TestRule_Judge_CountsEveryChangeThatMayBeInEffect(t *testing.T) {
 	noon := time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC)
 	const unknown = -1
 	type step struct {

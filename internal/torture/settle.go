@@ -16,9 +16,9 @@ import (
 // overseer is the client that finishes a round.
 const overseer = clients + operators
 
-// settle completes unfinished work without faults. It completes deletions and edits. It retries each request with a key, order,
-// cancellation and undo whose outcome is unknown. Then it waits until every hold has lapsed, and checks each voucher for a new nick: if a
-// use is left, the voucher must be redeemable.
+// settle completes unfinished work without faults. It completes deletions and edits. It retries the redemptions with a key, the orders,
+// the cancellations and the undos whose outcome is unknown. Then it waits until every hold has lapsed, and checks each voucher for a new
+// nick: if a use is left, the voucher must be redeemable.
 func (r *round) settle(tb testing.TB) {
 	tb.Helper()
 	r.shop.Proxy.Settle()
@@ -85,7 +85,7 @@ func (r *round) judge(tb testing.TB) {
 func (r *round) verify(ctx context.Context) {
 	status, printed := r.shopctl(ctx, "verify", string(r.customer), "--json")
 	var report struct{ Findings, InMotion []any }
-	err := json.NewDecoder(strings.NewReader(printed)).Decode(&report) // findings are followed by an error
+	err := json.NewDecoder(strings.NewReader(printed)).Decode(&report) // after findings, shopctl also prints an error
 	switch {
 	case err == nil && len(report.Findings) > 0:
 		r.breach("shopctl verify finds %s", printed)
@@ -168,12 +168,12 @@ func (r *round) judgeStanding(ctx context.Context, t *target, used int) {
 	standing, err := r.calm.Voucher(ctx, t.code, time.Now())
 	if _, unknown := voucher.IsRefusal(err); t.deleted {
 		if !unknown {
-			r.breach("%s: was deleted, but is stored, %v", t.written, err)
+			r.breach("%s: was deleted, but reading it still succeeds, or fails with another error: %v", t.written, err)
 		}
 		return
 	}
 	if err != nil {
-		r.violate("%s: %v", t.written, err)
+		r.violate("%s: the voucher cannot be read: %v", t.written, err)
 		return
 	}
 	limit := t.terms.MaxUses

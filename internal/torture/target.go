@@ -177,7 +177,7 @@ func (t *target) typed(random *rand.Rand) string {
 		strings.Replace(t.written, "0", "O", 1), strings.Replace(t.written, "I", "1", 1))
 }
 
-// take counts down one of the numbers that are left to make. It returns false if the number is 0.
+// take counts down how many requests, edits or checkouts are left to make. It returns false if none is left.
 func (t *target) take(left *int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

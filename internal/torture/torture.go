@@ -126,8 +126,8 @@ type progress struct {
 	row    Row
 }
 
-// next picks the trial for the next round: the trial with the fewest rounds. After Duration, it picks a trial that has finished a round and
-// has too few injections.
+// next picks the trial for the next round: the trial with the fewest rounds. After Duration, once each trial has begun a round, next picks
+// among the trials that have finished a round and need more injections, except for trials that were in vain for too long.
 func (r *run) next() (p *progress, number int, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

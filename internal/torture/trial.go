@@ -88,7 +88,7 @@ type plan struct {
 func (t trial) plan(random *rand.Rand) plan {
 	p := plan{share: pick(random, 0.15, 0.5, 0.85, 0.95)}
 	if t.access {
-		p.share = pick(random, 0, 0.1, 0.3) // few faults, because the rules judge a change only once its response has come
+		p.share = pick(random, 0, 0.1, 0.3) // few faults, because a change takes effect for certain only after its response
 	}
 	if t.holds {
 		p.share = pick(random, 0.05, 0.2, 0.5) // few faults, because checkouts expire

@@ -241,8 +241,8 @@ func TestMeter_FailedConditionsAndTransactions_AreBilled(t *testing.T) {
 	}
 }
 
-// A missing item costs the minimum, also in a batch
-// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html). DynamoDB Local reports no units for a missing item.
+// A missing item costs the minimum, even in a batch
+// (https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html). DynamoDB Local reports no units for it.
 func TestMeter_MissingItemsOfABatch_AreBilled(t *testing.T) {
 	name, meter, client, _ := table(t)
 	for consistent, want := range map[bool]float64{true: 2, false: 1} {

@@ -111,7 +111,7 @@ type crowd struct {
 // close connections all the time, which a function with one request at a time does not do.
 const crowdSize = 16
 
-// send sends requests until the crowd has sent total requests.
+// send sends requests until the crowd has sent the given number of requests in total.
 func (c *crowd) send(tb testing.TB, total int) {
 	tb.Helper()
 	var sending sync.WaitGroup
@@ -193,6 +193,7 @@ type held struct {
 	goroutines, descriptors map[string]string
 }
 
+// holds returns what this process holds now.
 func holds(tb testing.TB) held {
 	tb.Helper()
 	now := held{goroutines: make(map[string]string), descriptors: make(map[string]string)}
@@ -253,6 +254,7 @@ func wantNothingHeld(tb testing.TB, s *store, before held) {
 // heap counts the reachable objects on the heap, and their bytes.
 type heap struct{ objects, bytes int64 }
 
+// live measures the heap without garbage.
 func live() heap {
 	for range 3 { // emptying a pool takes two collections
 		runtime.GC()
@@ -290,8 +292,8 @@ func faults() map[string]struct {
 	}
 }
 
-// wantLittleMore fails the test if the requests left more on the heap than one object for every ten requests, or 100 bytes for each
-// request. For few requests the bound is higher, because the heap also grows by chance.
+// wantLittleMore fails the test if the requests left more than one object for every ten requests on the heap, or more than 100 bytes for
+// each request. For few requests the bounds are higher, because the heap also grows by chance.
 func (now heap) wantLittleMore(tb testing.TB, before heap, requests int) {
 	tb.Helper()
 	const objectsByChance, bytesByChance = 500, 384 << 10
@@ -339,7 +341,7 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
 	s.serve(t, template, newFunctions(t, template, s.store.url())) // new functions, which have no codes in memory
 	c := &crowd{api: s.api, customer: s.customer, server: s.server}
-	for range 2 { // every kind of call, including those for codes known to have many uses
+	for range 2 { // store the response to each kind of call; in the second pass, the functions know which codes have many uses
 		for number := 11; number < 11+12*11; number++ {
 			c.request(number).Send(t.Context(), s.api, s.customer)
 		}

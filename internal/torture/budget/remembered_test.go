@@ -51,11 +51,12 @@ func TestRememberedCodes_AreBounded(t *testing.T) {
 	few, many := remembered(t, store, bound), remembered(t, store, all)
 	t.Logf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
 	if few < bound || many > few+few/2 {
-		t.Errorf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
+		t.Errorf("%d objects are held for %d codes, want at least one for each; %d for %d codes, want at most half as many again", few, bound, many, all)
 	}
 }
 
-// remembered counts the heap objects that a voucher.Redeemer holds after it has redeemed a number of codes.
+// remembered counts the heap objects that a voucher.Redeemer holds after it has redeemed the given number of
+// codes.
 func remembered(t *testing.T, store manyUses, codes int) int64 {
 	t.Helper()
 	nick, err := voucher.ParseNick("Alder")

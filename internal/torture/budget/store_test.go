@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// patience is how long a test waits. A machine may have two busy cores.
+// patience is how long a test waits at most. The machine may have only two cores, and both may be busy.
 const patience = 30 * time.Second
 
 // store is a DynamoDB that misbehaves on demand. Otherwise it forwards to the real store.

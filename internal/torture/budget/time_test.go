@@ -97,8 +97,8 @@ func (r request) isForPeople() bool { return strings.HasPrefix(r.Path, "?") }
 // redeems reports whether the request redeems a code.
 func (r request) redeems() bool { return strings.HasSuffix(r.Path, "/voucher") }
 
-// The names of checkouts and orders. Each ID begins with its name. One checkout stays open, and requests order another one. The orders are
-// fulfilled, cancelled and read by requests.
+// The names of checkouts and orders. Each ID begins with its name. One checkout stays open. For another checkout, a request places an
+// order. Further requests fulfil, cancel and read the orders.
 const (
 	openCheckout    = "open"
 	paidCheckout    = "paid"
@@ -217,6 +217,7 @@ type floor struct {
 	turns chan struct{}
 }
 
+// lay builds the programs of the functions, and returns a floor for shops.
 func lay(t *testing.T, functions ...string) floor {
 	t.Helper()
 	programs := testshop.Build(t, nil, functions...)
@@ -352,7 +353,7 @@ func create(t *testing.T, opened *operator.Shop, limits map[string]voucher.Limit
 	}
 }
 
-// begin uses up one code, so that the functions have seen a healthy store.
+// begin uses up the code of redeemUsedUp. The function that redeems has then seen a healthy store.
 func (s *shop) begin(t *testing.T) {
 	t.Helper()
 	for _, nick := range []string{"Briar", "Cedar"} {
@@ -363,7 +364,7 @@ func (s *shop) begin(t *testing.T) {
 			answer = gone.Send(t.Context(), s.api, s.customer)
 		}
 		if answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
-			t.Fatalf("using up the code: %d %s", answer.Code, answer.Body)
+			t.Fatalf("a request that uses up the code got %d %s", answer.Code, answer.Body)
 		}
 	}
 }
@@ -480,11 +481,11 @@ func (s *shop) wantResponses(t *testing.T, answers map[string]*httptest.Response
 func (r request) wantTryAgain(tb testing.TB, name string, answer *httptest.ResponseRecorder) {
 	tb.Helper()
 	if seconds, err := strconv.Atoi(answer.Header().Get("Retry-After")); err != nil || seconds < 1 {
-		tb.Errorf("%s: Retry-After %q", name, answer.Header().Get("Retry-After"))
+		tb.Errorf("%s: Retry-After is %q, want a number of seconds", name, answer.Header().Get("Retry-After"))
 	}
 	if r.isForPeople() {
 		if got := answer.Header().Get("Content-Type"); got != "text/html; charset=utf-8" || !strings.Contains(answer.Body.String(), `<html lang="de"`) {
-			tb.Errorf("%s: Content-Type %q, %.300s", name, got, answer.Body)
+			tb.Errorf("%s: Content-Type is %q, want a German page: %.300s", name, got, answer.Body)
 		}
 		return
 	}
@@ -493,13 +494,13 @@ func (r request) wantTryAgain(tb testing.TB, name string, answer *httptest.Respo
 		Status int
 	}
 	if err := json.Unmarshal(answer.Body.Bytes(), &problem); err != nil {
-		tb.Errorf("%s: %v in %.300s", name, err, answer.Body)
+		tb.Errorf("%s: the body cannot be read, %v: %.300s", name, err, answer.Body)
 	}
 	if problem.Type != "urn:problem:shopfront:unavailable" || problem.Status != http.StatusServiceUnavailable {
 		tb.Errorf("%s: not the problem of a 503: %.300s", name, answer.Body)
 	}
 	if got := answer.Header().Get("Content-Type"); got != "application/problem+json" {
-		tb.Errorf("%s: Content-Type %q", name, got)
+		tb.Errorf("%s: Content-Type is %q, want application/problem+json", name, got)
 	}
 }
 
@@ -559,7 +560,7 @@ func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 	})
 }
 
-// These functions run in the test's process, so that the test can try many more misbehaviours at the same time.
+// The functions run in the test's process, so that the test can try many more misbehaviours at the same time.
 func TestRequest_MisbehavingStore_GetsDocumentedResponse(t *testing.T) {
 	t.Parallel()
 	f := lay(t)
@@ -635,7 +636,7 @@ func wantLittleMemory(t *testing.T, processes []string) {
 			continue // it has just ended
 		}
 		if kB, err := strconv.Atoi(strings.Fields(peak)[0]); err != nil || kB > functionMemory {
-			t.Errorf("%d kB of memory, %v: %s", kB, err, process)
+			t.Errorf("a process used %d kB of memory, %v, want at most %d: %s", kB, err, functionMemory, process)
 		}
 	}
 }

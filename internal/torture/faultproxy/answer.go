@@ -45,7 +45,7 @@ func (c *call) uncanceled() []reason {
 	return reasons
 }
 
-// canceled returns the response to a canceled transaction. It sets the reason at the given places to cause.
+// canceled returns the response to a canceled transaction. For the given places, it sets the reason to the parameter cause.
 func canceled(reasons []reason, places map[int]bool, cause reason) answer {
 	codes := make([]string, len(reasons))
 	for i := range reasons {
@@ -76,8 +76,8 @@ func (p *Proxy) conflict(ctx context.Context, c *call, held map[int]bool) answer
 	return canceled(reasons, held, reason{Code: "TransactionConflict", Message: message})
 }
 
-// checkOthers sets the reasons of the items that are not held. It sends the transaction to DynamoDB Local. There, a check that always fails
-// replaces each held item, so nothing is applied.
+// checkOthers sets the reasons of the items that are not held. It sends the transaction to DynamoDB Local, but replaces each held item with
+// a check that always fails, so that nothing is applied.
 func (p *Proxy) checkOthers(ctx context.Context, c *call, held map[int]bool, reasons []reason) {
 	var request struct{ TransactItems []json.RawMessage }
 	if err := json.Unmarshal(c.body, &request); err != nil {
@@ -101,7 +101,7 @@ func (c *call) anyPlace(random *rand.Rand) map[int]bool {
 	return map[int]bool{random.IntN(len(c.writes) + len(c.reads)): true}
 }
 
-// throttle refuses a call with one of the service's errors.
+// throttle refuses a call with one of the service's throttling errors.
 func (c *call) throttle(random *rand.Rand) answer {
 	if c.isTransaction() && random.IntN(2) == 0 {
 		return canceled(c.uncanceled(), c.anyPlace(random), throttled())
@@ -117,7 +117,8 @@ func serverError(random *rand.Rand) answer {
 	return refusal(http.StatusServiceUnavailable, "ServiceUnavailable", "The service is currently unavailable or busy.")
 }
 
-// send sends the first bytes of the response. The Content-Length is always that of the whole body.
+// send sends the header and the beginning of the body. The parameter bytes is how much of the body it sends. The Content-Length is always
+// that of the whole body.
 func (a answer) send(w http.ResponseWriter, bytes int) {
 	header := w.Header()
 	header.Set("Content-Type", "application/x-amz-json-1.0")

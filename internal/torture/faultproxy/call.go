@@ -26,7 +26,7 @@ type call struct {
 	reads     []itemKey
 	writes    []itemKey     // in a transaction, also items that are only checked
 	token     string        // the client token of a transaction
-	apart     time.Duration // of a transaction: how much later its first item becomes visible than the others
+	apart     time.Duration // of a transaction: its first item becomes visible this much later than the others
 }
 
 // isTransaction reports whether the call is a transaction, which either writes or reads.

@@ -13,7 +13,7 @@ type Fault string
 
 // The faults that are drawn.
 const (
-	Conflict    Fault = "transaction conflict"     // the other transaction is invisible; hits writes and transactions only
+	Conflict    Fault = "transaction conflict"     // as if another transaction held an item; hits writes and transactions only
 	Halves      Fault = "transaction in halves"    // the first item is shown and unlocked up to Settings.Delay after the others
 	Throttle    Fault = "throttle"                 // hits Settings.Burst calls in a row
 	ServerError Fault = "server error"             // 500 or 503, half of them after the call was applied
@@ -27,7 +27,7 @@ const (
 	ShortPage   Fault = "short page"               // a Query ends after one to three items
 )
 
-// The proxy counts the calls that its rules refuse as these faults. They are never drawn.
+// The faults as which the proxy counts the calls that its rules refuse. They are never drawn.
 const (
 	HeldItem       Fault = "held item"       // a transaction in flight holds the item
 	OverThroughput Fault = "over throughput" // the partition key value has used its units

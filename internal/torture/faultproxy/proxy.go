@@ -274,7 +274,7 @@ func (p *Proxy) leaveUnprocessed(ctx context.Context, c *call, random *rand.Rand
 	return a
 }
 
-// withMember sets a member of a JSON object that was parsed before.
+// withMember sets a member of a JSON object. It panics if the object is not valid.
 func withMember(object []byte, name string, value any) []byte {
 	members := make(map[string]json.RawMessage)
 	if err := json.Unmarshal(object, &members); err != nil {

@@ -136,10 +136,10 @@ func TestProxy_FaultOnAWrite_DoesWhatItsNameSays(t *testing.T) {
 			}
 			shop.proxy.Settle()
 			if !maps.Equal(seen, tt.codes) {
-				t.Errorf("errors %v, want %v", seen, tt.codes)
+				t.Errorf("the calls got the errors %v, want %v", seen, tt.codes)
 			}
 			if got := shop.uses(t, "LAUNCH"); !tt.applied(got) {
-				t.Errorf("applied %d times of 20", got)
+				t.Errorf("%d of 20 calls were applied", got)
 			}
 		})
 	}
@@ -158,7 +158,7 @@ func TestProxy_ConflictOrThrottle_CancelsATransactionForOneItem(t *testing.T) {
 			if reflect.DeepEqual(codes, []string{code, "None"}) || reflect.DeepEqual(codes, []string{"None", code}) {
 				found = true
 			} else {
-				t.Errorf("reasons %v", codes)
+				t.Errorf("a transaction was canceled for the reasons %v, want %s for one of them", codes, code)
 			}
 		}
 		if !found {
@@ -184,7 +184,7 @@ func TestProxy_TransactionInFlight_RefusesOtherWritesOfItsItems(t *testing.T) {
 	})
 	<-began
 	if got := errorCode(shop.use(t, "LAUNCH#c#00")); got != "TransactionConflictException" {
-		t.Errorf("a write: %q", got)
+		t.Errorf("a write of a held item got %q, want TransactionConflictException", got)
 	}
 	if err := shop.use(t, "LAUNCH#c#01"); err != nil {
 		t.Errorf("a write of another item: %v", err)
@@ -192,10 +192,10 @@ func TestProxy_TransactionInFlight_RefusesOtherWritesOfItsItems(t *testing.T) {
 	canceled, _ := errors.AsType[*types.TransactionCanceledException](shop.useTogether(t, "another", "LAUNCH#c#01", "LAUNCH#n#0001"))
 	if canceled == nil || aws.ToString(canceled.CancellationReasons[1].Code) != "TransactionConflict" ||
 		aws.ToString(canceled.CancellationReasons[0].Code) != "None" {
-		t.Errorf("a transaction: %v", canceled)
+		t.Errorf("a transaction with a held item got %v, want a conflict at its second item", canceled)
 	}
 	if got := errorCode(shop.useTogether(t, "the first", "LAUNCH#c#00", "LAUNCH#n#0001")); got != "TransactionInProgressException" {
-		t.Errorf("the same transaction: %q", got)
+		t.Errorf("a transaction with the same token got %q, want TransactionInProgressException", got)
 	}
 	close(finish)
 	first.Wait()
@@ -240,7 +240,7 @@ func TestProxy_TransactionInHalves_ShowsItsFirstItemLast(t *testing.T) {
 		t.Errorf("the other item has %v uses; want 1, as after the transaction", uses)
 	}
 	if got := errorCode(shop.use(t, "LAUNCH#n#0001")); got != "TransactionConflictException" {
-		t.Errorf("a write of the first item: %q", got)
+		t.Errorf("a write of the first item got %q, want TransactionConflictException", got)
 	}
 	one := shop.oneUse("LAUNCH#c#00")
 	unused := &types.Update{
@@ -255,7 +255,7 @@ func TestProxy_TransactionInHalves_ShowsItsFirstItemLast(t *testing.T) {
 	canceled, _ := errors.AsType[*types.TransactionCanceledException](err)
 	if canceled == nil || aws.ToString(canceled.CancellationReasons[0].Code) != "TransactionConflict" ||
 		aws.ToString(canceled.CancellationReasons[1].Code) != "ConditionalCheckFailed" || canceled.CancellationReasons[1].Item["uses"] == nil {
-		t.Errorf("a transaction of both: %v", err)
+		t.Errorf("a transaction of both items got %v, want a conflict and a failed condition", err)
 	}
 	transactGet := func(sk string) error {
 		_, err := shop.hostile.TransactGetItems(t.Context(), &dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{
@@ -265,18 +265,18 @@ func TestProxy_TransactionInHalves_ShowsItsFirstItemLast(t *testing.T) {
 	}
 	canceled, _ = errors.AsType[*types.TransactionCanceledException](transactGet("LAUNCH#n#0001"))
 	if canceled == nil || aws.ToString(canceled.CancellationReasons[0].Code) != "TransactionConflict" {
-		t.Errorf("a transaction that reads the first item: %v", canceled)
+		t.Errorf("a transaction that reads the first item got %v, want a conflict", canceled)
 	}
 	if err := errors.Join(shop.use(t, "LAUNCH#c#00"), transactGet("LAUNCH#c#00")); err != nil {
-		t.Errorf("the other item: %v", err)
+		t.Errorf("a write or a read of the other item failed: %v", err)
 	}
 	close(finish)
 	first.Wait()
 	if err := errors.Join(shop.use(t, "LAUNCH#n#0001"), transactGet("LAUNCH#n#0001")); err != nil {
-		t.Errorf("the first item after the transaction: %v", err)
+		t.Errorf("a write or a read of the first item failed after the transaction: %v", err)
 	}
 	if first, other := shop.uses(t, "LAUNCH#n#0001"), shop.uses(t, "LAUNCH#c#00"); first != 3 || other != 2 {
-		t.Errorf("%d and %d uses; want 3 and 2", first, other)
+		t.Errorf("the items have %d and %d uses; want 3 and 2", first, other)
 	}
 }
 
@@ -291,7 +291,7 @@ func TestProxy_PartitionKeyValue_RefusesWritesBeyondItsUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := errorCode(shop.use(t, "SUMMER")); got != "ThrottlingException" {
-		t.Errorf("a write beyond the ten units: %q", got)
+		t.Errorf("a write beyond the ten units got %q, want ThrottlingException", got)
 	}
 	if shop.uses(t, "LAUNCH#c#00") != 4 || shop.uses(t, "SUMMER") != 2 {
 		t.Error("a refused write was applied, or an accepted one was not")
@@ -320,12 +320,12 @@ func TestProxy_UnprocessedKeysAndShortPages_ReturnReadsInParts(t *testing.T) {
 		if len(keys) > 0 && !aws.ToBool(out.UnprocessedKeys[shop.table].ConsistentRead) {
 			t.Fatal("unprocessed keys are no longer read consistently")
 		}
-		if len(keys) == 1 { // the last key would never be processed
+		if len(keys) == 1 { // with one key left, the fault would never read it
 			shop.proxy.SetRates(map[faultproxy.Fault]float64{faultproxy.ShortPage: 1})
 		}
 	}
 	if read != 6 || rounds < 2 {
-		t.Errorf("%d items in %d rounds", read, rounds)
+		t.Errorf("%d items were read in %d rounds; want 6 in several", read, rounds)
 	}
 	pages := dynamodb.NewQueryPaginator(shop.hostile, &dynamodb.QueryInput{
 		TableName: &shop.table, KeyConditionExpression: aws.String("customer = :customer"),
@@ -340,7 +340,7 @@ func TestProxy_UnprocessedKeysAndShortPages_ReturnReadsInParts(t *testing.T) {
 		listed += len(page.Items)
 	}
 	if listed != 6 || turned < 2 {
-		t.Errorf("%d items on %d pages", listed, turned)
+		t.Errorf("%d items were listed on %d pages; want 6 on several", listed, turned)
 	}
 }
 
@@ -355,7 +355,7 @@ func TestProxy_SameSeed_RepeatsTheFaults(t *testing.T) {
 	}
 	first := run(1)
 	if again := run(1); !reflect.DeepEqual(first, again) {
-		t.Errorf("the same seed:\n%q\n%q", first, again)
+		t.Errorf("the same seed gave different faults:\n%q\n%q", first, again)
 	}
 	if other := run(2); reflect.DeepEqual(first, other) {
 		t.Error("another seed has the same faults")

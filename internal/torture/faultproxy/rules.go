@@ -16,7 +16,7 @@ type rules struct {
 	transactions map[itemKey]int    // how many transactions in flight write an item
 	writes       map[itemKey]int    // how many other calls in flight write an item
 	tokens       map[string]bool    // of the transactions in flight
-	before       map[itemKey]answer // the response to a GetItem of an item whose change by a transaction is hidden
+	before       map[itemKey]answer // what GetItem still returns for an item while a transaction's change to it is hidden
 	buckets      map[partition]*bucket
 }
 
@@ -36,7 +36,7 @@ type refused struct {
 	answer
 
 	rule Fault
-	held map[int]bool // the places of items that calls in flight hold; if not empty, Proxy.conflict makes the response
+	held map[int]bool // the places, in this call, of the items that other calls hold; if not empty, Proxy.conflict makes the response
 }
 
 // admit accepts a call or refuses it. The caller must release an accepted call at its end.
@@ -67,7 +67,7 @@ func (r *rules) admit(c *call) (release func(), no *refused) {
 	}), nil
 }
 
-// held returns the places of the items that calls in flight hold. Reads outside of transactions meet no conflicts.
+// held returns the places, in this call, of the items that other calls in flight hold. Reads outside of transactions meet no conflicts.
 func (r *rules) held(c *call) map[int]bool {
 	held := make(map[int]bool)
 	keys := c.writes
@@ -107,20 +107,20 @@ func (r *rules) hidden(c *call) (before answer, is bool) {
 	return before, is
 }
 
-// hold adds change to the number of calls in flight that write the items of a call.
-func (r *rules) hold(c *call, change int) {
+// hold adds 1 or -1 to the number of calls in flight that write the items of a call.
+func (r *rules) hold(c *call, delta int) {
 	held := r.writes
 	if c.isTransaction() {
 		held = r.transactions
-		r.tokens[c.token] = change > 0
+		r.tokens[c.token] = delta > 0
 	}
 	for _, key := range c.writes {
-		held[key] += change
+		held[key] += delta
 	}
 }
 
-// charge takes a call's units, or returns the places of the items that are over the limit. An item costs one unit, because no item of
-// the vouchers table is larger than a unit. In a transaction it costs two units. A Query is free.
+// charge takes a call's units, or returns the places of the items that are over the limit. An item costs one unit, whatever its size. In a
+// transaction it costs two units. A Query is free.
 func (r *rules) charge(c *call) (over map[int]bool) {
 	over = make(map[int]bool)
 	charged := make(map[*bucket]float64)

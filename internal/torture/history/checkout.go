@@ -27,7 +27,7 @@ const (
 // noCheckout is used instead of a place if there is no checkout.
 const noCheckout = -1
 
-// lasts reports whether a hold has not ended. The checkouts that stale marks count as not lapsed. It may be nil.
+// lasts reports whether a hold still lasts. The checkouts that the parameter stale marks count as not lapsed. stale may be nil.
 func (v voucher) lasts(hold int, stale []bool) bool {
 	for place, c := range v.checkouts {
 		if c.status != unmade && c.hold == hold && (!c.lapsed || stale != nil && stale[place]) {
@@ -37,7 +37,7 @@ func (v voucher) lasts(hold int, stale []bool) bool {
 	return false
 }
 
-// held counts the holds that last. heldBy counts those of a nick.
+// held counts the holds that last. heldBy counts only the holds of a nick.
 func (v voucher) held(stale []bool) int {
 	return v.countHolds(func(hold int) bool { return v.lasts(hold, stale) })
 }
@@ -108,7 +108,8 @@ func (o opening) happen(v voucher) []voucher {
 	return v.stays(o.outcome == Unknown) // a checkout whose time has passed before it is made changes nothing
 }
 
-// sharable lists the holds that the checkout may share: that of the checkout that it replaces, or one of its nick.
+// sharable lists the holds that the checkout may share: the hold of the checkout that it replaces or, if there is no such hold, the holds
+// of its nick.
 func (o opening) sharable(v voucher) []int {
 	own := o.own(v, nil)
 	for _, hold := range own {
@@ -130,7 +131,8 @@ func (o opening) own(v voucher, stale []bool) []int {
 	return holds
 }
 
-// continues reports whether the checkout to replace has this hold. A checkout that was replaced or ordered before has no hold to pass on.
+// continues reports whether the checkout to replace has this hold, and can pass it on. A checkout that was replaced or ordered before has
+// no hold to pass on.
 func (o opening) continues(v voucher, hold int) bool {
 	return v.hasStatus(o.replaces, open) && v.checkouts[o.replaces].hold == hold
 }
@@ -188,7 +190,7 @@ func (o ordering) happen(v voucher) []voucher {
 			return made
 		}
 	}
-	return v.stays(o.outcome == Unknown) // an order that is never placed comes after the end of the history
+	return v.stays(o.outcome == Unknown) // the checker can put an order that was never placed after all other operations
 }
 
 // order redeems the hold. If the hold has lapsed and somebody else took the use, no use is free.

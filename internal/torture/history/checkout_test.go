@@ -69,7 +69,7 @@ func TestJudge_Checkouts(t *testing.T) {
 	for rule, tt := range map[string]struct {
 		terms history.Terms
 		want  history.Verdict
-		is    []history.Operation
+		ops   []history.Operation // they keep or break the rule
 	}{
 		"a hold counts as a use": {single, history.Kept, []history.Operation{
 			hold(1, 2, "alder", "1", held), redeem(3, 4, "birch", "", refused, ""), hold(5, 6, "birch", "2", refused), check(7, 8, "birch", refused),
@@ -304,7 +304,7 @@ func TestJudge_Checkouts(t *testing.T) {
 			redeem(1, 2, "", "1", redeemed, "A"), list(3, 4),
 		}},
 	} {
-		t.Run(rule, func(t *testing.T) { wantVerdict(t, tt.want, tt.terms, tt.is) })
+		t.Run(rule, func(t *testing.T) { wantVerdict(t, tt.want, tt.terms, tt.ops) })
 	}
 }
 
@@ -315,7 +315,7 @@ func TestRecorder_Checkouts_LapseFromTheirExpiryUntilTheirUseMustBeFree(t *testi
 		want    history.Verdict
 	}{
 		"expired long ago":          {expires: -time.Hour, times: history.CheckoutTimes{Free: time.Minute}, want: history.Broken},
-		"expired just now":          {expires: -time.Hour, times: history.CheckoutTimes{Free: 2 * time.Hour}, want: history.Kept},
+		"expired, use not yet free": {expires: -time.Hour, times: history.CheckoutTimes{Free: 2 * time.Hour}, want: history.Kept},
 		"open":                      {expires: time.Hour, want: history.Kept},
 		"lost, may be open":         {times: history.CheckoutTimes{Lifetime: time.Hour}, want: history.Kept},
 		"lost, may have just ended": {times: history.CheckoutTimes{Free: time.Hour}, want: history.Kept},
@@ -329,11 +329,11 @@ func TestRecorder_Checkouts_LapseFromTheirExpiryUntilTheirUseMustBeFree(t *testi
 			}
 			recorder.Call(history.Operation{Ask: history.AskHold, Key: "1"})(answer)
 			recorder.Call(history.Operation{Ask: history.AskRedeem})(history.Answer{Outcome: refused})
-			is := recorder.History()
-			if !slices.ContainsFunc(is.Operations, func(o history.Operation) bool { return o.Ask == history.AskLapse && o.Key == "1" }) {
+			recorded := recorder.History()
+			if !slices.ContainsFunc(recorded.Operations, func(o history.Operation) bool { return o.Ask == history.AskLapse && o.Key == "1" }) {
 				t.Error("the history has no lapse of the checkout")
 			}
-			wantVerdict(t, tt.want, is.Terms, is.Operations)
+			wantVerdict(t, tt.want, recorded.Terms, recorded.Operations)
 		})
 	}
 }

@@ -55,7 +55,7 @@ func TestJudge(t *testing.T) {
 	for rule, tt := range map[string]struct {
 		terms history.Terms
 		want  history.Verdict
-		is    []history.Operation
+		ops   []history.Operation // they keep or break the rule
 	}{
 		"a single-use code is redeemed once": {single, history.Kept, []history.Operation{
 			redeem(1, 4, "alder", "", redeemed, "A"), redeem(2, 3, "birch", "", refused, ""), redeem(5, 6, "alder", "", refused, ""),
@@ -257,14 +257,14 @@ func TestJudge(t *testing.T) {
 			list(7, 8, history.Redemption{ID: "B", Nick: "alder"}),
 		}},
 	} {
-		t.Run(rule, func(t *testing.T) { wantVerdict(t, tt.want, tt.terms, tt.is) })
+		t.Run(rule, func(t *testing.T) { wantVerdict(t, tt.want, tt.terms, tt.ops) })
 	}
 }
 
 func wantVerdict(t *testing.T, want history.Verdict, terms history.Terms, operations []history.Operation) {
 	t.Helper()
 	if verdict, text := (history.History{Terms: terms, Operations: operations}).Judge(time.Minute); verdict != want {
-		t.Errorf("%s, want %s\n%s", verdict, want, text)
+		t.Errorf("the verdict is %s, want %s\n%s", verdict, want, text)
 	}
 }
 
@@ -275,7 +275,7 @@ func TestJudge_TimeIsUp_IsUndecided(t *testing.T) {
 	}
 	recorder.Call(history.Operation{Ask: history.AskRedeem, Nick: "birch"})(history.Answer{Outcome: history.Refused})
 	if verdict, text := recorder.History().Judge(time.Millisecond); verdict != history.Undecided || text == "" {
-		t.Errorf("%s, want %s\n%s", verdict, history.Undecided, text)
+		t.Errorf("the verdict is %s, want %s\n%s", verdict, history.Undecided, text)
 	}
 }
 
@@ -289,7 +289,7 @@ func TestJudge_BrokenHistory_MarksTheOperationsThatDoNotFit(t *testing.T) {
 		"\n!     3 to     4  client  7  redeem nick=\"birch\" key=\"\": redeemed as B",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
+			t.Errorf("the text has no %q:\n%s", want, text)
 		}
 	}
 }

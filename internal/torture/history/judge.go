@@ -167,7 +167,7 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 	return model.ToModel(), operations
 }
 
-// modelled is a history that is being modelled.
+// modelled is a history, with numbers for its nicks, IDs, keys and requests, and with the timelines of its limits.
 type modelled struct {
 	History
 
@@ -180,7 +180,7 @@ type modelled struct {
 
 func (m *modelled) id(id string) redemption { return firstID + redemption(m.ids.of(id)) }
 
-// staleAt reports, by key, which checkouts had not lapsed at a tick, or may not have lapsed by then.
+// staleAt marks, by key, the checkouts that had not lapsed for certain at a tick.
 func (m *modelled) staleAt(tick int64) []bool {
 	stale := make([]bool, len(m.keys))
 	for _, lapse := range m.lapses {

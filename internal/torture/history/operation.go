@@ -37,7 +37,7 @@ const (
 	AskOrder  Ask = "order"  // of a checkout
 	AskCancel Ask = "cancel" // an order
 	AskUndo   Ask = "undo"   // a redemption
-	AskDelete Ask = "delete" // the voucher; Edit says whether that may disable it
+	AskDelete Ask = "delete" // the voucher; Edit says whether the deletion may disable it
 	AskLapse  Ask = "lapse"  // a checkout's time passes: from when it expires until a use that it holds must be free
 )
 
@@ -70,7 +70,7 @@ const (
 
 // Operation is one request and its response.
 type Operation struct {
-	// Called and Returned are ticks of the recorder: an operation that was called after another one returned has the higher tick.
+	// Called and Returned are ticks of the recorder. If one operation is called after another one has returned, its call has the higher tick.
 	// Returned is 0 if the outcome is unknown.
 	Called, Returned int64
 	Client           int

@@ -48,11 +48,11 @@ func (t timeline) during(from, until int64) (low, high int) {
 }
 
 // truth returns 1 for true, 0 for false and nil for nil, so that a timeline can hold a flag.
-func truth(is *bool) *int {
+func truth(flag *bool) *int {
 	switch {
-	case is == nil:
+	case flag == nil:
 		return nil
-	case *is:
+	case *flag:
 		return new(1)
 	default:
 		return new(0)

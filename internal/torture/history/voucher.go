@@ -25,12 +25,12 @@ const (
 )
 
 // event happens to a voucher at one moment between the call and the return of an operation. It returns the states in which the voucher may
-// be afterwards. If the outcome of the operation is impossible for this voucher, it returns none.
+// be afterwards. If the outcome of the operation is impossible for this voucher, it returns no state.
 type event func(v voucher) (after []voucher)
 
-// stays is the result of an event that changes nothing. The argument can says whether the event is possible.
-func (v voucher) stays(can bool) []voucher {
-	if !can {
+// stays returns the result of an event that changes nothing: v itself or, if the event is not possible, no state.
+func (v voucher) stays(possible bool) []voucher {
+	if !possible {
 		return nil
 	}
 	return []voucher{v}
@@ -101,12 +101,12 @@ func (r redeeming) happen(v voucher) []voucher {
 	case r.outcome == Unknown && has == none && r.gets(v):
 		return []voucher{v.take(r, unseen)}
 	}
-	return v.stays(r.outcome == Unknown) // a request that is never applied is placed after the end of the history
+	return v.stays(r.outcome == Unknown) // the checker can put a request that was never applied after all other operations
 }
 
 func (v voucher) take(r redeeming, id redemption) voucher { return v.count(r.nick, 1).record(r, id) }
 
-// count adds to the uses that are redeemed.
+// count adds to the redeemed uses of the voucher and of a nick.
 func (v voucher) count(nick, uses int) voucher {
 	v.used += uses
 	v.byNick = slices.Clone(v.byNick)

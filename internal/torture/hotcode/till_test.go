@@ -95,8 +95,8 @@ func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, 
 	return err == nil, err
 }
 
-// crowd makes tills redeem at the same time until the context ends or the code is used up. A till sends its requests one after
-// another. It ignores responses that tell a client to retry. After each redemption it calls taken; these calls may be concurrent.
+// crowd makes tills redeem at the same time until the context ends or the code is used up. A till sends its requests one after another.
+// If a response tells it to retry, it sends a new request instead. After each redemption it calls taken; these calls may be concurrent.
 func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, taken func(), options ...func(*dynamodb.Options)) {
 	tb.Helper()
 	var redeeming sync.WaitGroup

@@ -26,7 +26,7 @@ func TestCrowd_TakesEachUseOnce(t *testing.T) {
 			s := newShop(t, faultproxy.Settings{})
 			v := s.create(t, "SUMMER-20", uses, counters)
 			if redeemed, refused := s.takeAll(t, tills, v.Code); redeemed != uses || refused != tills {
-				t.Errorf("%d redeemed and %d refused; want %d and %d", redeemed, refused, uses, tills)
+				t.Errorf("%d uses were redeemed and %d tills refused; want %d and %d", redeemed, refused, uses, tills)
 			}
 			inVain := uses + tills + tills*counters
 			most := map[string]int{
@@ -39,7 +39,7 @@ func TestCrowd_TakesEachUseOnce(t *testing.T) {
 			calls := s.proxy.Calls()
 			for operation, count := range calls {
 				if count > most[operation] {
-					t.Errorf("%s: %d calls, more than %d", operation, count, most[operation])
+					t.Errorf("%s: %d calls, want at most %d", operation, count, most[operation])
 				}
 			}
 			t.Logf("%d redemptions: %v", uses, calls)
@@ -71,8 +71,8 @@ func (s *shop) takeAll(t *testing.T, tills int, code voucher.Code) (redeemed, re
 	return taken.Load(), ended.Load()
 }
 
-// Without a crowd, redeeming one of the last uses takes at most four calls: for the terms, an empty counter, all counters, and a
-// counter with uses left. The first refusal takes one more call, and each later refusal takes one call.
+// Without a crowd, a redemption takes at most four calls, even for one of the last uses: for the terms, an empty counter, all counters,
+// and a counter with uses left. The first refusal takes at most five calls, and each later refusal takes one call.
 func TestLastUses_CostAtMostFourCalls(t *testing.T) {
 	t.Parallel()
 	const uses = 130
@@ -82,19 +82,19 @@ func TestLastUses_CostAtMostFourCalls(t *testing.T) {
 	for use := range uses {
 		before := s.proxy.Calls()
 		if took, err := till.redeem(t.Context(), patience); !took || err != nil {
-			t.Fatalf("use %d: %t, %v", use, took, err)
+			t.Fatalf("use %d was taken: %t, %v; want true", use, took, err)
 		}
 		if calls := s.calls(before); calls > 4 {
-			t.Errorf("use %d cost %v", use, s.since(before))
+			t.Errorf("use %d took the calls %v; want at most 4", use, s.since(before))
 		}
 	}
 	for refusal, most := range []int{5, 1, 1} {
 		before := s.proxy.Calls()
 		if took, err := till.redeem(t.Context(), patience); took || err != nil {
-			t.Fatalf("refusal %d: %t, %v", refusal, took, err)
+			t.Fatalf("after the last use, request %d took a use: %t, %v; want a refusal", refusal, took, err)
 		}
 		if calls := s.calls(before); calls > most {
-			t.Errorf("refusal %d cost %v", refusal, s.since(before))
+			t.Errorf("refusal %d took the calls %v; want at most %d", refusal, s.since(before), most)
 		}
 	}
 }
@@ -134,7 +134,8 @@ func TestCounters_FollowFromTheLimit(t *testing.T) {
 			fewest, most = min(fewest, left), max(most, left)
 		}
 		if v.Counters != test.want || len(kept) != test.want || sum != int(test.uses) || fewest != test.fewest || most != test.most {
-			t.Errorf("%d uses: %d counters, of which %d are stored with %d to %d uses, %d in total", test.uses, v.Counters, len(kept), fewest, most, sum)
+			t.Errorf("%d uses: %d counters, of which %d are stored with %d to %d uses, %d in total; want %d counters with %d to %d uses",
+				test.uses, v.Counters, len(kept), fewest, most, sum, test.want, test.fewest, test.most)
 		}
 	}
 }
@@ -154,7 +155,7 @@ func (s *shop) counters(t testing.TB, code voucher.Code) (left []int) {
 		for _, item := range page.Items {
 			number, is := item["left"].(*types.AttributeValueMemberN)
 			if !is {
-				t.Fatalf("%s: %v", code, item)
+				t.Fatalf("%s: a counter has no number of uses left: %v", code, item)
 			}
 			uses, err := strconv.Atoi(number.Value)
 			if err != nil {

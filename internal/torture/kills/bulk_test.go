@@ -40,7 +40,7 @@ func importSold() command {
 			var result struct{ Created, Existed, OtherTerms, Rejected int }
 			p := r.must(r.t, r.command.args(r, s)...)
 			if err := json.Unmarshal(p.stdout.Bytes(), &result); err != nil || result.Created+result.Existed != 4 || result.OtherTerms+result.Rejected != 0 {
-				r.violation(r.t, "%v: %s", err, p)
+				r.violation(r.t, "the second import does not report all 4 codes, %v: %s", err, p)
 			}
 		},
 	}
@@ -68,7 +68,7 @@ func deleteBatch(kind, write string) command {
 			var result struct{ Vouchers, Deleted, Kept int }
 			p := r.must(r.t, r.command.args(r, s)...)
 			if err := json.Unmarshal(p.stdout.Bytes(), &result); err != nil || result.Kept != 1 || result.Deleted != result.Vouchers-1 {
-				r.violation(r.t, "%v: %s", err, p)
+				r.violation(r.t, "the second deletion does not delete all codes but one, %v: %s", err, p)
 			}
 		},
 	}
@@ -80,7 +80,8 @@ func deletions() []command {
 	}
 }
 
-// impatient builds a shopctl that deletes codes with many uses without waiting. No request for them is in flight.
+// impatient builds a shopctl that deletes codes with many uses without waiting. It need not wait, because no request for these codes is in
+// flight.
 func impatient(t *testing.T) testshop.Programs {
 	t.Helper()
 	overlay := testshop.Overlay(t, testshop.Replacement{

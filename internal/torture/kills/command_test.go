@@ -386,7 +386,7 @@ func generated(r *round, s subject, ended *process) {
 		}
 		p = r.must(r.t, r.command.args(r, s)...)
 	} else if p.exit() != 0 {
-		r.violation(r.t, "%s", p)
+		r.violation(r.t, "the batch was not completed: %s", p)
 	}
 	r.printed[s] = printedCodes(r.t, p)
 	for _, code := range before {
@@ -427,7 +427,7 @@ func printedCodes(t *testing.T, p *process) []string {
 // wantAllPrinted checks that the last run printed every stored code once.
 func wantAllPrinted(r *round, s subject, kept []keptItem) {
 	if all := codes(s.of(r.t, kept)); !slices.Equal(r.printed[s], all) {
-		r.violation(r.t, "printed %q, stored %q", r.printed[s], all)
+		r.violation(r.t, "the codes %q were printed, but the codes %q are stored", r.printed[s], all)
 	}
 }
 
@@ -451,7 +451,7 @@ func wantKeysKept(r *round, s subject, kept []keptItem) {
 	before, after := ofKeys(r.between), ofKeys(kept)
 	isPrinted := func(it keptItem) bool { return it.text("digest") == fmt.Sprintf("%x", key.Digest()) }
 	if len(after) != len(before)+1 || len(before) > 1 || !slices.ContainsFunc(after, isPrinted) {
-		r.violation(r.t, "stored before: %+v, after: %+v", before, after)
+		r.violation(r.t, "keys before the second run: %+v, after: %+v; want one more key, and the printed one among them", before, after)
 	}
 }
 
@@ -491,6 +491,6 @@ func isOpenShop(it keptItem) bool {
 // switched disables or enables a batch again. The run must report all vouchers of the batch.
 func switched(r *round, s subject, _ *process) {
 	if p := r.must(r.t, r.command.args(r, s)...); !strings.Contains(p.stdout.String(), fmt.Sprintf(`"vouchers":%d,`, switchedSize)) {
-		r.violation(r.t, "%s", p)
+		r.violation(r.t, "the second run does not report %d vouchers: %s", switchedSize, p)
 	}
 }

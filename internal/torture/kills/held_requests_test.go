@@ -69,13 +69,13 @@ func (c *counter) must(r testshop.Request) (id string) {
 	}
 	var named struct{ ID string }
 	if err := json.Unmarshal(answer.Body.Bytes(), &named); err != nil || answer.Code != http.StatusOK || named.ID == "" {
-		c.t.Fatalf("%+v: %d %s", r, answer.Code, answer.Body)
+		c.t.Fatalf("the request %+v, which prepares another one, got %d %s", r, answer.Code, answer.Body)
 	}
 	return named.ID
 }
 
-// killHeldRequests kills the function of each kind of request before its transaction, after it, and while it is in flight. Then it sends
-// the request again.
+// killHeldRequests kills the function of each kind of request before its transaction, after its transaction, and while its transaction is
+// in flight. Then it sends the request again.
 func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)

@@ -48,13 +48,13 @@ func redemptionUndo() command {
 		},
 		check: func(r *round, s subject, _ []keptItem) {
 			if got := undone(r, s); got != r.printed[s][0] {
-				r.violation(r.t, "after a late write: %s, want %s", got, r.printed[s][0])
+				r.violation(r.t, "after a late write, the redemption is %s, want %s", got, r.printed[s][0])
 			}
 		},
 	}
 }
 
-// undone returns the stored redemption.
+// undone returns the stored redemption as text.
 func undone(r *round, s subject) string {
 	r.t.Helper()
 	redemption, err := shopOf(r, s).Redemption(r.t.Context(), compared(r.t, summer20), redemptionID)
@@ -69,7 +69,7 @@ func shopOf(r *round, s subject) *operator.Shop {
 	return r.Customer(r.t, catalog.CustomerID(s.customer))
 }
 
-// began returns the time at which all prepared checkouts and redemptions are made, so that the stored items are equal.
+// began returns the same time on each call, so that items that are prepared with this time are equal for all subjects.
 var began = sync.OnceValue(func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }) //nolint:gochecknoglobals // a constant
 
 // withSummer20 prepares a shop with a voucher that has 100 uses, two for each nick. It returns a request for the voucher.

@@ -31,7 +31,7 @@ func ofOrder(verb string, prepare func(*round, subject), flags ...string) comman
 		},
 		check: func(r *round, s subject, _ []keptItem) {
 			if got := order(r, s); got != r.printed[s][0] {
-				r.violation(r.t, "after a late write: %s, want %s", got, r.printed[s][0])
+				r.violation(r.t, "after a late write, the order is %s, want %s", got, r.printed[s][0])
 			}
 		},
 	}
@@ -45,7 +45,7 @@ func orderFulfil() command { return ofOrder("fulfil", withOrder) }
 
 func orderCancel() command { return ofOrder("cancel", withOrder, "--reason", "refunded on request") }
 
-// order returns the stored order.
+// order returns the stored order as text.
 func order(r *round, s subject) string {
 	r.t.Helper()
 	c, err := shopOf(r, s).Order(r.t.Context(), orderID)

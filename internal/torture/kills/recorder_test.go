@@ -41,7 +41,7 @@ const (
 	almostAPage = 48
 )
 
-// recorderBench is the function that records events, with its own tables. The streams of these tables invoke it.
+// recorderBench is the function that records events, with its own tables. The test invokes it with records from the tables' streams.
 type recorderBench struct {
 	t         *testing.T
 	trap      *trap
@@ -259,7 +259,7 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	}
 	for i, fact := range facts {
 		if at[fact.ID()] == 0 || fact.Type == event.RedemptionUndone && at[fact.ID()] < at[facts[i-1].ID()] {
-			record.violation(b.t, "%s has the sequence number %d in the feed", fact.Type, at[fact.ID()])
+			record.violation(b.t, "%s is missing from the feed or comes before its creation: its sequence number is %d", fact.Type, at[fact.ID()])
 		}
 	}
 	if earlier := len(w.Events) - len(facts); earlier != 0 && earlier != almostAPage {
@@ -377,7 +377,7 @@ func (b *recorderBench) items(customer catalog.CustomerID) []map[string]types.At
 		ExpressionAttributeValues: map[string]types.AttributeValue{":customer": &types.AttributeValueMemberS{Value: string(customer) + "#"}},
 	})
 	if err != nil || len(out.LastEvaluatedKey) > 0 {
-		b.t.Fatal(len(out.LastEvaluatedKey), err)
+		b.t.Fatalf("the items of %s cannot be read, or fill more than one page: %v", customer, err)
 	}
 	return out.Items
 }

@@ -156,7 +156,7 @@ func (b *bench) send(t *testing.T, customer catalog.CustomerID, r request) recei
 	if a.status == http.StatusOK {
 		var redeemed struct{ ID, Status string }
 		if err := json.Unmarshal(recorder.Body.Bytes(), &redeemed); err != nil || redeemed.Status != "redeemed" || redeemed.ID == "" {
-			t.Fatalf("not a redemption, %v: %s", err, recorder.Body)
+			t.Fatalf("a response with status 200 is not a redemption, %v: %s", err, recorder.Body)
 		}
 		a.id = redeemed.ID
 	}
@@ -337,7 +337,7 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	if a := d.send(d.t, d.customer, request{code: "*", nick: alder}); a.body == functionFailed {
 		return false
 	} else if a.status != http.StatusNotFound {
-		d.t.Fatalf("%d, want 404: %s", a.status, a.body)
+		d.t.Fatalf("a request with an invalid code got %d, want 404: %s", a.status, a.body)
 	}
 	before := d.functions()
 	if len(before) != 1 {
@@ -378,7 +378,7 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	k.row.Injected++
 	k.row.Unknown++
 	if a.status != http.StatusInternalServerError || a.body != functionFailed {
-		k.violation(d.t, "%s killed at %s: %d %s", k.kind, k.at, a.status, a.body)
+		k.violation(d.t, "%s killed at %s got %d %s, want 500 from the gateway", k.kind, k.at, a.status, a.body)
 	}
 	if len(calls) > len(k.calls) || !slices.Equal(calls, k.calls[:len(calls)]) {
 		k.violation(d.t, "%s killed at %s after %q; want the calls %q", k.kind, k.at, calls, k.calls)
@@ -464,8 +464,8 @@ func (d *desk) onRecord() map[string][]string {
 	return ids
 }
 
-// newOnRecord returns the least and the greatest number of redemptions that the request may have on record. A request with a key has 1,
-// however often it was sent. Without a key, the killed request may have left one more.
+// newOnRecord returns the least and the greatest number of redemptions that the request may have added to the record. A request with a
+// key has 1, however often it was sent. Without a key, the killed request may have left one more.
 func (k *killedOne) newOnRecord() (least, most int) {
 	switch {
 	case k.refused || k.replayed:

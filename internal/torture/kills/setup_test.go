@@ -120,7 +120,7 @@ func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.Customer
 	}
 	for _, motion := range report.InMotion {
 		if !mayBeEdited {
-			r.violation(t, "verify %s: %+v", customer, motion)
+			r.violation(t, "verify %s reports an edit in progress: %+v", customer, motion)
 		}
 	}
 }

@@ -14,6 +14,7 @@ type storeless struct {
 	process *process
 }
 
+// startWithoutStore starts a command whose store goes away at one of the command's writes.
 func startWithoutStore(t *testing.T, programs testshop.Programs, c command) *storeless {
 	t.Helper()
 	r := newRound(t, newBench(t, programs), c, storeGone())
@@ -34,7 +35,7 @@ func (s *storeless) complete() {
 	s.t.Helper()
 	s.wantEnded(s.process, s.at)
 	if !strings.Contains(s.process.stderr.String(), `"kind":"unavailable"`) {
-		s.violation(s.t, "without a store: %s", s.process)
+		s.violation(s.t, "shopctl does not report that the store is unavailable: %s", s.process)
 	}
 	s.settle()
 	s.completeAll([]step{s.at}, []*process{s.process})

@@ -32,7 +32,7 @@ const (
 	shopctl       = "cmd/shopctl"
 )
 
-// build builds the programs that the change affects. The others are taken from whole.
+// build builds the programs that the change affects. It takes the other programs from the parameter whole.
 func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	t.Helper()
 	if len(c) == 0 {

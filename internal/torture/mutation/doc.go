@@ -4,12 +4,12 @@
 // the checkers must find nothing. The random requests of package torture must also find one mutation of each kind.
 //
 // Other mutations (those of packages_test.go) must make a test of a package fail. They remove a guard of access, orders, holds, undo, events,
-// the catalogue, the shop's page, imports or deletions, or they remove the customer from one kind of stored key. A mutation of holds must
-// make the simulation of package dynamo fail, if the simulation finds the mutation in its usual number of trials. Otherwise it must make a
-// test of the one moment fail at which the guard decides.
+// the catalogue, the shop's page, imports or deletions, or they remove the customer from one kind of stored key. The simulation of package
+// dynamo must find a mutation of holds, unless its usual number of trials is too small to find it. In that case, a test that plays the one
+// moment at which the guard decides must find the mutation.
 //
-// An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But neither of the two counts as finding
-// a mutation, because a crash can cause both without breaking a promise.
+// An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But a crash can cause both without
+// breaking a promise. So they do not count as finding a mutation, except for the one mutation whose only effect is an unfinished edit.
 //
 // A mutation replaces strings in the source. Each string must occur exactly once. If the source has changed, the test fails and
 // the mutation must be updated.

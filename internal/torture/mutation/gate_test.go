@@ -23,7 +23,7 @@ type gate struct {
 type stop struct {
 	operation string
 	stage     faultproxy.Stage
-	before    int // calls that pass
+	before    int // calls that still pass
 
 	reached, left chan struct{}
 	leave         sync.Once
@@ -31,7 +31,7 @@ type stop struct {
 
 type misfortune struct {
 	operation string
-	before    int // calls that pass
+	before    int // calls that still pass
 	fault     faultproxy.Fault
 }
 

@@ -136,7 +136,8 @@ func ofUndoing() []tested {
 	}
 }
 
-// ofCodes lists guards of discounts, holds and undo in the packages of rules and of HTTP. It also lists the customer in the keys of holds.
+// ofCodes lists guards of discounts, holds and undo in the packages of rules and of HTTP. Its last mutations remove the customer from the
+// keys of holds.
 func ofCodes() []tested {
 	return []tested{
 		byTest("replaces a checkout that was ordered", pkgCheckout, "TestOpen_Replaces_HandsTheOldCheckoutToTheStore", openGo,

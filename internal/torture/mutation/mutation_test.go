@@ -65,12 +65,12 @@ func (m mutation) wantFound(s *shop) {
 	s.Log(wrong)
 	for _, by := range m.by {
 		if len(wrong[by]) == 0 {
-			s.Errorf("%s finds nothing wrong", by)
+			s.Errorf("the checker %q finds nothing wrong", by)
 		}
 	}
 }
 
-// played is the scene of a mutation. The change given is made with and without the mutation.
+// played is the scene of a mutation. The change in the field given is made with and without the mutation.
 type played struct {
 	name  string
 	scene scene

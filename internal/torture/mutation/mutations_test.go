@@ -9,7 +9,8 @@ const (
 	byHistory checker = "history" // no correct voucher could give these responses and end with these records
 	byVerify  checker = "verify"  // the stored records do not add up
 
-	// A mutation does not count as found by these checkers alone, because a crash can cause them too.
+	// These checkers alone do not count as finding a mutation, because a crash can trigger them, too. The only exception is the mutation
+	// whose only effect is an unfinished edit.
 	byInterface checker = "interface"
 	byMotion    checker = "motion" // an edit is unfinished although nobody interrupted it
 )

@@ -39,8 +39,8 @@ const (
 	conditions   = "TestOrders_BrokenCondition_ChangesNothing"
 )
 
-// inPackages lists guards of access, orders, holds, undo, events, the catalogue, the shop's page, imports and deletions. It also lists the
-// customer in each kind of key.
+// inPackages lists guards of access, orders, holds, undo, events, the catalogue, the shop's page, imports and deletions. For each kind of
+// key, it also has a mutation that removes the customer from the key.
 func inPackages() []tested {
 	return slices.Concat(ofAccessAndKeys(), ofOrders(), ofStoredOrders(), ofUses(), ofHolds(), ofUndoing(), ofCodes(), ofEvents(), ofCatalogue(), ofStorefront(), ofBulk())
 }
@@ -193,7 +193,7 @@ func TestPackages_MissingGuard_IsFound(t *testing.T) {
 			command.Dir = root
 			out, err := command.CombinedOutput()
 			if err == nil || !strings.Contains(string(out), "--- FAIL: "+m.test) {
-				t.Errorf("the test does not fail, %v: %s", err, out)
+				t.Errorf("%s does not fail, %v: %s", m.test, err, out)
 			}
 			t.Logf("%s", out)
 		})

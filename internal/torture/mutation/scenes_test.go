@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// scene plays a sequence of events at a shop in which the store keeps its promises only because of a guard.
+// scene plays a sequence of events at a shop. The store keeps its promises during these events only because of a guard.
 type scene func(s *shop)
 
 // limit returns a limit for terms.
@@ -64,7 +64,7 @@ func usesOnManyCounters(s *shop) {
 	}
 }
 
-// All uses left of a limited code are on its last counter, and one call cannot read all counters. A request that draws another
+// All remaining uses of a limited code are on its last counter, and one call cannot read all counters. A request that draws another
 // counter reads them all. It is very unlikely that every request draws the last counter.
 func unreadCounters(s *shop) {
 	terms := limited(128)
@@ -391,7 +391,8 @@ func overtakenEditIsKilled(s *shop) { overtake(s, 3, 1) }
 // The same, but the edit is overtaken one write earlier, before it has fenced the counter.
 func editOvertakenBeforeItsFenceIsKilled(s *shop) { overtake(s, 2, 2) }
 
-// overtake holds an edit at its nth write while another edit runs, and kills it after the given number of further writes.
+// overtake holds a first edit at one of its writes while a second edit runs. Then it kills the first edit after some further writes. The
+// parameter at is the number of the held write, and more is the number of further writes.
 func overtake(s *shop, at, more int) {
 	c := s.create(limited(2))
 	stale := s.gate.stop(s.T, "UpdateItem", at, faultproxy.Arrived)

@@ -30,7 +30,7 @@ const patience = 30 * time.Second
 const noRefusals = "refusals: off"
 
 // shop is the shop of one customer. The programs under test serve it and reach the store through a gate. Its operator bypasses
-// both, except with the shopctl under test.
+// the programs and the gate, except when the operator uses the shopctl under test.
 type shop struct {
 	*testing.T
 	*testshop.Shop
@@ -204,7 +204,7 @@ func (c *code) shopctl(subcommand string, flags ...string) *exec.Cmd {
 // refusedCommand is the exit code of a command that the shop refuses.
 const refusedCommand = 3
 
-// createAgain tries to create the voucher again with shopctl, which must refuse.
+// createAgain tries to create the voucher again with shopctl. shopctl refuses, unless the guard against that is missing.
 func (c *code) createAgain(flags ...string) {
 	s := c.shop
 	s.Helper()

@@ -26,7 +26,7 @@ func Overlay(tb testing.TB, replacements ...Replacement) map[string]string {
 			text = string(source)
 		}
 		if n := strings.Count(text, r.Old); n != 1 {
-			tb.Fatalf("%s has changed, so the replacement must be updated: this occurs %d times, not once:\n%s", r.File, n, r.Old)
+			tb.Fatalf("%s has changed, so the replacement must be updated: the following text occurs %d times, not once:\n%s", r.File, n, r.Old)
 		}
 		texts[r.File] = strings.Replace(text, r.Old, r.New, 1)
 	}

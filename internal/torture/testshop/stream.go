@@ -19,7 +19,7 @@ func Stream(tb testing.TB, table string, pass func(record json.RawMessage)) *eve
 	if err != nil {
 		tb.Fatal(err)
 	}
-	const largest = 1000 // records that GetRecords returns
+	const largest = 1000 // the most records that one GetRecords returns
 	return eventsource.New(eventsource.Config{
 		Mapping:  eventsource.Mapping{Table: table, BatchSize: largest, MaximumRetryAttempts: -1, MaximumRecordAge: -1},
 		Endpoint: localtest.Endpoint(tb), Functions: reader(pass), Positions: positions, Now: time.Now, Report: func(err error) { tb.Error(err) },
