@@ -164,7 +164,7 @@ func (r *round) importFile(ctx context.Context, shop *operator.Shop, file string
 	r.count(&r.outcome.operations)
 	return shop.Import(ctx, strings.NewReader(file), operator.Import{
 		Now: time.Now(), Random: rand.Reader, Reject: func(row csvfile.Row, err error) error {
-			r.breach("import: line %d: %v", row.Line, err)
+			r.breach("an import rejects line %d: %v", row.Line, err)
 			return nil
 		},
 	})
@@ -198,7 +198,7 @@ func (r *round) judgeSold(tb testing.TB) {
 			wrong = wrong || !strings.Contains(r.sold, fmt.Sprintf("%s,20%%,8,none,2,sold,,,,,%d\n", standing.Written, standing.Used))
 		}
 		if wrong {
-			r.breach("%s: imported as %+v", standing.Written, standing)
+			r.breach("%s: its import does not match the file: %+v", standing.Written, standing)
 		}
 	}
 }
@@ -231,7 +231,7 @@ func importOrder(ctx context.Context, shop *operator.Shop, terms voucher.Terms, 
 		Now: time.Now(), Random: rand.Reader, Reject: func(_ csvfile.Row, err error) error { return err },
 	})
 	if err == nil && result.Created != 1 {
-		err = fmt.Errorf("imported %+v", result)
+		err = fmt.Errorf("the import of a code has the result %+v", result)
 	}
 	return err
 }

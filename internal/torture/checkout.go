@@ -208,18 +208,18 @@ type transition struct {
 }
 
 // ask sends a transition as the shop's server, and records its outcome.
-func (r *round) ask(tb testing.TB, t *target, asked history.Operation, to transition) history.Outcome {
+func (r *round) ask(tb testing.TB, t *target, asked history.Operation, sent transition) history.Outcome {
 	tb.Helper()
 	returned := t.recorder.Call(asked)
-	got := r.call(tb, r.till(), testshop.Request{Method: http.MethodPost, Path: to.path, Body: to.body})
-	outcome := to.outcome
+	got := r.call(tb, r.till(), testshop.Request{Method: http.MethodPost, Path: sent.path, Body: sent.body})
+	outcome := sent.outcome
 	if got.status == http.StatusOK {
 		var shown struct{ ID, Status, Code string }
-		if err := json.Unmarshal(got.body, &shown); err != nil || shown.ID != to.id || shown.Status != to.status || shown.Code != t.written {
-			r.violate("%s: want %s with the status %s, got %s", t.written, to.id, to.status, got)
+		if err := json.Unmarshal(got.body, &shown); err != nil || shown.ID != sent.id || shown.Status != sent.status || shown.Code != t.written {
+			r.violate("%s: want %s with the status %s, got %s", t.written, sent.id, sent.status, got)
 		}
 	} else {
-		outcome = r.judgeProblem(t, got, to.problems)
+		outcome = r.judgeProblem(t, got, sent.problems)
 	}
 	returned(history.Answer{Outcome: outcome})
 	return outcome

@@ -214,11 +214,11 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 //   - a 401
 //   - the 409 of a redemption that was undone
 //   - a refusal, which has a reason for the shop's server and looks the same for all strangers
-//   - a 503 with Retry-After; the gateway's own 503, for a function that died or timed out, has no Retry-After
+//   - the function's own 503, with Retry-After; what the gateway itself responds for a function that died or timed out is a violation
 func (r *round) judgeOther(t *target, got response) history.Outcome {
 	var problem struct{ Type, Reason string }
 	if err := json.Unmarshal(got.body, &problem); err != nil {
-		r.violate("%s: %v: %s", t.written, err, got)
+		r.violate("%s: the response is not a problem, %v: %s", t.written, err, got)
 	}
 	requestID := got.header.Get("Request-Id")
 	switch {
@@ -262,7 +262,7 @@ func (r *round) watchLog(_, line string) {
 	logged := strings.ToLower(withoutRequestID(line))
 	for _, secret := range append(nicks(), "spring-20", "spring20", "basket-", "sf_") {
 		if strings.Contains(logged, secret) {
-			r.violate("logged: %s", line)
+			r.violate("a log line contains a secret: %s", line)
 		}
 	}
 }

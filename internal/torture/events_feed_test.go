@@ -58,7 +58,7 @@ func (p *poller) follow(stop *atomic.Bool, random *mathrand.Rand) {
 func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more bool) {
 	page, err := p.feed.Read(ctx, p.customer, cursor, limit)
 	if err != nil {
-		p.round.violate("%s: a poll after %d: %v", p.customer, cursor.After, err)
+		p.round.violate("%s: a poll after %d failed: %v", p.customer, cursor.After, err)
 		return false
 	}
 	if p.id != "" && page.Feed != p.id || len(page.Events) > limit {
@@ -112,7 +112,7 @@ func (r *eventRound) inTables() stored {
 		code, _, _ := strings.Cut(sort, "#")
 		facts, err := dynamo.Facts(catalog.CustomerID(customer), it, terms[voucher.Code(code)])
 		if err != nil {
-			r.violate("the item %s/%s: %v", partition, sort, err)
+			r.violate("the item %s/%s cannot be read: %v", partition, sort, err)
 		}
 		s.facts = append(s.facts, facts)
 		for _, fact := range facts {
@@ -155,7 +155,7 @@ func (r *eventRound) rebuild(unread map[string]bool) {
 		if len(unread) > 0 {
 			rebuilt, err := r.deployedEvents().Rebuild(r.Context(), r.deployedShop(shop.customer), operator.Rebuilding{Progress: func(int) {}})
 			if err != nil || rebuilt.Unread > 0 {
-				r.violate("rebuild: %d unread, %v", rebuilt.Unread, err)
+				r.violate("rebuild: %d items could not be read, %v", rebuilt.Unread, err)
 			}
 			r.tally.add("rebuilt", rebuilt.Added)
 		}
@@ -195,7 +195,7 @@ func (r *eventRound) deployedEvents() *operator.Events {
 func (r *eventRound) data(fact event.Fact) []byte {
 	data, err := httpapi.EventData(fact)
 	if err != nil {
-		r.violate("%s: %v", fact.Type, err)
+		r.violate("the data of a %s cannot be encoded: %v", fact.Type, err)
 	}
 	return data
 }

@@ -130,7 +130,7 @@ func (w *eventWriter) write(t *testing.T, shops []*eventShop, requests int) {
 		case isEventRefusal(err):
 			w.outcomes.refused++
 		default:
-			t.Errorf("%s: %v", w.customer, err)
+			t.Errorf("a request to %s failed: %v", w.customer, err)
 		}
 		w.mu.Unlock()
 	}
@@ -149,21 +149,21 @@ func isEventRefusal(err error) bool {
 
 func pickEvent[T any](random *mathrand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// known picks an element of what the shop's writers learned.
-func known[T any](w *eventWriter, of *[]T) (picked T, has bool) {
+// known picks an element of a list of what the shop's writers learned.
+func known[T any](w *eventWriter, list *[]T) (picked T, has bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(*of) == 0 {
+	if len(*list) == 0 {
 		return picked, false
 	}
-	return pickEvent(w.random, *of), true
+	return pickEvent(w.random, *list), true
 }
 
-// learn adds to what the shop's writers learned.
-func learn[T any](s *eventShop, of *[]T, more ...T) {
+// learn adds to a list of what the shop's writers learned.
+func learn[T any](s *eventShop, list *[]T, more ...T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	*of = append(*of, more...)
+	*list = append(*list, more...)
 }
 
 // request sends one request.

@@ -333,7 +333,7 @@ func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 	for began := time.Now(); time.Since(began) < patience; <-ticker.C {
 		parked, err := parking.Parked(r.Context())
 		if err != nil {
-			r.violate("parked: %v", err)
+			r.violate("the parked changes cannot be read: %v", err)
 		}
 		if len(parked) >= enoughParked && r.tally.of(crashed(parks, "before")) > 0 && r.tally.of(crashed(parks, "after")) > 0 {
 			r.tally.add("parked", len(parked))

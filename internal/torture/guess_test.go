@@ -205,12 +205,12 @@ func TestGuesses_BlockedSource_CannotRedeemTheRightCode(t *testing.T) {
 	// The requests are sent one at a time, so one process handles them all.
 	for i := range guessLimit {
 		if a := s.redeem(s.wrong[i%len(s.wrong)], "203.0.113.7", ""); a.Code != http.StatusNotFound {
-			t.Fatalf("guess %d: %d %s; want 404", i+1, a.Code, a.Body)
+			t.Fatalf("guess %d got %d %s; want 404", i+1, a.Code, a.Body)
 		}
 	}
 	for _, code := range []string{"INVENTED", "RIGHT", "EXPIRED", "RIGHT"} {
 		if a := s.redeem(code, "203.0.113.7", ""); a.Code != http.StatusTooManyRequests {
-			t.Errorf("%s: %d %s; want 429", code, a.Code, a.Body)
+			t.Errorf("the blocked source sent %s and got %d %s; want 429", code, a.Code, a.Body)
 		}
 	}
 	if judged, uncounted := s.logged(guessLimit + 4); judged != guessLimit+1 || uncounted == 0 && s.counted() != judged {

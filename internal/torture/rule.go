@@ -19,8 +19,8 @@ const (
 )
 
 // A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. The use that it holds is free again at most usesFree after the
-// checkout has expired: 1 second instead of 20. Overlay also shortens the time for which a code is marked as full, so that each mark ends
-// before a hold that was made meanwhile.
+// checkout has expired: 1 second instead of 20. Overlay also shortens the time for which a code is marked as full, so that a mark ends
+// before a hold that was made during the mark can lapse.
 const (
 	checkoutLifetime = 8 * time.Second
 	usesFree         = time.Second

@@ -35,7 +35,7 @@ func TestRun_Trial_ContinuesUntilFaultAndRedemption(t *testing.T) {
 				rounds++
 			}
 			if rounds != test.rounds {
-				t.Errorf("%d rounds, want %d", rounds, test.rounds)
+				t.Errorf("the trial played %d rounds, want %d", rounds, test.rounds)
 			}
 		})
 	}

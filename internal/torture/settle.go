@@ -70,7 +70,7 @@ func (r *round) insist(request func() history.Outcome) {
 	r.violate("a request got 503 although the faults have ended")
 }
 
-// judge compares the responses with the stored redemptions.
+// judge compares the responses with the stored redemptions, judges the import, and runs shopctl verify.
 func (r *round) judge(tb testing.TB) {
 	tb.Helper()
 	recorded := r.recorded(tb)

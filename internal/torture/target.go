@@ -188,8 +188,8 @@ func (t *target) take(left *int) bool {
 	return true
 }
 
-// mostUnkeyed is the upper bound of requests without a key whose outcome stays unknown. Each of them doubles the orders that
-// the checker has to try.
+// mostUnkeyed is the upper bound of requests without a key whose outcome stays unknown. Each of them doubles the
+// number of sequences that the checker has to try.
 const mostUnkeyed = 4
 
 // mayBeLost reports whether another request without a key may be sent. Its outcome may stay unknown.

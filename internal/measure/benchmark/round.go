@@ -71,7 +71,7 @@ func (r *runner) round(ctx context.Context, s *store) (map[string]Round, error) 
 	return rounds, nil
 }
 
-// shuffled returns the trials in a new order, so that no trial always follows the same one.
+// shuffled returns the trials in a new order, so that no trial always follows the same other trial.
 func shuffled(trials []*trial) []*trial {
 	order := slices.Clone(trials)
 	rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] }) //nolint:gosec // an order, not a secret
@@ -97,12 +97,12 @@ func (t *trial) send(ctx context.Context, count int, handOver func(context.Conte
 	}
 	events := make([][]byte, count)
 	for i := range events {
-		of, err := t.store.prepare(ctx, t.about)
+		id, err := t.store.prepare(ctx, t.about)
 		if err != nil {
 			return err
 		}
 		t.runner.number++
-		if events[i], err = t.request(sample, t.runner.number, of); err != nil {
+		if events[i], err = t.request(sample, t.runner.number, id); err != nil {
 			return err
 		}
 	}

@@ -16,9 +16,10 @@ type subject struct {
 	// pkg is the path of the main package in the source tree.
 	pkg string
 	// sample names the function whose event.json is the template for the requests.
-	sample  string
-	request func(e fixture.Event, number int, of string) ([]byte, error)
-	about   topic  // of the requests; it is created before the clock starts
+	sample string
+	// request returns the request with a number, about the code, checkout or order with the given ID.
+	request func(e fixture.Event, number int, id string) ([]byte, error)
+	about   topic  // what the requests are about; it is created before the clock starts
 	answers string // a regular expression that every response must match
 	// reference names the subject that makes the same calls and does nothing else. It is empty if there is no such subject.
 	reference string

@@ -79,7 +79,7 @@ func ofNewHeld(terms voucher.Terms, create func(ctx context.Context, client *dyn
 	}
 }
 
-// undoes requests that a redemption is undone, a new one each time.
+// undoes sends requests to undo a redemption. Each request is for a new redemption.
 func undoes(terms voucher.Terms) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		event, err := s.event.WithServerKey()

@@ -13,7 +13,7 @@ import (
 const root = "../../.."
 
 // bounds returns upper bounds of the calls and units of a request, by operation:
-//   - A process that has seen a code with many uses before begins with a read. Any other process begins with a write, which fails.
+//   - If a process knows that a code has many uses, it begins with a read. Otherwise it begins with a write, which fails.
 //   - A check of a limited code reads all its counters. These codes have the maximum number of counters.
 //   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the
 //     settings of a shop that is new to the process.

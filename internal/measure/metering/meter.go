@@ -242,17 +242,17 @@ func (m *Meter) write(r *http.Request, text []byte, call *Call, items []item, ti
 		return answer{}, err
 	}
 	for i, item := range items {
-		was, is := before[i], after[i]
-		billed := is.table
+		was, now := before[i], after[i]
+		billed := now.table
 		if refused {
 			billed = item.refusedSize(was.table)
 		}
 		for range times {
 			call.Units = call.Units.Plus(writing(was.table, billed))
 		}
-		call.Grown += grown(was.table, is.table) + grown(was.index, is.index)
-		if !refused && is.index > 0 {
-			call.Units = call.Units.Plus(writing(was.index, is.index))
+		call.Grown += grown(was.table, now.table) + grown(was.index, now.index)
+		if !refused && now.index > 0 {
+			call.Units = call.Units.Plus(writing(was.index, now.index))
 		}
 	}
 	return got, nil

@@ -29,7 +29,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// functions are the functions that use the store. They run in this process, each wired as in its main, with its own client.
+// functions are the functions that use the store. They run in this process, each wired as in its main, but several functions share a
+// client.
 type functions struct {
 	handlers map[string]*lambdahttp.Handler
 	timeouts map[string]time.Duration
@@ -53,7 +54,8 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 		t.Fatal(err)
 	}
 	var shown atomic.Int64
-	fast := func() time.Time { return time.Now().Add(time.Duration(shown.Add(1)) * catalog.MaxAge) } // so that every request reads the store
+	// The clock runs so fast that every request reads the store.
+	clock := func() time.Time { return time.Now().Add(time.Duration(shown.Add(1)) * catalog.MaxAge) }
 	products := dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N)
 	_, desk, err := checkoutfunction.New(t.Context(), env)
 	if err != nil {
@@ -78,8 +80,8 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	f := functions{
 		handlers: map[string]*lambdahttp.Handler{
 			"redeem-voucher":   lambdahttp.NewHandler(service.RedeemVoucher(redemptions), env.Now),
-			"checkout-area":    lambdahttp.NewHandler(service.CheckoutArea(catalog.NewArea(products, fast)), env.Now),
-			"storefront":       lambdahttp.NewHandler(service.Storefront(catalog.NewArea(products, fast), storefront.NewSite(), ""), env.Now),
+			"checkout-area":    lambdahttp.NewHandler(service.CheckoutArea(catalog.NewArea(products, clock)), env.Now),
+			"storefront":       lambdahttp.NewHandler(service.Storefront(catalog.NewArea(products, clock), storefront.NewSite(), ""), env.Now),
 			"checkout":         lambdahttp.NewHandler(service.Checkout(desk), env.Now),
 			"checkout-variant": lambdahttp.NewHandler(service.CheckoutVariant(older), env.Now),
 			"show-checkout":    lambdahttp.NewHandler(service.ShowCheckout(checkout.Checkouts{Store: till}), env.Now),

@@ -42,7 +42,7 @@ func (manyUses) TransactWriteItems(context.Context, *dynamodb.TransactWriteItems
 }
 
 // A process remembers which codes have many uses, but at most 4,096 of them, so more codes do not take more memory.
-func TestRememberedCodes_AreBounded(t *testing.T) {
+func TestRedeem_MoreCodesThanAreRemembered_TakeNoMoreMemory(t *testing.T) {
 	const bound = 4096
 	f := lay(t)
 	s := f.open(t, misbehaviour{})

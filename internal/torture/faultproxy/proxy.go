@@ -38,7 +38,7 @@ type Settings struct {
 	Rates map[Fault]float64
 	// Burst is how many calls in a row a Throttle refuses; 0 means 1.
 	Burst int
-	// Delay is the longest wait of slow and late calls.
+	// Delay is the longest wait that a fault causes.
 	Delay time.Duration
 	// Hold is how long a transaction takes. Meanwhile, other writes of its items are refused. With 0, transactions do not conflict.
 	Hold time.Duration
@@ -180,13 +180,13 @@ func (p *Proxy) suffer(ctx context.Context, w http.ResponseWriter, c *call, faul
 // apply forwards the call if the rules allow it, and returns the response.
 func (p *Proxy) apply(ctx context.Context, c *call) answer {
 	began := time.Now()
-	release, no := p.rules.admit(c)
-	if no != nil {
-		p.countFault(no.rule)
-		if len(no.held) > 0 {
-			return p.conflict(ctx, c, no.held)
+	release, rejected := p.rules.admit(c)
+	if rejected != nil {
+		p.countFault(rejected.rule)
+		if len(rejected.held) > 0 {
+			return p.conflict(ctx, c, rejected.held)
 		}
-		return no.answer
+		return rejected.answer
 	}
 	defer release()
 	if c.apart > 0 {

@@ -187,7 +187,7 @@ func TestProxy_TransactionInFlight_RefusesOtherWritesOfItsItems(t *testing.T) {
 		t.Errorf("a write of a held item got %q, want TransactionConflictException", got)
 	}
 	if err := shop.use(t, "LAUNCH#c#01"); err != nil {
-		t.Errorf("a write of another item: %v", err)
+		t.Errorf("a write of another item failed: %v", err)
 	}
 	canceled, _ := errors.AsType[*types.TransactionCanceledException](shop.useTogether(t, "another", "LAUNCH#c#01", "LAUNCH#n#0001"))
 	if canceled == nil || aws.ToString(canceled.CancellationReasons[1].Code) != "TransactionConflict" ||
@@ -200,10 +200,10 @@ func TestProxy_TransactionInFlight_RefusesOtherWritesOfItsItems(t *testing.T) {
 	close(finish)
 	first.Wait()
 	if err := shop.use(t, "LAUNCH#c#00"); err != nil {
-		t.Errorf("a write after the transaction: %v", err)
+		t.Errorf("a write after the transaction failed: %v", err)
 	}
 	if got := shop.proxy.Injected()[faultproxy.HeldItem]; got != 3 {
-		t.Errorf("%d calls were refused, want 3", got)
+		t.Errorf("%d calls were refused because of held items, want 3", got)
 	}
 }
 

@@ -40,7 +40,7 @@ type refused struct {
 }
 
 // admit accepts a call or refuses it. The caller must release an accepted call at its end.
-func (r *rules) admit(c *call) (release func(), no *refused) {
+func (r *rules) admit(c *call) (release func(), rejected *refused) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if over := r.charge(c); len(over) > 0 {

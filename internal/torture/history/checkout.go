@@ -62,9 +62,9 @@ func (v voucher) isHold(place int) bool {
 }
 
 // change returns the voucher with a changed checkout.
-func (v voucher) change(place int, to func(c *checkout)) voucher {
+func (v voucher) change(place int, set func(c *checkout)) voucher {
 	v.checkouts = slices.Clone(v.checkouts)
-	to(&v.checkouts[place])
+	set(&v.checkouts[place])
 	return v
 }
 

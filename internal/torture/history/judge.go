@@ -180,7 +180,7 @@ type modelled struct {
 
 func (m *modelled) id(id string) redemption { return firstID + redemption(m.ids.of(id)) }
 
-// staleAt marks, by key, the checkouts that had not lapsed for certain at a tick.
+// staleAt marks, by key, the checkouts that may not have lapsed yet at a tick.
 func (m *modelled) staleAt(tick int64) []bool {
 	stale := make([]bool, len(m.keys))
 	for _, lapse := range m.lapses {
@@ -229,7 +229,7 @@ func (m *modelled) event(place int, o Operation, judged judged, until int64) eve
 // withoutEffect finds the operations that the checker does not need:
 //   - edits, because the timelines hold them
 //   - denied requests, and checks and lists without a response, because they say nothing
-//   - attempts of a request without a response, except the first one, which stands for all of them
+//   - attempts without a response, except for the first such attempt of each request, which stands for all of them
 //   - attempts without a response if another attempt has the outcome Redeemed or Held: that attempt took the use
 func (h History) withoutEffect() map[int]bool {
 	settled := make(map[request]bool)

@@ -42,8 +42,9 @@ type judged struct {
 	anonymous               bool
 	enabled, disabled       bool
 	perNickLow, perNickHigh int // unlimited: no nick is needed
-	// stale reports, by key, whether a checkout had not lapsed when the request was called. The request may be judged as of that moment,
-	// and so be refused because of a hold that has lapsed since. But a request takes only a use that is free at the moment of taking.
+	// stale reports, by key, whether a checkout may not have lapsed yet when the request was called. The request may be judged as of that
+	// moment, and so be refused because of a hold that has lapsed since. But a request takes only a use that is free at the moment of
+	// taking.
 	stale []bool
 }
 

@@ -155,7 +155,7 @@ func sellOut(b *testing.B, limits faultproxy.Settings, uses voucher.Limit, count
 		}
 	}, patient)
 	if redeemed.Load() != int64(uses) {
-		b.Errorf("%d redeemed of %d; the counters have %d uses left", redeemed.Load(), uses, s.counters(b, v.Code))
+		b.Errorf("%d of %d uses were redeemed; the counters have %d uses left", redeemed.Load(), uses, s.counters(b, v.Code))
 	}
 	return float64(uses) / took.Seconds(), float64(calls.Load()) / float64(uses), float64(calls.Load()-callsBefore.Load()) / float64(last)
 }

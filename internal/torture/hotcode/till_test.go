@@ -110,7 +110,7 @@ func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.
 				case err == nil:
 					return
 				case !unavailable:
-					tb.Errorf("redeem: %v", err)
+					tb.Errorf("a redemption failed: %v", err)
 					return
 				}
 			}

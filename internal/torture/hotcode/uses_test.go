@@ -18,7 +18,7 @@ import (
 
 // A crowd takes each use of a code once. The number of calls has an upper bound: a redemption takes two calls, and the only tries
 // that fail are the first try of each request, and one try per till at each empty counter.
-func TestCrowd_TakesEachUseOnce(t *testing.T) {
+func TestCrowd_EachUseOfACode_IsTakenOnce(t *testing.T) {
 	const uses, tills = 128, 16
 	for _, counters := range []int{1, 4, 64} {
 		t.Run(fmt.Sprint(counters, " counters"), func(t *testing.T) {
@@ -73,7 +73,7 @@ func (s *shop) takeAll(t *testing.T, tills int, code voucher.Code) (redeemed, re
 
 // Without a crowd, a redemption takes at most four calls, even for one of the last uses: for the terms, an empty counter, all counters,
 // and a counter with uses left. The first refusal takes at most five calls, and each later refusal takes one call.
-func TestLastUses_CostAtMostFourCalls(t *testing.T) {
+func TestRedeem_LastUses_TakeAtMostFourCalls(t *testing.T) {
 	t.Parallel()
 	const uses = 130
 	s := newShop(t, faultproxy.Settings{})
@@ -101,7 +101,7 @@ func TestLastUses_CostAtMostFourCalls(t *testing.T) {
 
 // A code has one counter for every 64 uses of its limit, and at most 64 counters; the operator may choose another number. The
 // uses are spread evenly.
-func TestCounters_FollowFromTheLimit(t *testing.T) {
+func TestCreate_Counters_FollowFromTheLimit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, faultproxy.Settings{})
 	for _, test := range []struct {

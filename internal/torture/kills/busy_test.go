@@ -81,7 +81,7 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 		case p.isKilled():
 			b.row.Injected++
 		case p.exit() != 0:
-			b.violation(b.t, "edit of a busy voucher: %s", p)
+			b.violation(b.t, "the edit of a busy voucher failed: %s", p)
 		}
 	}
 	quiet.trap.reset()

@@ -337,7 +337,7 @@ func (r *round) wantEnded(p *process, at step) {
 	case !r.trap.hasSprung():
 		r.violation(r.t, "%s never reached %s: %s", r.command.kind, at, p)
 	case p.exit() != r.ending.exit || r.ending.exit < 0 && !p.isKilled():
-		r.violation(r.t, "%s at %s: %s", r.ending.kind, at, p)
+		r.violation(r.t, "%s at %s, but with the wrong exit code: %s", r.ending.kind, at, p)
 	default:
 		r.killed[at.fate]++
 	}
@@ -366,7 +366,7 @@ func created(r *round, s subject, _ *process) {
 	}
 	p := r.process(r.t, r.command.args(r, s)...)
 	if p.run(r.t); p.exit() != exitRefused || !strings.Contains(p.stderr.String(), `"kind":"exists"`) {
-		r.violation(r.t, "create of an existing voucher: %s", p)
+		r.violation(r.t, "creating an existing voucher was not refused: %s", p)
 	}
 }
 
@@ -382,7 +382,7 @@ func generated(r *round, s subject, ended *process) {
 	p := r.process(r.t, args...)
 	if p.run(r.t); len(before) == 0 { // there is nothing to complete
 		if p.exit() != exitRefused || !strings.Contains(p.stderr.String(), `"kind":"not_found"`) {
-			r.violation(r.t, "resume of a batch without codes: %s", p)
+			r.violation(r.t, "resuming a batch without codes was not refused: %s", p)
 		}
 		p = r.must(r.t, r.command.args(r, s)...)
 	} else if p.exit() != 0 {

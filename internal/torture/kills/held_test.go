@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Each customer has the voucher summer20, and one redemption of it.
+// Each customer has the voucher summer20. redemptionID is the ID of its only redemption, or of the use that a checkout holds.
 const (
 	summer20     = "SUMMER-20"
 	redemptionID = "mEJASNFZ4kBI0Vg5ZHo9V0"

@@ -152,7 +152,7 @@ func plainValue(t *testing.T, value types.AttributeValue) any {
 		}
 		return members
 	default:
-		t.Fatalf("an attribute of type %T", value)
+		t.Fatalf("this test cannot compare attributes of the type %T", value)
 		return nil
 	}
 }

@@ -238,7 +238,7 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	parking := dynamo.NewEventParking(b.client, b.events, nil)
 	if work.parks {
 		if parked, err := parking.Parked(b.t.Context()); err != nil || len(parked) != 1 || parked[0].Customer != customer {
-			record.violation(b.t, "parked: %+v, %v; want one change of %s", parked, err, customer)
+			record.violation(b.t, "the parked changes are %+v, %v; want one change of %s", parked, err, customer)
 		}
 		b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))})
 		b.run([]byte(scheduled))

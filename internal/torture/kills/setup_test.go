@@ -116,7 +116,7 @@ func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.Customer
 		t.Fatal(err)
 	}
 	for _, finding := range report.Findings {
-		r.violation(t, "verify %s: %+v", customer, finding)
+		r.violation(t, "verify %s finds %+v", customer, finding)
 	}
 	for _, motion := range report.InMotion {
 		if !mayBeEdited {

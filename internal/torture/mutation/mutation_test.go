@@ -21,7 +21,7 @@ const fewMutations = 8
 func TestCheckers_MissingGuard_IsFound(t *testing.T) {
 	whole := testshop.Build(t, nil, redeemVoucher, shopctl)
 	var found rounds
-	t.Run("missing", func(t *testing.T) {
+	t.Run("without a guard", func(t *testing.T) {
 		for i, m := range mutations() {
 			removed := slices.Concat(m.removed, m.given)
 			removed.overlay(t)
@@ -38,7 +38,7 @@ func TestCheckers_MissingGuard_IsFound(t *testing.T) {
 			})
 		}
 	})
-	t.Run("in place", func(t *testing.T) {
+	t.Run("with all guards", func(t *testing.T) {
 		for i, played := range scenes() {
 			t.Run(played.name, func(t *testing.T) {
 				t.Parallel()

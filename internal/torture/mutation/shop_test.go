@@ -149,8 +149,8 @@ func limitedTo(uses int) edit {
 	return edit{voucher.Edit{MaxUses: &limit}, history.Edit{MaxUses: &uses}, []string{"--max-uses", fmt.Sprint(uses)}}
 }
 
-func disabled(is bool) edit {
-	return edit{voucher.Edit{Disabled: &is}, history.Edit{Disabled: &is}, []string{fmt.Sprintf("--disabled=%t", is)}}
+func disabled(yes bool) edit {
+	return edit{voucher.Edit{Disabled: &yes}, history.Edit{Disabled: &yes}, []string{fmt.Sprintf("--disabled=%t", yes)}}
 }
 
 // edit edits the code, bypassing the gate.
