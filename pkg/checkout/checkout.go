@@ -24,9 +24,9 @@ var ErrNotFound = errors.New("no such checkout")
 // ErrMalformedID means that a string cannot be the ID of a checkout.
 var ErrMalformedID = errors.New("a checkout ID has 44 characters of A-Z a-z 0-9 _ -")
 
-// ID identifies a checkout of a customer: 44 characters of base64url. The first half is the Token under which the checkout is stored.
-// The Token is made from the request's key; without a key it is random. The second half is always random, so that somebody who knows a
-// key cannot guess an ID.
+// ID identifies a checkout of a customer: 44 characters of base64url. The first half is the Token under which the checkout is stored. The
+// Token is made from the request's key. If the request has no key, the Token is random. The second half is always random, so that somebody
+// who knows a key cannot guess an ID.
 type ID string
 
 // idHalf is the length of a Token.

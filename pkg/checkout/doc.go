@@ -6,5 +6,5 @@
 //
 // It is a rules package: it imports catalog, idempotency, money and voucher. It must not import AWS, net/http, or a storage or
 // HTTP package of Shopfront. It must not import dataschema either, because the validator is a large dependency. docs/interface.md
-// describes the rules, unless a comment says otherwise.
+// describes the rules.
 package checkout

@@ -213,7 +213,7 @@ func TestOpen_Replaces_HandsTheOldCheckoutToTheStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if replaces := holds.opened[0].Replaces; replaces == nil || replaces.ID != old.ID {
-		t.Errorf("replaces %+v", replaces)
+		t.Errorf("the store was asked to replace %+v, want checkout %s", replaces, old.ID)
 	}
 	ordered, released := old, old
 	ordered.Order, released.Released = &checkout.Order{Placed: noon}, true
@@ -242,7 +242,7 @@ func TestOpen_RefusedCodeAndUnknownCheckoutToReplace_RefusesTheCode(t *testing.T
 	}
 	holds.v.Disabled = false
 	if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {
-		t.Errorf("a code that can be used: %v", err)
+		t.Errorf("with a code that can be used: Open = %v, want checkout.ErrNotReplaceable", err)
 	}
 }
 
@@ -267,27 +267,27 @@ func TestOpening_Shared(t *testing.T) {
 		nick     voucher.Nick
 		want     string // ID; empty: none
 	}{
-		{"single-use, own", voucher.Terms{}, hold("s", "own", later, alder), nil, nil, alder, "own"},
-		{"single-use, own and lapsed", voucher.Terms{}, hold("s", "own", noon, alder), nil, nil, alder, ""},
-		{"single-use, of another nick", voucher.Terms{}, hold("s", "other", later, birch), nil, nil, alder, ""},
-		{"single-use, nobody's", voucher.Terms{}, hold("s", "nobody", later, voucher.Nick{}), nil, nil, voucher.Nick{}, ""},
-		{"single-use, of the replaced checkout", voucher.Terms{}, hold("s", "old", later, birch), nil, hold("s", "old", later, birch), alder, "old"},
-		{"of the nick", voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one}, nil, []voucher.Hold{*hold("c", "own", later, alder)}, nil, alder, "own"},
+		{"single-use, own hold", voucher.Terms{}, hold("s", "own", later, alder), nil, nil, alder, "own"},
+		{"single-use, own hold has lapsed", voucher.Terms{}, hold("s", "own", noon, alder), nil, nil, alder, ""},
+		{"single-use, hold of another nick", voucher.Terms{}, hold("s", "other", later, birch), nil, nil, alder, ""},
+		{"single-use, hold without a nick", voucher.Terms{}, hold("s", "nobody", later, voucher.Nick{}), nil, nil, voucher.Nick{}, ""},
+		{"single-use, the replaced hold", voucher.Terms{}, hold("s", "old", later, birch), nil, hold("s", "old", later, birch), alder, "old"},
+		{"per nick, own hold", voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one}, nil, []voucher.Hold{*hold("c", "own", later, alder)}, nil, alder, "own"},
 		{
-			"of the replaced checkout first",
+			"per nick, the hold of the replaced checkout comes first",
 			voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one},
 			nil,
 			[]voucher.Hold{*hold("c", "old", later, alder), *hold("c", "own", later.Add(1), alder)},
 			hold("c", "old", later, alder), alder, "old",
 		},
 		{
-			"of a replaced checkout of another nick",
+			"per nick, hold of a replaced checkout of another nick",
 			voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one},
 			nil, nil,
 			hold("c", "old", later, birch), alder, "",
 		},
-		{"counted, of the replaced checkout", voucher.Terms{MaxUses: hundred}, nil, nil, hold("r", "old", later, alder), birch, "old"},
-		{"counted, replaced and lapsed", voucher.Terms{MaxUses: hundred}, nil, nil, hold("r", "old", noon, alder), birch, ""},
+		{"counted, hold of the replaced checkout", voucher.Terms{MaxUses: hundred}, nil, nil, hold("r", "old", later, alder), birch, "old"},
+		{"counted, the replaced hold has lapsed", voucher.Terms{MaxUses: hundred}, nil, nil, hold("r", "old", noon, alder), birch, ""},
 		{"no limit", voucher.Terms{MaxUses: new(voucher.NoLimit)}, nil, nil, hold("f", "old", later, alder), alder, ""},
 	} {
 		v := summer20(t, test.terms)
@@ -303,7 +303,7 @@ func TestOpening_Shared(t *testing.T) {
 			opening.Replaces.Code = "WINTER20"
 			opening.Uses = voucher.NickUses{}
 			if got, found := opening.Shared(); found {
-				t.Errorf("%s: shares %+v of another code", test.what, got)
+				t.Errorf("%s: shares %+v although the replaced checkout has another code", test.what, got)
 			}
 		}
 	}
@@ -328,9 +328,9 @@ func TestQuote_Code_HoldsNothing(t *testing.T) {
 		{"no use is free", limited, voucher.NickUses{}, false, voucher.ReasonUsedUp},
 		{"full", full, voucher.NickUses{}, true, voucher.ReasonUsedUp},
 		{"full, but the nick has a hold", full, voucher.NickUses{Taken: 1, Holds: alder}, false, ""},
-		{"the nick's limit", limited, voucher.NickUses{Taken: 1}, true, voucher.ReasonNickLimit},
-		{"the nick's limit, but its hold has lapsed", limited, voucher.NickUses{Taken: 1, Holds: lapsed}, false, ""},
-		{"the nick's hold has lapsed, but the limit was lowered", over, voucher.NickUses{Taken: 1, Holds: lapsed}, false, voucher.ReasonUsedUp},
+		{"the nick has reached its limit", limited, voucher.NickUses{Taken: 1}, true, voucher.ReasonNickLimit},
+		{"the nick has reached its limit, but its hold has lapsed", limited, voucher.NickUses{Taken: 1, Holds: lapsed}, false, ""},
+		{"the nick's hold has lapsed, but the limit was lowered too far", over, voucher.NickUses{Taken: 1, Holds: lapsed}, false, voucher.ReasonUsedUp},
 	} {
 		opener, holds := newHeldOpener(test.v)
 		holds.uses, holds.free = test.uses, test.free

@@ -19,7 +19,7 @@ var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout"
 
 // Catalogue finds variants that are on sale.
 type Catalogue interface {
-	// Offer returns catalog.ErrNotFound for a variant that is unknown or off sale.
+	// Offer returns a variant that is on sale. If the variant is unknown or off sale, the error is catalog.ErrNotFound.
 	Offer(ctx context.Context, customer catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error)
 }
 
@@ -32,8 +32,8 @@ type DataChecker interface {
 
 // Store stores checkouts.
 type Store interface {
-	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there was ordered or is still open at
-	// checkout.Created. It returns the checkout that is stored afterwards. After an error it is unknown whether the new one was stored.
+	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there is still open at checkout.Created, or
+	// was ordered or released. It returns the checkout that is stored afterwards. After an error it is unknown whether the new one was stored.
 	Open(ctx context.Context, customer catalog.CustomerID, checkout Checkout) (Checkout, error)
 	// Recall returns the checkout that is stored under a token, or ErrNotFound.
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
@@ -43,7 +43,7 @@ type Store interface {
 const MaxHoldsPerSource = 20
 
 // TooManyHoldsError means that the source has MaxHoldsPerSource live holds.
-type TooManyHoldsError struct{ Until time.Time } // when the first of them lapses
+type TooManyHoldsError struct{ Until time.Time } // when the first of these holds lapses
 
 func (*TooManyHoldsError) Error() string {
 	return fmt.Sprintf("the source has %d live holds", MaxHoldsPerSource)
@@ -73,7 +73,7 @@ type HoldStore interface {
 	// Errors: *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was
 	// stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
-	// RecallSettled is like Store.Recall, but if a transaction in flight stores the checkout, it waits for the end of the transaction.
+	// RecallSettled is like Store.Recall, but first waits for the end of any transaction in flight that writes the checkout.
 	RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
@@ -90,9 +90,9 @@ type Opener struct {
 }
 
 // Open makes a checkout. If the request's key belongs to a checkout that is still open, Open returns that checkout and sets
-// replayed, even if the variant has changed since. Errors: catalog.ErrNotFound if something is unknown or off sale,
-// *ParameterError if the variant does not accept the amount or data, *voucher.RefusalError if the code cannot be used, *TooManyHoldsError,
-// ErrKeyInUse. After any other error it is unknown whether a checkout was made.
+// replayed, even if the variant has changed since. Errors: catalog.ErrNotFound if the customer, product or variant is unknown or off sale,
+// *ParameterError if the variant does not accept the amount or data, ErrNotReplaceable, *voucher.RefusalError if the code cannot be used,
+// *TooManyHoldsError, ErrKeyInUse. After any other error it is unknown whether a checkout was made.
 func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
 	opening, err := o.prepare(ctx, request)
 	var kept Checkout
@@ -263,8 +263,8 @@ func keyToken(request Request) idempotency.Token {
 	return idempotency.Digest(string(request.Customer), string(request.Key))
 }
 
-// recall returns the checkout that has the request's key, unless that checkout has expired. If there is none, recall returns quoted and
-// quoteErr. If quoteErr is a failure instead of a rejection, recall returns it at once.
+// recall returns the checkout that has the request's key, unless that checkout has expired. If there is none, recall returns the parameters
+// quoted and quoteErr. If quoteErr is a failure instead of a rejection, recall returns it without looking for a checkout.
 func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, quoteErr error) (Checkout, bool, error) {
 	if request.Key == "" || quoteErr != nil && !isRejection(quoteErr) {
 		return quoted, false, quoteErr
@@ -291,8 +291,8 @@ func isRejection(err error) bool {
 	return badParameter || refused || tooMany || errors.Is(err, catalog.ErrNotFound)
 }
 
-// replay returns the open checkout that has the request's key, if it is for the same request. It does not return a checkout that was
-// ordered, because its shopper has paid and must not pay for it again.
+// replay returns kept, the checkout that has the request's key, if it is open and for the same request. If not, the error is ErrKeyInUse.
+// An ordered checkout is not returned either, because its shopper has paid and must not pay for it again.
 func replay(kept Checkout, request Request) (Checkout, bool, error) {
 	if kept.Order != nil || kept.Released || !kept.answers(request) {
 		return Checkout{}, false, ErrKeyInUse

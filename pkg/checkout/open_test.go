@@ -234,7 +234,7 @@ func TestOpen_Data_IsValidatedByTheVariantsSchema(t *testing.T) {
 	}
 }
 
-// Package checkout must not import dataschema. The Lambda functions pass this validator to an Opener.
+// This test uses the validator that the Lambda functions use. The package itself must not import dataschema.
 func TestOpen_InvalidData_IsAParameterError(t *testing.T) {
 	opener, store := newOpener()
 	opener.Data = new(dataschema.Validator)

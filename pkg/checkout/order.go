@@ -26,8 +26,8 @@ const (
 var (
 	// ErrOrderNotFound means that the customer has no order with that ID. The ID may belong to a checkout that was not ordered.
 	ErrOrderNotFound = errors.New("no such order")
-	// ErrExpired means that the checkout expired too long ago, that another request took the use that it held, or that its key has made
-	// another checkout since then.
+	// ErrExpired means that the checkout expired too long ago, that it has lost the use of its code, or that a newer checkout was made with
+	// its key.
 	ErrExpired = errors.New("the checkout has expired")
 	// ErrReleased means that another checkout replaced this one.
 	ErrReleased = errors.New("the checkout was replaced by another one")
@@ -38,7 +38,7 @@ var (
 )
 
 // errNotChanged means that an order has a stored status that this version does not know.
-var errNotChanged = errors.New("the store did not change the order, for a reason that this version does not know")
+var errNotChanged = errors.New("the order did not change: it has a status that this version of Shopfront does not know")
 
 // MemberError says which member of an order's request is wrong and why, in words for the client.
 type MemberError struct {
@@ -149,17 +149,17 @@ type OrderPosition struct {
 	Token  idempotency.Token
 }
 
-// OrderStore stores orders. Place, Fulfil, Cancel and Recall return the checkout that is stored under the token afterwards, even if that
+// OrderStore stores orders. Place, Fulfil, Cancel and Recall return the checkout that is then stored under the ID's token, even if that
 // checkout has another ID. If none is stored there, they return ErrNotFound. After any other error it is unknown whether the change was
 // applied.
 type OrderStore interface {
-	// Place adds the order if the stored checkout has the ID, was not ordered, and expires after expiresAfter. An order without a
-	// payment is added only if the total is zero. A held use becomes a redemption, in the same transaction. If another request took that
-	// use, the error is ErrExpired.
+	// Place adds the order if the stored checkout has the ID, was neither ordered nor released, and expires after expiresAfter. An order
+	// without a payment is added only if the total is zero. A held use becomes a redemption, in the same transaction. If the checkout has
+	// lost that use, the error is ErrExpired.
 	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout, error)
-	// Fulfil marks the order with the ID as fulfilled, unless it is fulfilled or cancelled.
+	// Fulfil marks the order with the ID as fulfilled, unless it already is fulfilled or cancelled.
 	Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (Checkout, error)
-	// Cancel marks the order with the ID as cancelled, unless it is cancelled. In the same transaction it undoes the order's redemption.
+	// Cancel marks the order with the ID as cancelled, unless it already is. In the same transaction it undoes the order's redemption.
 	Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (Checkout, error)
 	// List returns a page of orders, newest first. end is where the page ends, or nil if no page follows. A page may have fewer orders than
 	// filter.Limit, even none. An order appears in lists shortly after it was placed or changed.
@@ -187,7 +187,7 @@ func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, p
 		return Checkout{}, false, &MemberError{"/payment", "is required, because the total is not zero"}
 	case c.Order == nil:
 		return Checkout{}, false, ErrExpired
-	case c.Order.Payment != payment: // before the next case, because the shop can always refund this other payment
+	case c.Order.Payment != payment: // before the next case: the shop can refund the second payment whether or not the order is cancelled
 		return Checkout{}, false, ErrPaymentMismatch
 	case c.Order.Status() == OrderCancelled:
 		return Checkout{}, false, ErrOrderCancelled
@@ -250,7 +250,8 @@ func (o Orders) List(ctx context.Context, customer catalog.CustomerID, filter Or
 	return o.Store.List(ctx, customer, filter)
 }
 
-// ordered returns the stored checkout if it is the order with the ID, or else ErrOrderNotFound.
+// ordered returns a function that passes on what a store returned, if it is the order with the ID. For any other checkout, and for
+// ErrNotFound, the function returns ErrOrderNotFound.
 func ordered(id ID) func(Checkout, error) (Checkout, error) {
 	return func(stored Checkout, err error) (Checkout, error) {
 		if errors.Is(err, ErrNotFound) || err == nil && (stored.ID != id || stored.Order == nil) {

@@ -102,13 +102,14 @@ func (s *till) mustPlace(c checkout.Checkout, at time.Time) checkout.Checkout {
 	return order
 }
 
-func wantOrder(t *testing.T, got checkout.Checkout, of checkout.Checkout, want checkout.Order) {
+// wantOrder fails the test unless got is the checkout as it was opened, with the wanted order.
+func wantOrder(t *testing.T, got, opened checkout.Checkout, want checkout.Order) {
 	t.Helper()
 	if got.Order == nil || *got.Order != want {
 		t.Errorf("order is %+v, want %+v", got.Order, want)
 	}
-	if got.Order = nil; got != of {
-		t.Errorf("checkout is %+v, want it unchanged: %+v", got, of)
+	if got.Order = nil; got != opened {
+		t.Errorf("checkout is %+v, want it unchanged: %+v", got, opened)
 	}
 }
 
@@ -215,7 +216,7 @@ func TestPlace_ZeroTotal_NeedsNoPayment(t *testing.T) {
 	}
 }
 
-func TestPlace_MissingPayment_IsRequired(t *testing.T) {
+func TestPlace_WithoutPayment_IsRejected(t *testing.T) {
 	s := newTill(t)
 	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	_, _, err := s.Place(t.Context(), emberforge, c.ID, checkout.Payment{}, noon)
@@ -298,23 +299,24 @@ func TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired(t *testing.T) {
 	}
 }
 
-// A wrong ID is unknown, or belongs to another customer's checkout, or to a checkout that was not ordered or was replaced.
+// A wrong ID is unknown, or belongs to another customer's checkout, to a checkout that was not ordered, or to one whose key has made a
+// newer checkout.
 func TestOrders_WrongID_IsNotFound(t *testing.T) {
 	s := newTill(t)
 	request := withKey(buy("coins", "500", 3), "till-1")
-	replaced := mustOpen(t, s.Opener, request)
-	second := mustOpen(t, s.Opener, at(request, replaced.Expires))
-	s.mustPlace(second, replaced.Expires)
+	first := mustOpen(t, s.Opener, request)
+	second := mustOpen(t, s.Opener, at(request, first.Expires))
+	s.mustPlace(second, first.Expires)
 	open := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	unknown := checkout.ID(strings.Repeat("A", 44))
 	for what, test := range map[string]struct {
 		customer catalog.CustomerID
 		id       checkout.ID
 	}{
-		"unknown":             {emberforge, unknown},
-		"of another customer": {sakura, second.ID},
-		"not ordered":         {emberforge, open.ID},
-		"replaced":            {emberforge, replaced.ID},
+		"unknown":                       {emberforge, unknown},
+		"of another customer":           {sakura, second.ID},
+		"not ordered":                   {emberforge, open.ID},
+		"its key made a newer checkout": {emberforge, first.ID},
 	} {
 		for method, call := range map[string]func() error{
 			"Show":   func() error { _, err := s.Show(t.Context(), test.customer, test.id); return err },

@@ -37,14 +37,14 @@ type Request struct {
 	// Code is the voucher code that gives a discount. The checkout holds a use of it. Empty: none.
 	Code voucher.Code
 	Nick voucher.Nick // the shopper; the zero Nick if not given
-	// Replaces is the ID of an older checkout to release. The new checkout takes over its hold. Empty: none.
+	// Replaces is the ID of an older checkout to release. The new checkout can take over the hold of the older one. Empty: none.
 	Replaces ID
 	Paused   voucher.Pause // what the shop's owner has paused
 	// Source identifies the sender, who can have at most MaxHoldsPerSource live holds; empty: no limit.
 	Source string
 	// Key identifies retries of the same request. Without a key, every request is new. Keys are unique per customer, and the keys of the
-	// shop's server are separate (see ByServer). If a key is sent again with another product, variant, amount, data, code or nick, the
-	// error is ErrKeyInUse.
+	// shop's server are separate (see ByServer). While the checkout of a key is open, the key cannot be sent with another product, variant,
+	// amount, data, code or nick: the error is then ErrKeyInUse.
 	Key idempotency.Key
 	// ByServer means that the shop's own server sent the request. Strangers have separate keys. Otherwise a stranger could guess a key of
 	// the server, and get or block the server's checkout.

@@ -36,7 +36,7 @@ func TestOpen_DuringASale_HasTheSalePrice(t *testing.T) {
 }
 
 // A checkout stores its price. The sale may end or be cancelled while the checkout is open.
-func TestOpen_AtASalePrice_KeepsItUntilItExpires(t *testing.T) {
+func TestOpen_AtASalePrice_CheckoutKeepsThePriceUntilItExpires(t *testing.T) {
 	opener, store := newOpener()
 	opener.Catalogue = catalogueFunc(forAnHour)
 	request := withKey(at(buy("coins", "500", 3), noon.Add(59*time.Minute)), "till-1")

@@ -60,8 +60,8 @@ func (f Fact) ID() ID {
 	return idempotency.Digest("event", string(f.Type), string(f.Customer), f.subject())
 }
 
-// Silent reports whether the fact stays out of the feed. Facts about an imported redemption stay out, because the shop's server delivered
-// its reward long ago.
+// Silent reports whether the fact stays out of the feed. Facts about an imported redemption stay out, because the shop delivered its
+// reward before the import.
 func (f Fact) Silent() bool { return f.Redemption != nil && f.Redemption.Imported }
 
 // subject returns the ID of the redemption or order.
@@ -72,7 +72,7 @@ func (f Fact) subject() string {
 	return string(f.Order.ID)
 }
 
-// OfRedemption returns what happened to a redemption, in order. Each fact has the redemption as it was then.
+// OfRedemption returns what happened to a redemption, oldest first. Each fact has the redemption as it was then.
 func OfRedemption(customer catalog.CustomerID, r voucher.Redemption) []Fact {
 	created := r
 	created.Undone, created.UndoReason, created.UndoneBy = time.Time{}, "", ""
@@ -83,7 +83,7 @@ func OfRedemption(customer catalog.CustomerID, r voucher.Redemption) []Fact {
 	return facts
 }
 
-// OfOrder returns what happened to an order, in order. Each fact has the order as it was then. A checkout that was not ordered has no
+// OfOrder returns what happened to an order, oldest first. Each fact has the order as it was then. A checkout that was not ordered has no
 // facts.
 func OfOrder(customer catalog.CustomerID, c checkout.Checkout) []Fact {
 	if c.Order == nil {

@@ -136,9 +136,9 @@ func TestNews(t *testing.T) {
 		"no change":                         {of(one), of(one), ""},
 		"another redemption in the item":    {of(one), of(one, two), "created two"},
 		"undone":                            {of(one), of(undone(one)), "created one, undone one"},
-		"undone, and the record is new":     {nil, of(undone(one)), "created one, undone one"},
-		"undone before":                     {of(undone(one)), of(undone(one)), ""},
-		"the record moves elsewhere":        {of(one), nil, ""},
+		"undone, and the item is new":       {nil, of(undone(one)), "created one, undone one"},
+		"already undone":                    {of(undone(one)), of(undone(one)), ""},
+		"the record moves to another item":  {of(one), nil, ""},
 		"one record leaves, one stays":      {of(one, two), of(two), ""},
 		"one record takes another's place":  {of(one), of(two), "created two"},
 		"two redemptions at once, in order": {nil, of(two, one), "created two, created one"},
@@ -169,11 +169,11 @@ func TestNews_OrderChanges_ReturnsTheEarlierFactsToo(t *testing.T) {
 		before, after [][]event.Fact
 		want          []event.Type
 	}{
-		"placed":          {none, placed, event.Types()[2:3]},
-		"fulfilled":       {placed, fulfilled, event.Types()[2:4]},
-		"cancelled":       {fulfilled, cancelled, event.Types()[2:5]},
-		"seen only after": {none, cancelled, event.Types()[2:5]},
-		"data erased":     {cancelled, cancelled, nil},
+		"placed":                             {none, placed, event.Types()[2:3]},
+		"fulfilled":                          {placed, fulfilled, event.Types()[2:4]},
+		"cancelled":                          {fulfilled, cancelled, event.Types()[2:5]},
+		"cancelled, earlier states not seen": {none, cancelled, event.Types()[2:5]},
+		"data erased":                        {cancelled, cancelled, nil},
 	} {
 		var got []event.Type
 		for _, fact := range event.News(test.before, test.after) {

@@ -42,15 +42,15 @@ type Page struct {
 	Events []Event
 	Next   int64 // the Cursor.After of the next page
 	More   bool  // reports whether more events are ready
-	// Extended is when the feed got its last event, if More is false; zero: never.
+	// If More is false, Extended is when the feed got its last event. Zero: the feed has had no event.
 	Extended time.Time
 }
 
 // Window is a part of a customer's log as it is stored.
 type Window struct {
 	Feed string // empty if the log has no events
-	// First and Last bound the sequence numbers that were read. Between the window's start and First nothing is stored. If the window
-	// begins after the end of the log, Last is the last number of the log.
+	// First and Last bound the sequence numbers that were read. No event between the window's start and First is stored any more. If the
+	// window begins after the end of the log, Last is the last sequence number of the log.
 	First, Last int64
 	// FirstExtended is when the page that contains First got its last event. LastExtended is the same for Last. Later pages have later times.
 	FirstExtended, LastExtended time.Time
@@ -129,7 +129,8 @@ func lastGone(events []Event) int64 {
 	return 0
 }
 
-// expired returns the error for a cursor whose next event is gone. It looks for the oldest stored event at or after a sequence number.
+// expired returns the error for a cursor whose next event is gone. It looks for the oldest stored event whose sequence
+// number is at least the parameter from.
 func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int64, feed string) error {
 	if feed == "" {
 		return &ExpiredError{}
@@ -141,9 +142,12 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 	return &ExpiredError{Earliest: earliest - 1, Feed: feed}
 }
 
-// search returns the lowest sequence number, at least from, whose event has a property. All later events must have the property, too. If no
-// event has the property, search returns the sequence number after the last event. It then moves the result behind missing events, until a
-// full page from the result on is stored: an event that waited for its place in the feed may expire before events that precede it.
+// search looks for the first event that has a property, beginning with the sequence number from. All later events must have the property,
+// too. The function has reports the property. If no event has it, search continues with the sequence number after the last event.
+//
+// From there search skips events that are no longer stored, until all events of the page that begins there are stored. Such gaps exist
+// because an event that waited for its place in the feed may expire before events that precede it. search returns the sequence number that
+// it has reached.
 func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool) (int64, error) {
 	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
 	if err != nil {

@@ -25,7 +25,7 @@ func minutes(n int64) time.Time { return noon().Add(time.Duration(n) * time.Minu
 type shelf struct {
 	feed  string
 	last  int64
-	pages int64          // pages that are deleted, from the first
+	pages int64          // how many pages are deleted, beginning with the first
 	gone  map[int64]bool // events that are deleted
 	reads int
 	err   error
@@ -226,19 +226,19 @@ func TestSince(t *testing.T) {
 		since time.Duration // after noon
 		want  int64
 	}{
-		"a new feed":                     {shelf{}, 0, 0},
-		"before the first event":         {shelf{last: 320}, 0, 0},
-		"the moment of the first event":  {shelf{last: 320}, time.Minute, 0},
-		"the moment of a page's end":     {shelf{last: 320}, 100 * time.Minute, 50},
-		"the clock skew after it":        {shelf{last: 320}, 101 * time.Minute, 50},
-		"more than the clock skew after": {shelf{last: 320}, 101*time.Minute + time.Second, 100},
-		"the moment of the last event":   {shelf{last: 320}, 320 * time.Minute, 300},
-		"after the last event":           {shelf{last: 320}, 322 * time.Minute, 320},
-		"before the oldest stored event": {shelf{last: 320, pages: 2, gone: deleted(between(101, 120))}, 110 * time.Minute, 120},
-		"in a page after deleted pages":  {shelf{last: 320, pages: 2}, 150 * time.Minute, 100},
-		"before events out of order":     {shelf{last: 320, gone: deleted(between(1, 20), between(40, 42))}, 30 * time.Minute, 42},
-		"every event has expired":        {shelf{last: 70, gone: deleted(between(1, 70))}, 0, 70},
-		"every event of a full page has": {shelf{last: 100, pages: 1, gone: deleted(between(1, 100))}, 0, 100},
+		"a new feed":                                  {shelf{}, 0, 0},
+		"before the first event":                      {shelf{last: 320}, 0, 0},
+		"the moment of the first event":               {shelf{last: 320}, time.Minute, 0},
+		"the moment of a page's end":                  {shelf{last: 320}, 100 * time.Minute, 50},
+		"the clock skew after a page's end":           {shelf{last: 320}, 101 * time.Minute, 50},
+		"more than the clock skew after a page's end": {shelf{last: 320}, 101*time.Minute + time.Second, 100},
+		"the moment of the last event":                {shelf{last: 320}, 320 * time.Minute, 300},
+		"after the last event":                        {shelf{last: 320}, 322 * time.Minute, 320},
+		"before the oldest stored event":              {shelf{last: 320, pages: 2, gone: deleted(between(101, 120))}, 110 * time.Minute, 120},
+		"in a page after deleted pages":               {shelf{last: 320, pages: 2}, 150 * time.Minute, 100},
+		"before events out of order":                  {shelf{last: 320, gone: deleted(between(1, 20), between(40, 42))}, 30 * time.Minute, 42},
+		"every event has expired":                     {shelf{last: 70, gone: deleted(between(1, 70))}, 0, 70},
+		"every event of full pages has expired":       {shelf{last: 100, pages: 1, gone: deleted(between(1, 100))}, 0, 100},
 	} {
 		if test.log.last > 0 {
 			test.log.feed = "Zk3p0c8Q"

@@ -28,7 +28,7 @@ type Change struct {
 	ID       string // identifies the record in its batch; empty if it cannot be read
 	Place    Place  // zero if it cannot be read
 	Customer catalog.CustomerID
-	Facts    []Fact // what has happened, in order
+	Facts    []Fact // what has happened, oldest first
 	Err      error  // why the facts could not be read; nil if they were
 }
 
@@ -59,7 +59,7 @@ type Nicks interface {
 type Parking interface {
 	// Park sets a change aside. If its place is set aside already, Park counts another attempt and keeps First.
 	Park(ctx context.Context, p Parked) error
-	// Parked returns the changes that are set aside, or about the first 10,000.
+	// Parked returns the changes that are set aside. If there are more than about 10,000, it returns only the first of them.
 	Parked(ctx context.Context) ([]Parked, error)
 	// Release forgets a parked change, unless it was set aside again since Parked returned it. It reports whether the change is forgotten.
 	Release(ctx context.Context, p Parked) (bool, error)
@@ -72,8 +72,8 @@ type Parking interface {
 const shopTime = 5 * time.Second
 
 const (
-	// stallTime is how long the log of a customer counts as stalled after shopTime has passed. While a log counts as stalled, a batch waits
-	// for it only for stalledTime. Otherwise one stalled log would delay every batch.
+	// stallTime is how long a customer's log counts as stalled after it did not respond within shopTime. During that time, a batch waits
+	// only stalledTime for the log. Otherwise one stalled log would delay every batch.
 	stallTime   = time.Minute
 	stalledTime = 500 * time.Millisecond
 	// concurrentShops bounds how many shops are processed at once. It equals the largest number of shops in a batch.
@@ -90,16 +90,17 @@ type Recorder struct {
 	Nicks Nicks
 	// Represent returns an event's Data.
 	Represent func(Fact) ([]byte, error)
-	// Retention is how long events are stored. An older fact is left out if a later fact of the same redemption or order follows. For
-	// example, when an old order is cancelled, the event of its creation has expired and must not be appended again. 0 leaves nothing out.
+	// Retention is how long events are stored. An older fact is left out if a later fact of the same redemption or order follows. For example,
+	// when an old order is cancelled, the event of its creation has expired and must not be appended again. If Retention is 0, nothing is left
+	// out.
 	Retention time.Duration
 	Now       func() time.Time
-	// Stalls is shared by the batches of a process. Without it, each batch waits for a stalled log.
+	// Stalls is shared by the batches of a process. If it is nil, every batch waits shopTime for a stalled log.
 	Stalls *Stalls
 }
 
 // Stalls remembers which customers' logs stalled. The zero value is ready for use.
-type Stalls struct{ until sync.Map } // the end of stallTime by customer
+type Stalls struct{ until sync.Map } // maps each customer whose log stalled to the end of stallTime
 
 // Outcome reports what became of a batch.
 type Outcome struct {
@@ -148,8 +149,9 @@ func forShops[T any](shops map[catalog.CustomerID][]T, do func(catalog.CustomerI
 	return total
 }
 
-// recordShop records the changes of one customer. If the log fails, it sets all of them aside. Once a change cannot be set aside,
-// recordShop does not try the others, because each attempt takes shopTime while the store does not respond.
+// recordShop records the changes of one customer. It sets aside the changes that cannot be read and, if the log fails, all others that have
+// facts. After the first change that cannot be set aside, it does not try the rest, because each attempt takes shopTime if the store does
+// not respond.
 func (r Recorder) recordShop(ctx context.Context, customer catalog.CustomerID, changes []Change) (outcome Outcome) {
 	var facts []Fact
 	for _, change := range changes {
@@ -220,8 +222,8 @@ func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, f
 	return r.Nicks.Index(ctx, customer, slices.Collect(maps.Values(latest)))
 }
 
-// append adds the redemptions of facts to the index of nicks. Then it adds the events of facts to the customer's log, each once. Silent
-// facts, and facts from before a time, stay out of the log.
+// append adds the redemptions of the facts to the index of nicks. Then it adds the events of the facts to the customer's log, each once.
+// Three kinds of facts stay out of the log: silent facts, facts before the time from, and facts that Retention leaves out.
 func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact, from time.Time) (int, error) {
 	if err := r.IndexNicks(ctx, customer, facts); err != nil {
 		return 0, err
@@ -258,7 +260,7 @@ func (r Recorder) park(ctx context.Context, change Change, reason error) error {
 }
 
 // errStays means that a change was recorded, but must be retried.
-var errStays = errors.New("the change was set aside again while it was recorded")
+var errStays = errors.New("the change was set aside again while it was being recorded")
 
 // Retry reads the items of the changes that were set aside, and records the items' facts. That works because no redemption or order is ever
 // deleted. In the outcome, Parked counts the changes that remain set aside, and Failed is not set.
@@ -302,7 +304,8 @@ func (r Recorder) retryShop(ctx, trying context.Context, waiting []Parked) (outc
 	return outcome
 }
 
-// retry records a change before the context trying ends, and stores the result within shopTime.
+// retry records a change, as long as the context named trying lasts, but no longer than shopTime. Then it stores the result, within another
+// shopTime.
 func (r Recorder) retry(ctx, trying context.Context, parked Parked) (recorded int, err error) {
 	limited, cancel := context.WithTimeout(trying, shopTime)
 	defer cancel()

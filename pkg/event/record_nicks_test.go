@@ -90,7 +90,7 @@ func TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone(t *testing.T) {
 	}
 }
 
-// Indexing comes first, so the index has every redemption with a nick that the feed shows.
+// Indexing comes first. So each redemption that the feed shows is in the index, if it has a nick.
 func TestRecord_IndexFails_ChangesAreSetAsideAndNothingIsAppended(t *testing.T) {
 	t.Parallel()
 	l := newLedger()

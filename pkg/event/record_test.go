@@ -183,7 +183,7 @@ func (l *ledger) types(customer catalog.CustomerID) (types []event.Type) {
 	return types
 }
 
-// If every batch waited 5 seconds for it, a stalled log would delay all other customers.
+// If every batch waited 5 seconds for a stalled log, that log would delay all other customers.
 func TestRecord_LogStalled_GetsHalfASecondForAMinute(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestRecord_ManyErrors_JoinsTen(t *testing.T) {
 	}
 	got := l.recorder().Record(t.Context(), batch)
 	if lines := strings.Count(got.Err.Error(), errUnreadable.Error()); lines != 10 || got.Parked != 100 {
-		t.Errorf("%d errors of %d changes", lines, got.Parked)
+		t.Errorf("%d errors are joined, want 10; %d changes are parked, want 100", lines, got.Parked)
 	}
 }
 
@@ -266,7 +266,7 @@ func TestRecord_UnreadableChange_IsSetAsideAndTheOthersRecorded(t *testing.T) {
 	}
 }
 
-func TestRecord_LogsStall_OthersAreRecordedAndTheirChangesSetAside(t *testing.T) {
+func TestRecord_LogsStall_TheirChangesAreSetAsideAndOthersRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()

@@ -62,7 +62,7 @@ func TestParseCode_InvalidText_IsRejected(t *testing.T) {
 	for rule, typed := range map[string]string{
 		"hash": "SUMMER#20", "umlaut": "SÜMMER", "Cyrillic look-alike": "SUMM\u0415R", "dotless i": "\u0131", "long s": "\u017fUMMER\u00df",
 		"replacement character": "SUMMER\ufffd", "underscore": "SUMMER_20", "control character": "SUMMER\x0020",
-		"other characters and too long": strings.Repeat("Ä", 65),
+		"not code characters, and too many": strings.Repeat("Ä", 65),
 	} {
 		t.Run(rule, func(t *testing.T) {
 			_, err := voucher.ParseCode(typed)

@@ -55,8 +55,8 @@ type BatchStore interface {
 	Create(ctx context.Context, customer catalog.CustomerID, v Voucher) error
 	// Batch yields the vouchers of a batch in any order, and stops at the first error.
 	Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[Voucher, error]
-	// InParallel calls the function do several times at once, count times in total. It stops at the first error or at the end of the
-	// context. Calls that are still running then may succeed.
+	// InParallel calls the function do as often as the parameter count says, with several calls at a time. It stops at the first error or
+	// at the end of the context. Calls that are still running then may succeed.
 	InParallel(ctx context.Context, count int, do func(context.Context) error) error
 }
 

@@ -21,7 +21,8 @@ import (
 type fakeStore struct {
 	mu       sync.Mutex
 	vouchers map[voucher.Code]voucher.Voucher
-	// create, if set, is called before each voucher is stored, with the number of vouchers stored so far. Create returns its error.
+	// create, if set, is called before each voucher is stored, with the number of vouchers stored so far. If it returns an error, the method
+	// Create returns that error and stores nothing.
 	create func(v voucher.Voucher, stored int) error
 }
 
@@ -53,7 +54,7 @@ func (s *fakeStore) Batch(_ context.Context, _ catalog.CustomerID, batch string)
 	}
 }
 
-// writers is how many calls fakeStore.InParallel has in flight.
+// writers is how many calls fakeStore.InParallel makes at a time.
 const writers = 16
 
 func (*fakeStore) InParallel(ctx context.Context, count int, do func(context.Context) error) error {
@@ -115,7 +116,7 @@ func TestGenerate_IssuesExactlyWhatItStores(t *testing.T) {
 			t.Fatalf("Generate of %d vouchers = %+v, %v", count, result, err)
 		}
 		if !slices.Equal(out.sorted(), store.codes()) || len(out) != count {
-			t.Errorf("%d: %d issued, %d stored", count, len(out), len(store.vouchers))
+			t.Errorf("batch of %d: %d issued, %d stored", count, len(out), len(store.vouchers))
 		}
 	}
 }
@@ -206,7 +207,7 @@ func TestGenerate_LateWrites_AreReportedAndCanBeIssued(t *testing.T) {
 	}
 }
 
-func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
+func TestGenerate_EndsEarly_ResumingCompletesTheBatch(t *testing.T) {
 	errLost := errors.New("response lost")
 	// onWrite is called when the 21st voucher is to be written.
 	for name, onWrite := range map[string]func(store *fakeStore, v voucher.Voucher, cancel func()) error{
@@ -245,7 +246,7 @@ func TestGenerate_EndedEarly_IsCompletedByResuming(t *testing.T) {
 	}
 }
 
-func TestGenerate_FailedIssue_IsCompletedByResuming(t *testing.T) {
+func TestGenerate_IssueFails_ResumingCompletesTheBatch(t *testing.T) {
 	errFull := errors.New("no space left on device")
 	var store fakeStore
 	_, err := generator(&store).Generate(t.Context(), launch(500), func(voucher.Voucher) error { return errFull })
@@ -255,7 +256,7 @@ func TestGenerate_FailedIssue_IsCompletedByResuming(t *testing.T) {
 	completes(t, &store, 500)
 }
 
-// completes resumes a batch and fails the test unless each voucher of the batch is issued once.
+// completes resumes a batch and fails the test unless each voucher of the batch is then issued exactly once.
 func completes(t *testing.T, store *fakeStore, count int) {
 	t.Helper()
 	store.create = nil
@@ -280,17 +281,17 @@ func TestGenerate_InvalidOrder_ChangesNothing(t *testing.T) {
 		change func(*voucher.BatchOrder)
 		want   func(error) bool
 	}{
-		"no vouchers":               {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
-		"too many":                  {func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 }, isFieldError("count")},
-		"too few random characters": {func(o *voucher.BatchOrder) { o.Format.Length = 15 }, isFieldError("length")},
-		"no batch":                  {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
-		"no reward":                 {func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} }, isFieldError("reward")},
-		"a batch that exists":       {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
-		"resumes an unknown batch":  {func(o *voucher.BatchOrder) { o.Resume, o.Terms.Batch = true, "lunch" }, is(voucher.ErrBatchUnknown)},
-		"resumes to fewer vouchers": {func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 }, is(voucher.ErrBatchLarger)},
-		"another reward":            {resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }), differs("reward")},
-		"another limit":             {resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }), differs("max-uses")},
-		"a note with a line break":  {func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" }, isFieldError("note")},
+		"no vouchers":                 {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
+		"too many vouchers":           {func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 }, isFieldError("count")},
+		"too few random characters":   {func(o *voucher.BatchOrder) { o.Format.Length = 15 }, isFieldError("length")},
+		"no batch":                    {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
+		"no reward":                   {func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} }, isFieldError("reward")},
+		"a batch that exists":         {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
+		"resumes an unknown batch":    {func(o *voucher.BatchOrder) { o.Resume, o.Terms.Batch = true, "lunch" }, is(voucher.ErrBatchUnknown)},
+		"resumes to fewer vouchers":   {func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 }, is(voucher.ErrBatchLarger)},
+		"resumes with another reward": {resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }), differs("reward")},
+		"resumes with another limit":  {resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }), differs("max-uses")},
+		"a note with a line break":    {func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" }, isFieldError("note")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var store fakeStore

@@ -36,8 +36,8 @@ func (k HoldKind) IsByNick() bool { return k == HoldCountedByNick || k == HoldBy
 // IsCounted reports whether the use was taken from a counter.
 func (k HoldKind) IsCounted() bool { return k == HoldCountedByNick || k == HoldCounted }
 
-// Hold is one use of a voucher, taken for a checkout. When the hold has lapsed, another request can take over the use. Until then the use
-// stays counted as taken.
+// Hold is one use of a voucher, taken for a checkout. Once the hold has lapsed, another request can take over the use. A lapsed hold that
+// no request has taken over still counts as taken.
 type Hold struct {
 	Kind HoldKind
 	// ID is 22 characters of base64url. When an order turns the hold into a redemption, the redemption gets this ID. Checkouts that share

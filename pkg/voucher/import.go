@@ -16,8 +16,8 @@ type Past struct {
 	Uses int
 }
 
-// Import returns a voucher with the given terms and past, or every *FieldError found, joined. If the past has a redemption, id becomes its
-// ID: 22 random characters of base64url.
+// Import returns a voucher with the given terms and past, or every *FieldError found, joined. The parameter id is 22 random characters of
+// base64url. If the past has a redemption, this becomes its ID.
 func Import(terms Terms, past Past, id string, now time.Time) (Voucher, error) {
 	created := past.Created
 	if created.IsZero() {

@@ -31,7 +31,7 @@ func TestImport(t *testing.T) {
 		"a nick, but no redemption time":         {nil, voucher.Past{RedeemedBy: "Alder"}, "redeemed_by"},
 		"a nick with space around it":            {nil, voucher.Past{RedeemedAt: earlier, RedeemedBy: " Alder"}, "redeemed_by"},
 		"a nick that is too long":                {nil, voucher.Past{RedeemedAt: earlier, RedeemedBy: strings.Repeat("a", 500)}, "redeemed_by"},
-		"one use, used twice":                    {nil, voucher.Past{RedeemedAt: earlier, Uses: 2}, "uses"},
+		"single-use, but used twice":             {nil, voucher.Past{RedeemedAt: earlier, Uses: 2}, "uses"},
 		"a negative number of uses":              {&many, voucher.Past{Uses: -1}, "uses"},
 		"more uses than any limit":               {&unlimited, voucher.Past{Uses: int(voucher.MaxMaxUses) + 1}, "uses"},
 		"a redemption time for many uses":        {&many, voucher.Past{RedeemedAt: earlier}, "redeemed_at"},

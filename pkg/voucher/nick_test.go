@@ -23,7 +23,7 @@ func TestParseNick(t *testing.T) {
 		{"outer white space is removed", "  Alder \n", "Alder", "alder"},
 		{"inner white space stays", "Old  Alder", "Old  Alder", "old  alder"},
 		{"invisible characters are removed", "Al\u200bder\ufeff", "Alder", "alder"},
-		{"white space behind an invisible character", "\u200b Alder \u200b", "Alder", "alder"},
+		{"white space next to an invisible character", "\u200b Alder \u200b", "Alder", "alder"},
 		{"full case folding", "Weißdorn", "Weißdorn", "weissdorn"},
 		{"Greek sigmas are equal", "ΟΔΟΣ", "ΟΔΟΣ", "οδοσ"},
 		{"compatibility forms are equal", "Ａｌｄｅｒ", "Ａｌｄｅｒ", "alder"},
@@ -45,12 +45,12 @@ func TestParseNick_Bounds(t *testing.T) {
 		typed string
 		fits  bool
 	}{
-		"64 characters":              {strings.Repeat("a", 64), true},
-		"65 characters":              {strings.Repeat("a", 65), false},
-		"64 characters in 128 bytes": {strings.Repeat("é", 64), true},
-		"63 characters in 129 bytes": {strings.Repeat("é", 60) + "漢漢漢", false},
-		"65 with outer space":        {" " + strings.Repeat("a", 64), true},
-		"not UTF-8":                  {"Al\xffder", false},
+		"64 characters":                         {strings.Repeat("a", 64), true},
+		"65 characters":                         {strings.Repeat("a", 65), false},
+		"64 characters in 128 bytes":            {strings.Repeat("é", 64), true},
+		"63 characters in 129 bytes":            {strings.Repeat("é", 60) + "漢漢漢", false},
+		"64 characters and a space before them": {" " + strings.Repeat("a", 64), true},
+		"not UTF-8":                             {"Al\xffder", false},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			_, err := voucher.ParseNick(test.typed)

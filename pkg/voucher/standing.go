@@ -2,7 +2,7 @@ package voucher
 
 import "time"
 
-// Status says whether a nick that may redeem the voucher could redeem it now, and if not, why.
+// Status says whether the voucher can be redeemed now, by a nick that is allowed to redeem it, and if not, why.
 type Status string
 
 // The statuses of a voucher.
@@ -24,14 +24,14 @@ type Standing struct {
 	Voucher
 
 	UsesLeft int       // 0 for a code without a limit; uses with a lapsed hold count as left
-	Used     int       // redeemed or held; 0 for a code without a limit that is read without its records
+	Used     int       // redeemed or held; 0 if the code has no limit and its redemptions were not read
 	UsesHeld int       // how many of Used are held by checkouts
 	Lapse    time.Time // when the next hold lapses; zero: none
 	Editing  Limit     // the new limit of an interrupted or running edit, or NoLimit
 }
 
-// NewStanding returns the standing of a voucher at the given time. left and used become UsesLeft and Used of a code with many uses. For a
-// single-use code they are ignored.
+// NewStanding returns the standing of a voucher at the given time. For a code with many uses, the parameters left and used become UsesLeft
+// and Used. For a single-use code they are ignored.
 func NewStanding(v Voucher, left, used int, at time.Time) Standing {
 	switch {
 	case !v.SingleUse():

@@ -35,7 +35,8 @@ func TestStanding(t *testing.T) {
 	} {
 		standing := voucher.NewStanding(test.voucher, test.left, test.used, noon)
 		if got := standing.Status(noon); got != test.want || standing.UsesLeft != test.wantLeft || standing.Used != test.wantUsed {
-			t.Errorf("%s: %s, %d left, %d used", what, got, standing.UsesLeft, standing.Used)
+			t.Errorf("%s: %s, %d left, %d used; want %s, %d, %d",
+				what, got, standing.UsesLeft, standing.Used, test.want, test.wantLeft, test.wantUsed)
 		}
 	}
 }

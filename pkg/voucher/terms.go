@@ -71,8 +71,8 @@ func parseNewCode(written string) (Code, error) {
 	return code, err
 }
 
-// chooseCounters returns the number of counters. A code with a limit above one has override counters. If override is 0, it has one counter
-// for every 64 uses, but at most 64. Other codes have no counters.
+// chooseCounters returns the number of counters. Only a code with a limit above one has counters. The parameter override is their number.
+// If it is 0, the code has one counter for every 64 uses, but at most 64 counters.
 func chooseCounters(maxUses Limit, override int) (int, error) {
 	limited := Voucher{MaxUses: maxUses}.Limited()
 	if override == 0 {
@@ -94,7 +94,7 @@ func chooseCounters(maxUses Limit, override int) (int, error) {
 // edited.
 func checkNewBatch(name string) error {
 	if name != "" && strings.TrimSpace(name) == "" {
-		return &FieldError{"batch", errors.New("must have more than white space")}
+		return &FieldError{"batch", errors.New("must not be only white space")}
 	}
 	return nil
 }

@@ -119,25 +119,25 @@ func TestEdited(t *testing.T) {
 	}{
 		{"to a batch of white space", single, voucher.Edit{Batch: new(" ")}, "batch"},
 		{"of a voucher whose batch is blank", blank, voucher.Edit{Disabled: &yes}, ""},
-		{"nothing", single, voucher.Edit{}, ""},
+		{"no change", single, voucher.Edit{}, ""},
 		{"the same limit", single, voucher.Edit{MaxUses: new(voucher.Limit(1))}, ""},
-		{"raise", many, voucher.Edit{MaxUses: new(voucher.Limit(200))}, ""},
-		{"lower", many, voucher.Edit{MaxUses: new(voucher.Limit(2))}, ""},
-		{"to one", many, voucher.Edit{MaxUses: new(voucher.Limit(1))}, "max-uses"},
-		{"from one", single, voucher.Edit{MaxUses: new(voucher.Limit(2))}, "max-uses"},
-		{"to no limit", many, voucher.Edit{MaxUses: new(voucher.NoLimit)}, "max-uses"},
-		{"from no limit", unlimited, voucher.Edit{MaxUses: new(voucher.Limit(100))}, "max-uses"},
-		{"per nick", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(10))}, ""},
-		{"per nick above its bound", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(11))}, "max-uses-per-nick"},
-		{"per nick to no limit", many, voucher.Edit{MaxUsesPerNick: new(voucher.NoLimit)}, "max-uses-per-nick"},
-		{"per nick from no limit", unlimited, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},
+		{"raise the limit", many, voucher.Edit{MaxUses: new(voucher.Limit(200))}, ""},
+		{"lower the limit", many, voucher.Edit{MaxUses: new(voucher.Limit(2))}, ""},
+		{"limit to one", many, voucher.Edit{MaxUses: new(voucher.Limit(1))}, "max-uses"},
+		{"limit from one", single, voucher.Edit{MaxUses: new(voucher.Limit(2))}, "max-uses"},
+		{"limit to none", many, voucher.Edit{MaxUses: new(voucher.NoLimit)}, "max-uses"},
+		{"limit from none", unlimited, voucher.Edit{MaxUses: new(voucher.Limit(100))}, "max-uses"},
+		{"raise the limit per nick", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(10))}, ""},
+		{"limit per nick above its bound", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(11))}, "max-uses-per-nick"},
+		{"limit per nick to none", many, voucher.Edit{MaxUsesPerNick: new(voucher.NoLimit)}, "max-uses-per-nick"},
+		{"limit per nick from none", unlimited, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			_, err := test.v.Edited(test.edit)
 			field, isField := errors.AsType[*voucher.FieldError](err)
 			if test.field == "" && err != nil || test.field != "" && (!isField || field.Field != test.field) {
-				t.Errorf("Edited = %v; want a *FieldError of %q", err, test.field)
+				t.Errorf("Edited = %v; want a *FieldError of %q (empty: no error)", err, test.field)
 			}
 		})
 	}

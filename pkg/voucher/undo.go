@@ -80,7 +80,7 @@ type UndoStore interface {
 // MaxRedemptionsPerPage bounds a page of a list.
 const MaxRedemptionsPerPage = 200
 
-// RedemptionFilter selects redemptions. A zero field selects all.
+// RedemptionFilter selects redemptions. A zero Nick, From or Until selects all.
 type RedemptionFilter struct {
 	Nick        Nick
 	From, Until time.Time // bounds of Redemption.At; From is inclusive, Until exclusive

@@ -29,7 +29,7 @@ func TestParseNick_CherokeeLetters_AreComparedWithoutCase(t *testing.T) {
 	}
 }
 
-// byLibrary returns the compared form of a nick as earlier versions computed it, with cases.Fold.
+// byLibrary returns the compared form of a nick as earlier versions of ParseNick computed it, with cases.Fold of the library.
 func byLibrary(nick string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(nick)))
 }
@@ -48,16 +48,16 @@ func TestParseNick_AllCharacters_AreComparedAsBefore(t *testing.T) {
 		case 0xAB70 <= r && r <= 0xABBF, 0x13F8 <= r && r <= 0x13FD:
 			different++
 			if nick.Compared != nick.Written || before == nick.Written {
-				t.Errorf("%U is compared as %+q, before as %+q", r, nick.Compared, before)
+				t.Errorf("%U is compared as %+q, but was compared as %+q before", r, nick.Compared, before)
 			}
 		case nick.Compared == before:
 		case nick.Compared == string(r) && cases.UnicodeVersion != "15.0.0":
 			added++
 		default:
-			t.Errorf("%U is compared as %+q, before as %+q", r, nick.Compared, before)
+			t.Errorf("%U is compared as %+q, but was compared as %+q before", r, nick.Compared, before)
 		}
 		if former := nick.FormerlyCompared(); former != before && former != string(r) {
-			t.Errorf("%U was formerly compared as %+q, not as %+q", r, before, former)
+			t.Errorf("FormerlyCompared of %U is %+q, want %+q", r, former, before)
 		}
 	}
 	if different != smallCherokee || added > 200 {
@@ -96,7 +96,7 @@ func TestParse_AllCharacters_KeepTheirKeys(t *testing.T) {
 				test.write(sum, r)
 			}
 			if got := hex.EncodeToString(sum.Sum(nil)); got != test.want {
-				t.Errorf("the keys of %s have the sum %s, not %s", rule, got, test.want)
+				t.Errorf("the SHA-256 of the keys of %s is %s, want %s", rule, got, test.want)
 			}
 		})
 	}
@@ -138,12 +138,12 @@ func TestParseNick_SequencesOfCharacters_AreComparedAsBefore(t *testing.T) {
 			t.Fatal(err)
 		}
 		if before := byLibrary(nick.Written); nick.Compared != before || nick.FormerlyCompared() != before {
-			t.Fatalf("%+q is compared as %+q, before as %+q", nick.Written, nick.Compared, before)
+			t.Fatalf("%+q is compared as %+q, but was compared as %+q before", nick.Written, nick.Compared, before)
 		}
 		_, _ = io.WriteString(sum, nick.Compared+"\n")
 	}
 	if got, want := hex.EncodeToString(sum.Sum(nil)), "b7b5f3767de9c4ee0759d879caf77527fa060119e097f81913086c18cbe7a692"; got != want {
-		t.Errorf("the keys have the sum %s, not %s", got, want)
+		t.Errorf("the SHA-256 of the keys is %s, want %s", got, want)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestParseNick_MoreMarksThanUnicodeAllowsInAStream_AreComparedAsBefore(t *te
 	nick := "a" + strings.Repeat("\u0323\u0301", 20)
 	want := "\u1EA1" + strings.Repeat("\u0323", 14) + strings.Repeat("\u0301", 15) + "\u034F" + strings.Repeat("\u0323", 5) + strings.Repeat("\u0301", 5)
 	if got := compared(t, nick); got != want || byLibrary(nick) != want {
-		t.Errorf("compared as %+q, before as %+q; want %+q", got, byLibrary(nick), want)
+		t.Errorf("compared as %+q, by the library as %+q; want %+q for both", got, byLibrary(nick), want)
 	}
 }
 

@@ -16,7 +16,7 @@ type Voucher struct {
 
 	// MaxUses is 1 for a single-use code. No edit changes it from or to 1, or from or to NoLimit.
 	MaxUses Limit
-	// MaxUsesPerNick is NoLimit for a single-use code. No edit changes it from or to NoLimit. If it is a limit, requests need a nick.
+	// MaxUsesPerNick is NoLimit for a single-use code. No edit changes it from or to NoLimit. Unless it is NoLimit, requests need a nick.
 	MaxUsesPerNick Limit
 
 	ValidFrom  time.Time // inclusive, UTC, whole milliseconds; zero: no start
@@ -43,9 +43,9 @@ type Voucher struct {
 	// FullUntil is set when a request finds that every use of a code with a limit above one is taken. Before FullUntil no use is free.
 	// Zero: unknown.
 	FullUntil time.Time // UTC, whole milliseconds
-	// Over is by how many the taken uses exceed the limit, after an edit lowered the limit.
+	// Over is how many uses are taken beyond the limit, because the limit was lowered.
 	Over int
-	// Returns counts the uses that were given back. Uses that were dropped because Over was above zero count, too. Returns never falls.
+	// Returns counts the uses that were given back, including those that were dropped because Over was above zero. It never falls.
 	Returns int64
 	// Version is raised by each edit.
 	Version int64
@@ -62,7 +62,7 @@ type Redemption struct {
 	Imported   bool      // made in another system, before the voucher was imported
 	Undone     time.Time // zero: not undone
 	UndoReason string    // empty: none was given
-	UndoneBy   string    // as UndoRequest.By; empty: not undone, or undone by a version that did not store this
+	UndoneBy   string    // as UndoRequest.By; empty: not undone, or undone by a version of Shopfront that did not store it
 }
 
 // SingleUse reports whether the code can be redeemed only once.
@@ -76,14 +76,14 @@ type Reason string
 
 // The reasons for refusal.
 const (
-	ReasonUnknown     Reason = "unknown"      // the customer has no such code, or does not exist
+	ReasonUnknown     Reason = "unknown"      // the customer has no such code, or the customer does not exist
 	ReasonDisabled    Reason = "disabled"     // switched off by the operator
 	ReasonNotStarted  Reason = "not_started"  // before ValidFrom
 	ReasonExpired     Reason = "expired"      // at or after ValidUntil
 	ReasonNickMissing Reason = "nick_missing" // the code needs a nick, but the request has none
 	ReasonOtherNick   Reason = "other_nick"   // bound to another nick
 	ReasonUsedUp      Reason = "used_up"      // every use is taken
-	ReasonNickLimit   Reason = "nick_limit"   // every use of this nick is taken
+	ReasonNickLimit   Reason = "nick_limit"   // the nick has taken every use that it may take
 	ReasonPaused      Reason = "paused"       // the shop's owner has paused the code's batch, or all codes
 	ReasonNoDiscount  Reason = "no_discount"  // at a checkout: the reward is goods, in another currency, or too small to take anything off
 )
@@ -112,8 +112,8 @@ func (v Voucher) usedUp(at time.Time) bool {
 	return v.Redeemed != nil || v.Held != nil && !v.Held.HasLapsed(at) || at.Before(v.FullUntil)
 }
 
-// Refuse applies every rule that needs only the voucher itself. It returns a *RefusalError, or nil if the request passes. It checks
-// neither the uses left in counters nor the limit per nick.
+// Refuse applies every rule that needs only the voucher and the request. It returns a *RefusalError, or nil if the request passes. It
+// checks neither the uses left in counters nor the limit per nick.
 func (v Voucher) Refuse(request Request) error { return v.refuse(request, v.usedUp(request.At)) }
 
 // RefuseShare is Refuse for a request that shares a hold and therefore needs no free use.

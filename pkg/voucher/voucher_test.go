@@ -89,7 +89,7 @@ func TestRefuse(t *testing.T) {
 	}
 }
 
-// A pause is temporary, so it is the reason only for codes that could be redeemed without it.
+// A pause is temporary, so it is the reason only for codes that could be redeemed without the pause.
 func TestRefuse_PausedCode(t *testing.T) {
 	alder := mustNick(t, "Alder")
 	all, summer := voucher.Pause{All: true}, voucher.Pause{Batches: []string{"advent", "summer"}}
@@ -147,7 +147,7 @@ func TestRefuseNick(t *testing.T) {
 	}
 }
 
-func TestRefuse_ExactlyIfAReasonHolds(t *testing.T) {
+func TestRefuse_ExactlyIfAReasonApplies(t *testing.T) {
 	nicks := []voucher.Nick{{}, mustNick(t, "Alder"), mustNick(t, "Birch")}
 	rapid.Check(t, func(t *rapid.T) {
 		hours := func(label string) time.Time {
@@ -170,7 +170,7 @@ func TestRefuse_ExactlyIfAReasonHolds(t *testing.T) {
 		request := voucher.Request{At: hours("at"), Nick: rapid.SampledFrom(nicks).Draw(t, "nick")}
 		request.Paused.All = rapid.Bool().Draw(t, "all paused")
 		request.Paused.Batches = rapid.SampledFrom([][]string{nil, {"summer"}}).Draw(t, "paused")
-		holds := map[voucher.Reason]bool{ //nolint:exhaustive // Refuse never returns the other reasons
+		applies := map[voucher.Reason]bool{ //nolint:exhaustive // Refuse never returns the other reasons
 			voucher.ReasonDisabled:    v.Disabled,
 			voucher.ReasonNotStarted:  v.ValidFrom.After(request.At),
 			voucher.ReasonExpired:     !v.ValidUntil.IsZero() && !v.ValidUntil.After(request.At),
@@ -180,8 +180,8 @@ func TestRefuse_ExactlyIfAReasonHolds(t *testing.T) {
 			voucher.ReasonPaused:      request.Paused.All || request.Paused.Batches != nil,
 		}
 		reason, refused := voucher.IsRefusal(v.Refuse(request))
-		if refused != slices.Contains(slices.Collect(maps.Values(holds)), true) || refused && !holds[reason] {
-			t.Fatalf("refused: %t, as %q; these reasons hold: %v", refused, reason, holds)
+		if refused != slices.Contains(slices.Collect(maps.Values(applies)), true) || refused && !applies[reason] {
+			t.Fatalf("refused: %t, as %q; these reasons apply: %v", refused, reason, applies)
 		}
 	})
 }
