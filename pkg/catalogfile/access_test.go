@@ -24,7 +24,7 @@ func TestAccess_IsReadWrittenAndReadBack(t *testing.T) {
 		{"one policy", "    access: {check-out: server}\n", catalogfile.Access{CheckOut: access.ServerOnly}, ""},
 		{"a limit", "    refusals: {limit: 100, per: 10m}\n", catalogfile.Access{Refusals: limit(100, 10*time.Minute)}, ""},
 		{
-			"a limit in lines", "    refusals:\n      per: \"5400s\"\n      limit: 7\n",
+			"a limit on several lines", "    refusals:\n      per: \"5400s\"\n      limit: 7\n",
 			catalogfile.Access{Refusals: limit(7, 90*time.Minute)},
 			"    refusals: {limit: 7, per: 1h30m}\n",
 		},

@@ -109,7 +109,8 @@ func Parse(files ...File) ([]Entry, error) {
 	return entries, nil
 }
 
-// MissingRewards returns an *Error for each good of a voucher's reward that neither the entry nor the stored shop has, joined.
+// MissingRewards checks the goods in the rewards of the entry's vouchers. It returns joined *Errors, one for each good whose variant is
+// neither in the entry nor in the stored shop.
 func (e Entry) MissingRewards(stored catalog.Shop) error {
 	known := map[string]bool{}
 	for _, product := range slices.Concat(e.Products, stored.Products) {

@@ -73,7 +73,7 @@ func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 			}
 		}
 		if len(kinds) != 4+11 {
-			t.Errorf("%s has no voucher of some kind: %v", shop.Customer.ID, kinds)
+			t.Errorf("%s lacks a kind of voucher; it has these kinds: %v", shop.Customer.ID, kinds)
 		}
 	}
 }

@@ -93,7 +93,8 @@ func (d *document) reportType(at jsontext.Pointer, node *yaml.Node, wanted, titl
 	}
 }
 
-// reportScalar reports that a scalar must be what the schema's title says. Without a title it reports the fallback.
+// reportScalar reports that a scalar must be what the schema's title says. If the title is empty, it reports the
+// parameter fallback.
 func (d *document) reportScalar(at jsontext.Pointer, node *yaml.Node, title, fallback string, shapeOnly bool) {
 	switch {
 	case shapeOnly:

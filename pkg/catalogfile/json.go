@@ -10,7 +10,7 @@ import (
 
 // Bounds of a document after its YAML aliases were replaced by the values that they stand for.
 const (
-	maxExpanded      = 1_000_000 // values, some 20,000 products
+	maxExpanded      = 1_000_000 // values; a file with some 20,000 products has about as many
 	maxExpandedBytes = 2 * MaxFileBytes
 )
 

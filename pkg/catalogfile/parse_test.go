@@ -117,7 +117,7 @@ func in(where string, lines ...string) string {
 
 func without(line string) string { return strings.Replace(small, line, "", 1) }
 
-func TestParse_Fault_HasItsLine(t *testing.T) {
+func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
 		{"empty", "", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
 		{"comments only", "# later\n", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
@@ -185,7 +185,7 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 		{"refusals without a limit", in("customer", "refusals: {per: 10m}"), "shop.yaml:5: limit: is missing"},
 		{"no refusals allowed", in("customer", "refusals: {limit: 0, per: 10m}"), `shop.yaml:5: limit: must be a whole number from 1 to 1000000, not "0"`},
 		{"window without a unit", in("customer", "refusals:", "  limit: 100", "  per: 600"), `shop.yaml:7: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "600"`},
-		{"window of no time", in("customer", "refusals: {limit: 100, per: 0s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "0s"`},
+		{"window of zero", in("customer", "refusals: {limit: 100, per: 0s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "0s"`},
 		{"window too long", in("customer", "refusals: {limit: 100, per: 25h}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "25h"`},
 		{"window is not whole", in("customer", "refusals: {limit: 100, per: 1.5s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "1.5s"`},
 		{"window is a list", in("customer", "refusals: {limit: 100, per: [10m]}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not a list`},
@@ -219,7 +219,7 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 		{"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"), `shop.yaml:14: price: must be at least 0 and below the price, 4.99 EUR`},
 		{"sale with a malformed price", in("variant", "sale: {price: 3.999}"), `shop.yaml:12: price: "3.999": malformed amount of money of EUR: write it like 4.99`},
 		{"sale that ends before it begins", in("variant", "sale:", "  price: 3.99", "  from: 2026-12-01", "  until: 2026-11-27"), `shop.yaml:15: until: must be after from`},
-		{"sale at no time", in("variant", "sale: {price: 3.99, from: soon}"), `shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC`},
+		{"sale from a word", in("variant", "sale: {price: 3.99, from: soon}"), `shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC`},
 		{"sale in the wrong century", in("variant", "sale: {price: 3.99, from: 1926-11-27}"), `shop.yaml:12: from: "1926-11-27": must be in the years 2000 to 9999`},
 		{"sale of a variant without a valid price", strings.Replace(in("variant", "sale: {price: 3.99}"), "4.99", "4,99", 1), `shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`},
 		{"sale in a shop without a valid currency", strings.Replace(in("variant", "sale: {price: 3.99}"), "EUR", "EURO", 1), `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`},
@@ -251,7 +251,7 @@ func TestParse_Fault_HasItsLine(t *testing.T) {
 		{"UTF-16", "\xff\xfec\x00", "shop.yaml:1: has bytes that are not text: write the file in UTF-8, without control characters"},
 		{"broken second document", small + "---\ncustomers: {}\n", "shop.yaml:13: customers: must be a list (lines that begin with -), not a mapping"},
 
-		{"all at once", strings.NewReplacer("Emberforge", "''", "4.99", "x", "id: coins", "id: /").Replace(in("variant", "off-sale: 1", "prize: 2")), `shop.yaml:3: name: is missing
+		{"several faults", strings.NewReplacer("Emberforge", "''", "4.99", "x", "id: coins", "id: /").Replace(in("variant", "off-sale: 1", "prize: 2")), `shop.yaml:3: name: is missing
 shop.yaml:6: id: "/": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit
 shop.yaml:11: price: "x": malformed amount of money of EUR: write it like 4.99
 shop.yaml:12: off-sale: must be true or false, not "1"
@@ -274,7 +274,7 @@ func wantErrors(t *testing.T, want string, texts ...string) {
 	}
 	shops, err := catalogfile.Parse(files...)
 	if _, ok := errors.AsType[*catalogfile.Error](err); !ok || shops != nil {
-		t.Fatalf("got %+v, %v, want Errors", shops, err)
+		t.Fatalf("got %+v, %v; want no entries and *Errors", shops, err)
 	}
 	if err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

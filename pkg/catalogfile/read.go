@@ -45,7 +45,7 @@ func (r *reader) entries(text []byte) []Entry {
 			r.fail(root.Line, "the aliases expand to more than %d values or %d bytes: use fewer aliases", maxExpanded, maxExpandedBytes)
 		}
 		if len(r.faults) > faults {
-			continue // its JSON is incomplete, so the schema would report false faults
+			continue // the document's JSON is incomplete, so the schema would report false faults
 		}
 		d := &document{reader: r, root: root, reported: map[jsontext.Pointer]bool{}}
 		entries = append(entries, d.entries(asJSON)...)
@@ -167,7 +167,8 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 	return variant
 }
 
-// price reads a price. It reports an invalid price, unless the cause is an invalid currency, which entry has already reported.
+// price reads a price. It reports an invalid price, unless the cause is an invalid currency, which the method entry
+// has already reported.
 func (d *document) price(written number, at jsontext.Pointer) (price money.Money, valid bool) {
 	price, err := money.Parse(string(written), d.currency)
 	if err != nil && d.currency != "" {
@@ -184,7 +185,7 @@ func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier ma
 		ValidFrom: d.time(layout.ValidFrom, at+"/valid-from"), ValidUntil: d.time(layout.ValidUntil, at+"/valid-until"),
 	}
 	var err error
-	if d.currency == "" { // the currency is the fault to report
+	if d.currency == "" { // the currency is already reported, and without it the reward cannot be read
 		d.reported[at+"/reward"] = true
 	} else if terms.Reward, err = voucher.ParseReward(string(layout.Reward), d.currency); err != nil {
 		d.failFields(at, err)

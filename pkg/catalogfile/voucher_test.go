@@ -55,7 +55,7 @@ func TestParse_ReadsEveryFieldOfAVoucher(t *testing.T) {
 	}
 }
 
-func TestParse_FaultInAVoucher_HasItsLine(t *testing.T) {
+func TestParse_FaultInAVoucher_IsReportedWithItsLine(t *testing.T) {
 	for _, test := range []struct{ name, voucher, want string }{
 		{"a word", "WELCOME", `6: item 1 of vouchers: must be a mapping (key: value), not "WELCOME"`},
 		{"unknown key", "{code: A, reward: 5%, uses: 3}", `6: uses: unknown key: the keys here are batch, code, disabled, max-uses, max-uses-per-nick, nick, note, reward, valid-from, valid-until`},
@@ -66,7 +66,7 @@ func TestParse_FaultInAVoucher_HasItsLine(t *testing.T) {
 		{"empty reward", "{code: A, reward: ''}", `6: reward: "": a reward is empty`},
 		{"reward without a variant", "{code: A, reward: coins}", `6: reward: "coins": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`},
 		{"a percentage or an amount", "{code: A, reward: 20}", `6: reward: "20": 20% or 20.00 EUR? Write 20% or 20.00`},
-		{"too much", "{code: A, reward: 101%}", `6: reward: "101%": a percentage is a whole number from 1% to 100%`},
+		{"a percentage above 100", "{code: A, reward: 101%}", `6: reward: "101%": a percentage is a whole number from 1% to 100%`},
 		{"a mapping as a reward", "{code: A, reward: {coins: 500}}", "6: reward: must be a reward such as coins/500, or a list of goods, not a mapping"},
 		{"an empty list", "{code: A, reward: []}", `6: reward: "": a reward is empty`},
 		{"a list in the list", "{code: A, reward: [coins/500, [rank/vip]]}", "6: item 2 of reward: must be one value, not a list"},
@@ -84,7 +84,7 @@ func TestParse_FaultInAVoucher_HasItsLine(t *testing.T) {
 		{"the zero time", "{code: A, reward: 5%, valid-until: 0001-01-01}", `6: valid-until: "0001-01-01": must be in the years 2000 to 9999`},
 		{"finer than milliseconds", "{code: A, reward: 5%, valid-until: 2027-06-01T00:00:00.0001Z}", `6: valid-until: "2027-06-01T00:00:00.0001Z": must not be finer than milliseconds`},
 		{"an end at the start", "{code: A, reward: 5%, valid-from: 2027-06-01, valid-until: 2027-06-01T00:00:00Z}", "6: valid-until: must be after valid-from"},
-		{"never valid", "{code: A, reward: 5%, valid-from: 2027-06-01T00:00:00Z, valid-until: 2027-06-01T02:00:00+02:00}", "6: valid-until: must be after valid-from"},
+		{"start and end at the same moment", "{code: A, reward: 5%, valid-from: 2027-06-01T00:00:00Z, valid-until: 2027-06-01T02:00:00+02:00}", "6: valid-until: must be after valid-from"},
 		{"disabled by a number", "{code: A, reward: 5%, disabled: 1}", `6: disabled: must be true or false, not "1"`},
 		{"nick too long", "{code: A, reward: 5%, nick: " + strings.Repeat("x", 65) + "}", "6: nick: must have at most 64 characters in 128 bytes"},
 		{"note too long", "{code: A, reward: 5%, note: " + strings.Repeat("x", 129) + "}", "6: note: must be at most 128 bytes of text without control characters"},

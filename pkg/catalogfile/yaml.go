@@ -146,7 +146,8 @@ func kindOf(node *yaml.Node) string {
 	}
 }
 
-// locate finds the value at a pointer and the line of its key or list item, or of the last value on the way there.
+// locate finds the value at a pointer, and the line of its key or list item. If there is no such value, it returns the last value on the
+// way there, with its line.
 func locate(root *yaml.Node, at jsontext.Pointer) (node *yaml.Node, line int) {
 	node, line = resolve(root), root.Line
 	for token := range at.Tokens() {

@@ -330,7 +330,7 @@ func TestQuote_Code_HoldsNothing(t *testing.T) {
 		{"full, but the nick has a hold", full, voucher.NickUses{Taken: 1, Holds: alder}, false, ""},
 		{"the nick has reached its limit", limited, voucher.NickUses{Taken: 1}, true, voucher.ReasonNickLimit},
 		{"the nick has reached its limit, but its hold has lapsed", limited, voucher.NickUses{Taken: 1, Holds: lapsed}, false, ""},
-		{"the nick's hold has lapsed, but the limit was lowered too far", over, voucher.NickUses{Taken: 1, Holds: lapsed}, false, voucher.ReasonUsedUp},
+		{"the nick's hold has lapsed, but too many uses are taken", over, voucher.NickUses{Taken: 1, Holds: lapsed}, false, voucher.ReasonUsedUp},
 	} {
 		opener, holds := newHeldOpener(test.v)
 		holds.uses, holds.free = test.uses, test.free

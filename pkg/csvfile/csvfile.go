@@ -57,8 +57,8 @@ func (w Writer) Row(cells ...string) error {
 // Flush writes to the file what is still in memory.
 func (w Writer) Flush() error { return w.to.Flush() }
 
-// isArmed reports whether a cell needs an apostrophe in front. A cell does if a spreadsheet may run it as a formula, or if it begins with
-// an apostrophe that reading could remove.
+// isArmed reports whether a cell needs an apostrophe in front, because a spreadsheet may run it as a formula, or because it begins with an
+// apostrophe that reading could remove.
 func isArmed(cell string) bool {
 	first, size := utf8.DecodeRuneInString(cell)
 	return size > 0 && strings.ContainsRune("=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20", first)
@@ -89,7 +89,7 @@ type record struct {
 // recordReader reads the records of a file. If a record is malformed, reading continues with the record's second line.
 type recordReader struct {
 	file  *bufio.Reader
-	again []byte // lines of a malformed record, without its first; each may begin a record
+	again []byte // the lines of a malformed record after its first line; each may begin a record
 	line  int    // how many lines were read
 }
 

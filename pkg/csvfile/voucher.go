@@ -50,7 +50,8 @@ type VoucherReader struct {
 	columns  []string // in the order of the file, named as in voucherHeader
 }
 
-// NewVoucherReader reads the header of a file. currency is the currency of its rewards. The error lists every mistake in the header.
+// NewVoucherReader reads the header of a file. The parameter currency is the currency of the rewards. The error lists every mistake in the
+// header.
 func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, error) {
 	r := &VoucherReader{records: newRecordReader(file), currency: currency}
 	if start, _ := r.records.file.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
@@ -82,7 +83,7 @@ func separatedOnlyBy(header []byte, separator string) bool {
 
 // nameColumns finds the columns of a header.
 func (r *VoucherReader) nameColumns(header []string) error {
-	known := append(voucherHeader(), "link") // voucher generate writes the column link
+	known := append(voucherHeader(), "link") // the command voucher generate writes the column link
 	unknown := false
 	var errs []error
 	for _, written := range header {
@@ -224,7 +225,7 @@ func ParseLimit(text string) (*voucher.Limit, error) {
 	return new(voucher.Limit(n)), nil
 }
 
-// ParseWhole reads a whole number that is not below least.
+// ParseWhole reads a whole number that is at least the parameter least.
 func ParseWhole(text string, least int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least {
@@ -252,7 +253,7 @@ func (w VoucherWriter) Write(v voucher.Standing, at time.Time) error {
 		held, left = strconv.Itoa(v.UsesHeld), strconv.Itoa(v.UsesLeft)
 	}
 	if v.Limited() {
-		counters = strconv.Itoa(min(v.Counters, int(v.MaxUses))) // after an edit, counters may exceed uses, but not in a new voucher
+		counters = strconv.Itoa(min(v.Counters, int(v.MaxUses))) // an edit can leave more counters than uses, but an import rejects that
 	}
 	minor, currency := amountOff(v.Reward)
 	return w.Row(

@@ -53,7 +53,8 @@ func (e *SchemaError) Error() string { return cmp.Or(e.Pointer, "schema") + " " 
 
 // Compile parses a schema, or returns a *SchemaError. A schema is strict JSON of at most catalog.MaxDataSchemaBytes, valid
 // under 2020-12 and of type object. Its references stay inside it: $ref and $dynamicRef begin with #, and there is no $id.
-// Compile rejects a schema that could be slow for some data: endless references, references that multiply, or an enormous pattern.
+// Compile rejects a schema that could be slow for some data: one with endless references, with too many schemas once its references are
+// followed, or with enormous patterns.
 func Compile(text string) (*Schema, error) {
 	if len(text) > catalog.MaxDataSchemaBytes {
 		return nil, &SchemaError{Reason: fmt.Sprintf("has %d bytes, and at most %d are allowed", len(text), catalog.MaxDataSchemaBytes)}
@@ -184,7 +185,7 @@ func fragment(location string) string {
 }
 
 // Check validates data: strict JSON (RFC 7493), nested at most MaxDataDepth levels, and valid under the schema. For invalid
-// data it returns a *checkout.ParameterError. Its Pointer is the first place that fails. For a missing member, that is the place
+// data it returns a *checkout.ParameterError. The error's Pointer is the first place that fails. For a missing member, that is the place
 // where the member would be. The caller must bound the length of data, because the time that Check takes depends on it.
 func (s *Schema) Check(data string) error {
 	value, fault := decode(data, MaxDataDepth)

@@ -18,8 +18,9 @@ type Guard interface {
 // policyOf selects the policy that guards an endpoint. If it is nil, anyone may call the endpoint.
 type policyOf func(access.Settings) access.Policy
 
-// admitted returns the answer function of an endpoint. That function reads the request's form, then admits the caller, and calls respond
-// only if both succeed. So nothing is looked up for a malformed request or an unauthorized caller.
+// admitted returns the answer function of an endpoint. That function calls read, which validates the form of the request, then admit, which
+// authenticates the caller, and then respond. The first error ends it. So nothing is looked up for a malformed request or an unauthorized
+// caller.
 func admitted[T any](read func(*call) (T, error), admit func(*call) error, respond func(*call, T) (answer, error)) func(*call) (answer, error) {
 	return func(c *call) (answer, error) {
 		request, err := read(c)

@@ -25,8 +25,8 @@ const (
 
 // Catalogue reads what a shopper may see.
 type Catalogue interface {
-	// OnSale returns a customer and at most want of its products, those that follow a place. It returns catalog.ErrNotFound for an unknown
-	// customer.
+	// OnSale returns a customer and the products that follow the place after, no more of them than the parameter want says. For an unknown
+	// customer it returns catalog.ErrNotFound.
 	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.Place, want int) (catalog.Listing, error)
 }
 
@@ -82,7 +82,8 @@ func encodeCursor(customer catalog.CustomerID, end string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(customer) + "/" + end))
 }
 
-// parseCursor decodes the cursor in the query of a list. parse reads where the earlier page ended. Without a cursor, end is zero.
+// parseCursor decodes the cursor in the query of a list, and returns where the earlier page ended, as the function parse reads it. If there
+// is no cursor, it returns the zero value.
 func parseCursor[T any](c *call, parse func(end string) (T, error)) (end T, err error) {
 	if !c.query.Has("cursor") {
 		return end, nil

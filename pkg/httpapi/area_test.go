@@ -208,7 +208,7 @@ func TestCheckoutArea_MatchingETag_Is304(t *testing.T) {
 		{"If-None-Match", etag},
 		{"If-None-Match", "W/" + etag},
 		{"If-None-Match", `"other", ` + etag},
-		{"If-None-Match", `"other"`, "If-None-Match", etag}, // the adapter splits the header like this
+		{"If-None-Match", `"other"`, "If-None-Match", etag}, // two header lines
 		{"If-None-Match", "*"},
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -308,7 +308,7 @@ func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 	}
 }
 
-// The product in a cursor may have been taken off sale since then.
+// The product that a cursor names may have been taken off sale after the cursor was made.
 func TestCheckoutArea_Cursor_SelectsTheFirstProduct(t *testing.T) {
 	cursor := base64.RawURLEncoding.EncodeToString([]byte("emberforge/cape-000.5"))
 	p, _ := emberforge(capes(3)...).show(t, areaPath+"?cursor="+cursor)

@@ -63,8 +63,8 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 	return members, nil
 }
 
-// parseMembers reads the members of an object, and its closing brace. within is the name of the object and a slash, or empty for the body
-// itself.
+// parseMembers reads the members of an object, and its closing brace. The parameter within is the name of the object and a slash, or
+// empty for the body itself.
 func parseMembers(decoder *jsontext.Decoder, members map[string]string, within string, known []string) error {
 	for decoder.PeekKind() != '}' {
 		token, err := decoder.ReadToken()

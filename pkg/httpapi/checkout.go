@@ -15,10 +15,10 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// CheckoutOpener opens checkouts. Quote returns what Open would return, but stores and holds nothing. Errors: catalog.ErrNotFound if
-// something is unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data, or if the earlier checkout
-// cannot be replaced, *voucher.RefusalError if the code cannot be used, *checkout.TooManyHoldsError, and checkout.ErrKeyInUse if another
-// request used the key. After an error with Unavailable() it is unknown whether a checkout was made.
+// CheckoutOpener opens checkouts. Quote returns what Open would return, but stores and holds nothing. Errors: catalog.ErrNotFound if the
+// customer, product or variant is unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data, or if
+// the earlier checkout cannot be replaced, *voucher.RefusalError if the code cannot be used, *checkout.TooManyHoldsError, and
+// checkout.ErrKeyInUse. After an error with Unavailable() it is unknown whether a checkout was made.
 type CheckoutOpener interface {
 	Open(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
 	Quote(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
@@ -140,7 +140,7 @@ func withCode(request checkout.Request, query url.Values) (_ checkout.Request, e
 // parseNick reads the nick in a query. If it is missing, parseNick returns the zero Nick.
 func parseNick(query url.Values) (voucher.Nick, error) {
 	text := query.Get(checkout.ParameterNick)
-	if strings.ContainsRune(text, utf8.RuneError) { // stands for bytes that were not UTF-8, as in a body
+	if strings.ContainsRune(text, utf8.RuneError) { // also true for bytes that are not UTF-8
 		return voucher.Nick{}, problemInvalid.because("The nick must be UTF-8 without U+FFFD.").of(checkout.ParameterNick)
 	}
 	nick, err := voucher.ParseNick(text)

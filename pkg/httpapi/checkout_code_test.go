@@ -68,7 +68,7 @@ func TestCheckout_WithACode_RespondsWithTheDiscount(t *testing.T) {
 	}
 }
 
-// Pauses and the source of a hold come from the settings and the gateway, never from the request.
+// Pauses come from the settings, and the source of a hold comes from the gateway. A request's own headers must not change either.
 func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 	paused := voucher.Pause{Batches: []string{"summer"}}
 	nick := voucher.Nick{Written: "Alder", Compared: "alder"}

@@ -377,8 +377,8 @@ func TestShowCheckout_DataAndNick_AreForTheServerOnly(t *testing.T) {
 	}
 }
 
-// Data that are missing in a response are hidden from the caller. Empty data must be shown, so that they do not look hidden.
-func TestShowCheckout_EmptyData_AreShownToTheServer(t *testing.T) {
+// A response without data means that the caller may not see the data. So empty data must be in the response.
+func TestShowCheckout_EmptyData_IsShownToTheServer(t *testing.T) {
 	stored := rankCheckout()
 	stored.Data, stored.DataIsObject = "", false
 	s := newService(t)
@@ -386,8 +386,8 @@ func TestShowCheckout_EmptyData_AreShownToTheServer(t *testing.T) {
 	a.want(t, http.StatusOK, fmt.Sprintf(rankBody, "open", `"data":"",`, `"expiresAt":"2026-11-21T12:30:00.123Z"`))
 }
 
-// The policy says who may check out. Reading a checkout grants nothing.
-func TestShowCheckout_PolicyOfServer_StillShowsStrangersTheirCheckout(t *testing.T) {
+// The policies say who may redeem and check out. Reading a checkout grants nothing.
+func TestShowCheckout_ServerOnlyPolicies_StrangersStillSeeCheckouts(t *testing.T) {
 	s := newService(t)
 	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly}}
 	if a := s.send(s.ShowCheckout(fakeOrders{order: rankCheckout()}), get(rankCheckoutPath)); a.status != http.StatusOK {

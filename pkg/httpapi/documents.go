@@ -17,11 +17,12 @@ type Document struct {
 	Path        string // one segment, such as /docs
 	ContentType string
 	Content     string
-	// Origin stands for the deployment's address in the absolute URLs of Content; empty if Content has no such URLs.
+	// Origin is what the absolute URLs in Content begin with, such as https://deployment.invalid. In each response it is replaced by the
+	// address that the client called. Empty: Content has no such URLs.
 	Origin string
 }
 
-// Documents serves documents at their paths. policy is their Content-Security-Policy.
+// Documents serves documents at their paths. The parameter policy is their Content-Security-Policy.
 func (s Service) Documents(policy string, documents ...Document) http.Handler {
 	published := make(map[string]publishedDocument, len(documents))
 	for _, document := range documents {
@@ -58,7 +59,8 @@ func publish(document Document) publishedDocument {
 	return publishedDocument{document, sync.OnceValues(func() ([]byte, error) { return compress(document.Content) })}
 }
 
-// setDocument sets the headers of a document or a page for browsers. policy is its Content-Security-Policy.
+// setDocument sets the headers of a document or a page for browsers. The parameter policy is its
+// Content-Security-Policy.
 func (a *answer) setDocument(contentType, policy string) {
 	a.header.Set("Content-Type", contentType)
 	a.header.Set("Content-Security-Policy", policy)

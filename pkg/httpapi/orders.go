@@ -16,7 +16,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// The endpoints of orders are for the shop's own server only. Each is idempotent: a retry of a change gets the same order, with the
+// The endpoints of orders are for the shop's own server only. Every change is idempotent: a retry gets the same order, with the
 // header Idempotency-Replayed. After an error with Unavailable() it is unknown whether the change was applied.
 
 // OrderPlacer places orders. Errors: checkout.ErrNotFound, checkout.ErrExpired, checkout.ErrReleased, checkout.ErrPaymentMismatch,

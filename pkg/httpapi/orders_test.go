@@ -246,7 +246,7 @@ func TestOrders_FulfilledAndCancelled_ShowsBothTimes(t *testing.T) {
 		`,"fulfilledAt":"2026-11-21T12:03:01.123Z","cancelledAt":"2026-11-21T13:03:00.123Z","cancelReason":"chargeback"`))
 }
 
-func TestOrders_WithACode_ShowItAndTheNick(t *testing.T) {
+func TestOrders_WithACode_ShowTheCodeAndTheNick(t *testing.T) {
 	order := rankOrder()
 	order.Code, order.Nick = "SUMMER-20", "Alder"
 	order.Discount.Minor, order.Total.Minor = 159, 640

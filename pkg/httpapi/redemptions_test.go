@@ -289,7 +289,7 @@ func TestListRedemptions_Page_HoldsRedemptionsAndLeadsToTheNext(t *testing.T) {
 	}}), get(redemptionsPath+"?"+next, "Authorization", serverKey)).want(t, http.StatusOK, `{"redemptions":[],"next":null}`)
 }
 
-func TestListRedemptions_CursorAtNoPage_IsMalformed(t *testing.T) {
+func TestListRedemptions_CursorWhereNoPageEnded_IsMalformed(t *testing.T) {
 	s := newService(t)
 	misplaced := fakeRedemptions{err: fmt.Errorf("list: %w", &voucher.FieldError{
 		Field: "cursor", Err: errors.New("must be the value of next in a page of this code's redemptions"),

@@ -10,8 +10,8 @@ import (
 )
 
 // RefusalLimiter limits how many refused codes a source may cause. An *access.Refusals implements it. Both methods report whether the
-// source is above the limit, and until when. An error from Refused means that the refusal was not counted; the other results are still
-// valid.
+// source is above the limit, and until when. An error from Refused means that the store may not have counted the refusal. The other
+// results are valid even then, because this process has counted it.
 type RefusalLimiter interface {
 	Blocked(customer catalog.CustomerID, source access.Source, limit access.RefusalLimit, at time.Time) (until time.Time, blocked bool)
 	Refused(

@@ -78,7 +78,7 @@ func TestCheckoutArea_Details_AreShownIfTheyAreSet(t *testing.T) {
 		"an endless sale":  {coinsOnSale(always, always), onSale + amounts},
 		"a sale that ends": {coinsOnSale(always, received.AddDate(0, 0, 1)), onSale + `"saleEndsAt":"2026-11-22T12:00:00.123Z",` + amounts},
 		"a sale to come":   {coinsOnSale(received.Add(time.Millisecond), always), variant + amounts},
-		"a sale that was":  {coinsOnSale(always, received), variant + amounts},
+		"a past sale":      {coinsOnSale(always, received), variant + amounts},
 	} {
 		s := newService(t)
 		a := s.send(s.CheckoutArea(shelf{emberforge(test.product)}.area()), get(areaPath))

@@ -62,10 +62,10 @@ type call struct {
 	path     map[string]string  // the path's parameters
 	customer catalog.CustomerID // of the path; empty if missing or malformed
 	pathErr  error
-	query    url.Values // once parsed
+	query    url.Values // set when the query is parsed
 	guard    Guard
-	caller   access.Caller   // once admitted
-	settings access.Settings // of the customer, once admitted
+	caller   access.Caller   // set by admit
+	settings access.Settings // of the customer; set by admit
 	record   *record
 }
 
@@ -85,8 +85,8 @@ func jsonAnswer(status int, value any) (answer, error) {
 	return answer{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}, nil
 }
 
-// replayable makes a response with status 200, and notes the outcome with its metrics. For the replay of an earlier response, the
-// outcome is "replayed", without metrics.
+// replayable makes a response with status 200, and notes the outcome with its metrics. If the request is a retry, replayed is set: then the
+// response has the header Idempotency-Replayed, and the outcome is "replayed", without metrics.
 func (c *call) replayable(value any, replayed bool, outcome string, metrics ...string) (answer, error) {
 	a, err := jsonAnswer(http.StatusOK, value)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package lambdahttp runs an HTTP endpoint as a Lambda function: it reads the function's settings, wires what the endpoint
-// needs, and converts events of an API Gateway HTTP API (payload format 2.0) to requests and responses back.
+// needs, and translates between events of an API Gateway HTTP API (payload format 2.0) and HTTP requests and responses.
 //
 // This package works around the quirks of aws-lambda-go-api-proxy: an endpoint sees the path, query, headers, Host and body
 // as the gateway sent them.

@@ -26,7 +26,7 @@ type Handler struct {
 	now     func() time.Time
 }
 
-// NewHandler serves an endpoint.
+// NewHandler returns a Handler that passes each request to the endpoint.
 func NewHandler(endpoint http.Handler, now func() time.Time) *Handler {
 	return &Handler{adapter: httpadapter.NewV2(restore(endpoint)), now: now}
 }

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// withoutBodies writes the lines of package log. When a server sends more than it announced, net/http logs the surplus
+// withoutBodies is the output of package log. When a server sends more than it announced, net/http logs the surplus
 // bytes, which could contain a voucher code. This writer drops them.
 type withoutBodies struct{ out io.Writer }
 

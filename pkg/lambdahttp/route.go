@@ -10,7 +10,7 @@ import (
 // routedPath returns the path that the gateway matched with the event's route. The event's rawPath can differ from it:
 //   - Behind a custom domain, rawPath begins with the key of the API mapping.
 //   - The gateway cuts rawPath at a question mark that was sent as %3F. What remains could be a valid path. But the path
-//     parameter may still contain the question mark. With it, the endpoint rejects the path, because no ID contains one.
+//     parameter may still contain the question mark. With the question mark, the endpoint rejects the path, because no ID contains one.
 //
 // The parameters also show where an additional segment comes from: from a mapping key, or from a slash in a parameter, which was
 // sent as %252F. If the parameters do not help, the end of rawPath must match the route.
@@ -26,7 +26,7 @@ func routedPath(event events.APIGatewayV2HTTPRequest) (string, error) {
 	if end, matches := endLike(route, event.RawPath); matches {
 		return end, nil
 	}
-	if complete && strings.Contains(path, "%") { // decoded only in rawPath; the endpoint rejects it, because no ID has a percent sign
+	if complete && strings.Contains(path, "%") { // only rawPath is decoded; the endpoint rejects path, because no ID has a percent sign
 		return path, nil
 	}
 	return event.RawPath, fmt.Errorf("the gateway matched the route %q, but the path of its event has another form: check how the custom domain maps the API", event.RouteKey)

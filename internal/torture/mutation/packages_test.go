@@ -121,7 +121,7 @@ func ofOrders() []tested {
 			"ErrOrderCancelled\n\t}\n\treturn c, !c.Order.Placed", "nil\n\t}\n\treturn c, !c.Order.Placed"),
 		byTest("accepts late orders for ever", pkgCheckout, "TestPlace_LateOrder_IsAcceptedFor7Days", orderGo,
 			`at.Add(-LateOrders)`, `at.Add(-100*LateOrders)`),
-		byTest("asks for no payment", pkgCheckout, "TestPlace_MissingPayment_IsRequired", orderGo,
+		byTest("asks for no payment", pkgCheckout, "TestPlace_WithoutPayment_IsRejected", orderGo,
 			`payment == Payment{} && c.Total.Minor != 0:`, `payment == Payment{} && c.Total.Minor < 0:`),
 		byTest("reports a retry as a new order", pkgCheckout, "TestPlace_SamePaymentAgain_IsReplayed", orderGo,
 			`return c, !c.Order.Placed.Equal(at), nil`, `return c, false, nil`),

@@ -25,7 +25,7 @@ import (
 // Metrics of a batch.
 const (
 	metricRecorded = "RecordedEvents" // events that were added to feeds
-	metricParked   = "ParkedRecords"  // changes that were set aside; of a scheduled run: changes that are still set aside
+	metricParked   = "ParkedRecords"  // changes that were set aside; in a scheduled run: changes that are still set aside
 	metricErrors   = "Errors"         // 1 if records must be delivered again, or if a scheduled run could not read the parked changes
 )
 

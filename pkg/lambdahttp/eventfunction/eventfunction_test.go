@@ -36,7 +36,7 @@ var errAway = errors.New("the table is away")
 
 // desk is a stream, an event.Log and an event.Parking in memory. A record is the ID of a redemption; the record 0 cannot be read.
 type desk struct {
-	ids      []string // of the first records; the ID of any other record is seq- and the record
+	ids      []string // the IDs of the first changes; any other change has the ID seq-N, where N is its record
 	recorded []event.ID
 	parked   []event.Parked
 	fails    error // of the log and of the parking
@@ -203,7 +203,7 @@ func TestHandle_Schedule_RetriesWhatWasSetAside(t *testing.T) {
 	}
 }
 
-// Without the metric, no alarm would report this.
+// Without the metric, no alarm would report that the parked changes cannot be read.
 func TestHandle_ParkedChangesCannotBeRead_IsAnErrorAndCounted(t *testing.T) {
 	t.Parallel()
 	d := &desk{fails: errAway}
@@ -344,7 +344,8 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 		t.Errorf("%d redemptions are indexed", indexed)
 	}
 	log.Reset()
-	if _, err := f.Handle(t.Context(), eventfunction.Batch{}); err != nil || !strings.Contains(log.String(), `"ParkedRecords":0`) { // the item can be read
+	// Only the record in the batch was damaged, so a scheduled run can read the stored item.
+	if _, err := f.Handle(t.Context(), eventfunction.Batch{}); err != nil || !strings.Contains(log.String(), `"ParkedRecords":0`) {
 		t.Errorf("Handle = %v, want no parked change: %s", err, log.String())
 	}
 }

@@ -31,7 +31,8 @@ const (
 	// maxEntries is how many events EventBridge accepts in a call. Their size cannot reach EventBridge's limit of 256 KB: an event contains
 	// at most 2 KB of a shop's own data, and JSON escapes each byte as at most six bytes.
 	maxEntries = 10
-	// maxAttempts is how often the function sends an event that the bus rejects, before the batch fails and Lambda delivers it again.
+	// maxAttempts is how often the function sends an event that the bus rejects. Then the function reports the event's record as failed, and
+	// Lambda delivers the record again.
 	maxAttempts = 4
 	// attemptTimeout bounds one attempt of a call.
 	attemptTimeout = 5 * time.Second
@@ -54,8 +55,8 @@ type Bus interface {
 type Function struct {
 	Pages *dynamo.EventPages
 	Bus   Bus
-	Name  string // of the bus, or its ARN
-	// Delay returns the time to wait before attempt n, from 1.
+	Name  string // the name or the ARN of the bus
+	// Delay returns how long to wait after the given attempt, before the next one. The first attempt is 1.
 	Delay func(attempt int) time.Duration
 	Now   func() time.Time
 	Log   *slog.Logger

@@ -46,7 +46,8 @@ type bus struct {
 	// fails returns the error code with which the bus rejects an entry; empty: the bus accepts the entry. Calls count from 1. fails may be
 	// nil.
 	fails func(call int, e entry) string
-	// status returns the status and the error code of a call that fails as a whole; 0: the call does not. status may be nil.
+	// status returns the status and the error code of a call that fails as a whole; 0: the call does not fail. status may be
+	// nil.
 	status func(call int) (status int, code string)
 }
 
@@ -229,7 +230,7 @@ func encode(t *testing.T, it map[string]types.AttributeValue) []byte {
 	return text
 }
 
-// handle runs the function. It returns the record from which Lambda must deliver the batch again, or "".
+// handle runs the function. It returns the first record that Lambda must deliver again, or "".
 func (s *shops) handle(t *testing.T, records ...json.RawMessage) string {
 	t.Helper()
 	return s.handleWithin(t.Context(), t, records...)
@@ -468,7 +469,7 @@ func TestNew_MissingVariable_IsNamed(t *testing.T) {
 	}
 	for attempt := 1; attempt < 4; attempt++ {
 		if delay := function.Delay(attempt); delay <= 0 || delay > time.Second {
-			t.Errorf("attempt %d is made after %v", attempt, delay)
+			t.Errorf("the delay after attempt %d is %v, want at most a second", attempt, delay)
 		}
 	}
 }
