@@ -720,9 +720,17 @@ func (p program) checkFound(t *testing.T, s library, actions, routines map[strin
 	}
 }
 
-func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
+// TestFunctions builds all functions once, which takes most of the time.
+func TestFunctions(t *testing.T) {
+	folder := programs(t)
+	t.Run("roles allow exactly the calls of the function", func(t *testing.T) { checkRoles(t, folder) })
+	t.Run("only the storefront links the page", func(t *testing.T) { checkPage(t, folder) })
+}
+
+func checkRoles(t *testing.T, folder string) {
+	t.Helper()
 	known := actions()
-	all, folder := readLibrary(t, known, slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/internal/table"))...), programs(t)
+	all := readLibrary(t, known, slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/internal/table"))...)
 	withBus := map[string]string{"EventBus": "shops"}
 	quiet, traced := deploy(t, withBus), deploy(t, map[string]string{"EventBus": "shops", "Tracing": "on"})
 	for _, f := range load(t, withBus).Functions {
@@ -749,8 +757,9 @@ func TestRoles_AllowExactlyTheCallsOfTheFunction(t *testing.T) {
 
 // Each function imports pkg/httpapi, which imports pkg/storefront. As long as no variable or init refers to the page, the linker leaves its
 // code and embedded files out of the functions that do not show it.
-func TestFunctions_OnlyTheStorefront_LinksThePage(t *testing.T) {
-	site, folder := storefront.NewSite(), programs(t)
+func checkPage(t *testing.T, folder string) {
+	t.Helper()
+	site := storefront.NewSite()
 	for _, f := range load(t, map[string]string{"EventBus": "shops"}).Functions {
 		path, shows := filepath.Join(folder, f.Name), f.Name == "storefront"
 		names := linked(t, path)

@@ -120,7 +120,7 @@ func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batc
 		countOf(count, "voucher"), batch) // as in note
 	answer := make(chan string, 1)
 	go func() {
-		line, _ := bufio.NewReader(s.stdin).ReadString('\n') // after an error, the name is wrong
+		line, _ := bufio.NewReader(s.stdin).ReadString('\n') // at the end of input, the line is what was typed so far
 		answer <- strings.TrimRight(line, "\r\n")
 	}()
 	select {

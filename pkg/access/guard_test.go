@@ -82,7 +82,10 @@ func TestAdmit_WarmProcess_ReadsOncePerLifetime(t *testing.T) {
 		at   time.Duration
 		want int
 	}{
-		{0, 1}, {access.Lifetime - time.Millisecond, 1}, {access.Lifetime, 2}, {access.Lifetime + time.Second, 2},
+		{0, 1},
+		{access.Lifetime - time.Millisecond, 1},
+		{access.Lifetime, 2},
+		{access.Lifetime + time.Second, 2},
 		{time.Second, 3}, // the clock was set back
 	} {
 		if _, _, err := guard.Admit(t.Context(), "emberforge", nil, noon.Add(c.at)); err != nil || store.reads != c.want {

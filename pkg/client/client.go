@@ -115,9 +115,9 @@ type CallOption func(*request)
 // WithKey sends the call with the caller's key, so that the caller can repeat it: calls with the same arguments and key are applied
 // once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
-// An earlier call may have sent the key. The outcome therefore stays unknown until the service has looked for that call. So it is unknown
-// even if nothing was sent, and after 401 and 429, because the service responds with these before it looks. ErrWrongBaseURL is the only
-// exception.
+// An earlier call may have sent the key. The outcome therefore stays unknown until the service itself has accepted or rejected the
+// request. It stays unknown even if nothing was sent, and after 401 and 429, because the service can send these before it looks for the
+// earlier call. ErrWrongBaseURL is the only exception.
 // Before you repeat a call, wait DefaultAttemptTimeout after the call ended or its process was killed: an attempt in flight may still be
 // applied after a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }

@@ -171,8 +171,8 @@ func (e unsentError) Unwrap() error { return e.error }
 // was no connection. Other statuses prove nothing unless the body is a problem of the service: 408 and 499, for example, may come
 // from a proxy that stopped waiting.
 //
-// isJudged means that the service rejected the request after it had looked for an earlier attempt. If an earlier attempt had been applied
-// by then, the service would have returned the result of that attempt. The service sends 401 and 429 before it looks, so they do not count.
+// isJudged means that the service itself rejected the request. If an earlier attempt had been applied by then, the service would have
+// returned the result of that attempt. 401 and 429 do not count, because the service can send them before it looks for an earlier attempt.
 // A problem of an unknown type does not count either.
 func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)

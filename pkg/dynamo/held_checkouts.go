@@ -251,7 +251,7 @@ const sourceRetention = time.Hour
 
 // countForSource returns the action that adds a hold to the list of live holds of the source, or a *checkout.TooManyHoldsError. until is
 // when the hold lapses. If the hold existed before and now lasts longer, oldUntil is when it would have lapsed, and until replaces oldUntil
-// in the list. For a new hold, oldUntil is zero.
+// if the list contains it. For a new hold, oldUntil is zero.
 func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, oldUntil time.Time) ([]action, error) {
 	if h.Source == "" {
 		return nil, nil

@@ -211,7 +211,7 @@ func (s *Orders) cancelHeld(
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
 			return kept, err
 		}
-		// Another request may have cancelled the order. Then the redemption's record has moved.
+		// Another request may have cancelled the order. Then the redemption is already undone, and its record may have moved.
 		if c, err = recall(ctx, s.api, s.checkouts, customer, c.ID.Token()); err != nil || c.Order == nil || c.Order.Status() == checkout.OrderCancelled {
 			return c, err
 		}

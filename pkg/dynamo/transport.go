@@ -32,7 +32,7 @@ var (
 // never send. It validates checksums. Set DisableValidateResponseChecksum, so that the SDK does not compute them again.
 func NewTransport(attemptTimeout time.Duration) dynamodb.HTTPClient {
 	return transport{awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConnsPerHost = 64 // shopctl makes up to 64 calls at a time; a function makes far fewer
+		t.MaxIdleConnsPerHost = 64 // shopctl makes up to 64 writes at a time; a function makes far fewer calls
 	})}
 }
 

@@ -37,7 +37,7 @@ var (
 const (
 	attemptTimeout = 10 * time.Second
 	maxAttempts    = 12
-	firstDelay     = 50 * time.Millisecond // upper bound of the first delay; the bound doubles with each attempt
+	firstDelay     = 50 * time.Millisecond // half the upper bound of the first delay; the bound doubles with each attempt, and the SDK counts from 1
 	longestDelay   = 5 * time.Second
 )
 

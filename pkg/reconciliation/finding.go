@@ -6,7 +6,7 @@
 // that looks wrong is read again, because the shop is in use), and then checkout.go, feed.go and report.go. docs/operations.md lists the
 // kinds of findings.
 //
-// The package reads nothing itself. It imports catalog, checkout, event, money and voucher. It must not import AWS, net/http, or any
+// The package reads nothing itself. It imports checkout, event, money and voucher. It must not import AWS, net/http, or any
 // package of Shopfront that stores or serves.
 package reconciliation
 
