@@ -140,11 +140,10 @@ func run(ctx context.Context, java string, options Options, release func()) (*Se
 		return nil, err
 	}
 	// The process runs in the library's directory, because the class path cannot contain a directory with a colon in its name.
-	// TieredStopAtLevel=1 turns off Java's second compiler, which would double the processor time of a test run. The serial garbage
-	// collector with room for many requests (Xmn) takes a quarter less processor time than the default collector. By default, any
+	// TieredStopAtLevel=1 turns off Java's second compiler, which would double the processor time of a test run. By default, any
 	// web page could read the tables. The -cors option allows only one web origin, and no page has that origin.
 	args := []string{
-		"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmn200m", "-Djava.library.path=.", "-Djava.io.tmpdir=" + scratch, "-cp", ".:*", "Launcher",
+		"-XX:TieredStopAtLevel=1", "-Djava.library.path=.", "-Djava.io.tmpdir=" + scratch, "-cp", ".:*", "Launcher",
 		"-sharedDb", "-disableTelemetry", "-cors", "http://nobody.invalid",
 	}
 	if options.DataDir == "" {
