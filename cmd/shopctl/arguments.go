@@ -28,7 +28,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// optional allows one argument.
+// optional allows no argument, or one.
 func optional(name string) cobra.PositionalArgs {
 	return func(command *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -118,7 +118,7 @@ func textFlag(value *string) *parsedFlag {
 	}}
 }
 
-// addChoice adds a flag that takes one of the choices, which shells complete. The initial value is the default.
+// addChoice adds a flag that takes one of the choices; shell completion offers them. The initial value is the default.
 func addChoice[S ~string](command *cobra.Command, value *S, name, usage string, choices ...S) {
 	command.Flags().Var(&parsedFlag{kind: strings.Join(represent(choices, toString), "|"), written: string(*value), parse: func(text string) error {
 		if *value = S(text); !slices.Contains(choices, *value) {
@@ -127,10 +127,11 @@ func addChoice[S ~string](command *cobra.Command, value *S, name, usage string, 
 		return nil
 	}}, name, usage)
 	fixed := cobra.FixedCompletions(represent(choices, toString), cobra.ShellCompDirectiveNoFileComp)
-	_ = command.RegisterFlagCompletionFunc(name, fixed) // it fails only if the command does not have the flag
+	_ = command.RegisterFlagCompletionFunc(name, fixed) // cannot fail: the flag was just added
 }
 
-// numberFlag is a flag for a whole number that is not below least. The initial value is the default, unless it is 0.
+// numberFlag is a flag for a whole number that is not below least. The help text shows the initial value as the
+// default, unless it is 0.
 func numberFlag(value *int, least int) *parsedFlag {
 	written := ""
 	if *value != 0 {
@@ -181,7 +182,7 @@ func timeOrNoneFlag(value **time.Time) *parsedFlag {
 	}}
 }
 
-// checkPeriod requires until, if given, to be after since.
+// checkPeriod requires that --until, if given, is after --since.
 func checkPeriod(since, until time.Time) error {
 	if !until.IsZero() && !since.Before(until) {
 		return misused("--until must be after --since")

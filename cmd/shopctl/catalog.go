@@ -101,7 +101,7 @@ func atLeastOne(name string) cobra.PositionalArgs {
 	}
 }
 
-// readFiles reads at most one byte more than a file may have, so that PlanCatalogue can reject a file that is too long.
+// readFiles reads at most one byte more of each file than a file may have, so that PlanCatalogue can reject a file that is too long.
 func (s *session) readFiles(names []string) ([]catalogfile.File, error) {
 	files := make([]catalogfile.File, len(names))
 	for i, name := range names {

@@ -23,7 +23,7 @@ func (s *session) completeNames(command *cobra.Command) {
 	flags := map[string]namesOf{"batch": s.batchNames, "resume": s.batchNames, "product": s.productNames, "reward": s.rewardNames}
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
 		if names := flags[flag.Name]; names != nil {
-			_ = command.RegisterFlagCompletionFunc(flag.Name, completer(names)) // fails only for a flag that the command does not have
+			_ = command.RegisterFlagCompletionFunc(flag.Name, completer(names)) // cannot fail: the flag exists, and has no completion yet
 		}
 	})
 	if takes := strings.Fields(command.Use); command.ValidArgsFunction == nil && len(takes) > 1 && strings.Trim(takes[1], "[]") == "CUSTOMER" {

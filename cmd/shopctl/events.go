@@ -191,7 +191,7 @@ func (f feed) explain(err error) error {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, client.ErrUnauthorized) && f.isOwnKey:
-		return refused(kindInvalid, "%s refuses the key of this run: the local run started over, or the key ended: run the command again", f.baseURL)
+		return refused(kindInvalid, "%s refuses the key of this run: the local run was started anew, or the key expired: run the command again", f.baseURL)
 	case errors.Is(err, client.ErrUnauthorized):
 		return refused(kindInvalid, "%s refuses the key: give a live key of %s, see shopctl key create --help", f.baseURL, f.customer)
 	case errors.Is(err, client.ErrCursorExpired):

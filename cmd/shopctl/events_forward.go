@@ -97,7 +97,7 @@ func newEventsReplayCommand(s *session) *cobra.Command {
 	var since time.Time
 	command := &cobra.Command{
 		Use: "replay CUSTOMER URL", Short: "Post earlier events again, and end", Args: exactly("CUSTOMER", "URL"),
-		Long: `Post events to a web server again, in sequence. The command ends after the event --to, or else after the newest event.
+		Long: `Post events to a web server again, in sequence. The command ends after the newest event, or after the event --to.
 It does not change where forward continues. With --since it reads the whole feed and posts the events that happened at
 that time or later.
 ` + postHelp + "\n" + feedHelp,

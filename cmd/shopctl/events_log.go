@@ -296,7 +296,7 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 			return err
 		}
 		if !forgotten {
-			return failed(kindFailed, "the item at %s was set aside again meanwhile: run the command again", strconv.QuoteToGraphic(place))
+			return failed(kindFailed, "the change at %s was set aside again meanwhile: run the command again", strconv.QuoteToGraphic(place))
 		}
 		s.note("forgotten: " + printable(place))
 		return nil

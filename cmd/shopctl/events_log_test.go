@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/event"
 )
 
-// park sets a change of a voucher of emberforge aside, and returns its place as the commands show it.
+// park sets aside a change of one of emberforge's vouchers. It returns the place of the change as the commands show it.
 func (s *shopfront) park(t *testing.T, code string) string {
 	t.Helper()
 	place := event.Place{Table: event.Vouchers, Partition: "emberforge#00", Sort: code}

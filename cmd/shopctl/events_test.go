@@ -304,7 +304,7 @@ func TestTail_KeyOfTheRunEnds_SaysToRunTheCommandAgain(t *testing.T) {
 		}
 	}
 	got := s.shopctl(t.Context(), "--local", "events", "tail", "emberforge")
-	if got.exit != exitRefused || !strings.Contains(got.stderr, "refuses the key of this run: the local run started over, or the key ended: run the command again\n") {
+	if got.exit != exitRefused || !strings.Contains(got.stderr, "refuses the key of this run: the local run was started anew, or the key expired: run the command again\n") {
 		t.Errorf("got %v", got)
 	}
 }

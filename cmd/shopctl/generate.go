@@ -37,8 +37,8 @@ code if there is no link.
 After an interruption, every printed code is stored, and every stored code belongs to the batch. Run the command
 again with the same flags, but with --resume BATCH instead of --batch: it prints the stored codes and completes
 the batch to --count. Do not run it twice at once for one batch. Vouchers that were edited in between stay as
-they are, and the command says how many are disabled. The command refuses to resume if a voucher has another
-reward than the flags, or another kind of limit (1, more than 1, none).
+they are, and the command says how many are disabled. The command refuses to resume if a voucher's reward
+differs from the flags, or if its limit is of another kind: one use, several uses, or no limit.
 
 Up to %d codes of an interrupted run may still be in flight, and be stored after the batch was completed. The
 batch then has more vouchers than --count, and the extra codes were not printed. With --resume the command then
@@ -134,7 +134,7 @@ func linkFlag(value *string) *parsedFlag {
 		link, err := url.Parse(text)
 		if err != nil || link.Scheme != "https" && link.Scheme != "http" || link.Host == "" || strings.Contains(text, " ") ||
 			strings.Count(text, codeInLink) != 1 {
-			return errors.New("must be a URL with {code} once after its host, such as https://shop.example/redeem?code={code}")
+			return errors.New("must be a URL with exactly one {code}, after the host, such as https://shop.example/redeem?code={code}")
 		}
 		return nil
 	}}
@@ -216,6 +216,6 @@ func (s *session) generate(ctx context.Context, shop *operator.Shop, order vouch
 		return nil
 	}
 	stopped := s.explain(err)[0]
-	stopped.next = fmt.Sprintf("to complete the batch to %d run the command with --resume %s", order.Count, shellWord(batch))
+	stopped.next = fmt.Sprintf("to complete the batch of %d, run the command with --resume %s", order.Count, shellWord(batch))
 	return stopped
 }

@@ -111,7 +111,7 @@ func (s *shopfront) sellAndUse(t *testing.T) {
 	s.must(t, "voucher", "edit", "emberforge", "COUNT-9", "--max-uses", "2") // below its uses
 }
 
-func TestImport_ExportOfAnotherCustomer_IsExportedUnchanged(t *testing.T) {
+func TestImport_FileExportedByAnotherCustomer_CanBeExportedAgainUnchanged(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.applyEmpty(t, "emberforge", "frostforge")
@@ -223,7 +223,7 @@ func TestImport_FileFormats(t *testing.T) {
 	for name, test := range map[string]struct {
 		text           string
 		exit           int
-		stdout, stderr string // of stderr only a part
+		stdout, stderr string // stderr is only a part
 	}{
 		"empty":                  {"", exitRefused, "", "the file is empty: begin it with a header such as code,reward"},
 		"only a byte order mark": {"\ufeff", exitRefused, "", "the file is empty"},

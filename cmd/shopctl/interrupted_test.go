@@ -131,7 +131,7 @@ func TestGenerate_Killed_IsCompletedByResume(t *testing.T) {
 			if exit != test.exit {
 				t.Fatalf("exit %d, want %d: %s", exit, test.exit, stderr)
 			}
-			next := fmt.Sprintf(" created\nerror: interrupted; everything done so far is stored; to complete the batch to %d run the command with --resume launch\n", count)
+			next := fmt.Sprintf(" created\nerror: interrupted; everything done so far is stored; to complete the batch of %d, run the command with --resume launch\n", count)
 			stderr = regexp.MustCompile("(?m)^generated: .*\n").ReplaceAllString(stderr, "") // on a busy machine, progress is printed, too
 			if exit == exitInterrupted && (!strings.HasPrefix(stderr, "batch launch: at least ") || !strings.HasSuffix(stderr, next)) {
 				t.Errorf("want stderr to say exactly once how to continue: %s", stderr)

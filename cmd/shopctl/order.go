@@ -292,7 +292,7 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *operator
 			id, s.lineAbout("checkout show", shop, id))
 	case errors.Is(err, checkout.ErrReleased):
 		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer one with %s, and refund the "+
-			"payment unless it pays that one", id, s.commandLine("checkout list "+string(shop.Customer.ID)))
+			"payment unless it is for the newer one", id, s.commandLine("checkout list "+string(shop.Customer.ID)))
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and refund the payment that "+
 			"the order does not name", id, show)

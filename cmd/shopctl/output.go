@@ -58,7 +58,7 @@ func list[R row](o *output, plural string, head []string, rows []R) error {
 // rowsPerTable is how many rows are aligned together. They are kept in memory until they are aligned.
 const rowsPerTable = 1000
 
-// stream writes items like list, but as they come. The function one returns the row of an item.
+// stream writes items like list, but as they come. The parameter one converts an item to its row.
 func stream[T any, R row](o *output, plural string, head []string, items iter.Seq2[T, error], one func(T) R) error {
 	table := newTable(o.stdout)
 	count := 0

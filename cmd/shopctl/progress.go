@@ -28,8 +28,9 @@ const unknownCount = -1
 // lineInterval is the shortest time between two lines.
 const lineInterval = 10 * time.Second
 
-// newProgress starts a bar on stderr if that is a terminal. If one of the other writers is a terminal, too, progress prints lines, because
-// a bar would garble their output. With --json it prints nothing. The label stands before the count, such as "generated".
+// newProgress starts a bar on stderr if stderr is a terminal and the other writers are not: a bar would garble their output. In all other
+// cases progress prints a line at most every lineInterval. With --json it prints nothing. The label, such as "generated", stands before the
+// count.
 func (p *program) newProgress(label string, count int, others ...io.Writer) *progress {
 	now := p.now()
 	shown := &progress{now: p.now, say: p.note, label: label, count: count, begun: now, nextLine: now.Add(lineInterval)}

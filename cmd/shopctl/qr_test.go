@@ -25,7 +25,7 @@ func qrModules(t *testing.T) string {
 		t.Fatal(err)
 	}
 	size := symbol.Bounds().Dx()
-	if size != 37 { // version 5 has room for 84 bytes
+	if size != 37 { // version 5, the smallest with room for redeemLink
 		t.Fatalf("%d modules", size)
 	}
 	return drawModules(size+8, func(x, y int) bool {

@@ -27,7 +27,7 @@ type redemptionJSON struct {
 	UndoneAt   string     `json:"undoneAt,omitempty"`
 	UndoReason string     `json:"undoReason,omitempty"`
 	UndoneBy   string     `json:"undoneBy,omitempty"` // operator, order, or "key:" and the ID of a key
-	Imported   bool       `json:"imported,omitempty"` // redeemed elsewhere, before the code was imported
+	Imported   bool       `json:"imported,omitempty"` // redeemed in another system, before the code was imported
 
 	reward string
 }

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "update the scripts in testdata with the
 // command with $. Below each command is its output: lines of stdout, lines of stderr after a !, and the exit code unless it is 0. The
 // commands are
 //
-//	shopctl ARGUMENT...                   as typed; | sort sorts the output
+//	shopctl ARGUMENT...                   as an operator types it; may end in "| sort", which sorts the output
 //	redeem CUSTOMER CODE [NICK]           a shopper redeems a code
 //	checkout CUSTOMER VARIANT [AMOUNT [DATA [CODE [NICK [REPLACED-ID]]]]]
 //	wait DURATION                         time passes

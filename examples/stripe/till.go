@@ -166,7 +166,7 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	checkout := session.Metadata[metadataKey]
-	// A bank transfer completes its session before it is paid. Sessions without a checkout belong to something else.
+	// A bank transfer completes its session before it is paid. This server did not open the sessions without a checkout.
 	if checkout == "" || session.PaymentStatus != stripe.CheckoutSessionPaymentStatusPaid || session.PaymentIntent == nil {
 		return
 	}

@@ -33,7 +33,7 @@ const (
 type shopfront struct {
 	price    client.Money
 	refuses  *client.ProblemError // the response to every order; nil: orders are placed
-	loses    string               // the next response for a path with this end gets lost; empty: none
+	loses    string               // the next response for a path with this ending gets lost; empty: none
 	mu       sync.Mutex
 	byKey    map[string]client.Checkout
 	orders   map[string]client.PlacedOrder
@@ -240,8 +240,8 @@ func (s *fixture) post(t *testing.T, target, body string, header http.Header) *h
 	return w
 }
 
-// buy sends the form. After the attempt and an &, the parameter attempt can hold more fields. buy returns the address to which the server
-// sends the shopper, and the checkout's ID.
+// buy sends the form. The parameter attempt is the value of the form's field, and can be followed by & and more fields. buy returns the
+// address to which the server sends the shopper, and the checkout's ID.
 func (s *fixture) buy(t *testing.T, attempt string) (next, checkout string) {
 	t.Helper()
 	key, _, _ := strings.Cut(attempt, "&")
