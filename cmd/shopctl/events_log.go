@@ -63,7 +63,7 @@ tables. Events are in the order in which they were recorded, so a later line can
   shopctl --local events list emberforge --after 0 --type order.created --json`,
 		PreRunE: func(*cobra.Command, []string) error {
 			if after != nil && !since.IsZero() {
-				return errors.New("give either --after or --since")
+				return errors.New("give --after or --since, not both")
 			}
 			return nil
 		},
@@ -319,8 +319,8 @@ func newEventsRebuildCommand(s *session) *cobra.Command {
 		Use: "rebuild CUSTOMER", Short: "Add the events that a feed lacks", Args: exactly("CUSTOMER"),
 		Long: `Read all vouchers, redemptions and orders of a customer, and append the events that the feed lacks, earliest first. An
 event always has the same ID. Use this for redemptions and orders from before the deployment had events, and for events
-that were lost in an outage of many hours, or with the table of events. Without --from the command goes back as far as
-events are kept. An earlier --from can add events again that have expired.
+that were lost in an outage of many hours, or together with the table of events. Without --from the command goes back as
+far as events are kept. An earlier --from can add events again that have expired.
 
 With --nicks the command leaves the feed as it is. It adds all redemptions with a nick to the index that shopctl
 redemption list --nick reads, and then marks the index as complete. Update the deployment first.
@@ -334,7 +334,7 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 			"  shopctl --local events rebuild emberforge --nicks",
 		PreRunE: func(*cobra.Command, []string) error {
 			if nicks && !from.IsZero() {
-				return errors.New("give either --from or --nicks")
+				return errors.New("give --from or --nicks, not both")
 			}
 			return nil
 		},

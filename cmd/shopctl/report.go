@@ -81,7 +81,7 @@ The command reads all of the customer's vouchers and redemptions. A report has a
 				return misused("--to must be after --from")
 			}
 			if asCSV && s.json {
-				return misused("give either --csv or --json")
+				return misused("give --csv or --json, not both")
 			}
 			shop, err := s.shop(ctx, args[0])
 			if err != nil {

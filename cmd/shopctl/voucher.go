@@ -88,7 +88,7 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 	f.editFlags.add(flags)
 	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // unlike an edit, reject empty texts
 	flags.Lookup("max-uses").Usage += " (default 1)"
-	flags.Lookup("max-uses-per-nick").Usage += " (default none for --max-uses 1, else 1)"
+	flags.Lookup("max-uses-per-nick").Usage += " (default 1, or none with --max-uses 1)"
 	flags.Var(numberFlag(&f.counters, 1), "counters", "how many counters share a limit above 1: 1 to 64 (default 1 per 64 uses)")
 }
 
@@ -203,9 +203,9 @@ func newVoucherEditCommand(s *session) *cobra.Command {
 		Use: "edit CUSTOMER CODE", Short: "Change a voucher", Args: exactly("CUSTOMER", "CODE"),
 		Long: `Change a voucher. The change applies to every request that begins after the command returned.
 
-Code, reward and counters never change. A limit cannot change from or to none, and --max-uses cannot change from or
-to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "", --batch "",
---note "", --valid-from none or --valid-until none. To complete an interrupted edit, run it again.`,
+Code, reward and counters never change. A limit cannot change from a number to none or back, and --max-uses cannot
+change from or to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "",
+--batch "", --note "", --valid-from none or --valid-until none. To complete an interrupted edit, run it again.`,
 		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
   shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-10-01 --note "extended"`,
 	}
