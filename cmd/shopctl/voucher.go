@@ -88,7 +88,7 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 	f.editFlags.add(flags)
 	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // unlike an edit, reject empty texts
 	flags.Lookup("max-uses").Usage += " (default 1)"
-	flags.Lookup("max-uses-per-nick").Usage += " (default 1, or none with --max-uses 1)"
+	flags.Lookup("max-uses-per-nick").Usage += " (default 1, or none if --max-uses is 1)"
 	flags.Var(numberFlag(&f.counters, 1), "counters", "how many counters share a limit above 1: 1 to 64 (default 1 per 64 uses)")
 }
 
