@@ -60,9 +60,10 @@ func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, pr
 // maxPage bounds how many products one call asks for. DynamoDB ends a page at 1 MB anyway.
 const maxPage = 1000
 
-// ProductsOnSale yields all products on sale after the given one, in ID order, and stops at the first error. It reads page by page, on
-// demand, and eventually consistent. The first call reads want products. Each further call reads twice as many as the one before, so that
-// skipping a long run of products off sale takes few calls. (shopctl 0.1.0 stored products off sale among the products on sale.)
+// ProductsOnSale yields all products on sale after the given one, in ID order, and stops at the first error. It reads a page only when it
+// is needed, and its reads are eventually consistent. The first call reads want products. Each further call reads twice as many as the one
+// before, so that skipping a long run of products off sale takes few calls. (shopctl 0.1.0 stored products off sale among the products on
+// sale.)
 func (s *Catalogue) ProductsOnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
 		limit := int32(min(max(want, 1), maxPage))

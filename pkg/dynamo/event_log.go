@@ -63,7 +63,7 @@ func NewEventLog(
 // Append implements event.Log.
 //
 // Append adds each event exactly once, for these reasons. Append reads the last page before it stores events. So if this call stores an
-// event, no page before that one can name the event. If an earlier call stored the event, the item contains the number of the first page
+// event, no earlier page can name the event. If an earlier call stored the event, the item contains the number of the first page
 // that can name it, and Append searches from that page to the last one. The last page gets new events only if it has not changed since it
 // was read.
 func (l *EventLog) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
@@ -178,7 +178,7 @@ func (l *EventLog) put(ctx context.Context, e event.Event, page int64) (old tabl
 func (l *EventLog) expiry() time.Time { return l.now().Add(l.retention + expiryMargin) }
 
 // renew extends the expiry of stale events. An event is stale if it is appended long after it was stored, for example by a retry of a
-// change that was set aside.
+// parked change.
 func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[event.ID]storedEvent) error {
 	for _, e := range events {
 		if !known[e.ID].isStale {
@@ -374,7 +374,7 @@ func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after
 		if pages[i], err = table.DecodeEventPage(it); err != nil {
 			return nil, err
 		}
-		// There is a gap if the page before became full only after it was read, or if pages between the two have expired.
+		// There is a gap if the previous page became full only after it was read, or if pages between the two have expired.
 		if i > 0 && pages[i].First() != pages[i-1].Last()+1 {
 			return pages[:i], nil
 		}

@@ -11,8 +11,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Index implements event.Nicks. Only an undone redemption replaces an entry of the index. So an earlier change that arrives late cannot
-// make an undone redemption look as if it were not undone.
+// Index implements event.Nicks. If the index already has a redemption, only a change that undoes the redemption replaces the entry. So an
+// earlier change that arrives late cannot make an undone redemption look as if it were not undone.
 func (l *EventLog) Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error {
 	return table.Outcome(atOnce(redemptions, func(r voucher.Redemption) error {
 		it, isIndexed := table.EncodeIndexed(customer, r)

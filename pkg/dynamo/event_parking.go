@@ -47,15 +47,15 @@ func (p *EventParking) Park(ctx context.Context, parked event.Parked) error {
 	return table.Outcome(err)
 }
 
-// Release implements event.Parking. If another change of the item was set aside meanwhile, the stored attempts or first time differ, and
-// the item stays parked.
+// Release implements event.Parking. If a change at the same place was parked meanwhile, the stored Attempts or First differ, and the parked
+// change stays.
 func (p *EventParking) Release(ctx context.Context, parked event.Parked) (bool, error) {
 	_, err := p.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Place).Attributes(),
 		ConditionExpression:       aws.String(table.AttrAttempts + " = :attempts AND #first = :first"),
 		ExpressionAttributeNames:  map[string]string{"#first": table.AttrFirst}, // a reserved word
 		ExpressionAttributeValues: table.Item{":attempts": table.Num(parked.Attempts), ":first": table.Millis(parked.First)},
-		// If the SDK sent the request twice, the first attempt may have deleted the item.
+		// If the SDK sent the request twice, the first request may have deleted the parked change.
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if now, changed := table.OldItem(err); changed {

@@ -209,8 +209,8 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
 }
 
-// termsTime bounds the time for reading vouchers, because all customers of the batch wait for it. Changes whose voucher was not read in
-// time are set aside.
+// termsTime bounds the time for reading vouchers, because the changes of all customers in the batch wait for these reads. Changes whose
+// voucher was not read in time are parked.
 const termsTime = 5 * time.Second
 
 // remember reads the vouchers that the records in the images need and that are not in s.terms yet. They may be at most 100, the limit of
@@ -236,7 +236,7 @@ func (s *EventSource) remember(ctx context.Context, images []image) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for key, it := range found {
-		if v, err := table.DecodeVoucher(it); err == nil { // the change is set aside if its voucher is damaged
+		if v, err := table.DecodeVoucher(it); err == nil { // the change is parked if its voucher is damaged
 			s.terms[key] = v.Voucher
 		}
 	}

@@ -249,9 +249,9 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 // sourceRetention is how long the item of a source is stored after its last hold has lapsed.
 const sourceRetention = time.Hour
 
-// countForSource returns the action that adds a hold to the list of live holds of the source, or a *checkout.TooManyHoldsError. until is
-// when the hold lapses. If the hold existed before and now lasts longer, oldUntil is when it would have lapsed, and until replaces oldUntil
-// if the list contains it. For a new hold, oldUntil is zero.
+// countForSource returns the action that adds a hold to the list of live holds of the source, or a *checkout.TooManyHoldsError. The
+// parameter until is the time when the hold lapses. If the hold existed before and now lasts longer, oldUntil is the time when it would
+// have lapsed. Then until replaces oldUntil in the list, or is added if the list does not have oldUntil. For a new hold, oldUntil is zero.
 func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, oldUntil time.Time) ([]action, error) {
 	if h.Source == "" {
 		return nil, nil

@@ -85,8 +85,8 @@ func (s *Orders) placeOnce(
 }
 
 // refuseLate returns checkout.ErrExpired for an order whose hold has lapsed, if more uses are taken than a lowered limit allows. Other
-// requests count the use of a lapsed hold as free, so the order would take one use too many. refuseLate reads the voucher only once. An
-// edit that ends after that reading does not apply to this request, because the request began before the edit ended.
+// requests count the use of a lapsed hold as free, so the order would take one use too many. The order does not require that the voucher is
+// still as refuseLate read it: an edit need not apply to a request that began before the edit ended.
 func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold voucher.Hold) error {
 	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
 		return nil

@@ -41,10 +41,10 @@ var errMayBeApplied = errors.New("refused, but an earlier attempt that got no re
 // that redemption was undone, the error is voucher.ErrUndone. After a *voucher.RefusalError nothing was taken. After an *UnavailableError a
 // use may or may not have been taken. Any other error comes from DynamoDB or means that an item is damaged.
 //
-// A single-use code takes one call. A code with many uses takes at least two: the first returns its rules, and a later one redeems it.
-// Refusing a request with an idempotency key takes one more call, because the same request may have been redeemed before the voucher ended.
-// The extra call is made for unknown codes too, so that response times do not reveal which codes exist. A refusal for the nick's limit
-// takes the extra call only if redemptions of the nick were undone.
+// A single-use code takes one call, unless a redemption of it was undone before. A code with many uses takes at least two: the first
+// returns its rules, and a later one redeems it. Refusing a request with an idempotency key takes one more call, because the same request
+// may have been redeemed before the voucher ended. The extra call is made for unknown codes too, so that response times do not reveal which
+// codes exist. A refusal for the nick's limit takes the extra call only if redemptions of the nick were undone.
 func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
 	var lost lostAttempt
 	redemption, v, err := s.redeemSingleUse(ctx, claim, &lost)
@@ -138,8 +138,8 @@ func singleUse(claim voucher.Claim) *table.Update {
 	return call
 }
 
-// takeSingleUse begins an update that takes the use of a single-use voucher, or takes it over from a hold that has lapsed. until is when
-// the claim's own hold lapses. If until is zero, the update redeems.
+// takeSingleUse begins an update that takes the use of a single-use voucher, or takes it over from a hold that has lapsed. The parameter
+// until is the time when the claim's own hold lapses. If until is zero, the update redeems.
 func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(claim.Customer, claim.Code)}
 	setSingleUse(call, claim, until)
@@ -149,7 +149,7 @@ func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
 	return call
 }
 
-// setSingleUse writes the redemption of a single-use voucher, or its hold if until is not zero.
+// setSingleUse writes the redemption of a single-use voucher. If until is not zero, it writes a hold that lapses then.
 func setSingleUse(call *table.Update, claim voucher.Claim, until time.Time) {
 	call.Set(table.AttrRedemption, table.Str(claim.RedemptionID))
 	call.Set(table.AttrToken, table.Str(claim.Token))
@@ -166,7 +166,7 @@ func setSingleUse(call *table.Update, claim voucher.Claim, until time.Time) {
 	}
 }
 
-// requireUnpaused adds to the condition that the voucher is not paused. If all codes are paused, the condition can never hold. The call is
+// requireUnpaused adds the condition that the voucher is not paused. If all codes are paused, the condition can never hold. The call is
 // made even then, so that the refusal takes as long as any other.
 func requireUnpaused(call *table.Update, paused voucher.Pause) {
 	if paused.All {
@@ -344,7 +344,7 @@ func recorded(token idempotency.Token, v voucher.Voucher, it table.Item) (redemp
 }
 
 // mayBeRedeemedBefore reports whether the record under the claim's token must be read before a refusal is returned. A request with a key
-// may be a retry of a request that was redeemed. And if the request tried to take a use, that attempt may have succeeded although its
+// may be a retry of a request that was redeemed. And if this request tried to take a use, an attempt may have succeeded although its
 // response was lost. A refusal for the nick's limit needs no such read, because it was decided by the item that contains the records.
 func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool {
 	reason, refused := voucher.IsRefusal(err)

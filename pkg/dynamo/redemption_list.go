@@ -153,5 +153,5 @@ func (l *listing) add(it table.Item) (full bool, err error) {
 	return false, nil
 }
 
-// maxToken sorts after every token. It marks a position behind all redemptions of an item.
+// maxToken sorts after every token. It marks a position after all redemptions of an item.
 const maxToken = "~"

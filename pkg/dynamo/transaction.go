@@ -20,8 +20,8 @@ type transactor interface {
 	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// action is one write of a transaction. If the condition of the write fails, transact calls rejected with the stored item. rejected returns
-// the error, or nil if the stored item is the result. If rejected is nil, the error is errLookAgain.
+// action is one write of a transaction. If the condition of the write fails, transact calls the function rejected with the stored item, and
+// returns its error. The function returns nil if the stored item is the result. Without such a function, the error is errLookAgain.
 type action struct {
 	write    types.TransactWriteItem
 	rejected func(old table.Item) error

@@ -18,9 +18,9 @@ import (
 // byte as up to six.
 const maxResponse = 8 << 20
 
-// These errors mean that a response cannot come from DynamoDB. The SDK would accept such a response. It takes any 2xx response with a JSON
-// object for a response of DynamoDB, so a write would seem applied. It reads an empty response as an empty object, as if the item did not
-// exist. It reads an endless response into memory. It computes the checksum but ignores a mismatch.
+// These errors mean that a response cannot come from DynamoDB, or was damaged. The SDK would accept such a response. The SDK takes any 2xx
+// response with a JSON object for a response of DynamoDB, so a write would seem applied. The SDK reads an empty response as an empty
+// object, as if the item did not exist. It reads an endless response into memory. It computes the checksum but ignores a mismatch.
 var (
 	errForeignResponse = errors.New("the response is not DynamoDB's: it has no request ID")
 	errEmptyResponse   = errors.New("the response is empty")

@@ -63,8 +63,8 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 	}
 }
 
-// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. Such an order's checkout has the redemption's token.
-// refuseOrdered waits for an order in flight, because the redemption may be visible before its order.
+// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. The checkout of that order has the redemption's
+// token. refuseOrdered waits for an order in flight, because the redemption may be visible before its order.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found stored) error {
 	c, err := recallSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
 	switch {

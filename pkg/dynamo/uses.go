@@ -37,9 +37,9 @@ type freeUse struct {
 	holder  string        // if nicks have a limit: the HashNick of the lapsed hold's nick
 }
 
-// untilTaken calls try until try takes a use or fails for good. As long as the counters of v may have uses left, untilTaken passes a random
-// counter as free. Once try has found such a counter empty, free is nil, and try looks for a free use itself. look reads the items again
-// after they have changed.
+// untilTaken calls the function try until it takes a use or fails for good. As long as the counters of v may have uses left, the parameter
+// free is a random counter. Once try has found such a counter empty, free is nil, and try looks for a free use itself. If the items have
+// changed since they were read, untilTaken calls the function look, which reads them again.
 func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, look func() error) error {
 	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
 	for attempt := 0; ; attempt++ {
@@ -107,8 +107,8 @@ func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Vo
 	return nil, cmp.Or(s.drop(ctx, request, v, *free), errDropped)
 }
 
-// taking returns the actions that take a free use. until is when the taker's hold lapses. If until is zero, the taker redeems. The actions
-// do not write the item of the taker's own nick, even if that nick has the lapsed hold: callers add that write.
+// taking returns the actions that take a free use. The parameter until is the time when the taker's hold lapses. If until is zero, the
+// taker redeems. The actions do not write the item of the taker's own nick, even if that nick has the lapsed hold: callers add that write.
 func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []action {
 	if free.lapsed == nil {
 		take := &table.Update{Key: table.CounterKey(request.Customer, request.Code, free.counter)}
@@ -153,7 +153,7 @@ const (
 // errDropped means that a lapsed hold was dropped, because more uses are taken than a lowered limit allows.
 var errDropped = errors.New("a lapsed hold was dropped")
 
-// look returns a free use. If no use is free, the voucher can be marked as full until the time fullUntil.
+// look returns a free use, or nil if no use is free. Then the voucher can be marked as full until the time fullUntil.
 func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, fullUntil time.Time, err error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
 	if err != nil {

@@ -27,8 +27,8 @@ const (
 	typeTruth  attributeType = "true or false"
 )
 
-// typeOf returns the type that an attribute must have. It returns "" for an attribute of any other name, such as one that begins with
-// RecordPrefix.
+// typeOf returns the type that the attribute with the given name must have. For a name that is not listed here, such as one that begins
+// with RecordPrefix, it returns "".
 func typeOf(name string) attributeType {
 	switch name {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,

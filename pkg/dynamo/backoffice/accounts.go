@@ -14,14 +14,14 @@ import (
 const (
 	// listReaders is how many buckets are read at a time.
 	listReaders = 8
-	// oneCodeReaders replaces listReaders in readAccount. Callers may read the accounts of many codes concurrently, and each of them reads
-	// all buckets.
+	// oneCodeReaders is how many buckets readAccount reads at a time. It is lower than listReaders, because callers may read the accounts of
+	// many codes concurrently, and reading one account means reading all buckets.
 	oneCodeReaders = 2
 	// bucketPage is how many items of a bucket one query reads. Pages of 1 MB would take fewer calls, but several hundred MB of memory,
 	// because a decoded item takes about 2 KB.
 	bucketPage = 250
-	// codePage is how many items one query reads from a bucket if only one code is read. It is also how many items of a bucket can wait to
-	// be merged.
+	// codePage is how many items of a bucket one query reads if only one code is read. It is also how many items of each bucket may wait to be
+	// merged, whether one code or all codes are read.
 	codePage = 100
 )
 

@@ -67,7 +67,7 @@ type read struct {
 	err  error
 }
 
-// send sends the items until the context ends.
+// send sends all found items to the channel to. If the context ends first, it stops.
 func send(ctx context.Context, found iter.Seq2[table.Item, error], to chan<- read) {
 	for it, err := range found {
 		select {

@@ -35,10 +35,10 @@ func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalo
 
 // Shop reads a customer with all products, including those off sale, or returns catalog.ErrNotFound.
 //
-// A product may have a copy under ProductKey and another one under OffSaleKey. That happens while another apply moves the product, and
-// after an older shopctl, which does not know OffSaleKey, has stored the product again. Shop returns the copy under ProductKey, because
-// functions read that copy, but with the later version of the two. So the next write removes the other copy. If Shop misses a product that
-// is being moved, the product looks new, and writing it returns catalog.ErrChanged.
+// A product may have a copy under ProductKey and another one under OffSaleKey. That happens while another operator's apply moves the
+// product, and after an older shopctl, which does not know OffSaleKey, has stored the product again. Shop returns the copy under
+// ProductKey, because functions read that copy, but with the later version of the two. So the next write removes the other copy. If Shop
+// misses a product that is being moved, the product looks new, and writing it returns catalog.ErrChanged.
 func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Shop, error) {
 	var shop catalog.Shop
 	products := make(map[catalog.ProductID]catalog.Product)
@@ -49,7 +49,7 @@ func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Sh
 		switch key := table.KeyOf(it); {
 		case key.Sort == table.ProfileSort:
 			shop.Customer = table.DecodeCustomer(it)
-		case strings.HasPrefix(key.Sort, table.OffSalePrefix), strings.HasPrefix(key.Sort, table.ProductPrefix): // in the order of the sort keys
+		case strings.HasPrefix(key.Sort, table.OffSalePrefix), strings.HasPrefix(key.Sort, table.ProductPrefix): // sorts last, so this copy wins
 			product := table.DecodeProduct(it)
 			product.Version = max(product.Version, products[product.ID].Version)
 			products[product.ID] = product
@@ -123,8 +123,8 @@ func (s *Catalogue) PutProduct(ctx context.Context, customer catalog.CustomerID,
 	}})
 }
 
-// guarded returns the put of an item whose version was read. The put fails if a later version or another currency is stored. If read is 0,
-// no item was found, and the put fails if any item is stored.
+// guarded returns the put of an item. The parameter read is the version that was read before, or 0 if no item was found. The put fails if a
+// later version or another currency is stored. If read is 0, it fails if any item is stored.
 func (s *Catalogue) guarded(it table.Item, read int64) *types.Put {
 	put := s.putNew(it)
 	if read >= table.FirstVersion {

@@ -52,7 +52,7 @@ func (s *Vouchers) IsUsed(ctx context.Context, customer catalog.CustomerID, code
 			return false, err
 		}
 		v, counter := entry.Voucher, entry.Counter
-		isRecord := v == nil && counter == nil // the item of a nick counts as a record even if it has only a hold
+		isRecord := v == nil && counter == nil // a hold, one redemption, or the redemptions and holds of a nick
 		if isRecord || counter != nil && counter.Used > 0 || v != nil && v.WasUsed() {
 			return true, nil
 		}

@@ -153,8 +153,8 @@ func termsOf(v voucher.Voucher) voucher.Voucher {
 // moveLimit changes the limit of a voucher with counters while it is being redeemed.
 //
 // First moveLimit takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter: it writes
-// that version to the counter, so that an older edit can no longer write the counter. From then on only this edit changes the sum of the
-// uses left and the uses taken in a counter. To raise the limit, it adds uses to the counters. To lower the limit, it removes uses that the
+// that version to the counter, so that an older edit can no longer write the counter. From then on no other edit changes how many uses the
+// counter has, left and taken together. To raise the limit, it adds uses to the counters. To lower the limit, it removes uses that the
 // counters have left. Last, it writes the limit to the voucher, in another new version. With the limit it writes AttrOver: how many uses it
 // could not remove, because no counter had any left. The new version ends AttrFullUntil: a request that found all counters empty earlier
 // can no longer mark the voucher as full. begun reports whether the new limit was stored as AttrEditing.

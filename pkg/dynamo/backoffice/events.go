@@ -13,15 +13,15 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Events compares the events of customers with the items of vouchers and checkouts. Create it with NewEvents.
+// Events reads a table of events, and the vouchers and checkouts whose changes the events report. Create it with NewEvents.
 type Events struct {
 	store
 
 	tables dynamo.Tables
 }
 
-// NewEvents returns the events in the table called name. The events report changes in the tables of vouchers and checkouts, which tables
-// names. random is as in NewVouchers.
+// NewEvents returns the events in the table called name. The parameter tables has the names of the tables of vouchers and checkouts. random
+// is as in NewVouchers.
 func NewEvents(api API, tables dynamo.Tables, name string, random func(n int64) int64) *Events {
 	return &Events{store{api, name, random}, tables}
 }
@@ -29,7 +29,7 @@ func NewEvents(api API, tables dynamo.Tables, name string, random func(n int64) 
 // Record is an item of the vouchers or checkouts table, and the facts that it shows.
 type Record struct {
 	Place reconciliation.Place
-	Facts []event.Fact // in order
+	Facts []event.Fact // of each redemption or order, oldest first
 	Err   error        // why the facts cannot be read
 }
 
@@ -59,15 +59,15 @@ func recordOf(name string, customer catalog.CustomerID, it table.Item, terms *vo
 	return Record{placeOf(name, table.KeyOf(it)), facts, err}
 }
 
-// termsOf returns the voucher to which an item belongs. If the voucher is missing or cannot be read, the result is empty. latest is the
-// voucher of the previous item.
+// termsOf returns the voucher to which an item belongs. If the voucher is missing or damaged, the result is empty. latest is the voucher of
+// the previous item.
 func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it table.Item, latest voucher.Voucher) (voucher.Voucher, error) {
 	key := table.KeyOf(it)
 	switch code := key.Code(); code {
 	case voucher.Code(key.Sort): // the voucher itself
 	case latest.Code:
 		return latest, nil
-	default: // the voucher is missing, or was created after its bucket was read
+	default: // the voucher is missing or damaged, or was created after its bucket was read
 		var err error
 		if it, err = table.Get(ctx, s.api, s.tables.Vouchers, table.VoucherKey(customer, code), nil); err != nil {
 			return voucher.Voucher{}, err
@@ -84,7 +84,7 @@ func (s *Events) termsOf(ctx context.Context, customer catalog.CustomerID, it ta
 type LogEntry struct {
 	Page     reconciliation.Place
 	Sequence int64     // 0: the page cannot be read
-	ID       event.ID  // of the event that the page names
+	ID       event.ID  // of the event
 	At       time.Time // when the event happened; zero: the event is not stored any more
 }
 

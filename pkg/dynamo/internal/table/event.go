@@ -56,7 +56,7 @@ func EventPageKey(customer catalog.CustomerID, number int64) Key {
 // IsEventPage reports whether a key of the events table belongs to a page.
 func IsEventPage(key Key) bool { return strings.HasPrefix(key.Sort, pagePrefix) }
 
-// ParkedKey is the key of a change that was set aside.
+// ParkedKey is the key of a parked change: one that could not be recorded as events.
 func ParkedKey(place event.Place) Key {
 	return Key{ParkedPartition, place.Table + "/" + place.Partition + "/" + place.Sort}
 }

@@ -42,8 +42,8 @@ func Get(ctx context.Context, api Getter, table string, key Key, missing error) 
 }
 
 // GetSettled reads an item. The result is empty if the item does not exist. If a transaction in flight writes the item, GetSettled waits
-// until the transaction has ended. Get might not see that write yet, although the transaction's other writes may already be visible. random
-// is as in Backoff.
+// until the transaction has ended. Get does not wait: it might miss that write although other writes of the transaction are already
+// visible. random is as in Backoff.
 func GetSettled(ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key) (Item, error) {
 	get := types.TransactGetItem{Get: &types.Get{TableName: aws.String(table), Key: key.Attributes()}}
 	for attempt := 0; ; attempt++ {

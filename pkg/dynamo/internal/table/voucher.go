@@ -51,7 +51,7 @@ const (
 	AttrFullUntil   = "fullUntil"   // milliseconds; no use is free until then; valid while AttrFullVersion is the voucher's version
 	AttrFullVersion = "fullVersion" // see AttrFullUntil
 	AttrOver        = "over"        // the number of uses taken beyond a lowered limit; missing: 0
-	AttrReturns     = "returns"     // how often a use came back or was dropped; missing: 0
+	AttrReturns     = "returns"     // how many uses were given back, including those dropped because AttrOver was above 0; missing: 0
 	AttrLapse       = "lapse"       // milliseconds; no hold of the counter lapses earlier; missing: the counter never had a hold
 	AttrHolder      = "holder"      // in a counted hold, if nicks have a limit: the HashNick of the nick
 	// AttrUndone, in a voucher or the item of a nick, is the number of redemptions that were undone. In the item of one redemption, it is the
@@ -74,7 +74,7 @@ const (
 // FarFuture is the last millisecond of the year 9999. It is stored as the end of a voucher that does not expire.
 const FarFuture = 253402300799999
 
-// NoCounter is the Counter of a hold whose use is not in a counter.
+// NoCounter is the Counter of a hold whose use was not taken from a counter.
 const NoCounter = -1
 
 // Voucher is a voucher as it is stored.
