@@ -178,7 +178,7 @@ func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 	for want, minor := range []int64{499, 549, 599} {
 		s.apply(shopOf(priced(minor)))
 		shop, err := s.shops.Shop(t.Context(), emberforge)
-		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 { // it was stored closed, then opened
+		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 { // a new customer is stored closed, then opened
 			t.Errorf("Shop = %+v, %v, want version %d of the product", shop, err, want+1)
 		}
 	}
@@ -280,10 +280,10 @@ func TestApply_SecondCopyByAnOlderShopctl_CountsAndIsMerged(t *testing.T) {
 		next  catalog.Product
 		want  string
 	}{
-		"on sale, kept":        {false, priced(549), "product#coins"},
-		"on sale, closed":      {false, offSale(product("coins")), "offsale#coins"},
-		"off sale, kept":       {true, offSale(product("coins")), "offsale#coins"},
-		"off sale, and opened": {true, product("coins"), "product#coins"},
+		"on sale, kept":         {false, priced(549), "product#coins"},
+		"on sale, put off sale": {false, offSale(product("coins")), "offsale#coins"},
+		"off sale, kept":        {true, offSale(product("coins")), "offsale#coins"},
+		"off sale, put on sale": {true, product("coins"), "product#coins"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -28,8 +28,8 @@ type kiosk struct {
 	*stockroom
 	checkouts string // the table
 	opener    checkout.Opener
-	records   *backoffice.Checkouts
-	shown     checkout.Checkouts
+	records   *backoffice.Checkouts // the operator's store
+	shown     checkout.Checkouts    // the functions' store, for showing a checkout
 }
 
 func newKiosk(t testing.TB) *kiosk {

@@ -27,8 +27,8 @@
 //
 // A use of a code with a limit above one is never in two places: it is left in a counter, or it is taken by one redemption or one hold. The
 // use of a lapsed hold stays taken until somebody takes it over in a transaction that deletes the hold. If a code has no counters, its
-// holds are stored in the item of the voucher or of the nick. A checkout names its hold. If an order turns the hold into a redemption, the
-// redemption's token is the first half of the checkout's ID.
+// holds are stored in the item of the voucher or of the nick. If the code has no limit at all, no item but the checkout has the hold. A
+// checkout names its hold. If an order turns the hold into a redemption, the redemption's token is the first half of the checkout's ID.
 //
 // bb is one of 64 buckets. A hash chooses the bucket: the hash of the code for a voucher, of the code and the nick for a NickKey, of the
 // code and the token for a RedemptionKey, of the source for refusals, of the event's ID for an event, and of the nick for the index of

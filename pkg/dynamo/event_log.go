@@ -199,7 +199,7 @@ const pagesNearby = 4
 
 // settled leaves out the events that the log already names. For each event that was stored earlier, it reads only the pages near the place
 // where the log ended at that time. Nearly all such events are there, and the log may have become much longer since. from is the lowest
-// page that may name one of the remaining events, or math.MaxInt64.
+// page that may name one of the remaining events, or math.MaxInt64 if no page can.
 func (l *EventLog) settled(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, known map[event.ID]storedEvent,
 ) (rest []event.Event, from int64, err error) {

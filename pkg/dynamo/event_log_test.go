@@ -177,7 +177,7 @@ func TestAppend_LostResponse_AddsEachEventOnce(t *testing.T) {
 
 // Events and full pages expire. A full page expires at least one day after its last event. The last page never expires: if it did, the
 // sequence would start over.
-func TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever(t *testing.T) {
+func TestAppend_Pages_ExpireAfterTheirEventsButTheLastNever(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	events := eventsOf(emberforge, "redemptions", 100)
@@ -235,7 +235,7 @@ func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 }
 
 // A function stores an event while the log is empty, and dies. By the time another function adds the event, the log has six full pages.
-func TestAppend_EventNamedFarFromItsPage_IsAddedOnce(t *testing.T) {
+func TestAppend_EventStoredSixPagesAgo_IsAddedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	events := eventsOf(emberforge, "redemptions", 301)[:301]
@@ -462,8 +462,8 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	}
 }
 
-// After an item was read and before its change is released, another change of the item may be set aside. That change must be retried, too.
-func TestRelease_SetAsideAgainMeanwhile_Stays(t *testing.T) {
+// After an item was read and before its change is released, another change of the item may be parked. That change must be retried, too.
+func TestRelease_ParkedAgainMeanwhile_Stays(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	p := b.parking()

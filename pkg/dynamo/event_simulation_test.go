@@ -162,7 +162,7 @@ func (s *logTrial) poll(ctx context.Context) (ids []event.ID) {
 			}
 		}
 		if page.Next != int64(len(ids)) || cursor.Feed != "" && page.Feed != cursor.Feed {
-			s.t.Errorf("page %+v after %+v", page, cursor)
+			s.t.Errorf("with the cursor %+v, polled the page %+v; %d events were polled in all", cursor, page, len(ids))
 		}
 		cursor = event.Cursor{After: page.Next, Feed: page.Feed}
 		if !page.More {

@@ -118,8 +118,8 @@ func Facts(customer catalog.CustomerID, it map[string]types.AttributeValue, term
 	return slices.Concat(all...), err
 }
 
-// errNoTerms means that the voucher of a redemption does not exist.
-var errNoTerms = errors.New("the voucher of the redemption is missing")
+// errNoTerms means that the voucher of a redemption does not exist or is damaged.
+var errNoTerms = errors.New("the voucher of the redemption is missing or damaged")
 
 // facts returns one slice for each redemption or order that an item shows, with its facts.
 func (s *EventSource) facts(customer catalog.CustomerID, place event.Place, it table.Item) ([][]event.Fact, error) {

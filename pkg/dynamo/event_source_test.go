@@ -202,7 +202,7 @@ func (j *journal) redeemAndUndo(v voucher.Voucher) {
 	redeemed := j.mustRedeem(first)
 	j.want("redeem", of(redeemed)...)
 	if _, replayed, err := j.redeemer.Redeem(within(j.t), first); !replayed || err != nil {
-		j.t.Errorf("replayed: %t, %v", replayed, err)
+		j.t.Errorf("the same request again: replayed %t, %v; want a replay", replayed, err)
 	}
 	j.want("redeem again")
 	j.mustEdit(v, voucher.Edit{Note: new("seen at the fair")})
@@ -313,11 +313,11 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	}
 	redeemed := table.Item{table.AttrRedemption: table.Str(token), table.AttrToken: table.Str(token), table.AttrRedeemed: table.Millis(noon())}
 	records := map[string]json.RawMessage{
-		"not JSON":              json.RawMessage(`{"dynamodb":`),
-		"a number without text": json.RawMessage(`{"dynamodb":{"Keys":{"customer":{"N":7}}}}`),
-		"no key":                record(1, s.table, table.Key{}, nil, good),
-		"no table":              json.RawMessage(strings.Replace(string(record(1, s.table, table.KeyOf(good), nil, good)), "/stream/", "/", 1)),
-		"another table":         record(1, "refusals", table.KeyOf(good), nil, good),
+		"not JSON":          json.RawMessage(`{"dynamodb":`),
+		"N is not a string": json.RawMessage(`{"dynamodb":{"Keys":{"customer":{"N":7}}}}`),
+		"no key":            record(1, s.table, table.Key{}, nil, good),
+		"no table":          json.RawMessage(strings.Replace(string(record(1, s.table, table.KeyOf(good), nil, good)), "/stream/", "/", 1)),
+		"another table":     record(1, "refusals", table.KeyOf(good), nil, good),
 	}
 	for what, it := range map[string]table.Item{
 		"a partition without a customer":  with(good, key("#07", table.KeyOf(good).Sort)),
@@ -497,7 +497,7 @@ func (h hot) BatchGetItem(
 	return out, err
 }
 
-// If the terms of one shop cannot be read because its partition is busy, the changes of other shops must not be set aside.
+// If the terms of one shop cannot be read because its partition is busy, the changes of other shops must not be parked.
 func TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

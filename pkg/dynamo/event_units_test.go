@@ -62,10 +62,10 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 		{"the first event", appending(0, 1, 1), price{3, 1, 2}},
 		{"one event", appending(1, 1, 1), price{3, 1, 2}},
 		{"10 events", appending(2, 10, 10), price{12, 1, 11}},
-		{"one event again", appending(11, 1, 0), price{3, 2, 1}},
-		{"10 events again", appending(2, 10, 0), price{12, 2, 10}},
+		{"an event that the log already has", appending(11, 1, 0), price{3, 2, 1}},
+		{"10 events that the log already has", appending(2, 10, 0), price{12, 2, 10}},
 		{"100 events, over three pages", appending(12, 100, 100), price{104, 1, 109}},
-		{"100 events again", appending(12, 100, 0), price{102, 2, 100}},
+		{"100 events that the log already has", appending(12, 100, 0), price{102, 2, 100}},
 		{"900 more events", func(ctx context.Context) error {
 			_, err := log.Append(ctx, emberforge, events[112:1012])
 			return err

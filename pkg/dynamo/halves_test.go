@@ -80,7 +80,7 @@ func (s *halves) awaitCalls(n int, operation string, done <-chan struct{}) bool 
 // but the record does not exist yet. The second request must not be refused, because the first request will succeed.
 func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T) {
 	t.Parallel()
-	birch := func(s *halves) {
+	markFull := func(s *halves) {
 		wantRequestRefused(s.t, s.redeemer, request(s.t, "SUMMER-20", "Birch", "order-1048"), voucher.ReasonUsedUp)
 	}
 	for what, test := range map[string]struct {
@@ -90,8 +90,8 @@ func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T)
 	}{
 		"the transactions conflict":                 {voucher.NoLimit, func(*halves) {}, "TransactWriteItems"},
 		"the transactions conflict, limit per nick": {1, func(*halves) {}, "TransactWriteItems"},
-		"the code is marked as full":                {voucher.NoLimit, birch, "TransactGetItems"},
-		"the code is marked as full, per nick":      {1, birch, "TransactGetItems"},
+		"the code is marked as full":                {voucher.NoLimit, markFull, "TransactGetItems"},
+		"the code is marked as full, per nick":      {1, markFull, "TransactGetItems"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newHalves(t)

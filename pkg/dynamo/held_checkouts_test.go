@@ -97,7 +97,7 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 		}
 	}
 	if _, _, err := s.opener.Open(within(t), elsewhere); err == nil {
-		t.Error("a customer without the code opened a checkout with it")
+		t.Error("a customer that does not have the code opened a checkout with the code")
 	}
 }
 
@@ -157,7 +157,7 @@ func replaceACheckout(s *stall, at time.Time) {
 	}
 	changed.Code = ""
 	if _, _, err := s.opener.Open(within(s.t), changed); !errors.Is(err, checkout.ErrNotReplaceable) {
-		s.t.Errorf("replacing it again without the code = %v, want checkout.ErrNotReplaceable", err)
+		s.t.Errorf("replacing the checkout again without the code = %v, want checkout.ErrNotReplaceable", err)
 	}
 }
 
@@ -180,9 +180,8 @@ func (s *stall) order(c checkout.Checkout, at time.Time) error {
 	return err
 }
 
-// Until its hold lapses, a checkout can be ordered, no matter what the operator has edited. Once the hold has
-// lapsed, its use counts as free, and the order needs a free use. If the operator has lowered the limit below the number of uses taken, no
-// use is free.
+// Until its hold lapses, a checkout can be ordered, no matter what the operator has edited. Once the hold has lapsed, its use counts as
+// free, and the order needs a free use. If the operator has lowered the limit below the number of uses taken, no use is free.
 func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	t.Parallel()
 	for what, edit := range map[string]voucher.Edit{

@@ -60,7 +60,7 @@ func (m *meanwhile) GetItem(
 	return m.Client.GetItem(ctx, input, options...)
 }
 
-// openerDuring returns an opener that calls do before its first transaction.
+// openerDuring returns an opener that calls the function do before its first transaction.
 func (s *stall) openerDuring(client *dynamodb.Client, do func()) checkout.Opener {
 	opener := s.opener
 	opener.Holds = dynamo.NewHeldCheckouts(&meanwhile{Client: client, beforeWrite: do}, s.tables, mathrand.Int64N)
@@ -81,7 +81,7 @@ func (s *stall) mustDisable(v voucher.Voucher) {
 	s.mustEdit(v, voucher.Edit{Disabled: new(true)})
 }
 
-func TestOpenHeld_EditedSinceTheLook_IsJudgedAgain(t *testing.T) {
+func TestOpenHeld_VoucherEditedSinceItWasRead_IsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	t.Run("new hold", func(t *testing.T) {
 		t.Parallel()
@@ -107,7 +107,7 @@ func TestOpenHeld_EditedSinceTheLook_IsJudgedAgain(t *testing.T) {
 
 // The first attempt got no response and may still store the checkout. So the request must not be refused, although the voucher is disabled
 // by then.
-func TestOpenHeld_AttemptInFlight_IsUnknown(t *testing.T) {
+func TestOpenHeld_AttemptInFlight_OutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20(1, 0)
@@ -132,7 +132,7 @@ func TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn(t *testing.T) {
 }
 
 // placedMeanwhile places an order of Alder's checkout. The order's first transaction fails, because another checkout makes the shared hold
-// last longer. Before the order looks for the hold again, placedMeanwhile calls do.
+// last longer. Before the order looks for the hold again, placedMeanwhile calls the function do.
 func placedMeanwhile(t *testing.T, do func(s *stall, c checkout.Checkout)) (placed checkout.Checkout, replayed bool, err error) {
 	t.Helper()
 	s := newStall(t)
@@ -176,7 +176,7 @@ func TestPlaceHeld_ReplacedMeanwhile_IsReleased(t *testing.T) {
 
 // Older versions did not store by how many uses a lowered limit is exceeded. A request must find that number itself, and drop as many
 // lapsed holds before it takes one over.
-func TestHolds_LimitLoweredBefore_UsesAboveItAreDropped(t *testing.T) {
+func TestHolds_LimitLoweredByAnOlderVersion_UsesAboveItAreDropped(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20(4, voucher.NoLimit)
@@ -225,7 +225,7 @@ func kindsOfLimits() map[string]limits {
 	}
 }
 
-func TestUndo_KeyOfTheRedemption_RedeemsNoMore(t *testing.T) {
+func TestUndo_KeyOfTheUndoneRedemption_RedeemsNoMore(t *testing.T) {
 	t.Parallel()
 	for what, limits := range kindsOfLimits() {
 		t.Run(what, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestUndo_KeyOfTheRedemption_RedeemsNoMore(t *testing.T) {
 
 // A redemption of the code was undone before. So the code is redeemed in a transaction, by terms that were read before the transaction.
 // Meanwhile, the operator disables the code.
-func TestRedeem_UndoneBeforeAndEditedSinceTheLook_IsJudgedAgain(t *testing.T) {
+func TestRedeem_UndoneBeforeAndEditedSinceItWasRead_IsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20(1, 0)
@@ -313,7 +313,7 @@ func (s *stall) percent20of(uses voucher.Limit, counters int) voucher.Voucher {
 	})
 }
 
-// undoDuring undoes a redemption, and calls do before the transaction of the undo.
+// undoDuring undoes a redemption, and calls the function do before the transaction of the undo.
 func (s *stall) undoDuring(v voucher.Voucher, r voucher.Redemption, do func()) {
 	s.t.Helper()
 	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(&meanwhile{Client: s.client, beforeWrite: do}, s.tables, alwaysFirst)}
@@ -323,7 +323,7 @@ func (s *stall) undoDuring(v voucher.Voucher, r voucher.Redemption, do func()) {
 	}
 }
 
-func TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother(t *testing.T) {
+func TestUndo_CounterHasAllUsesBackMeanwhile_UseComesBackToAnother(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20of(2, 2)
@@ -332,7 +332,7 @@ func TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother(t *testing.T) {
 	s.wantUses(v, 2, 0)
 }
 
-func TestUndo_LimitLoweredMeanwhile_UseIsGone(t *testing.T) {
+func TestUndo_LimitLoweredMeanwhile_UseIsDropped(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20(3, voucher.NoLimit)
@@ -360,7 +360,7 @@ func TestEdit_UseComesBackMeanwhile_IsCounted(t *testing.T) {
 	s.wantUses(v, 0, 2)
 }
 
-func TestRedeem_UseDroppedMeanwhile_DropsNoOther(t *testing.T) {
+func TestRedeem_UseDroppedMeanwhile_DropsNoSecondUse(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20(4, voucher.NoLimit)
@@ -425,7 +425,7 @@ const swapping = 3
 
 // Alder has one redemption and two lapsed holds, but the limit was lowered to two. So Alder can redeem one of the holds only as long as
 // both have lapsed. Meanwhile, a request with a slower clock extends one of them.
-func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree(t *testing.T) {
+func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoUseFree(t *testing.T) {
 	t.Parallel()
 	for extended := range 2 {
 		s := newStall(t)
@@ -459,7 +459,7 @@ func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 }
 
 // Alder's request wants to share the hold of Alder's first checkout. Meanwhile, that checkout is ordered and cancelled, and Birch gets a
-// hold of the same use. It lapses when Alder's hold would have lapsed.
+// hold of the same use. Birch's hold lapses when Alder's would have lapsed.
 func TestOpenHeld_AnotherHoldMeanwhile_IsNotShared(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -476,7 +476,7 @@ func TestOpenHeld_AnotherHoldMeanwhile_IsNotShared(t *testing.T) {
 	wantRefused(t, err, voucher.ReasonUsedUp)
 }
 
-// ordersDuring returns orders that call do before their first transaction.
+// ordersDuring returns orders that call the function do before their first transaction.
 func (s *stall) ordersDuring(do func()) checkout.Orders {
 	api := &meanwhile{Client: s.client, beforeWrite: do}
 	return checkout.Orders{Store: dynamo.NewOrders(api, s.tables.Checkouts, s.tables.Vouchers, mathrand.Int64N)}

@@ -253,7 +253,7 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 		if errors.Is(err, checkout.ErrExpired) {
 			f.alone(func() {
 				stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts, table.CheckoutKey(emberforge, c.ID.Token())))
-				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // with another ID, the key made another checkout
+				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // another ID: the key has made a new checkout
 					f.t.Errorf("order of %s: expired, but its hold %s is stored", c.ID, c.Hold.ID)
 				}
 			})

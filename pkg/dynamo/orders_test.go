@@ -547,11 +547,11 @@ func TestOrders_EachRequest_IsOneCall(t *testing.T) {
 		want metering.Units
 	}{
 		{"show an open checkout", func() { _, _ = checkout.Checkouts{Store: orders.Store}.Show(within(t), emberforge, c.ID) }, read},
-		{"an unknown checkout", place(unknown, stripe("pi_1047")), unchanged},
-		{"without payment", place(c.ID, checkout.Payment{}), unchanged},
+		{"place an unknown checkout", place(unknown, stripe("pi_1047")), unchanged},
+		{"place without payment", place(c.ID, checkout.Payment{}), unchanged},
 		{"place", place(c.ID, stripe("pi_1047")), changed},
 		{"place again", place(c.ID, stripe("pi_1047")), unchanged},
-		{"another payment", place(c.ID, stripe("pi_1048")), unchanged},
+		{"place again, with another payment", place(c.ID, stripe("pi_1048")), unchanged},
 		{"show", func() { _, _ = orders.Show(within(t), emberforge, c.ID) }, read},
 		{"list", func() { _, _, _ = orders.List(within(t), emberforge, checkout.OrderFilter{Limit: 50}) }, listed},
 		{"fulfil", func() { _, _, _ = orders.Fulfil(within(t), emberforge, c.ID, noon()) }, changed},

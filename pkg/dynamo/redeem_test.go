@@ -315,17 +315,17 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 					t.Errorf("%s: %+v, replayed %v, %v; want %+v", when, again, replayed, err, first)
 				}
 			}
-			wantReplay("at once")
+			wantReplay("right afterwards")
 			if !v.SingleUse() {
 				s.mustRedeem(request(t, "SUMMER-20", "Birch", "order-1047")) // another nick makes it another request
 			}
 			wantReplay("after another nick's redemption with the same key")
 			s.mustEdit(v, voucher.Edit{ValidUntil: new(noon().Add(time.Hour))})
-			wantReplay("after it expired")
+			wantReplay("after the code expired")
 			s.mustEdit(v, voucher.Edit{Disabled: new(true)})
-			wantReplay("after it was disabled")
+			wantReplay("after the code was disabled")
 			s.mustEdit(v, voucher.Edit{Nick: new("Rowan")})
-			wantReplay("after it was bound to another nick")
+			wantReplay("after the code was bound to another nick")
 			fresh := redeemerOf(s.client, s.table) // a new process remembers no codes
 			if _, replayed, err := fresh.Redeem(within(t), request(t, "SUMMER-20", "Alder", "order-1047")); err != nil || !replayed {
 				t.Errorf("in a new process: replayed %v, %v", replayed, err)
@@ -712,7 +712,7 @@ func TestRedeem_LostRequestOrResponse_RedeemsOnce(t *testing.T) {
 }
 
 // If the response to a transaction is lost and its retry is canceled, the transaction may still have taken the last use.
-func TestRedeem_LostResponseForTheLastUse_IsFound(t *testing.T) {
+func TestRedeem_LostResponseForTheLastUse_RedemptionIsFound(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "LAST", MaxUses: new(voucher.Limit(2)), MaxUsesPerNick: new(voucher.NoLimit)})

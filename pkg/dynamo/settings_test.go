@@ -36,7 +36,7 @@ func newDoor(t testing.TB) *door {
 	return &door{t, table, backoffice.NewAccess(client, table, mathrand.Int64N), dynamo.NewAccess(client, table, mathrand.Int64N)}
 }
 
-// through returns the operator's store with another client.
+// through returns the operator's store, with a client that has the options.
 func (d *door) through(options ...func(*dynamodb.Options)) *backoffice.Access {
 	return backoffice.NewAccess(newClient(d.t, options...), d.table, mathrand.Int64N)
 }
@@ -143,7 +143,7 @@ func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
 }
 
 // A command that finds nothing to change must still make a late write of an interrupted command fail. Otherwise codes could become
-// redeemable again after the last operator was told that they are paused.
+// redeemable again after an operator was told that they are paused.
 func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -186,7 +186,7 @@ func (w *twins) check(key table.Key, condition string) string {
 	})
 }
 
-func TestSimulatedDynamoDB_Conditions_HoldWhenDynamoDBsDo(t *testing.T) {
+func TestSimulatedDynamoDB_Conditions_HoldAsInDynamoDB(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
 	w.put(summer(""), counterItem())
@@ -224,7 +224,7 @@ func randomCondition(r *mathrand.Rand, depth int) string {
 	)
 }
 
-func TestSimulatedDynamoDB_RandomConditions_HoldWhenDynamoDBsDo(t *testing.T) {
+func TestSimulatedDynamoDB_RandomConditions_HoldAsInDynamoDB(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
 	w.put(summer(""), counterItem())

@@ -218,7 +218,7 @@ func (d *simulatedDynamoDB) whileLocked(keys []itemKey, f func() error) error {
 	return err
 }
 
-// portion returns how many of the n items that are left a read reads at its next moment.
+// portion returns how many items a read takes at its next moment. It takes some or all of the n items that it has not read yet.
 func (d *simulatedDynamoDB) portion(n int) int {
 	if n == 0 || d.steps == nil || !d.steps.happens(d.steps.faults.torn) {
 		return n
@@ -281,7 +281,7 @@ func require(input any, simulated ...string) {
 func keyIn(name *string, it table.Item, isKey bool) itemKey {
 	key := table.KeyOf(it)
 	if aws.ToString(name) == "" || key.Partition == "" || key.Sort == "" || isKey && len(it) != 2 {
-		panic(fmt.Sprintf("%q has no such key: %v", aws.ToString(name), it))
+		panic(fmt.Sprintf("the key of %v is malformed, or the table name %q is empty", it, aws.ToString(name)))
 	}
 	return itemKey{*name, key}
 }
@@ -573,7 +573,7 @@ func updateAction(in *types.Update) action {
 	return a
 }
 
-// judge returns the item that the action leaves, or an error if the action writes nothing.
+// judge returns the item as it is after the action, or an error if the action writes nothing.
 func (d *simulatedDynamoDB) judge(a action) (after table.Item, err error) {
 	if err := d.conflicts(a.key); err != nil {
 		return nil, err

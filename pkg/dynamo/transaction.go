@@ -21,7 +21,7 @@ type transactor interface {
 }
 
 // action is one write of a transaction. If the condition of the write fails, transact calls the function rejected with the stored item, and
-// returns its error. The function returns nil if the stored item is the result. Without such a function, the error is errLookAgain.
+// returns its error. The function returns nil if the stored item is the result. If rejected is nil, the error is errLookAgain.
 type action struct {
 	write    types.TransactWriteItem
 	rejected func(old table.Item) error

@@ -153,7 +153,7 @@ const (
 // errDropped means that a lapsed hold was dropped, because more uses are taken than a lowered limit allows.
 var errDropped = errors.New("a lapsed hold was dropped")
 
-// look returns a free use, or nil if no use is free. Then the voucher can be marked as full until the time fullUntil.
+// look returns a free use. If no use is free, the result is nil, and the voucher can be marked as full until the time fullUntil.
 func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, fullUntil time.Time, err error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
 	if err != nil {

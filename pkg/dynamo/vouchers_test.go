@@ -104,7 +104,7 @@ func TestCreate_RaceForOneCode_HasOneWinner(t *testing.T) {
 	}
 }
 
-func TestEdit_AppliesAtOnce(t *testing.T) {
+func TestEdit_AppliesToTheNextRequest(t *testing.T) {
 	t.Parallel()
 	for kind, maxUses := range map[string]voucher.Limit{"single-use": 1, "limited": 100, "no limit": voucher.NoLimit} {
 		t.Run(kind, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestEdit_Limit_CountsTheUsesTaken(t *testing.T) {
 }
 
 // The limit changes while 64 racers redeem. In the end, as many uses are redeemed as the last limit allows.
-func TestEdit_LimitDuringARace_HoldsExactly(t *testing.T) {
+func TestEdit_LimitDuringARace_IsReachedExactly(t *testing.T) {
 	t.Parallel()
 	for what, limits := range map[string][]voucher.Limit{
 		"raise":           {200, 260},
@@ -260,7 +260,7 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeitherEdit(t *testing.T) {
 			if reason, _ := voucher.IsRefusal(err); reason != voucher.ReasonUsedUp {
 				t.Fatalf("Redeem = %v; want a refusal as used up", err)
 			}
-			api := &beforeWrite{Client: s.client, of: "maxUses", do: sync.OnceFunc(func() {
+			api := &beforeWrite{Client: s.client, attribute: "maxUses", do: sync.OnceFunc(func() {
 				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, other); err != nil {
 					t.Errorf("the other edit failed: %v", err)
 				}
@@ -288,7 +288,7 @@ func TestEdit_NotesDuringAnEditOfTheLimit_DoNotStarveIt(t *testing.T) {
 			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
 			const notes = 20
 			written := 0
-			api := &beforeWrite{Client: s.client, of: overtaken, do: func() {
+			api := &beforeWrite{Client: s.client, attribute: overtaken, do: func() {
 				if written < notes {
 					written++
 					if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{Note: new(fmt.Sprint("note ", written))}); err != nil {
@@ -309,18 +309,18 @@ func TestEdit_NotesDuringAnEditOfTheLimit_DoNotStarveIt(t *testing.T) {
 	}
 }
 
-// beforeWrite calls a function before each write of an attribute. A limit edit sets editor in its first write and maxUses in its
-// last.
+// beforeWrite is a client that calls the function do before each write of an attribute. A limit edit sets editor in its first write and
+// maxUses in its last.
 type beforeWrite struct {
 	*dynamodb.Client
-	of string
-	do func()
+	attribute string
+	do        func()
 }
 
 func (b *beforeWrite) UpdateItem(
 	ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.UpdateItemOutput, error) {
-	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), b.of) {
+	if slices.Contains(slices.Collect(maps.Values(in.ExpressionAttributeNames)), b.attribute) {
 		b.do()
 	}
 	return b.Client.UpdateItem(ctx, in, options...)
@@ -503,7 +503,7 @@ func TestEdit_MadeInvalidByAnotherEdit_NamesTheOtherEdit(t *testing.T) {
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
 	from, until := noon().Add(2*time.Hour), noon().Add(time.Hour)
-	api := &beforeWrite{Client: s.client, of: "maxUses", do: sync.OnceFunc(func() {
+	api := &beforeWrite{Client: s.client, attribute: "maxUses", do: sync.OnceFunc(func() {
 		if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{ValidFrom: &from}); err != nil {
 			t.Error(err)
 		}

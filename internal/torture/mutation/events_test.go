@@ -16,8 +16,8 @@ const (
 	pkgEvent      = "./pkg/event"
 	theLog        = "TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence"
 	acrossPages   = "TestAppend_AcrossPages_KeepsTheSequence"
-	farAway       = "TestAppend_EventNamedFarFromItsPage_IsAddedOnce"
-	fullPage      = "TestAppend_FullPage_ExpiresAfterItsEventsAndTheLastPageNever"
+	farAway       = "TestAppend_EventStoredSixPagesAgo_IsAddedOnce"
+	fullPage      = "TestAppend_Pages_ExpireAfterTheirEventsButTheLastNever"
 	unreadable    = "TestChanges_UnreadableRecord_FailsAlone"
 	othersEvents  = "TestEvents_OtherCustomersEvents_AreInvisible"
 )
@@ -68,7 +68,7 @@ func ofRetrying() []tested {
 	const (
 		retention     = "TestRetry_SetAsideForLongerThanTheRetention_IsRecorded"
 		parkedPages   = "TestParked_SeveralPages_ReturnsUpTo10000Changes"
-		setAsideAgain = "TestRelease_SetAsideAgainMeanwhile_Stays"
+		setAsideAgain = "TestRelease_ParkedAgainMeanwhile_Stays"
 	)
 	return []tested{
 		byTest("releases a change that is still unreadable", pkgEvent, "TestRetry_StillUnreadable_StaysAndIsCounted", recordGo,

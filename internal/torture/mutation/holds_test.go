@@ -34,21 +34,21 @@ func ofUses() []tested {
 		inSimulation("leaves a code marked as full when a use comes back", usesGo, `returned.Remove(table.AttrFullUntil)`, ``),
 		inSimulation("passes on uses that exceed the limit", usesGo,
 			`if free.lapsed == nil || v.Over == 0 {`, `if free.lapsed == nil || v.Over >= 0 {`),
-		byTest("gives back more uses than were taken from a counter", pkgDynamo, "TestUndo_CounterEmptiedMeanwhile_UseComesBackToAnother", usesGo,
+		byTest("gives back more uses than were taken from a counter", pkgDynamo, "TestUndo_CounterHasAllUsesBackMeanwhile_UseComesBackToAnother", usesGo,
 			`back.Condition = "#used >= :least"`, `back.Condition = "#used >= :least OR #used < :least"`),
-		byTest("drops a use that no longer exceeds the limit", pkgDynamo, "TestRedeem_UseDroppedMeanwhile_DropsNoOther", usesGo,
+		byTest("drops a use that no longer exceeds the limit", pkgDynamo, "TestRedeem_UseDroppedMeanwhile_DropsNoSecondUse", usesGo,
 			`"#over >= :least"`, `"#over >= :least OR #over < :least OR attribute_not_exists(#over)"`),
-		byTest("gives back a use that exceeds the limit", pkgDynamo, "TestUndo_LimitLoweredMeanwhile_UseIsGone", usesGo,
+		byTest("gives back a use that exceeds the limit", pkgDynamo, "TestUndo_LimitLoweredMeanwhile_UseIsDropped", usesGo,
 			`OR #over = :zero)"`, `OR #over = :zero OR #over <> :zero)"`),
 		byTest("edits the limit although a use came back", pkgDynamo, "TestEdit_UseComesBackMeanwhile_IsCounted", editGo,
 			`end.RequireCount(table.AttrReturns, marked.Returns)`, ``),
 		byTest("swaps a hold although the nick's uses changed", pkgDynamo, "TestRedeem_NickRedeemsMeanwhile_SwapsNoHold", redeemGo,
 			`call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))`, ``),
-		byTest("swaps a hold although another was extended", pkgDynamo, "TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoneFree", redeemGo,
+		byTest("swaps a hold although another was extended", pkgDynamo, "TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoUseFree", redeemGo,
 			`range uses.Lapsed(request.At) {`, `range []voucher.Hold{*free.lapsed} {`),
-		byTest("ignores redemptions that were undone", pkgDynamo, "TestUndo_KeyOfTheRedemption_RedeemsNoMore", redeemGo,
+		byTest("ignores redemptions that were undone", pkgDynamo, "TestUndo_KeyOfTheUndoneRedemption_RedeemsNoMore", redeemGo,
 			"call.RequireEqual(table.AttrUndone, nil)\n\tcall.Require(", `call.Require(`),
-		byTest("stores no uses above the limit", pkgDynamo, "TestHolds_LimitLoweredBefore_UsesAboveItAreDropped", usesGo,
+		byTest("stores no uses above the limit", pkgDynamo, "TestHolds_LimitLoweredByAnOlderVersion_UsesAboveItAreDropped", usesGo,
 			`if v.Over > 0 || total <= int(v.MaxUses) {`, `if v.Over >= 0 {`),
 	}
 }
@@ -82,9 +82,9 @@ func ofHolds() []tested {
 			`isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)`, ``),
 		inSimulation("looks for a hold only where its checkout recorded it", heldOrdersGo,
 			`hold, err = s.holdNow(ctx, claim.Request, hold)`, `err = checkout.ErrExpired`),
-		byTest("holds a use by terms that were edited since the lookup", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain", heldOpenGo,
+		byTest("holds a use by terms that were edited since the lookup", pkgDynamo, "TestOpenHeld_VoucherEditedSinceItWasRead_IsJudgedAgain", heldOpenGo,
 			`call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) //`, `//`),
-		byTest("shares a hold although the terms refuse", pkgDynamo, "TestOpenHeld_EditedSinceTheLook_IsJudgedAgain", heldOpenGo,
+		byTest("shares a hold although the terms refuse", pkgDynamo, "TestOpenHeld_VoucherEditedSinceItWasRead_IsJudgedAgain", heldOpenGo,
 			`if err := h.Voucher.RefuseShare(request); err != nil {`, `if err := h.Voucher.RefuseShare(request); err != nil && false {`),
 		byTest("says that a placed order expired", pkgDynamo, "TestPlaceHeld_PlacedMeanwhile_IsReplayed", heldOrdersGo,
 			`now.ID == c.ID && now.Order == nil && !now.Released {`, `now.ID == c.ID && !now.Released {`),
@@ -94,14 +94,14 @@ func ofHolds() []tested {
 			`if len(live) > checkout.MaxHoldsPerSource {`, `if len(live) > checkout.MaxHoldsPerSource && false {`),
 		byTest("counts concurrent holds of a source as one", pkgDynamo, atMost20, heldOpenGo,
 			`call.RequireEqual(table.AttrLapses, it[table.AttrLapses])`, ``),
-		byTest("refuses while an attempt to hold is in flight", pkgDynamo, "TestOpenHeld_AttemptInFlight_IsUnknown", heldOpenGo,
+		byTest("refuses while an attempt to hold is in flight", pkgDynamo, "TestOpenHeld_AttemptInFlight_OutcomeIsUnknown", heldOpenGo,
 			`if lost.mayContradict(err) {`, `if lost.mayContradict(err) && false {`),
 	}
 }
 
 // ofUndoing lists the guards of undoing, and of redeeming afterwards.
 func ofUndoing() []tested {
-	const again = "TestUndo_KeyOfTheRedemption_RedeemsNoMore"
+	const again = "TestUndo_KeyOfTheUndoneRedemption_RedeemsNoMore"
 	return []tested{
 		{
 			"undoes a redemption of a single-use code twice", pkgDynamo, theSimulation,
@@ -131,7 +131,7 @@ func ofUndoing() []tested {
 		},
 		byTest("replays an undone redemption", pkgDynamo, again, redeemGo,
 			`if found && !redemption.Undone.IsZero() {`, `if found && false {`),
-		byTest("redeems again by terms that were edited since the lookup", pkgDynamo, "TestRedeem_UndoneBeforeAndEditedSinceTheLook_IsJudgedAgain", redeemGo,
+		byTest("redeems again by terms that were edited since the lookup", pkgDynamo, "TestRedeem_UndoneBeforeAndEditedSinceItWasRead_IsJudgedAgain", redeemGo,
 			`call.RequireEqual(table.AttrVersion, table.Num(v.Version)) //`, `//`),
 	}
 }

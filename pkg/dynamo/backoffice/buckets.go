@@ -67,11 +67,11 @@ type read struct {
 	err  error
 }
 
-// send sends all found items to the channel to. If the context ends first, it stops.
-func send(ctx context.Context, found iter.Seq2[table.Item, error], to chan<- read) {
+// send sends all found items to a channel. If the context ends first, it stops.
+func send(ctx context.Context, found iter.Seq2[table.Item, error], out chan<- read) {
 	for it, err := range found {
 		select {
-		case to <- read{it, err}:
+		case out <- read{it, err}:
 		case <-ctx.Done():
 			return
 		}

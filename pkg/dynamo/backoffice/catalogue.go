@@ -49,7 +49,7 @@ func (s *Catalogue) Shop(ctx context.Context, id catalog.CustomerID) (catalog.Sh
 		switch key := table.KeyOf(it); {
 		case key.Sort == table.ProfileSort:
 			shop.Customer = table.DecodeCustomer(it)
-		case strings.HasPrefix(key.Sort, table.OffSalePrefix), strings.HasPrefix(key.Sort, table.ProductPrefix): // sorts last, so this copy wins
+		case strings.HasPrefix(key.Sort, table.OffSalePrefix), strings.HasPrefix(key.Sort, table.ProductPrefix): // product# sorts last, so that copy wins
 			product := table.DecodeProduct(it)
 			product.Version = max(product.Version, products[product.ID].Version)
 			products[product.ID] = product

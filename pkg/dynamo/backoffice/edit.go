@@ -154,10 +154,10 @@ func termsOf(v voucher.Voucher) voucher.Voucher {
 //
 // First moveLimit takes the next version of the voucher and stores the new limit as AttrEditing. Then it fences every counter: it writes
 // that version to the counter, so that an older edit can no longer write the counter. From then on no other edit changes how many uses the
-// counter has, left and taken together. To raise the limit, it adds uses to the counters. To lower the limit, it removes uses that the
-// counters have left. Last, it writes the limit to the voucher, in another new version. With the limit it writes AttrOver: how many uses it
-// could not remove, because no counter had any left. The new version ends AttrFullUntil: a request that found all counters empty earlier
-// can no longer mark the voucher as full. begun reports whether the new limit was stored as AttrEditing.
+// counter has, left and taken together. To raise the limit, moveLimit adds uses to the counters. To lower the limit, it removes uses that
+// the counters have left. Last, it writes the limit to the voucher, in another new version. With the limit it writes AttrOver: how many
+// uses it could not remove, because no counter had any left. The new version ends AttrFullUntil: a request that found all counters empty
+// earlier can no longer mark the voucher as full. begun reports whether the new limit was stored as AttrEditing.
 //
 // If a use came back or was dropped since the first write, the edit starts over. Otherwise a use that came back could stay in a counter
 // above the new limit, or AttrOver could still count a use that was dropped.
