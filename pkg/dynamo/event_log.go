@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// concurrentPuts is how many events or redemptions of one customer are stored at the same time.
+	// concurrentPuts is how many events or redemptions one call stores at the same time.
 	concurrentPuts = 16
 	// expiryMargin is how much longer than promised an event is stored. A page is stored a day longer than its events.
 	expiryMargin = 7 * 24 * time.Hour

@@ -1,5 +1,6 @@
-// Package backoffice is the operator's side of the tables. It creates, edits and lists vouchers, writes the catalogue, and lists checkouts.
-// For verification it reads every item strictly, so that damaged items are found. The package documentation of dynamo lists every key.
+// Package backoffice is the operator's side of the tables. It creates, edits and lists vouchers, writes the catalogue, the settings and the
+// keys, and lists checkouts and events. For verification it reads every item strictly, so that damaged items are found. The package
+// documentation of dynamo lists every key.
 //
 // The binaries of functions must not contain this package. It imports the rules, the AWS SDK, and the store that the functions use. It may
 // import neither an HTTP package nor the packages of the local run.

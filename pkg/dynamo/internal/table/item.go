@@ -8,7 +8,7 @@ import (
 )
 
 // Item is an item as DynamoDB stores it. Reading an attribute that is missing or has another type returns the zero value. That is enough,
-// because only Shopfront writes the tables, and it stores a zero by leaving the attribute out.
+// because only Shopfront writes the tables, and it leaves out only attributes whose value is zero.
 //
 // Items are mapped by hand, because the SDK's attributevalue package uses reflection on every call, and every function would have to load
 // it.

@@ -25,8 +25,8 @@ const (
 	SortKey      = "sk"
 )
 
-// Buckets is the number of buckets among which the vouchers of a customer are spread. Each bucket has its own partition key value. Stored
-// keys depend on the number, so it must never change.
+// Buckets is the number of buckets among which a customer's vouchers, refusals and events are spread. Each bucket has its own partition key
+// value. Stored keys depend on the number of buckets, so it must never change.
 const Buckets = 64
 
 // Parts of sort keys.

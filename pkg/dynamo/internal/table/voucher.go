@@ -19,7 +19,7 @@ import (
 )
 
 // Attributes of the vouchers table. The names are short because a single-use voucher with its redemption must fit in 1 KB, the size that
-// one write unit covers. Only a reward of several goods with long IDs takes two or three units. Most names are reserved words of DynamoDB,
+// one write unit covers. Only a reward of several goods with long IDs takes two or three units. Many names are reserved words of DynamoDB,
 // so expressions use aliases.
 const (
 	AttrCode       = "code"     // as created
