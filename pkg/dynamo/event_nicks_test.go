@@ -44,8 +44,8 @@ func (n *nicks) index(customer catalog.CustomerID, redemptions ...voucher.Redemp
 	}
 }
 
-// of returns the indexed redemptions of a nick in a period.
-func (n *nicks) of(customer catalog.CustomerID, nick string, from, until time.Time) (found []voucher.Redemption) {
+// indexed returns the indexed redemptions of a nick in a period.
+func (n *nicks) indexed(customer catalog.CustomerID, nick string, from, until time.Time) (found []voucher.Redemption) {
 	n.t.Helper()
 	parsed, err := voucher.ParseNick(nick)
 	must(n.t, err)
@@ -58,7 +58,7 @@ func (n *nicks) of(customer catalog.CustomerID, nick string, from, until time.Ti
 
 func (n *nicks) want(customer catalog.CustomerID, nick string, want ...voucher.Redemption) {
 	n.t.Helper()
-	got := n.of(customer, nick, time.Time{}, time.Time{})
+	got := n.indexed(customer, nick, time.Time{}, time.Time{})
 	if len(got) != len(want) {
 		n.t.Fatalf("%s of %s has %d redemptions, want %d", nick, customer, len(got), len(want))
 	}
@@ -163,7 +163,7 @@ func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
 		"until the far future":    {second(148), farFuture, all[248:]},
 		"without an end":          {second(149), time.Time{}, all[249:]},
 	} {
-		if got := n.of(emberforge, "Alder", test.from, test.until); !reflect.DeepEqual(got, test.want) {
+		if got := n.indexed(emberforge, "Alder", test.from, test.until); !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: %d redemptions, want %d", what, len(got), len(test.want))
 		}
 	}
@@ -221,7 +221,7 @@ func TestIndex_OneWriteFails_IsAnError(t *testing.T) {
 	network := losingRequests("PutItem", 1)
 	log := n.logOver(newClient(t, over(network), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }))
 	if err := log.Index(within(t), emberforge, []voucher.Redemption{redeemedBy("Alder", 1), redeemedBy("Alder", 2)}); err == nil {
-		t.Errorf("indexed %d of 2 redemptions, but returned no error", len(n.of(emberforge, "Alder", time.Time{}, time.Time{})))
+		t.Errorf("indexed %d of 2 redemptions, but returned no error", len(n.indexed(emberforge, "Alder", time.Time{}, time.Time{})))
 	}
 }
 

@@ -292,8 +292,8 @@ func (s *stall) wantUses(v voucher.Voucher, left, used int) {
 	}
 }
 
-// at returns a request of a nick to redeem SUMMER-20 at a time.
-func (s *stall) at(nick string, at time.Time) voucher.Request {
+// requestAt returns a request of a nick to redeem SUMMER-20 at the given time.
+func (s *stall) requestAt(nick string, at time.Time) voucher.Request {
 	s.t.Helper()
 	r := request(s.t, "SUMMER-20", nick, "")
 	r.At = at
@@ -327,7 +327,8 @@ func TestUndo_CounterHasAllUsesBackMeanwhile_UseComesBackToAnother(t *testing.T)
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20of(2, 2)
-	redemptions := []voucher.Redemption{s.mustRedeem(s.at("Alder", noon())), s.mustRedeem(s.at("Birch", noon()))} // one from each counter
+	// one from each counter
+	redemptions := []voucher.Redemption{s.mustRedeem(s.requestAt("Alder", noon())), s.mustRedeem(s.requestAt("Birch", noon()))}
 	s.undoDuring(v, redemptions[0], func() { s.undoDuring(v, redemptions[1], func() {}) })
 	s.wantUses(v, 2, 0)
 }
@@ -338,7 +339,7 @@ func TestUndo_LimitLoweredMeanwhile_UseIsDropped(t *testing.T) {
 	v := s.percent20(3, voucher.NoLimit)
 	var r voucher.Redemption
 	for range 3 {
-		r = s.mustRedeem(s.at("Alder", noon()))
+		r = s.mustRedeem(s.requestAt("Alder", noon()))
 	}
 	s.undoDuring(v, r, func() { s.mustEdit(v, voucher.Edit{MaxUses: new(voucher.Limit(2))}) })
 	s.wantUses(v, 0, 2)
@@ -350,7 +351,7 @@ func TestEdit_UseComesBackMeanwhile_IsCounted(t *testing.T) {
 	v := s.percent20of(3, 1)
 	var r voucher.Redemption
 	for range 3 {
-		r = s.mustRedeem(s.at("Alder", noon()))
+		r = s.mustRedeem(s.requestAt("Alder", noon()))
 	}
 	const lastWrite = 3 // the first write begins the edit, and the second one moves the counter to the new limit
 	api := &meanwhile{Client: s.client, nth: lastWrite, beforeWrite: func() { s.mustUndo(v, r) }}
@@ -368,7 +369,7 @@ func TestRedeem_UseDroppedMeanwhile_DropsNoSecondUse(t *testing.T) {
 		s.mustOpen(s.wanted("", "", noon()))
 	}
 	s.mustEdit(v, voucher.Edit{MaxUses: new(voucher.Limit(3))})
-	late := s.at("Alder", noon().Add(time.Hour))
+	late := s.requestAt("Alder", noon().Add(time.Hour))
 	other := s.redeemerOver(s.client, func(n int64) int64 { return n - 1 }) // takes another hold
 	redeemer := s.redeemerOver(&meanwhile{Client: s.client, beforeWrite: func() {
 		if _, _, err := other.Redeem(within(t), late); err != nil {
@@ -388,7 +389,7 @@ func TestRedeem_SecondHoldLapsesFirst_IsFound(t *testing.T) {
 	s.percent20of(2, 1)
 	s.mustOpen(s.wanted("Alder", "", noon().Add(time.Second)))
 	second := s.mustOpen(s.wanted("Birch", "", noon()))
-	s.mustRedeem(s.at("Cedar", second.Hold.Until))
+	s.mustRedeem(s.requestAt("Cedar", second.Hold.Until))
 }
 
 // missing is a client whose first Query misses every item, as a Query may while a hold is being moved.
@@ -415,8 +416,8 @@ func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
 	for range 2 {
 		s.mustOpen(s.wanted("Alder", "", noon()))
 	}
-	wantRequestRefused(t, s.redeemerOver(&missing{Client: s.client}, alwaysFirst), s.at("Birch", later()), voucher.ReasonUsedUp)
-	s.mustRedeem(s.at("Birch", later().Add(checkout.Lifetime)))
+	wantRequestRefused(t, s.redeemerOver(&missing{Client: s.client}, alwaysFirst), s.requestAt("Birch", later()), voucher.ReasonUsedUp)
+	s.mustRedeem(s.requestAt("Birch", later().Add(checkout.Lifetime)))
 }
 
 // swapping is the number of the UpdateItem with which a redemption swaps the nick's own hold. The first UpdateItem finds that the code has
@@ -430,7 +431,7 @@ func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoUseFree(t *testing.T) {
 	for extended := range 2 {
 		s := newStall(t)
 		v := s.percent20(0, 3)
-		s.mustRedeem(s.at("Alder", noon()))
+		s.mustRedeem(s.requestAt("Alder", noon()))
 		held := []checkout.Checkout{s.mustOpen(s.wanted("Alder", "", noon())), s.mustOpen(s.wanted("Alder", "", noon()))}
 		slices.SortFunc(held, func(a, b checkout.Checkout) int { return cmp.Compare(a.Hold.ID, b.Hold.ID) }) // the first is swapped
 		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(2))})
@@ -438,7 +439,7 @@ func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoUseFree(t *testing.T) {
 		extend := s.wanted("Alder", "", lapse.Add(-time.Second))
 		extend.Replaces = held[extended].ID
 		during := &meanwhile{Client: s.client, nth: swapping, beforeWrite: func() { s.mustOpen(extend) }}
-		wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", lapse), voucher.ReasonNickLimit)
+		wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.requestAt("Alder", lapse), voucher.ReasonNickLimit)
 	}
 }
 
@@ -448,14 +449,14 @@ func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	v := s.percent20(0, 2)
-	s.mustRedeem(s.at("Alder", noon()))
+	s.mustRedeem(s.requestAt("Alder", noon()))
 	held := s.mustOpen(s.wanted("Alder", "", noon()))
 	during := &meanwhile{Client: s.client, nth: swapping, beforeWrite: func() {
 		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(3))})
-		s.mustRedeem(s.at("Alder", noon()))
+		s.mustRedeem(s.requestAt("Alder", noon()))
 		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(2))})
 	}}
-	wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.at("Alder", held.Hold.Until), voucher.ReasonNickLimit)
+	wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.requestAt("Alder", held.Hold.Until), voucher.ReasonNickLimit)
 }
 
 // Alder's request wants to share the hold of Alder's first checkout. Meanwhile, that checkout is ordered and cancelled, and Birch gets a

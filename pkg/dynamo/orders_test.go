@@ -67,8 +67,8 @@ func (k *till) must(order checkout.Checkout, replayed bool, err error) checkout.
 	return order
 }
 
-// with returns a copy of the checkout, with the order.
-func with(order checkout.Order, c checkout.Checkout) checkout.Checkout {
+// withOrder returns a copy of the checkout that has the order.
+func withOrder(order checkout.Order, c checkout.Checkout) checkout.Checkout {
 	c.Order = &order
 	return c
 }
@@ -99,14 +99,14 @@ func TestOrder_IsReadBackAsWritten(t *testing.T) {
 	c := k.mustOpen(coins("1047"))
 	order := checkout.Order{Payment: checkout.Payment{Provider: "apple-pay", Reference: "a#b/~!"}, Placed: noon().Add(time.Millisecond)}
 	got := k.must(k.orders.Place(within(t), emberforge, c.ID, order.Payment, order.Placed))
-	k.wantOrder("placed", got, with(order, c))
+	k.wantOrder("placed", got, withOrder(order, c))
 	order.Fulfilled = noon().Add(2 * time.Millisecond)
 	got = k.must(k.orders.Fulfil(within(t), emberforge, c.ID, order.Fulfilled))
-	k.wantOrder("fulfilled", got, with(order, c))
+	k.wantOrder("fulfilled", got, withOrder(order, c))
 	order.Cancelled, order.Reason = noon().AddDate(3, 0, 0), "Rückbuchung 📦"
 	got = k.must(k.orders.Cancel(within(t), emberforge, c.ID, order.Reason, order.Cancelled))
-	k.wantOrder("cancelled", got, with(order, c))
-	if got := k.stored(emberforge); len(got) != 1 || !reflect.DeepEqual(got[0], with(order, c)) {
+	k.wantOrder("cancelled", got, withOrder(order, c))
+	if got := k.stored(emberforge); len(got) != 1 || !reflect.DeepEqual(got[0], withOrder(order, c)) {
 		t.Errorf("stored %+v", got)
 	}
 }
@@ -116,7 +116,7 @@ func TestPlace_ZeroTotal_IsOrderedWithoutPayment(t *testing.T) {
 	k := newTill(t)
 	c := k.mustOpenFree()
 	got := k.must(k.orders.Place(within(t), emberforge, c.ID, checkout.Payment{}, noon()))
-	k.wantOrder("placed", got, with(checkout.Order{Placed: noon()}, c))
+	k.wantOrder("placed", got, withOrder(checkout.Order{Placed: noon()}, c))
 	if _, replayed, err := k.orders.Place(within(t), emberforge, c.ID, checkout.Payment{}, noon().Add(1)); !replayed || err != nil {
 		t.Errorf("again: replayed %v, %v", replayed, err)
 	}
@@ -191,7 +191,7 @@ func TestOrder_CheckoutOfAnOlderVersion_IsReadAndOrdered(t *testing.T) {
 	}
 	placed := expires.Add(checkout.LateOrders - time.Millisecond)
 	got := k.must(k.orders.Place(within(t), emberforge, want.ID, stripe("pi_1047"), placed))
-	k.wantOrder("placed", got, with(checkout.Order{Payment: stripe("pi_1047"), Placed: placed}, want))
+	k.wantOrder("placed", got, withOrder(checkout.Order{Payment: stripe("pi_1047"), Placed: placed}, want))
 	if it := k.item(want); it["expiresAt"] != nil {
 		t.Errorf("expiresAt is %v", it["expiresAt"])
 	}
@@ -323,7 +323,7 @@ func TestOrders_LostRequestOrResponse_ChangesTheOrderOnce(t *testing.T) {
 					t.Errorf("the third attempt was not made, %d failures are left", left)
 				}
 				want := undisturbed.must(change.do(within(t), undisturbed.orders, change.prepare(undisturbed).ID, at))
-				k.wantOrder("the order", got, with(*want.Order, c))
+				k.wantOrder("the order", got, withOrder(*want.Order, c))
 				if len(k.items()) != 1 {
 					t.Errorf("%d items are stored, want 1", len(k.items()))
 				}

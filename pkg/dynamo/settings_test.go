@@ -36,8 +36,8 @@ func newDoor(t testing.TB) *door {
 	return &door{t, table, backoffice.NewAccess(client, table, mathrand.Int64N), dynamo.NewAccess(client, table, mathrand.Int64N)}
 }
 
-// through returns the operator's store, with a client that has the options.
-func (d *door) through(options ...func(*dynamodb.Options)) *backoffice.Access {
+// operatorWith returns the operator's store, with a client that has the options.
+func (d *door) operatorWith(options ...func(*dynamodb.Options)) *backoffice.Access {
 	return backoffice.NewAccess(newClient(d.t, options...), d.table, mathrand.Int64N)
 }
 
@@ -105,7 +105,7 @@ func TestPutSettings_LostResponse_Succeeds(t *testing.T) {
 	want := strict()
 	for range 2 {
 		network := losingResponses("UpdateItem", 2)
-		must(t, d.through(over(network)).PutSettings(t.Context(), emberforge, want))
+		must(t, d.operatorWith(over(network)).PutSettings(t.Context(), emberforge, want))
 		want.Version++
 		d.wantSettings(want)
 	}
@@ -129,7 +129,7 @@ func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
 			for _, change := range []struct {
 				by *backoffice.Access
 				do func(voucher.Pause) (voucher.Pause, error)
-			}{{d.operator, c.before}, {d.through(over(network)), c.first}, {d.operator, c.last}} {
+			}{{d.operator, c.before}, {d.operatorWith(over(network)), c.first}, {d.operator, c.last}} {
 				_, err := change.by.ChangePause(t.Context(), emberforge, change.do)
 				must(t, err)
 			}
@@ -161,7 +161,7 @@ func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) 
 				must(t, err)
 			}
 			network := &late{operation: "UpdateItem"}
-			once := d.through(func(o *dynamodb.Options) { o.HTTPClient, o.RetryMaxAttempts = network, 1 })
+			once := d.operatorWith(func(o *dynamodb.Options) { o.HTTPClient, o.RetryMaxAttempts = network, 1 })
 			if _, err := once.ChangePause(t.Context(), emberforge, c.interrupted); err == nil {
 				t.Fatal("the command was not interrupted")
 			}
