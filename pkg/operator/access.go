@@ -69,7 +69,7 @@ func (d *Deployment) Access(ctx context.Context, id catalog.CustomerID, now time
 	return shops, err
 }
 
-// WithoutVouchers returns the batches that have no vouchers. It may read all of the customer's vouchers.
+// WithoutVouchers returns those of the given batches that have no vouchers. It may read all of the customer's vouchers.
 func (s *Shop) WithoutVouchers(ctx context.Context, batches []string) ([]string, error) {
 	missing := slices.Clone(batches)
 	for entry, err := range s.vouchers.Entries(ctx, s.Customer.ID, "") {

@@ -59,15 +59,15 @@ func (s batchStore) Batch(ctx context.Context, customer catalog.CustomerID, batc
 // BatchSwitch is the result of SwitchBatch.
 type BatchSwitch struct {
 	Vouchers int // how many vouchers are in the batch
-	Switched int // how many this call switched; the others were switched before, or were not reached
+	Switched int // how many this call switched; the others already were as wanted, or were not reached
 }
 
 // SwitchBatch disables or enables all vouchers of a batch. If the batch has no vouchers, it returns voucher.ErrBatchUnknown. It reads the
 // batch twice, the first time only to count its vouchers. If SwitchBatch ends early, calling it again completes it. A voucher that joins
 // the batch during the call may not be switched.
 //
-// SwitchBatch also writes vouchers that already were switched, which gives them a new version. If a write of an interrupted earlier call is
-// still in flight, it can no longer undo this call, because it depends on the old version.
+// SwitchBatch also writes vouchers that already are as wanted, which gives them a new version. A write of an interrupted earlier call may
+// still be in flight. That write depends on the old version, so it can no longer undo this call.
 func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bulk Bulk) (result BatchSwitch, err error) {
 	var mu sync.Mutex
 	result.Vouchers, err = s.eachOf(ctx, batch, bulk, func(ctx context.Context, v voucher.Voucher) error {

@@ -64,8 +64,10 @@ type OtherTerms struct {
 }
 
 // PlanCatalogue reads catalogue files and compares them with the store. It writes nothing. If prune is set, the plan takes products and
-// variants off sale that the files do not mention, but only those of customers in the files. PlanCatalogue returns all faults in the files,
-// each as *catalogfile.Error, joined.
+// variants off sale that the files do not mention, but only those of customers in the files.
+//
+// Faults in the files are returned as one or more *catalogfile.Error, joined. After these are fixed, further faults may appear, because
+// PlanCatalogue checks in three steps: the files themselves, then each customer's products, then the rewards of the customer's vouchers.
 func (d *Deployment) PlanCatalogue(ctx context.Context, files []catalogfile.File, prune bool, now time.Time) (CataloguePlan, error) {
 	shops, err := catalogfile.Parse(files...)
 	if err != nil {
@@ -166,7 +168,8 @@ func (s storedShop) Shop(context.Context, catalog.CustomerID) (catalog.Shop, err
 }
 
 // differingFields names the fields in which the stored voucher differs from the file. A field that the file leaves out does not count,
-// because the stored voucher may have been edited. The exception is max-uses: no edit changes its default of 1, so max-uses always counts.
+// because the stored voucher may have been edited. The exceptions are reward and max-uses, which always count: a file without max-uses
+// means 1, and no edit changes max-uses from or to 1.
 func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string {
 	var fields []string
 	for _, term := range []struct {
@@ -190,7 +193,8 @@ func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string 
 	return fields
 }
 
-// placed turns the *catalog.FieldErrors of a customer into *catalogfile.Error with the customer's place. If err has none, it returns nil.
+// placed turns each *catalog.FieldError in err into a *catalogfile.Error with the place of the customer, and joins them. If err has no
+// *catalog.FieldError, it returns nil.
 func placed(err error, place catalogfile.Place) error {
 	fields, _ := errors.AsType[catalog.FieldErrors](err)
 	if field, is := errors.AsType[*catalog.FieldError](err); is && fields == nil {
@@ -222,7 +226,7 @@ var errCreatedMeanwhile = errors.New("it was created meanwhile: apply again")
 // was made, the error says to apply again.
 func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 	for _, shop := range p.Shops {
-		if shop.settings != nil { // written before the shop itself: a new shop must never be open to everybody
+		if shop.settings != nil { // written before the shop itself: a new shop must not be open before its policies and its limit apply
 			if err := p.access.PutSettings(ctx, shop.Catalogue.Customer, *shop.settings); err != nil {
 				return fmt.Errorf("customer %s, settings: %w", shop.Catalogue.Customer, err)
 			}

@@ -48,8 +48,8 @@ func (s *Shop) DeleteVoucher(ctx context.Context, code voucher.Code, how Deletio
 }
 
 // DeleteBatch deletes the vouchers of a batch that were never redeemed or held, and keeps the others. If the batch has no vouchers, it
-// returns voucher.ErrBatchUnknown. If somebody edited one of the vouchers meanwhile, it goes on with the others and then returns
-// voucher.ErrEdited. If DeleteBatch ends early, calling it again completes it.
+// returns voucher.ErrBatchUnknown. If somebody edits one of the vouchers meanwhile, DeleteBatch goes on with the others and
+// then returns voucher.ErrEdited. If DeleteBatch ends early, calling it again completes it.
 func (s *Shop) DeleteBatch(ctx context.Context, batch string, how Deletion) (BatchDeletion, error) {
 	d := &deleting{shop: s, Deletion: how}
 	count, err := s.eachOf(ctx, batch, how.Bulk, d.begin)
@@ -82,7 +82,7 @@ type deleting struct {
 
 	mu            sync.Mutex // guards the fields below
 	deleted, kept int
-	edited        error             // names one voucher that somebody edited meanwhile; nil: nobody edited one
+	edited        error             // names one of the vouchers that somebody edited meanwhile; nil: nobody edited any
 	disabled      []disabledVoucher // codes with many uses, which are deleted after Draining
 }
 

@@ -37,7 +37,7 @@ var (
 const (
 	attemptTimeout = 10 * time.Second
 	maxAttempts    = 12
-	firstDelay     = 50 * time.Millisecond // half the upper bound of the first delay; the bound doubles with each attempt, and the SDK counts from 1
+	firstDelay     = 50 * time.Millisecond // the shortest delay before the first retry; it doubles with each further retry
 	longestDelay   = 5 * time.Second
 )
 
@@ -143,7 +143,7 @@ func withoutCredentials(ctx context.Context, err error) error {
 	return ErrNoCredentials
 }
 
-// Local completes the deployment of a local run. endpoint is the address of its DynamoDB Local. For random, see FindStack.
+// Local returns the deployment of a local run, ready to use. endpoint is the address of its DynamoDB Local. For random, see FindStack.
 func Local(run Deployment, endpoint string, random func(n int64) int64) *Deployment {
 	run.throttled = new(atomic.Int64)
 	run.client = dynamodb.New(dynamodb.Options{
@@ -193,7 +193,8 @@ func isThrottled(canceled types.TransactionCanceledException) bool {
 
 func (patientRetryer) MaxAttempts() int { return maxAttempts }
 
-// RetryDelay returns the delay after an attempt. Half of the delay is fixed, and half is random.
+// RetryDelay returns the delay after an attempt. The SDK counts attempts from 1. Half of the delay's upper bound is fixed, and up to the
+// other half is added at random.
 func (r patientRetryer) RetryDelay(attempt int, _ error) (time.Duration, error) {
 	delay := min(firstDelay<<min(attempt, maxAttempts), longestDelay)
 	return delay/2 + time.Duration(r.random(int64(delay/2))), nil

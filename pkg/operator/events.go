@@ -98,11 +98,11 @@ type due struct {
 	at time.Time // the fact's time, or a later one, so that the facts of one redemption or order stay in order although clocks differ
 }
 
-// missing returns the earliest facts that the feed lacks, in order. If the feed names an event that is not stored, missing stores it again;
-// lost counts these events. It sets how.From if that is zero. more reports whether the feed lacks further facts.
+// missing returns the earliest facts that the feed lacks, in order. The result more reports whether the feed lacks further facts. If the
+// feed names events that are not stored, they are stored again, and counted in the result lost. If how.From is zero, it is set.
 func (e *Events) missing(ctx context.Context, shop *Shop, how *Rebuilding) (missing []due, lost int, more bool, unread int, err error) {
-	known := make(map[event.ID]bool) // a record that moves may be read twice
-	gone := make(map[event.ID]bool)
+	known := make(map[event.ID]bool) // events in the feed, and facts in missing: a record that moves may be read twice
+	gone := make(map[event.ID]bool)  // events that the feed names, but that are not stored
 	var coverage reconciliation.Coverage
 	for entry, err := range shop.events.Log(ctx, shop.Customer.ID, e.Now()) {
 		if err != nil {
@@ -166,8 +166,9 @@ func (e *Events) restore(ctx context.Context, shop *Shop, facts []event.Fact, lo
 	return restored, nil
 }
 
-// lacking returns the facts at the given time or later that are not known, and marks them as known. It also returns earlier facts of the
-// same redemption or order, back to the latest known one: the facts before that one have expired. It never returns silent facts.
+// lacking returns the unknown facts at the given time or later, and marks them as known. Before each of them, it also returns the earlier
+// facts of the same redemption or order, back to the latest known fact. The facts before that one are not lost: their events have expired.
+// lacking never returns silent facts.
 func lacking(facts []due, known map[event.ID]bool, from time.Time) (missing []due) {
 	isNextLacking := false
 	for _, fact := range slices.Backward(facts) {

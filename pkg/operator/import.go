@@ -26,8 +26,8 @@ type Import struct {
 	DryRun      bool // write nothing, but count what would be written
 	Now         time.Time
 	Random      io.Reader // of cryptographic quality
-	// Reject is called for each row that is not imported. err is either *voucher.FieldError, joined, or voucher.ErrCodeTaken, wrapped. Calls
-	// do not overlap. An error of Reject ends the import.
+	// Reject is called for each row that is not imported. err is either one or more *voucher.FieldError, joined, or wraps
+	// voucher.ErrCodeTaken. Calls do not overlap. An error of Reject ends the import.
 	Reject func(row csvfile.Row, err error) error
 }
 
@@ -42,7 +42,7 @@ type Imported struct {
 // ErrInvalidRows means that rows of a file cannot be imported, and that nothing was written.
 var ErrInvalidRows = errors.New("rows cannot be imported")
 
-// InvalidFileError means that a file cannot be read to its end.
+// InvalidFileError means that the file is not a valid list of vouchers, for example because of its header, or cannot be read to its end.
 type InvalidFileError struct{ Err error }
 
 func (e *InvalidFileError) Error() string { return e.Err.Error() }
@@ -145,7 +145,7 @@ func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
 	}
 }
 
-// check makes the voucher of a row.
+// check makes the voucher of a row. If the row cannot be imported, check sets the Err of the result.
 func (i *importing) check(row csvfile.Row) importRow {
 	checked := importRow{Row: row}
 	unread := make(map[string]bool) // the columns of the row's cells that cannot be read

@@ -19,8 +19,8 @@ func (s *Shop) Redemption(ctx context.Context, code voucher.Code, id string) (Re
 	return Redemption{}, voucher.ErrRedemptionNotFound
 }
 
-// OrderOf finds the order that made a redemption, or returns checkout.ErrOrderNotFound. It reads only the orders that were placed at the
-// time of the redemption.
+// OrderOf finds the order that made a redemption, or returns checkout.ErrOrderNotFound. It reads only the orders that were placed in
+// the millisecond of the redemption.
 func (s *Shop) OrderOf(ctx context.Context, r Redemption) (checkout.ID, error) {
 	for order, err := range s.Orders(ctx, checkout.OrderFilter{From: r.At, Until: r.At.Add(time.Millisecond)}) {
 		if err != nil {

@@ -60,7 +60,7 @@ func (e storedEntry) redemptions() []voucher.Redemption {
 }
 
 // UndoRedemption undoes a redemption and gives its use back, as voucher.Undoer does. The bool reports whether the redemption was already
-// undone. In that case the first reason stays.
+// undone. In that case the stored reason stays.
 func (s *Shop) UndoRedemption(
 	ctx context.Context, code voucher.Code, id, reason string, now time.Time,
 ) (voucher.Redemption, bool, error) {

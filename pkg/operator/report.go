@@ -34,7 +34,7 @@ type ReportQuery struct {
 	To        time.Time      // exclusive; zero: no end
 	By        ReportGrouping // empty: only the total
 	MaxGroups int
-	Read      func(vouchers int) // called while vouchers are read
+	Read      func(vouchers int) // called with the number of vouchers read since its last call
 }
 
 // ReportCounts counts vouchers and their uses. Created, Redeemed and Undone count what happened in the period. Redeemed includes
@@ -139,7 +139,7 @@ func (r reporting) addRedemption(v voucher.Voucher, redemption voucher.Redemptio
 	}
 }
 
-// addVoucher adds a voucher without its redemptions, after all of its entries were read.
+// addVoucher adds the counts of a voucher, except those of its redemptions. It must be called after all entries of the voucher were read.
 func (r reporting) addVoucher(read *counted) {
 	if read == nil {
 		return

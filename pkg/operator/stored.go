@@ -17,8 +17,10 @@ type storedEntry struct {
 
 // stored yields all entries in the order of the codes, and stops at the first error. If code is not empty, it yields only the entries of
 // that code. The voucher is the first entry of its code. Entries without a voucher are left out. Redemptions, edits and deletions continue
-// meanwhile. If the code is unknown, the list ends with a *voucher.RefusalError. If a batch but no code is given, and the batch has no
-// vouchers, the list ends with voucher.ErrBatchUnknown.
+// meanwhile. If the code is unknown, the list ends with a *voucher.RefusalError.
+//
+// The batch does not filter the entries. If a batch but no code is given, and the batch has no vouchers, the list ends with
+// voucher.ErrBatchUnknown.
 func (s *Shop) stored(ctx context.Context, code voucher.Code, batch string) iter.Seq2[storedEntry, error] {
 	return func(yield func(storedEntry, error) bool) {
 		codeFound, batchFound := code == "", batch == "" || code != ""

@@ -30,10 +30,9 @@ type Verification struct {
 }
 
 // Verify reads all stored vouchers, redemptions and checkouts of the customer, and its settings and keys, while the shop stays live. It
-// reports what does not add up, and changes nothing. For each checkout with a code it reads the code's redemption again, and compares the
-// two. If the deployment has events, it reads everything once more, and compares it with the feed. If several items contradict each other,
-// Verify reads them again, up to reconciliation.Readings times, before it reports a finding. So redemptions and edits in flight are not
-// reported.
+// reports what does not add up, and changes nothing. It compares each checkout with the redemption of its code, if it has one. If the
+// deployment has events, it reads everything once more, and compares it with the feed. If several items contradict each other, Verify reads
+// them again, up to reconciliation.Readings times, before it reports a finding. So redemptions and edits in flight are not reported.
 //
 // Memory holds:
 //   - the account of one code, with 16 bytes for each redemption and at most 96 bytes for each hold
@@ -163,7 +162,7 @@ func (v *verifier) checkouts(ctx context.Context) error {
 	return v.uses(ctx, coded)
 }
 
-// uses compares checkouts that have a code with the redemptions of the code. It reads checkouts that look wrong again, with growing pauses.
+// uses compares checkouts with the redemptions of their codes. If some checkouts look wrong, it reads these again, with growing pauses.
 func (v *verifier) uses(ctx context.Context, checkouts []reconciliation.Checkout) error {
 	for reading := 1; len(checkouts) > 0; reading++ {
 		findings, wrong, err := v.judgeUses(ctx, checkouts)

@@ -9,8 +9,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// CreateVoucher creates a voucher. For invalid terms it returns *voucher.FieldError, joined. For a code that exists it returns
-// *voucher.CodeTakenError.
+// CreateVoucher creates a voucher. For invalid terms it returns a *voucher.FieldError for each fault, joined. For a code that exists it
+// returns a *voucher.CodeTakenError.
 func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.Time) (voucher.Voucher, error) {
 	v, err := voucher.New(terms, now)
 	if err != nil {
@@ -24,9 +24,9 @@ func (s *Shop) Voucher(ctx context.Context, code voucher.Code, at time.Time) (vo
 	return s.vouchers.Show(ctx, s.Customer.ID, code, at)
 }
 
-// EditVoucher edits a voucher and returns the result, which applies to every request that begins after the call. For an unknown code it
-// returns a *voucher.RefusalError, and for an edit that the rules forbid *voucher.FieldError. After any other error a part of the edit may
-// have been applied. Running the edit again completes it.
+// EditVoucher edits a voucher and returns the result, which applies to every request that begins after the call. For an unknown code, the
+// error is a *voucher.RefusalError. For an edit that the rules do not allow, it is one or more *voucher.FieldError, joined. After any other
+// error a part of the edit may have been applied. Running the edit again completes it.
 func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	return s.vouchers.Edit(ctx, s.Customer.ID, code, edit)
 }
@@ -57,8 +57,8 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 	}
 }
 
-// standings yields all vouchers with their uses, as Vouchers does. If the batch has no vouchers, the list ends with
-// voucher.ErrBatchUnknown.
+// standings is like Vouchers, but without the filter: it yields the vouchers of all batches. If batch is not empty and has no vouchers, the
+// list ends with voucher.ErrBatchUnknown.
 func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
 		var last *counted
@@ -85,7 +85,7 @@ func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.S
 type counted struct {
 	voucher     voucher.Voucher
 	uses        backoffice.Uses
-	redemptions int // those that were not undone: for a code without a limit, these are the uses taken
+	redemptions int // those that were not undone; for a code without a limit, these and the imported uses are the uses taken
 }
 
 func (c *counted) add(entry backoffice.Entry) {

@@ -79,7 +79,7 @@ type Account struct {
 	voucher  *Voucher
 	counters map[int]Counter
 
-	nickItems, looseItems int    // items of nicks, and items of one redemption that was not undone
+	nickItems, looseItems int    // items of nicks, and items of a single redemption that was not undone
 	anyPart               string // the sort key of one item other than the voucher
 	mostOfNick            int    // the most redemptions and holds in the item of a nick
 
@@ -130,7 +130,7 @@ func (a *Account) AddVoucher(v Voucher) {
 	a.Items++
 	a.voucher = &v
 	if v.Imported < 0 || v.SingleUse() && v.Imported > 0 && v.Redeemed == nil {
-		a.fault(found(KindMalformed, a.home, "it cannot have %d imported uses: the number is below zero, or its redemption is missing", v.Imported))
+		a.fault(found(KindMalformed, a.home, "the voucher cannot have %d imported uses: the number is below zero, or the redemption is missing", v.Imported))
 	}
 	if v.Over < 0 || v.Returns < 0 || v.Undone < 0 {
 		a.fault(found(KindMalformed, a.home, "a voucher cannot have %d uses over its limit, %d that came back or %d undone", v.Over, v.Returns, v.Undone))
@@ -171,7 +171,7 @@ func (a *Account) AddNick(place Place, n Nick) {
 	taken := len(n.Redemptions) + len(n.Holds)
 	if n.Taken != taken {
 		a.faults = append(a.faults, Finding{
-			KindNickUses, a.Code, place, "the item counts " + count(n.Taken, "use") + " but holds " + strconv.Itoa(taken),
+			KindNickUses, a.Code, place, "the item counts " + count(n.Taken, "use") + " but has " + strconv.Itoa(taken),
 		})
 	}
 	if n.Undone != 0 {
@@ -437,7 +437,7 @@ func (j *partsJudgement) judgeKinds() {
 	case len(j.holds) > 0 && !v.Limited():
 		j.add(KindWrongKind, "%s, but the voucher has no limit above one", count(len(j.holds), "hold"))
 	case slices.ContainsFunc(j.holds, func(h heldUse) bool { return (h.holder == redemptionID{}) == perNick }):
-		j.add(KindWrongKind, "a hold names a nick although the voucher has no limit per nick, or names no nick although it has one")
+		j.add(KindWrongKind, "a hold names a nick although the voucher has no limit per nick, or names no nick although the voucher has such a limit")
 	}
 }
 
@@ -481,7 +481,7 @@ func (j *partsJudgement) judgeCounters(now time.Time) {
 	// does not say by how many.
 	lowered := v.LacksOver && limitWasEdited && left == 0 && used > int(v.MaxUses)
 	if (left+used-v.Over != int(v.MaxUses) || v.Over > 0 && left > 0) && !lowered {
-		j.add(KindLimit, "the counters hold %d uses left and %d taken, but the limit is %d, and the voucher counts %d over it",
+		j.add(KindLimit, "the counters have %d uses left and %d taken, but the limit is %d, and the voucher counts %d over it",
 			left, used, v.MaxUses, v.Over)
 	}
 	if v.FullUntil.After(now) && left > 0 {

@@ -50,7 +50,7 @@ func returns(n int64) func(*reconciliation.Voucher) {
 	return func(v *reconciliation.Voucher) { v.Returns = n }
 }
 
-// ended makes the voucher valid until noon. record redeems at noon, so that is too late.
+// ended makes the voucher valid until noon. The redemptions of record are at noon, which is too late.
 func ended(v *reconciliation.Voucher) { v.ValidUntil = noon() }
 
 func gives(reward voucher.Reward) func(*reconciliation.Voucher) {
@@ -66,7 +66,7 @@ func heldCounters(a *reconciliation.Account, used int) {
 	a.AddCounter(part("#c#01"), reconciliation.Counter{Number: 1, Left: 5, Lapse: noon()})
 }
 
-// holds adds holds that lapse the given number of minutes after noon. Their IDs differ from those of records.
+// holds adds holds that lapse the given number of minutes after noon. Their IDs differ from those of the redemptions that records adds.
 func holds(a *reconciliation.Account, minutes int, numbers ...int) {
 	for _, n := range numbers {
 		a.AddHold(part("#h#"), voucher.Hold{ID: id(100 + n), Until: noon().Add(time.Duration(minutes) * time.Minute)}, "")
@@ -83,7 +83,7 @@ func returned(returns int64, used int) reconciliation.Glance {
 	return reconciliation.Glance{Found: true, Version: 1, Returns: returns, Used: used}
 }
 
-// counters adds two counters. Each has uses left and used. edits are the edits that the counters name.
+// counters adds two counters with the given uses left and taken. The parameter edits has the edits that the counters name; missing: 0.
 func counters(a *reconciliation.Account, left0, used0, left1, used1 int, edits ...int64) {
 	edits = append(edits, 0, 0)
 	a.AddCounter(part("#c#00"), reconciliation.Counter{Number: 0, Left: left0, Used: used0, Edit: edits[0]})
@@ -312,7 +312,7 @@ func TestJudge(t *testing.T) {
 			a.Again(second(func(a *reconciliation.Account) { holds(a, 1, 1) }))
 			a.Between(glance(1, 2), glance(1, 2))
 		}},
-		{name: "a hold that lapses before its counter says", doubtful: "holds_differ", read: func(a *reconciliation.Account) {
+		{name: "a hold that lapses earlier than its counter says", doubtful: "holds_differ", read: func(a *reconciliation.Account) {
 			a.AddVoucher(kept(1))
 			heldCounters(a, 1)
 			holds(a, -1, 1)
@@ -414,7 +414,7 @@ func TestRecheck_ReportsOnlyWhatEveryReadingFinds(t *testing.T) {
 	}
 }
 
-func TestReport_HoldsTheFirstFindingsAndCountsAll(t *testing.T) {
+func TestReport_MoreThanMaxFindings_AreCountedButNotAllKept(t *testing.T) {
 	var report reconciliation.Report
 	for n := range reconciliation.MaxFindings + 1 {
 		report.Add(reconciliation.Finding{Kind: reconciliation.KindUses, Place: part(fmt.Sprint(9999 - n))}, reconciliation.Finding{Kind: reconciliation.KindEdits, Place: part(fmt.Sprint(9999 - n))})

@@ -15,7 +15,7 @@ const (
 
 // Coverage finds out how far back a feed must be complete. Call Add for every event of the log, in sequence.
 type Coverage struct {
-	isLost bool      // the first events have expired
+	isLost bool      // the first events have expired, so they are not stored any more
 	oldest time.Time // when the oldest stored event happened
 }
 
@@ -136,7 +136,7 @@ func (f *Feed) AddFact(place Place, fact event.Fact) {
 // AddUnread adds a record that cannot be read.
 func (f *Feed) AddUnread() { f.unread = true }
 
-// End ends a reading. It returns how many findings all readings have made so far, and the first of these findings.
+// End ends a reading. It returns the number of findings that every reading so far has made, and the first MaxFindings of these.
 func (f *Feed) End() (count int, first []Finding) {
 	for id, e := range f.events {
 		if !e.shown && !f.unread {

@@ -28,7 +28,7 @@ func read(feed *reconciliation.Feed, named, shown []event.Fact) (count int, firs
 	return feed.End()
 }
 
-func TestFeed_FindingsOfOneReading_DoNotCount(t *testing.T) {
+func TestFeed_FindingThatOneReadingDoesNotMake_IsDropped(t *testing.T) {
 	feed := reconciliation.NewFeed(24 * time.Hour)
 	alder, birch := redeemed("Alder"), redeemed("Birch")
 	if count, _ := read(feed, nil, []event.Fact{alder}); count != 1 {
@@ -42,7 +42,7 @@ func TestFeed_FindingsOfOneReading_DoNotCount(t *testing.T) {
 	}
 }
 
-func TestFeed_ManyFindings_AreCounted(t *testing.T) {
+func TestFeed_MoreThanMaxFindings_AreAllCounted(t *testing.T) {
 	feed := reconciliation.NewFeed(24 * time.Hour)
 	var shown []event.Fact
 	for n := range reconciliation.MaxFindings + 1 {
@@ -50,7 +50,7 @@ func TestFeed_ManyFindings_AreCounted(t *testing.T) {
 	}
 	for range reconciliation.Readings {
 		if count, first := read(feed, nil, append(shown, shown...)); count != len(shown) || len(first) != reconciliation.MaxFindings {
-			t.Errorf("counted %d findings and returned %d of them", count, len(first))
+			t.Errorf("counted %d findings and returned %d of them, want %d and %d", count, len(first), len(shown), reconciliation.MaxFindings)
 		}
 	}
 }
@@ -71,7 +71,7 @@ func TestFeed_GapInTheSequence_IsFoundOnlyAfterAStoredEvent(t *testing.T) {
 		feed.AddEvent(reconciliation.Place{}, 101, birch.ID(), birch.At)
 		feed.AddUnread()
 		if count, first := feed.End(); count != test.want {
-			t.Errorf("gap %s: %d findings: %+v", name, count, first)
+			t.Errorf("a gap %s: %d findings, want %d: %+v", name, count, test.want, first)
 		}
 	}
 }

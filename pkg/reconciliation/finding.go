@@ -46,7 +46,7 @@ const (
 	KindPrice        Kind = "price_differs"         // the prices in a checkout do not add up
 	KindUnpaid       Kind = "unpaid_order"          // an order whose total is not zero has no payment
 	KindOrderUse     Kind = "order_use_differs"     // the redemptions of a checkout's code do not match the checkout's order
-	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live, or an order has any
+	KindDeletionTime Kind = "deletion_time_differs" // a checkout has a wrong time to live, or an order has a time to live
 	KindKeptTooLong  Kind = "kept_too_long"         // a checkout should have been deleted
 
 	KindEventMissing   Kind = "event_missing"   // a record shows a fact, but the feed has no event for it
