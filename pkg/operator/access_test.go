@@ -43,7 +43,7 @@ func (s *tables) wantSettings(t *testing.T, customer catalog.CustomerID, want ac
 	}
 }
 
-func TestApply_Access(t *testing.T) {
+func TestApply_AccessSettings(t *testing.T) {
 	s := newTables(t)
 	open := access.DefaultSettings()
 	limited := open
@@ -58,7 +58,7 @@ func TestApply_Access(t *testing.T) {
 		{name: "new shop, file without settings", want: limited},
 		{name: "new shop, file with some settings", lines: "    refusals: off\n", want: open},
 		{name: "shop without settings, file without settings", isOld: true, want: open},
-		{name: "shop without settings, file with all settings", isOld: true, lines: strictLines, want: strict},
+		{name: "shop without settings, file with some settings", isOld: true, lines: strictLines, want: strict},
 		{name: "shop with settings, file without settings", before: strictLines, want: strict},
 		{name: "shop with settings, file with all settings", before: strictLines, lines: "    access: {redeem: anyone, check-out: anyone}\n    refusals: off\n", want: open},
 	} {

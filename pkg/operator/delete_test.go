@@ -142,7 +142,8 @@ func (c stalling) stall() {
 }
 
 func (c stalling) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
-	if in.Key["sk"] != nil && !isVoucherKey(in.Key) { // the first call for a code updates its voucher, because its kind is not known yet
+	// The first call for a code must not stall. It tries to redeem the voucher's own item, because the kind of the code is not known yet.
+	if in.Key["sk"] != nil && !isVoucherKey(in.Key) {
 		c.stall()
 	}
 	return c.Client.UpdateItem(ctx, in, options...)
@@ -160,8 +161,8 @@ func isVoucherKey(key attributes) bool {
 	return err == nil
 }
 
-// inFlight begins a redemption that has read the voucher and waits before it writes. finish lets the redemption continue, and returns its
-// error.
+// inFlight begins a redemption, and returns when the redemption has read the voucher and waits before its write. The function finish lets
+// the redemption continue, and returns its error.
 func (s *shop) inFlight(kind string) (finish func() error) {
 	s.t.Helper()
 	client := stalling{s.client, make(chan struct{}, 100), make(chan struct{})}

@@ -91,7 +91,7 @@ func (h hookedHolds) Look(ctx context.Context, request voucher.Request) (voucher
 }
 
 // A voucher may have been deleted because its discount was a mistake. A checkout must not get that discount.
-func TestOpen_CodeCreatedAgainAfterItWasRead_HasTheDiscountOfTheNewVoucher(t *testing.T) {
+func TestOpen_CodeCreatedAgainAfterItWasRead_NeverGivesTheOldDiscount(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
 	percent := func(off int) voucher.Reward { return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: off} }

@@ -128,8 +128,8 @@ func (s *shop) wantFed() []event.Event {
 
 func TestRebuild_EveryKindOfRecord_IsInTheFeedOnce(t *testing.T) {
 	for what, leave := range map[string]func(s *shop){
-		"nothing": func(*shop) {}, "every kind of voucher": (*shop).stock, "an order of each status": everyOrder,
-		"what can become of every kind of hold": everyHold, "redemptions with keys": replaysAndRefusals,
+		"an empty shop": func(*shop) {}, "every kind of voucher": (*shop).stock, "an order of each status": everyOrder,
+		"every kind of hold in every state": everyHold, "redemptions with keys": replaysAndRefusals,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -216,7 +216,7 @@ func TestRebuild_LittleMemory_KeepsTheOrderOfTime(t *testing.T) {
 	}
 }
 
-func TestRebuild_OlderThanRetention_NeedsFrom(t *testing.T) {
+func TestRebuild_RedemptionOlderThanTheRetention_IsAddedOnlyWithFrom(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.sellAtTimes(2)
 	later := s.settled().Add(90*day - 90*time.Minute) // 90 days earlier is between the two redemptions
@@ -229,12 +229,12 @@ func TestRebuild_OlderThanRetention_NeedsFrom(t *testing.T) {
 	}
 }
 
-// An old redemption was undone recently. Rebuild adds the event of its creation only if the feed does not have the event of its undoing.
-func TestRebuild_UndoneAfterItsCreationExpired(t *testing.T) {
+// An old redemption was undone recently. If the feed lacks the event of the undoing, Rebuild adds the event of the redemption, too.
+func TestRebuild_UndoneAfterTheEventOfTheRedemptionExpired(t *testing.T) {
 	for what, test := range map[string]struct {
 		recorded bool // whether a function recorded that it was undone
 		want     int
-	}{"the feed has no event of it": {false, 2}, "the feed has the event that it was undone": {true, 0}} {
+	}{"the feed lacks the event of the undoing": {false, 2}, "the feed has the event of the undoing": {true, 0}} {
 		s := newShopWithEvents(t)
 		code := s.create(voucher.Terms{Written: "ARIGATO"})
 		r, _, err := s.redeemer.Redeem(t.Context(), s.request("ARIGATO", "", ""))
@@ -255,7 +255,7 @@ func TestRebuild_UndoneAfterItsCreationExpired(t *testing.T) {
 			t.Errorf("%s: added %+v, want %d", what, result, test.want)
 		}
 		if fed := s.feed(); fed[len(fed)-1].Type != event.RedemptionUndone {
-			t.Errorf("%s: the feed ends with %+v, want that it was undone", what, fed[len(fed)-1])
+			t.Errorf("%s: the feed ends with %+v, want the event of the undoing", what, fed[len(fed)-1])
 		}
 		if report := s.verify(s.settled()); report.Found != 0 {
 			t.Errorf("%s: %+v", what, report.Findings)
@@ -400,7 +400,7 @@ func TestVerify_EventsRecordedWhileItReads_FindsNothing(t *testing.T) {
 	}
 }
 
-func TestVerify_EventNotInTheFeed_IsMissingFromRecordingTimeUntilRetention(t *testing.T) {
+func TestVerify_EventNotInTheFeed_IsReportedAfterRecordingTimeUntilItWouldExpire(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()
 	for _, test := range []struct {
@@ -467,9 +467,9 @@ func damagedFeeds() []damage {
 			s.put(s.names.Events, it)
 		}
 	}
-	lastOf := func(n int) func([]byte) []byte { return func(ids []byte) []byte { return ids[:len(ids)-16*n] } }
+	withoutLast := func(ids []byte) []byte { return ids[:len(ids)-16] }
 	return []damage{
-		{what: "the latest event is lost", want: []string{"event_missing "}, do: changed(2, lastOf(1))},
+		{what: "the latest event is lost", want: []string{"event_missing "}, do: changed(2, withoutLast)},
 		{what: "an event is in the feed twice", want: []string{"event_twice "}, do: changed(2, func(ids []byte) []byte {
 			return append(ids, ids[:16]...)
 		})},
@@ -501,7 +501,7 @@ func damagedFeeds() []damage {
 			do: func(s *shop) { s.remove(s.names.Events, page(1)(s)) },
 		},
 		{
-			what: "a page in the middle lacks an event", want: []string{"event_gap ", "event_missing "}, do: changed(1, lastOf(1)),
+			what: "a page in the middle lacks an event", want: []string{"event_gap ", "event_missing "}, do: changed(1, withoutLast),
 		},
 		{
 			what: "a page cannot be read", want: append([]string{"event_gap "}, slices.Repeat([]string{"event_missing "}, 5)...),

@@ -66,8 +66,8 @@ func (s *shop) wantListed(filter operator.RedemptionFilter) []operator.Redemptio
 
 func TestRebuildNicks_EveryKindOfRecord_IsListedByItsNick(t *testing.T) {
 	for what, leave := range map[string]func(s *shop){
-		"nothing": func(*shop) {}, "every kind of voucher": (*shop).stock, "an order of each status": everyOrder,
-		"what can become of every kind of hold": everyHold, "redemptions with keys": replaysAndRefusals,
+		"an empty shop": func(*shop) {}, "every kind of voucher": (*shop).stock, "an order of each status": everyOrder,
+		"every kind of hold in every state": everyHold, "redemptions with keys": replaysAndRefusals,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -141,7 +141,7 @@ func TestRebuildNicks_ImportedRedemption_IsListedAndNotInTheFeed(t *testing.T) {
 	}
 }
 
-func TestRebuildNicks_EndsEarly_NotesNothingAndIsCompletedLater(t *testing.T) {
+func TestRebuildNicks_InterruptedOrWithAnUnreadItem_DoesNotNoteThatTheIndexIsComplete(t *testing.T) {
 	t.Parallel()
 	s := newShopWithEvents(t)
 	s.stock()
@@ -182,28 +182,28 @@ func TestRedemptionsOfNick_Filters_Apply(t *testing.T) {
 		filter operator.RedemptionFilter
 		want   int
 	}{
-		"all":                        {operator.RedemptionFilter{}, 4},
+		"only the nick":              {operator.RedemptionFilter{}, 4},
 		"a batch":                    {operator.RedemptionFilter{Batch: "thanks"}, 2},
 		"from, inclusive":            {operator.RedemptionFilter{From: opened.Add(time.Millisecond)}, 3},
 		"from within a millisecond":  {operator.RedemptionFilter{From: opened.Add(time.Millisecond + 1)}, 2},
 		"until, exclusive":           {operator.RedemptionFilter{Until: opened.Add(3 * time.Millisecond)}, 3},
 		"until within a millisecond": {operator.RedemptionFilter{Until: opened.Add(3*time.Millisecond + 1)}, 4},
-		"nothing":                    {operator.RedemptionFilter{From: opened.Add(time.Second)}, 0},
+		"a time without redemptions": {operator.RedemptionFilter{From: opened.Add(time.Second)}, 0},
 	} {
 		test.filter.Nick = alder
 		if listed := s.wantListed(test.filter); len(listed) != test.want {
-			t.Errorf("%s: %d redemptions, want %d", what, len(listed), test.want)
+			t.Errorf("filter by %s: %d redemptions, want %d", what, len(listed), test.want)
 		}
 	}
 	if listed := s.ofNick(operator.RedemptionFilter{Nick: alder, Code: code}); len(listed) != 2 || listed[0].Code != "ARIGATO" {
-		t.Errorf("a code: %+v", listed)
+		t.Errorf("filter by a code: %+v, want the two redemptions of ARIGATO", listed)
 	}
 	if listed := s.ofNick(operator.RedemptionFilter{Nick: s.nick("Heron")}); len(listed) != 0 {
 		t.Errorf("Heron has %+v", listed)
 	}
 	for _, err := range s.operator.RedemptionsOfNick(t.Context(), operator.RedemptionFilter{Nick: alder, Code: "UNKNOWN"}) {
 		if reason, is := voucher.IsRefusal(err); !is || reason != voucher.ReasonUnknown {
-			t.Errorf("an unknown code: %v", err)
+			t.Errorf("filter by an unknown code: %v, want a refusal with the reason unknown", err)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func TestRedemptionsOfNick_ReaderStops_ListEnds(t *testing.T) {
 	s.rebuildNicks()
 	for r, err := range s.operator.RedemptionsOfNick(t.Context(), operator.RedemptionFilter{Nick: s.nick("Alder")}) {
 		if err != nil || r.ID == "" {
-			t.Errorf("%+v, %v", r, err)
+			t.Errorf("the first redemption is %+v, %v", r, err)
 		}
 		break
 	}

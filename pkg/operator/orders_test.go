@@ -31,10 +31,10 @@ func TestOrders_MoreThanAPage_AreAllListedNewestFirst(t *testing.T) {
 		filter checkout.OrderFilter
 		want   []checkout.ID
 	}{
-		"all":           {checkout.OrderFilter{}, want},
-		"placed":        {checkout.OrderFilter{Status: checkout.OrderPlaced}, want},
-		"fulfilled":     {checkout.OrderFilter{Status: checkout.OrderFulfilled}, nil},
-		"within a time": {checkout.OrderFilter{From: s.opened.Add(time.Millisecond), Until: s.opened.Add(count * time.Millisecond)}, want[1:count]},
+		"all":         {checkout.OrderFilter{}, want},
+		"placed":      {checkout.OrderFilter{Status: checkout.OrderPlaced}, want},
+		"fulfilled":   {checkout.OrderFilter{Status: checkout.OrderFulfilled}, nil},
+		"in a period": {checkout.OrderFilter{From: s.opened.Add(time.Millisecond), Until: s.opened.Add(count * time.Millisecond)}, want[1:count]},
 	} {
 		orders, err := operator.Collect(s.operator.Orders(t.Context(), c.filter))
 		if err != nil {
@@ -50,7 +50,7 @@ func TestOrders_MoreThanAPage_AreAllListedNewestFirst(t *testing.T) {
 	}
 }
 
-func TestOrders_ChangeAtATimeFinerThanMilliseconds_IsNotReportedAsReplayed(t *testing.T) {
+func TestOrders_FirstChangeAtATimeWithMicroseconds_IsNotReportedAsReplayed(t *testing.T) {
 	s := newTables(t).newShop(t)
 	s.checkOut(s.opened)
 	made, err := operator.Collect(s.operator.Checkouts(t.Context(), checkout.Filter{}, s.opened))
@@ -71,7 +71,7 @@ func TestOrders_ChangeAtATimeFinerThanMilliseconds_IsNotReportedAsReplayed(t *te
 		}},
 	} {
 		if _, replayed, err := c.do(); err != nil || replayed {
-			t.Errorf("%s: replayed %t, %v", c.change, replayed, err)
+			t.Errorf("%s for the first time: replayed %t, %v", c.change, replayed, err)
 		}
 	}
 }

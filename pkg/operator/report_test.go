@@ -31,7 +31,7 @@ func (s *shop) importVoucher(terms voucher.Terms, past voucher.Past) {
 	}
 }
 
-func TestReport_ImportedUses_CountAtTheirTimeOrIfUnknownWhenTheCodeWasCreated(t *testing.T) {
+func TestReport_ImportedUsesWithoutATime_CountWhenTheCodeWasCreated(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
 	s.opened = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -87,7 +87,7 @@ func TestItems_StoredBeforeHolds_StayUsable(t *testing.T) {
 			t.Errorf("undo: %+v, %v", undone, err)
 		}
 		if redeemed := s.redeem("WINTER", "", ""); redeemed != (i == 2) {
-			t.Errorf("after %d undone redemptions: redeemed is %t", i+1, redeemed)
+			t.Errorf("after %d undone redemptions: redeemed is %t, want %t", i+1, redeemed, i == 2)
 		}
 		s.wantClean("after an undo")
 	}

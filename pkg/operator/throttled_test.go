@@ -19,8 +19,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// throttleOnce returns a proxy of DynamoDB Local that throttles the first call of an operation. The other writers wait until that call is
-// tried again.
+// throttleOnce returns a proxy of DynamoDB Local that throttles the first call of an operation. The calls of the other writers wait
+// until the throttled call is retried.
 func throttleOnce(t *testing.T, operation, response string) *httptest.Server {
 	t.Helper()
 	local, err := url.Parse(localtest.Endpoint(t))

@@ -30,7 +30,7 @@ type Verification struct {
 }
 
 // Verify reads all stored vouchers, redemptions and checkouts of the customer, and its settings and keys, while the shop stays live. It
-// reports what does not add up, and changes nothing. It compares each checkout with the redemption of its code, if it has one. If the
+// reports what does not add up, and changes nothing. It compares each checkout that has a code with the redemption of that code. If the
 // deployment has events, it reads everything once more, and compares it with the feed. If several items contradict each other, Verify reads
 // them again, up to reconciliation.Readings times, before it reports a finding. So redemptions and edits in flight are not reported.
 //

@@ -13,8 +13,8 @@ import (
 	"shopfront/pkg/dynamo/backoffice"
 )
 
-// pageItems is how many items of a bucket verify and the lists request at once. waitingItems is how many items of a bucket may still wait
-// when the next ones are requested: those in the channel, the first one, and the one that is being read.
+// pageItems is how many items of a bucket one query of Verify or of a list requests. waitingItems is how many items of a bucket may still
+// wait to be read when the next page is requested: those in the channel, the one before them, and the one that is being read.
 const (
 	pageItems    = 250
 	waitingItems = 100 + 2

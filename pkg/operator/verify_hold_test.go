@@ -30,7 +30,7 @@ func (coins) Offer(_ context.Context, _ catalog.CustomerID, product catalog.Prod
 	}, nil
 }
 
-// hold opens a checkout with a code at a time. replaces may be empty.
+// hold opens a checkout with a code at the given time. replaces may be empty.
 func (s *shop) hold(code voucher.Code, nick string, at time.Time, replaces checkout.ID) checkout.Checkout {
 	s.t.Helper()
 	c, err := s.tryHold(code, nick, at, replaces)
@@ -104,7 +104,7 @@ func (s *shop) createKind(kind string) voucher.Code {
 // lapsed returns a time early enough that holds made then have lapsed when the shop opens.
 func (s *shop) lapsed() time.Time { return s.opened.Add(-2 * time.Hour) }
 
-// livesOfHolds returns everything that can become of a hold, by name.
+// livesOfHolds returns functions that use a code, by name. Together they bring a hold or a redemption into every state.
 func livesOfHolds() map[string]func(s *shop, code voucher.Code) {
 	return map[string]func(s *shop, code voucher.Code){
 		"HELD":   func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") },
@@ -311,7 +311,8 @@ func (a attributes) hold() string {
 }
 
 func damagedHolds() []damage {
-	// held holds a use of a new code of a kind. Then it spoils the first item whose key begins with the code and the suffix.
+	// The function held creates a code of the kind and holds a use of it. Then it spoils the first item whose sort key begins with the code
+	// and the suffix.
 	held := func(kind, suffix string, change func(attributes)) func(*shop) {
 		return func(s *shop) {
 			code := s.createKind(kind)
@@ -332,7 +333,7 @@ func damagedHolds() []damage {
 			it[it.hold()] = text(lapse[:len(lapse)-1] + "z")
 		})},
 		{what: "a counter without the time of its first lapse", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", without("lapse"))},
-		{what: "a hold that lapses before its counter says", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", func(it attributes) {
+		{what: "a hold that lapses earlier than its counter says", want: []string{"holds_differ MANY"}, do: held("MANY", "#c#", func(it attributes) {
 			it.add("lapse", (2 * time.Minute).Milliseconds())
 		})},
 		{what: "a nick's hold of a counter that the voucher does not have", want: []string{"holds_differ N1CKS"}, do: held("NICKS", "#n#", func(it attributes) {
@@ -528,7 +529,7 @@ func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
 	}
 }
 
-func TestRedemptions_UndoneOnesAreListedAndHoldsAreNot(t *testing.T) {
+func TestRedemptions_ListHasUndoneRedemptionsButNoHolds(t *testing.T) {
 	tables := newTables(t)
 	for kind := range kindsOfHolds() {
 		t.Run(kind, func(t *testing.T) {

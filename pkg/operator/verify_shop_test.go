@@ -51,7 +51,7 @@ type shop struct {
 	*tables
 
 	t        *testing.T
-	opened   time.Time // the moment at which everything in the shop happened
+	opened   time.Time // the moment at which everything in the shop happens, unless a test changes it
 	customer catalog.CustomerID
 	operator *operator.Shop
 	vouchers *backoffice.Vouchers
@@ -233,7 +233,7 @@ func (s *tables) remove(table string, it attributes) {
 	}
 }
 
-// items returns the customer's items whose sort keys have the prefix, in key order.
+// items returns the customer's items whose sort keys have the prefix, in key order. It fails the test if there are none.
 func (s *shop) items(table, prefix string) []attributes {
 	s.t.Helper()
 	var found []attributes
@@ -260,7 +260,8 @@ func (s *shop) items(table, prefix string) []attributes {
 	return found
 }
 
-// change changes the first voucher, counter or redemption whose sort key has the prefix.
+// change changes the first item in the vouchers table whose sort key has the prefix. If the change alters the key, the unchanged item
+// stays, too.
 func (s *shop) change(prefix string, change func(attributes)) {
 	s.t.Helper()
 	it := s.items(s.names.Vouchers, prefix)[0]
@@ -268,7 +269,7 @@ func (s *shop) change(prefix string, change func(attributes)) {
 	s.put(s.names.Vouchers, it)
 }
 
-// move changes the key of the first item whose sort key has the prefix.
+// move is like change, but removes the unchanged item.
 func (s *shop) move(prefix string, change func(attributes)) {
 	s.t.Helper()
 	it := s.items(s.names.Vouchers, prefix)[0]

@@ -25,7 +25,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// damage is a write to the store that breaks the rules. want are the findings that it must cause, each as a kind and a sort key.
+// damage is a write to the store that breaks the rules. The field want has the findings that the write must cause, each as a kind and a
+// sort key.
 type damage struct {
 	what  string
 	do    func(s *shop)
@@ -479,12 +480,12 @@ func TestVerify_EveryKindOfFinding_IsTestedAndDocumented(t *testing.T) {
 func TestVerify_UndamagedShop_IsClean(t *testing.T) {
 	tables := newTables(t)
 	for what, leave := range map[string]func(s *shop){
-		"nothing": func(*shop) {}, "every kind": (*shop).stock, "replays and refusals": replaysAndRefusals, "used up and marked as full": usedUp,
-		"raised, lowered, lowered below what was used, raised again": editedLimits, "a limit per nick lowered below a nick's uses": loweredNickLimit,
-		"redeemed, then edited so that the terms forbid it": editedAgainstRedemptions, "bound to a nick and a period": boundAndTimed,
+		"an empty shop": func(*shop) {}, "every kind of voucher": (*shop).stock, "replays and refusals": replaysAndRefusals, "used up and marked as full": usedUp,
+		"a limit raised, lowered, lowered below the uses, raised again": editedLimits, "a limit per nick lowered below a nick's uses": loweredNickLimit,
+		"redeemed, then edited so that the terms forbid the redemption": editedAgainstRedemptions, "bound to a nick and a period": boundAndTimed,
 		"codes that are prefixes of others": codesThatBeginAlike, "a batch": generatedBatch, "a nick that earlier versions compared differently": formerNick,
 		"settings and keys": secured, "a key, but no settings": keyed, "an order of each status": everyOrder,
-		"what can become of every kind of hold": everyHold, "a limit lowered below what is held": loweredWithHolds,
+		"every kind of hold in every state": everyHold, "a limit lowered below what is held": loweredWithHolds,
 		"a limit lowered before vouchers stored the uses over it": formerlyLowered, "marked as full until a hold lapsed": markedUntilALapse,
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -604,7 +605,7 @@ func generatedBatch(s *shop) {
 	s.opened = time.Now()
 }
 
-func TestVerify_CountsTheItemsItReads(t *testing.T) {
+func TestVerify_Read_IsCalledWithTheNumbersOfItems(t *testing.T) {
 	s := newTables(t).newShop(t)
 	s.stock()
 	items := 0
@@ -648,7 +649,7 @@ func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 	return out, err
 }
 
-func TestVerify_InterruptedEdit_IsInMotionUntilTheEditRunsAgain(t *testing.T) {
+func TestVerify_InterruptedEdit_IsReportedAsAMotionAndNotAsAFinding(t *testing.T) {
 	tables := newTables(t)
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower below the uses": 2} {
 		t.Run(what, func(t *testing.T) {
@@ -772,7 +773,7 @@ func (s *shop) trade() (redeemed *atomic.Int64, stop func()) {
 }
 
 // tradeLapsed checks out with a code at a time so early that the hold has already lapsed. So another request may take the use over before
-// the order. Two of three checkouts are ordered, and one of these orders is cancelled.
+// the order. Two of three checkouts are ordered, and half of these orders are cancelled.
 func (s *shop) tradeLapsed(code voucher.Code, n int) {
 	s.t.Helper()
 	c, err := s.tryHold(code, fmt.Sprintf("Alder%d", mathrand.IntN(20)), s.lapsed(), "")

@@ -15,7 +15,7 @@ func ofNicks() []tested {
 		others       = "TestIndex_OtherCustomersAndNicks_AreInvisible"
 		manyPages    = "TestRedemptionsOf_ManyPages_AreInTheOrderOfTime"
 		recordedOnce = "TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone"
-		endsEarly    = "TestRebuildNicks_EndsEarly_NotesNothingAndIsCompletedLater"
+		endsEarly    = "TestRebuildNicks_InterruptedOrWithAnUnreadItem_DoesNotNoteThatTheIndexIsComplete"
 		filters      = "TestRedemptionsOfNick_Filters_Apply"
 	)
 	return []tested{
