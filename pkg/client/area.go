@@ -43,7 +43,7 @@ type Variant struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 	Price Money  `json:"price"` // for an amount of one, at the time of the request
-	// OriginalPrice is the price without the sale, to show struck through. Zero: no sale is in force.
+	// OriginalPrice is the price without the sale, which storefronts show struck through. Zero: no sale is in force.
 	OriginalPrice Money `json:"originalPrice,omitzero"`
 	// SaleEndsAt is the first moment after the sale. Zero: there is no sale, or it has no end.
 	SaleEndsAt time.Time `json:"saleEndsAt,omitzero"`

@@ -19,8 +19,8 @@ type Order struct {
 	// Code is a code that gives a discount, as the shopper typed it. The checkout holds a use of the code, and the order redeems that use:
 	// do not redeem the code as well. Empty: none.
 	Code string
-	// Nick is the shopper's name in the storefront. Some codes need a nick. If a nick can get only one use of the code, all checkouts of the
-	// nick share that use. Empty: none.
+	// Nick is the shopper's name in the storefront. Some codes need a nick. If the code is single-use or has a limit per nick, and only one
+	// use is left for the nick, the nick's open checkouts share that use. Empty: none.
 	Nick string
 	// Replaces is the ID of the shopper's earlier checkout. The new checkout takes over the earlier checkout's use of the same Code. At the
 	// same moment, it becomes impossible to order the earlier checkout. Empty: none.
@@ -62,7 +62,7 @@ type Checkout struct {
 
 // Checkout checks out an order. While the checkout is open, the same order with the same key returns the same checkout. ErrNotFound
 // means that the customer, product or variant is unknown or off sale. ErrInvalid means that the variant does not accept the amount or data.
-// ErrKeyInUse means that the key has an open checkout of another order, or a checkout that was ordered or replaced.
+// ErrKeyInUse means that the key already has an open checkout of another order, or a checkout that was ordered or replaced.
 //
 // ErrCodeRefused means that the code cannot be used for this checkout, for any reason. Tell the shopper, and check out without the code
 // only if the shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later. If ErrMalformedRequest has the

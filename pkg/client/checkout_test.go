@@ -121,7 +121,7 @@ func TestCheckout_TooManyHolds_OutcomeOfALostAttemptStaysUnknown(t *testing.T) {
 	})
 }
 
-func TestCheckout_MalformedEarlierCheckout_IsNotSent(t *testing.T) {
+func TestCheckout_MalformedIDOfTheEarlierCheckout_IsNotSent(t *testing.T) {
 	s, c := serve(t, answers(200, checkoutJSON))
 	order := vipRank()
 	order.Replaces = "../orders"

@@ -8,7 +8,8 @@
 // 429, 500, 502, 503, 504, timeouts and lost connections. It does not retry a refusal, unless an earlier attempt may still be
 // applied. If the outcome is still unknown in the end, the error is an [OutcomeUnknownError] with the key. To find out what happened,
 // wait [DefaultAttemptTimeout], and repeat the call with that key ([WithKey]). A storefront that may crash must make its key with
-// [NewKey] and store it before the call. [ErrWrongBaseURL] means that the base URL is wrong and that the call was not applied.
+// [NewKey] and store it before the call. [ErrWrongBaseURL] means that the base URL is wrong. Unless the error also is an
+// [OutcomeUnknownError], the call was not applied.
 //
 // [WithServerKey] makes calls as the shop's server. If the response to an attempt was lost, a later [ErrUnauthorized] or
 // [ErrTooManyRefusals] does not show whether that attempt was applied.

@@ -14,7 +14,7 @@ import (
 var (
 	ErrMalformedRequest     = errors.New("malformed request")
 	ErrVoucherNotFound      = errors.New("voucher not found") // or refused for any other reason
-	ErrNotFound             = errors.New("not found")         // or off sale, or the checkout was not ordered
+	ErrNotFound             = errors.New("not found")         // unknown or off sale; for an order also: the checkout was not ordered
 	ErrMethodNotAllowed     = errors.New("method not allowed")
 	ErrGone                 = errors.New("gone")
 	ErrContentTooLarge      = errors.New("content too large")
@@ -25,7 +25,7 @@ var (
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
 	ErrTooManyHolds         = errors.New("too many holds")         // by strangers at one network address; see ProblemError.RetryAfter
 	ErrCodeRefused          = errors.New("code refused")           // for this checkout, for any reason
-	ErrCheckoutExpired      = errors.New("checkout expired")       // too long ago, its use of a code was taken, or its key made another checkout
+	ErrCheckoutExpired      = errors.New("checkout expired")       // it expired too long ago, its use of a code was taken, or its key made another checkout
 	ErrCheckoutReplaced     = errors.New("checkout replaced")      // by another checkout, for good
 	ErrPaymentMismatch      = errors.New("ordered with another payment")
 	ErrOrderCancelled       = errors.New("order cancelled")   // for good
@@ -38,8 +38,9 @@ var (
 	ErrThrottled            = errors.New("too many requests") // from the gateway
 )
 
-// ErrWrongBaseURL means that the gateway has no such path: the base URL is misspelt, or leads to another service. This call was not
-// applied. An earlier call with the same key may have been applied: correct the URL and repeat the call with that key.
+// ErrWrongBaseURL means that the gateway has no such path: the base URL is misspelt, or leads to another service. Unless the error also is
+// an *OutcomeUnknownError, this call was not applied. An earlier call with the same key may have been applied: correct the URL and repeat
+// the call with that key.
 var ErrWrongBaseURL = errors.New("no such path, check the base URL")
 
 // problemType has the status of a problem type and the error to match.
@@ -145,7 +146,7 @@ func describe(what string, status int, requestID string) string {
 // DefaultAttemptTimeout and repeat the call with the same arguments. For Redeem and Checkout, pass the same key, too (WithKey). After the
 // wait no lost attempt can be applied any more, so a refusal is final.
 type OutcomeUnknownError struct {
-	Key string // not part of the error's text; empty for an order and for undoing
+	Key string // not part of the error's text; empty for calls about orders and for UndoRedemption
 	// Err is the error of the last attempt. A refusal comes as text only, so that errors.Is does not take it for final. 401 and 429 do not
 	// count as refusals.
 	Err error

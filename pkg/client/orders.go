@@ -61,17 +61,18 @@ func (o PlacedOrder) isComplete() bool {
 // checkout is ordered with this payment, by this call or by an earlier one with the same arguments. If the checkout holds a use of a
 // code, the order redeems that use in the same step. Like all calls about orders, PlaceOrder needs WithServerKey.
 //
-// After one of these errors the payment buys nothing of this checkout, so refund the checkout's total: ErrCheckoutExpired (it
-// expired too long ago, or it expired and somebody else took its use of a code), ErrCheckoutReplaced (by another checkout), ErrNotFound
-// (the checkout is unknown or was deleted) and ErrPaymentMismatch (the checkout was ordered with another payment).
+// After one of these errors the payment buys nothing of this checkout, so refund the checkout's total: ErrCheckoutExpired (the checkout
+// expired too long ago, its use of a code was taken, or its key made another checkout), ErrCheckoutReplaced (by another checkout),
+// ErrNotFound (the checkout is unknown or was deleted) and ErrPaymentMismatch (the checkout was ordered with another payment).
 // ErrOrderCancelled means that the order with this payment is cancelled: whoever cancelled it decides about a refund. ErrInvalid
 // means that the payment is missing or malformed. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
 //
 // The call needs no Idempotency-Key, because an order is stored under its checkout. Therefore ErrPaymentMismatch, ErrOrderCancelled
-// and ErrCheckoutReplaced are final at once, even if an attempt was lost. After another refusal, PlaceOrder asks again
-// DefaultAttemptTimeout after the loss: the lost attempt may have arrived when the checkout could still be ordered. An earlier call may
-// have placed the order, so the outcome also stays unknown after 401 or 429, and if no connection was made. ErrWrongBaseURL and the
-// errors about arguments never come with an *OutcomeUnknownError.
+// and ErrCheckoutReplaced are final at once, even if an attempt was lost. If a lost attempt is followed by any other refusal, PlaceOrder
+// asks again DefaultAttemptTimeout after the loss: the lost attempt may have arrived when the checkout could still be ordered. An earlier
+// call may have placed the order, so the outcome also stays unknown after 401 or 429, and if no connection was made. The errors about
+// arguments never come with an *OutcomeUnknownError. ErrWrongBaseURL comes with one only if an earlier attempt of the
+// same call may have been applied.
 func (c *Client) PlaceOrder(ctx context.Context, checkout string, payment Payment) (PlacedOrder, error) {
 	r := c.change("place order", "/orders", checkout, struct {
 		Checkout string  `json:"checkout"`
@@ -118,9 +119,9 @@ func (c *Client) order(ctx context.Context, r request, id string, isDone func(Pl
 type OrderFilter struct {
 	Status OrderStatus
 	Nick   string // of the checkout, compared as when redeeming
-	// From and Until bound when the orders were placed: From inclusive, Until exclusive. The list may gain an order later than it gains
-	// newer orders. So do not continue at the time of the newest known order: begin some minutes earlier, or list all orders with the
-	// status OrderPlaced.
+	// From and Until bound the time at which an order was placed. From is inclusive, Until is exclusive. An order may appear in the list
+	// later than newer orders do. So do not continue at the time of the newest known order: begin some minutes earlier, or list all orders
+	// with the status OrderPlaced.
 	From, Until time.Time
 	// PageSize is how many orders a page has at most, from 1 to 200; 0: the service decides.
 	PageSize int
@@ -148,7 +149,7 @@ type orderPage struct {
 	pageEnd
 }
 
-// orderPage requests a page of orders. last is the last order of the page before.
+// orderPage requests a page of orders. The parameter last is the last order of the page before.
 func (c *Client) orderPage(ctx context.Context, query string, filter OrderFilter, last PlacedOrder) (orderPage, error) {
 	r := c.getPage("orders", "/orders", query)
 	r.isServersOnly = true
@@ -157,8 +158,9 @@ func (c *Client) orderPage(ctx context.Context, query string, filter OrderFilter
 	})
 }
 
-// selects reports whether the filter selects all orders of a page, and whether they are complete, newest first, and not newer than last,
-// the last order of the page before. Without this check, a proxy that drops the query would pass cancelled orders off as orders to deliver.
+// selects reports whether the filter selects all orders of a page, and whether they are complete, newest first, and not newer than the
+// parameter last, which is the last order of the page before. Without this check, a proxy that drops the query would pass cancelled orders
+// off as orders to deliver.
 func (f OrderFilter) selects(orders []PlacedOrder, last PlacedOrder) bool {
 	for _, order := range orders {
 		isNewer := last.ID != "" && order.OrderedAt.After(last.OrderedAt)

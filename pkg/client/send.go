@@ -55,7 +55,7 @@ func (c *Client) getPage(call, path, query string) request {
 	return r
 }
 
-// post returns a POST request with a body that consists of strings, or without a body if it is nil.
+// post returns a POST request. The parameter body consists of strings. If it is nil, the request has no body.
 func (c *Client) post(call, path string, body any) request {
 	r := c.get(call, path)
 	r.method = http.MethodPost
@@ -108,9 +108,9 @@ func (c *Client) do(ctx context.Context, r request) error {
 	}
 }
 
-// send sends a request until the outcome is certain, no attempt is left or the context ends.
+// send sends a request until the outcome is certain, a retry would not help, no attempt is left or the context ends.
 func (c *Client) send(ctx context.Context, r request) error {
-	perhapsApplied := false // whether this call may have been applied; always false if the request changes nothing
+	perhapsApplied := false // whether an attempt of this call may have been applied; always false if the request changes nothing
 	var settled time.Time   // from this time on, no earlier attempt can be applied any more
 	if err := ctx.Err(); err != nil {
 		return r.failure(err, perhapsApplied)
