@@ -151,7 +151,7 @@ func settle(ctx context.Context, shop *client.Client, till *till, checkout strin
 		}
 	}
 	if err != nil {
-		return err // a mistake in the till, such as a wrong base URL: correct it and call again
+		return err // the order was cancelled, or the till made a mistake, such as a wrong base URL: correct that and call again
 	}
 	if err := till.deliver(order); err != nil {
 		return err // the order stays placed, where Client.Orders finds it

@@ -87,7 +87,7 @@ func (s *Shop) SwitchBatch(ctx context.Context, batch string, disabled bool, bul
 }
 
 // eachOf counts the vouchers of a batch. If the batch has no vouchers, it returns voucher.ErrBatchUnknown. Then it reads the vouchers
-// again, and calls do for each of them, several at a time.
+// again, and calls the function do for each of them, several at a time.
 func (s *Shop) eachOf(ctx context.Context, batch string, bulk Bulk, do func(context.Context, voucher.Voucher) error) (count int, err error) {
 	if count, err = s.CountBatch(ctx, batch); err != nil {
 		return 0, err

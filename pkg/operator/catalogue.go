@@ -221,9 +221,9 @@ func (p CataloguePlan) Writes() int {
 
 var errCreatedMeanwhile = errors.New("it was created meanwhile: apply again")
 
-// Apply carries out the plan and calls wrote after each write. If Apply ends early, each shop is consistent, and a new plan of the same
-// files completes the work. If another operator has changed a catalogue (catalog.ErrChanged) or created one of the vouchers since the plan
-// was made, the error says to apply again.
+// Apply carries out the plan and calls the function wrote after each write. If Apply ends early, each shop is consistent, and a new plan of
+// the same files completes the work. If another operator has changed a catalogue (catalog.ErrChanged) or created one of the vouchers since
+// the plan was made, the error says to apply again.
 func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 	for _, shop := range p.Shops {
 		if shop.settings != nil { // written before the shop itself: a new shop must not be open before its policies and its limit apply

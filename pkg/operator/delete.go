@@ -19,7 +19,7 @@ const Draining = 15 * time.Second
 type Deletion struct {
 	Bulk
 
-	Wait func(ctx context.Context, delay time.Duration) error // called with Draining
+	Wait func(ctx context.Context, delay time.Duration) error // must return after the delay, which is Draining
 }
 
 // BatchDeletion is the result of DeleteBatch.
@@ -116,7 +116,8 @@ func (d *deleting) begin(ctx context.Context, v voucher.Voucher) error {
 	return nil
 }
 
-// finish waits, and then deletes each voucher that was disabled. If such a voucher was used, finish enables it again.
+// finish waits, and then deletes each voucher that begin disabled. If such a voucher was used meanwhile, finish keeps it. It then enables
+// the voucher again, if it was enabled before.
 func (d *deleting) finish(ctx context.Context) error {
 	if len(d.disabled) == 0 {
 		return nil
@@ -139,7 +140,7 @@ func (d *deleting) finish(ctx context.Context) error {
 	return nil
 }
 
-// deleteDisabled deletes a voucher that was disabled. If the voucher was used, deleteDisabled enables it again.
+// deleteDisabled deletes a voucher that begin disabled, or keeps it if it was used.
 func (d *deleting) deleteDisabled(ctx context.Context, v disabledVoucher, isUsed bool) (err error) {
 	customer := d.shop.Customer.ID
 	if !isUsed {

@@ -24,7 +24,8 @@ type Events struct {
 	log *dynamo.EventLog
 }
 
-// Events opens the feeds, or returns ErrNoEvents. represent returns the data of an event; ids is a source of random IDs.
+// Events opens the feeds, or returns ErrNoEvents. The function represent returns the data of an event. ids is a source of random bytes for
+// IDs.
 func (d *Deployment) Events(represent func(event.Fact) ([]byte, error), now func() time.Time, ids io.Reader) (*Events, error) {
 	if d.Tables.Events == "" {
 		return nil, ErrNoEvents
@@ -48,7 +49,8 @@ func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event
 // Rebuilding says how to rebuild a feed.
 type Rebuilding struct {
 	// From is the time of the earliest event to add. If it is zero, Rebuild adds all events since the time from which the feed must be
-	// complete. If Rebuild adds an event of a redemption or order, it also adds the earlier events of that redemption or order.
+	// complete. If Rebuild adds an event of a redemption or order, it also adds the events of that redemption or order before it, back to
+	// the latest one that the feed has.
 	From time.Time
 	// Progress is called with the number of items read, or of events added, since its last call.
 	Progress func(steps int)

@@ -263,7 +263,7 @@ func TestRebuild_UndoneAfterTheEventOfTheRedemptionExpired(t *testing.T) {
 	}
 }
 
-func TestRebuild_OrderCancelledAfterItsFulfilment_DoesNotAddItsExpiredCreation(t *testing.T) {
+func TestRebuild_OrderCancelledAfterItsFirstEventExpired_AddsOnlyTheCancellation(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.checkOut(s.opened)
 	s.orderedAs(checkout.OrderPlaced)

@@ -20,7 +20,7 @@ const (
 	gracePeriod = 5 * time.Second
 )
 
-// Bulk has functions with which a command that writes many items reports its progress. A nil function is not called. Calls of the same
+// Bulk has the functions that an operation on many items calls to report its progress. A nil function is not called. Calls of the same
 // function do not overlap.
 type Bulk struct {
 	Begin func(count int)   // before the first write: how many items there are
@@ -102,8 +102,8 @@ func (p *pace) adapt() {
 	p.seen, p.wait = now, p.limit
 }
 
-// inParallel calls do for each item of the work, several at a time, until the first error or the end of the context. Then it starts no
-// further calls, but waits for those that are running. If ctx ends, the context of these calls ends a gracePeriod later.
+// inParallel calls the function do for each item of work, several at a time, until the first error or the end of the context. Then it
+// starts no further calls, but waits for those that are running. If ctx ends, the context of these calls ends a gracePeriod later.
 func inParallel[T any](ctx context.Context, p *pace, work iter.Seq2[T, error], do func(context.Context, T) error) error {
 	grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

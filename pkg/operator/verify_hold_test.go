@@ -354,7 +354,7 @@ func damagedHolds() []damage {
 			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "MANY")[0])
 			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "MANY#c#")[0])
 			s.createKind("FREE")
-			// The hold belongs to the bucket of the other code's counter.
+			// The hold is still in the bucket of the other code.
 			s.move("FREE#h#", func(it attributes) { it["customer"] = s.items(s.names.Vouchers, "FREE")[0]["customer"] })
 		}},
 		{what: "a hold with the ID of a redemption", want: []string{"duplicate_redemption MANY", "uses_differ MANY"}, do: func(s *shop) {

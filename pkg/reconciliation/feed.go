@@ -19,7 +19,7 @@ type Coverage struct {
 	oldest time.Time // when the oldest stored event happened
 }
 
-// Add adds the event with a sequence number. at is when the event happened, or zero if the event is no longer stored.
+// Add adds the event with a sequence number. The parameter at is the time of the event, or zero if the event is no longer stored.
 func (c *Coverage) Add(sequence int64, at time.Time) {
 	if c.oldest.IsZero() {
 		c.isLost, c.oldest = c.isLost || sequence > 1 || at.IsZero(), at
@@ -90,8 +90,8 @@ func (f *Feed) doubt(d doubt, place Place, format string, args ...any) {
 	}
 }
 
-// AddEvent adds the event that a page names next. at is when the event happened, or zero if the event itself is not stored. For a page that
-// cannot be read, sequence is 0.
+// AddEvent adds the event that a page names next. The parameter at is the time of the event, or zero if the event itself is not stored. For
+// a page that cannot be read, sequence is 0.
 func (f *Feed) AddEvent(page Place, sequence int64, id event.ID, at time.Time) {
 	switch {
 	case sequence == 0:
