@@ -116,8 +116,8 @@ func (d *deleting) begin(ctx context.Context, v voucher.Voucher) error {
 	return nil
 }
 
-// finish waits, and then deletes each voucher that begin disabled. If such a voucher was used meanwhile, finish keeps it. It then enables
-// the voucher again, if it was enabled before.
+// finish waits, and then deletes each voucher in d.disabled. If such a voucher was used meanwhile, finish keeps it. If the voucher was
+// enabled before the deletion, finish enables it again.
 func (d *deleting) finish(ctx context.Context) error {
 	if len(d.disabled) == 0 {
 		return nil
@@ -140,7 +140,7 @@ func (d *deleting) finish(ctx context.Context) error {
 	return nil
 }
 
-// deleteDisabled deletes a voucher that begin disabled, or keeps it if it was used.
+// deleteDisabled deletes a voucher of d.disabled, or keeps it if it was used.
 func (d *deleting) deleteDisabled(ctx context.Context, v disabledVoucher, isUsed bool) (err error) {
 	customer := d.shop.Customer.ID
 	if !isUsed {

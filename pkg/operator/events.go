@@ -25,7 +25,7 @@ type Events struct {
 }
 
 // Events opens the feeds, or returns ErrNoEvents. The function represent returns the data of an event. ids is a source of random bytes for
-// IDs.
+// the IDs of new feeds.
 func (d *Deployment) Events(represent func(event.Fact) ([]byte, error), now func() time.Time, ids io.Reader) (*Events, error) {
 	if d.Tables.Events == "" {
 		return nil, ErrNoEvents
