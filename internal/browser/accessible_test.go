@@ -44,7 +44,7 @@ customers:
 `
 
 // wantUsable fails the test if axe finds a fault, if the shopper must scroll sideways, if a text lacks a value, or if the headings skip a
-// level. The messages name the state of the page.
+// level. The parameter state describes the page in the last two messages.
 func (b *tab) wantUsable(state string) {
 	b.t.Helper()
 	b.wantAccessible()
@@ -137,7 +137,7 @@ func (b *tab) checkouts() {
 	b.enter("/home/floor", "")
 	b.click("#checkout .primary")
 	b.wait("#pay")
-	b.wait("#purchase .discount") // from the voucher form
+	b.wait("#purchase .discount") // the code from the voucher form
 	b.wantUsable("open")
 	address := evaluate[string](b, "location.href")
 	b.click("#pay")
@@ -184,7 +184,7 @@ func TestPage_Language_SurvivesTheWholeVisit(t *testing.T) {
 }
 
 // The contrast is sufficient both for text on these accent colours and between these colours and the background.
-func TestPage_DifficultAccents_KeepTheContrast(t *testing.T) {
+func TestPage_ExtremeAccentColours_KeepTheContrast(t *testing.T) {
 	for _, accent := range []string{"#ffff00", "#ffffff", "#000000", "#777777", "#ff0000"} {
 		for _, isDark := range []bool{false, true} {
 			v := view{dark: isDark}
@@ -220,7 +220,7 @@ func (b *tab) wantVisibleButtons() {
 	}
 }
 
-func TestPage_KeyboardAlone_BuysSomething(t *testing.T) {
+func TestPage_KeyboardAlone_ReachesThePaymentPage(t *testing.T) {
 	_, b := visit(t, view{}, emberforge)
 	b.wait(".buy")
 	order := b.tabToName("Buy: VIP rank, 30 days")

@@ -29,7 +29,7 @@ customers:
       - {id: x-hat, name: Hat, position: 3, category: Clothes, variants: [{id: "1", name: Straw, price: 1234.50}]}
       - {id: w-map, name: Map, position: 4, variants: [{id: "1", name: Of the realm, price: 3.00}]}
 `)
-	for _, c := range []struct{ language, price, large, sale, until string }{
+	for _, c := range []struct{ language, price, hatPrice, oldPrice, until string }{
 		{"en", "€15.50", "€1,234.50", "instead of €20.00", "until Jan 1, 2100, 1:00 AM"},
 		{"de", "15,50 €", "1.234,50 €", "statt 20,00 €", "bis 01.01.2100, 01:00"},
 		{"ja", "€15.50", "€1,234.50", "€20.00", "2100/01/01 1:00"},
@@ -40,7 +40,7 @@ customers:
 			b.open(s.page(t))
 			b.wait("[data-product='z-cape'] .buy")
 			headings := evaluate[[]string](b, `[...document.querySelectorAll("h2[dir], h3")].map((h) => h.tagName + " " + h.textContent)`)
-			headings = headings[:len(headings)-2]
+			headings = headings[:len(headings)-2] // without the map and its heading, whose text depends on the language
 			if want := []string{"H2 Clothes", "H3 Cape", "H3 Hat", "H2 Kitchen", "H3 Tea"}; !slices.Equal(headings, want) {
 				t.Errorf("headings %q, want %q", headings, want)
 			}
@@ -50,11 +50,11 @@ customers:
 					t.Errorf("%q is not in the text of the variant: %q", part, small)
 				}
 			}
-			if got := withOrdinarySpaces(evaluate[string](b, `document.querySelector("[data-variant='s'] s").textContent`)); !strings.Contains(got, c.sale) {
-				t.Errorf("the old price is shown as %q, want %q", got, c.sale)
+			if got := withOrdinarySpaces(evaluate[string](b, `document.querySelector("[data-variant='s'] s").textContent`)); !strings.Contains(got, c.oldPrice) {
+				t.Errorf("the old price is shown as %q, want %q", got, c.oldPrice)
 			}
-			if got := withOrdinarySpaces(b.text("[data-product='x-hat'] .price")); got != c.large {
-				t.Errorf("the price is %q, want %q", got, c.large)
+			if got := withOrdinarySpaces(b.text("[data-product='x-hat'] .price")); got != c.hatPrice {
+				t.Errorf("the price is %q, want %q", got, c.hatPrice)
 			}
 			if got := b.text("[data-product='z-cape'] .description"); got != "Red.\nWarm." {
 				t.Errorf("the description is %q, want its two lines", got)
@@ -146,7 +146,7 @@ func (b *tab) showMore() {
 	}
 }
 
-func TestCatalogue_400Products_AreShownOnceEach(t *testing.T) {
+func TestCatalogue_400Products_EachIsShownOnce(t *testing.T) {
 	for _, sorted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("sorted %t", sorted), func(t *testing.T) {
 			t.Parallel()
@@ -274,7 +274,7 @@ func (b *tab) wantNoScrollBar() {
 // These texts would run a script if the page put them unescaped into markup, an attribute or a script.
 const (
 	injected      = `"><script>alert(1)</script><img src=x onerror=alert(1)>'{{7*7}}</script>`
-	injectedShort = `"><img src=x onerror=alert(1)>'{{7*7}}` // where the catalogue allows 64 bytes
+	injectedShort = `"><img src=x onerror=alert(1)>'{{7*7}}` // for texts that may have at most 64 bytes
 )
 
 // wantNothingInjected checks that no text of the catalogue has become an element. A script that runs is a complaint of the browser, which

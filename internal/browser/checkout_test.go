@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// checksOut matches the requests that check out.
+// checksOut matches the requests that create a checkout.
 const checksOut = "GET .*/checkout/[^?]+/"
 
 // checkouts returns the stored checkouts.
@@ -47,7 +47,7 @@ func (s shop) place(t *testing.T, id checkout.ID) {
 func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	t.Helper()
 	state := localRun(t).State
-	c.Created, c.Expires = c.Expires, time.Now() // the store replaces a checkout only with one created after its expiry, or just then
+	c.Created, c.Expires = c.Expires, time.Now() // the store replaces only a checkout that expired before the new one was created, or at that moment
 	if stored, err := dynamo.NewCheckouts(dynamolocal.NewClient(state.DynamoDBEndpoint), state.Tables.Checkouts).Open(t.Context(), s.Customer.ID, c); err != nil || stored.Expires != c.Expires {
 		t.Fatalf("the stored checkout is %+v, %v", stored, err)
 	}
@@ -106,7 +106,7 @@ func (b *tab) hurry() {
 	})()`)
 }
 
-func TestCheckout_DataAndCode_ReachTheShopAndAreNotStored(t *testing.T) {
+func TestCheckout_DataAndCode_ReachTheShopAndAreNotStoredInTheBrowser(t *testing.T) {
 	for _, v := range widths() {
 		t.Run(v.String(), func(t *testing.T) {
 			s, b := visit(t, v, emberforge)
@@ -174,7 +174,7 @@ func TestCheckout_UnknownOutcome_KeepsItsKeyForTheNextClick(t *testing.T) {
 	b.wantOneKey(5)
 }
 
-func TestCheckout_ReloadInTheMiddle_IsFinished(t *testing.T) {
+func TestCheckout_ReloadBeforeTheResponse_CanBeContinued(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.createReward(t, "SUMMER", "20%")
 	restore := b.lose(checksOut, always)
@@ -190,7 +190,7 @@ func TestCheckout_ReloadInTheMiddle_IsFinished(t *testing.T) {
 	}
 }
 
-func TestCheckout_StoreDown_SucceedsOnceTheStoreWorksAgain(t *testing.T) {
+func TestCheckout_StoreDown_SucceedsWhenTheStoreWorksAgain(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	s.createReward(t, "SUMMER", "20%")
@@ -248,24 +248,24 @@ func TestCheckout_InPayment_IsNeverReplaced(t *testing.T) {
 		t.Fatal("there is no second checkout")
 	}
 	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Released {
-		t.Errorf("the checkout in payment is %+v, %v, want it unreplaced", got, err)
+		t.Errorf("the checkout in payment is %+v, %v, want it not replaced", got, err)
 	}
 	s.place(t, paid.ID)
 	b.open(s.page(t) + "?lang=en#paid")
-	b.wantOrderedShowing(paid.ID)
+	b.wantOrderNumber(paid.ID)
 	if kept := fmt.Sprint(b.storage()); !strings.Contains(kept, string(second.ID)) || strings.Contains(kept, string(paid.ID)) {
 		t.Errorf("local storage has %s, want only the second checkout", kept)
 	}
 }
 
-// wantOrderedShowing checks that the page shows the order of a checkout.
-func (b *tab) wantOrderedShowing(id checkout.ID) {
+// wantOrderNumber checks that the page reports the order of a checkout and shows the checkout's ID.
+func (b *tab) wantOrderNumber(id checkout.ID) {
 	b.t.Helper()
 	b.waitText("#purchase", "Your order is placed")
 	b.waitText("#purchase .number", string(id))
 }
 
-func TestCheckout_ReplacedCheckoutIsOrdered_OpensWithoutReplacing(t *testing.T) {
+func TestCheckout_OrderedMeanwhile_NextCheckoutDoesNotReplaceIt(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
 	ordered := s.wantOpen(b)
@@ -274,13 +274,13 @@ func TestCheckout_ReplacedCheckoutIsOrdered_OpensWithoutReplacing(t *testing.T) 
 	b.buyCoins()
 	sent := b.requests(checksOut)
 	if len(sent) != 3 || !strings.Contains(sent[1].URL, "replaces="+string(ordered.ID)) || strings.Contains(sent[2].URL, "replaces") {
-		t.Errorf("got the requests %v, want a refused replacement, then one without a replacement", sent)
+		t.Errorf("got the requests %v, want a refused request with replaces, then one without it", sent)
 	}
 	b.press("Escape")
 	// The shopper has not seen the order yet, and has not paid the new checkout.
 	b.waitText("#pending .note:nth-of-type(2)", "You have an open checkout.")
 	b.click("#pending .note:nth-of-type(2) button | Continue")
-	b.wantOrderedShowing(ordered.ID)
+	b.wantOrderNumber(ordered.ID)
 }
 
 func TestCheckout_ReloadWhileReplacing_LeavesOneCheckout(t *testing.T) {
@@ -300,7 +300,7 @@ func TestCheckout_ReloadWhileReplacing_LeavesOneCheckout(t *testing.T) {
 	b.waitGone("#pending .note:nth-of-type(2)")
 }
 
-func TestCheckout_RefusedCode_IsShownAtItsField(t *testing.T) {
+func TestCheckout_RefusedCode_IsReportedAtItsField(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	s.create(t, "GOODS", nil)

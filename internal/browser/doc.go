@@ -6,7 +6,7 @@
 //
 //	func TestVoucher_LostResponse_IsRetriedWithTheSameKey(t *testing.T) {
 //		s, b := visit(t, view{phone: true}, emberforge) // view{} is a laptop with light colours, in English
-//		s.create(t, "SPRING", nil)                      // a shop has the methods of *operator.Shop
+//		s.create(t, "SPRING", nil)                      // a single-use voucher; s has the methods of *operator.Shop
 //		b.lose(`POST .*/voucher$`, 1)                   // the service handles the request, and the page gets no response
 //		b.fill("#voucher-code", "SPRING")
 //		b.press("Enter")
@@ -25,9 +25,9 @@
 //   - To make the store fail: run := localRun(t); store := run.NewStore(t); b.open(s.pageAt(run.Serve(t, store.Endpoint))); store.Fail(…).
 //   - To check accessibility with axe: wantAccessible.
 //
-// A test fails on every complaint of the browser. A complaint means that the page logs an error or a warning, throws an exception,
-// violates its content security policy, opens an alert, or loads anything but pages and images from another host. b.expect announces a
-// complaint that must come. No request reaches another host: the tab shows a placeholder page or image instead. A failed request of the
+// A test fails on every complaint of the browser that it did not announce with b.expect. A complaint means that the page logs an error or a warning, throws an exception,
+// violates its content security policy, opens an alert, or loads anything but pages and images from another host. An announced
+// complaint must come. No request reaches another host: the tab shows a placeholder page or image instead. A failed request of the
 // page's script is not a complaint, because the test checks how the page handles the failure.
 //
 // A failed test logs its requests and what the page shows. `make browser ARGS='-run TestVoucher -artifacts -outputdir /some/folder'` also

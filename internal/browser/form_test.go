@@ -73,14 +73,14 @@ func (b *tab) sentData() (data string, requests int) {
 	return address.Query().Get("data"), len(sent)
 }
 
-// formCases are schemas, each with what the shopper enters into its form. The field says has the message that the form then shows, and at
-// has the JSON Pointer of the form's field with the message. If at is empty, the message is below the form. The field sends has the data
-// that the page sends. If a case has both a message and data, the service rejects the data.
+// formCases are schemas, each with what the shopper enters into its form, the message that the form then shows, and the data that the page
+// sends. messageAt is the JSON Pointer of the field that shows the message. If it is empty, the message is below the form. If a case has
+// both a message and data, the service rejects the data.
 var formCases = []struct { //nolint:gochecknoglobals // a table
-	what, schema string
-	enter        []string // JSON Pointers, each followed by a value
-	at, says     string
-	sends        string
+	name, schema       string
+	enter              []string // JSON Pointers, each followed by a value
+	messageAt, message string
+	data               string
 }{
 	{"text", member("player", `{"type": "string"}`), []string{"/player", ` Alder "é" & 木 `}, "", "", `{"player":" Alder \"é\" & 木 "}`},
 	{"nothing", member("player", `{"type": "string"}`), nil, "", "", `{}`},
@@ -185,20 +185,20 @@ func (b *tab) wantForm(i int) {
 	}
 	b.click("#checkout .primary")
 	switch {
-	case c.at != "":
-		b.waitText("#checkout .error", c.says)
+	case c.messageAt != "":
+		b.waitText("#checkout .error", c.message)
 		got := evaluate[string](b, `((e) => e.dataset.pointer + " says " + document.getElementById(e.id + "-error")?.innerText)(document.activeElement)`)
-		if !strings.HasPrefix(got, c.at+" says ") || !strings.Contains(got, c.says) {
-			b.t.Errorf("%s: the focus is on the field %q, want %q with the message %q", c.what, got, c.at, c.says)
+		if !strings.HasPrefix(got, c.messageAt+" says ") || !strings.Contains(got, c.message) {
+			b.t.Errorf("%s: the focus is on the field %q, want %q with the message %q", c.name, got, c.messageAt, c.message)
 		}
-	case c.says != "":
-		b.waitText("#checkout-result .bad", c.says)
+	case c.message != "":
+		b.waitText("#checkout-result .bad", c.message)
 	default:
 		b.wait("#purchase .total")
 	}
 	data, count := b.sentData()
-	if isSent := count > before; isSent != (c.sends != "") || isSent && data != c.sends {
-		b.t.Errorf("%s: sent %q (%d requests), want %q", c.what, data, count-before, c.sends)
+	if isSent := count > before; isSent != (c.data != "") || isSent && data != c.data {
+		b.t.Errorf("%s: sent %q (%d requests), want %q", c.name, data, count-before, c.data)
 	}
 	b.press("Escape")
 	b.waitGone("#purchase")

@@ -105,7 +105,7 @@ func TestInterrupted_NoResponseForLong_CanBeFinishedLater(t *testing.T) {
 
 // If the code is refused after a lost request, the lost request itself may have redeemed the code. After ten seconds the lost request has
 // certainly ended.
-func TestInterrupted_RefusedAfterALostRequest_IsAcceptedTenSecondsLater(t *testing.T) {
+func TestInterrupted_RefusalAfterALostRequest_IsFinalAfterTenSeconds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
 	b, _ := s.checkedInTwo(t, "SPRING")
@@ -243,8 +243,8 @@ func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsTheRequest(t *testing
 	b.wait("#voucher-result button | Try again")
 }
 
-// The test stores a request as an earlier visit would have left it, and sends none before the policy changes. Otherwise the function would
-// use its cached copy of the old policy for a while.
+// The test stores an unfinished request in the browser, as an earlier visit would have left it. The page sends no request to redeem before
+// the policy changes, because the function would then use its cached copy of the old policy for a while.
 func TestInterrupted_PolicyChangedAfterALostResponse_KeepsTheRequest(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.leave(s, `{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":1700000000000}`)

@@ -64,7 +64,7 @@ func (b *tab) cut(pattern string, n int) {
 	b.inject(pattern, cuts, n)
 }
 
-// hold delays each request that matches, before it is sent, until the function that it returns is called.
+// hold delays each matching request before it is sent. The delay ends when the test calls the returned function.
 func (b *tab) hold(pattern string) (end func()) {
 	b.t.Helper()
 	return b.inject(pattern, holds, always)
@@ -115,7 +115,7 @@ func (b *tab) requests(pattern string) []request {
 	return found
 }
 
-// waitRequest waits until n requests that match were sent.
+// waitRequest waits until the page has sent at least n requests that match.
 func (b *tab) waitRequest(pattern string, n int) {
 	b.t.Helper()
 	b.poll(fmt.Sprintf("the page has sent %d requests %s", n, pattern), func() bool { return len(b.requests(pattern)) >= n })
@@ -213,7 +213,8 @@ func (b *tab) noteEntry(entry *log.Entry) {
 	b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", entry.Source, entry.Text, entry.URL))
 }
 
-// decide applies a fault to a request before it is sent, or to its response.
+// decide applies a fault to a paused request, or to its response. Without a fault it lets a request to this machine continue, and responds
+// to a request to another host.
 func (b *tab) decide(e *fetch.EventRequestPaused) {
 	isAnswered := e.ResponseStatusCode != 0 || e.ResponseErrorReason != ""
 	f := b.faultFor(e, isAnswered)

@@ -46,7 +46,7 @@ func (b *tab) buyCoins() {
 	b.waitText("#purchase .total", "€4.99")
 }
 
-// wantOrdered checks that the page shows the order and stores nothing, and that its address is page.
+// wantOrdered checks that the page reports the order, stores nothing, and has the address page.
 func (b *tab) wantOrdered(page string) {
 	b.t.Helper()
 	b.waitText("#purchase", "Thank you! Your order is placed.")
@@ -275,7 +275,7 @@ func TestPayment_PaymentText_IsShownAsWritten(t *testing.T) {
 				}
 				id := s.newest(t).ID
 				s.place(t, id)
-				b.wantOrderedShowing(id)
+				b.wantOrderNumber(id)
 			})
 		}
 	}

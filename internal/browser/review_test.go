@@ -39,7 +39,7 @@ func TestCheckout_UnfinishedChange_DoesNotReplaceACheckoutInPayment(t *testing.T
 	second.click("#pending .note:nth-of-type(1) button | Continue")
 	second.waitText("#purchase .total", "€9.98")
 	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Released {
-		t.Errorf("the checkout in payment is %+v, %v, want it unreplaced", got, err)
+		t.Errorf("the checkout in payment is %+v, %v, want it not replaced", got, err)
 	}
 	if kept := fmt.Sprint(b.storage()); !strings.Contains(kept, string(paid.ID)) {
 		t.Errorf("local storage has %s, want the checkout in payment in it", kept)
@@ -59,7 +59,7 @@ func TestCheckout_ExpiredInOneTab_IsKeptForTheTabInPayment(t *testing.T) {
 	first.waitText("#purchase", "The checkout has expired")
 	s.place(t, c.ID)
 	second.open(s.page(t) + "#paid")
-	second.wantOrderedShowing(c.ID)
+	second.wantOrderNumber(c.ID)
 }
 
 func TestCheckout_RetryInOneTab_KeepsTheOtherTabsPayment(t *testing.T) {

@@ -78,7 +78,7 @@ func (s shop) page(t *testing.T) string {
 	return s.pageAt(localRun(t).State.BaseURL)
 }
 
-// pageAt returns the address of the shop's page at the base URL of another HTTP API.
+// pageAt returns the address of the shop's page below the base URL of an HTTP API.
 func (s shop) pageAt(baseURL string) string { return baseURL + "/shop/" + s.id }
 
 // create creates a single-use voucher for 500 coins. If the function change is not nil, it edits the terms first.

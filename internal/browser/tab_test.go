@@ -83,14 +83,14 @@ func (b *tab) another(address string) *tab {
 	return second
 }
 
-// openTab opens a tab. If the tab beside is nil, the new tab belongs to a new shopper, otherwise to the shopper of beside.
-func openTab(t *testing.T, v view, beside *tab) *tab {
+// openTab opens a tab for the same shopper as the tab opener, or for a new shopper if opener is nil.
+func openTab(t *testing.T, v view, opener *tab) *tab {
 	t.Helper()
 	b := &tab{t: t, view: v, artifacts: t.ArtifactDir()}
 	options := []chromedp.ContextOption{chromedp.WithListener(b.observe)}
 	var closeTab context.CancelFunc
-	if beside != nil {
-		b.ctx, closeTab = chromedp.NewContext(beside.ctx, options...)
+	if opener != nil {
+		b.ctx, closeTab = chromedp.NewContext(opener.ctx, options...)
 	} else {
 		b.ctx, closeTab = chromedp.NewContext(chromium(t), append(options, chromedp.WithNewBrowserContext())...)
 	}

@@ -201,7 +201,7 @@ func TestVoucher_Reward_IsShownByName(t *testing.T) {
 	}
 }
 
-func TestVoucher_RefusedCodes_GetTheSameText(t *testing.T) {
+func TestVoucher_RefusedCodes_AreNotToldApart(t *testing.T) {
 	s, b := visit(t, view{phone: true}, emberforge)
 	s.create(t, "EXPIRED", func(terms *voucher.Terms) { terms.ValidUntil = time.Now().Add(-time.Hour) })
 	s.create(t, "FOR-ALDER", func(terms *voucher.Terms) { terms.Nick = "Alder" })
@@ -218,6 +218,7 @@ func TestVoucher_RefusedCodes_GetTheSameText(t *testing.T) {
 		{"made of symbols", "★!?<b>", "", cannotBeRedeemed},
 		{"made of dashes", "---", "", cannotBeRedeemed},
 		{"too long", strings.Repeat("Z", 80), "", cannotBeRedeemed},
+		// The nick is at fault here, not the code.
 		{"sent with a long nick", "FOR-ALDER", strings.Repeat("a", 65), "This name is too long."},
 	} {
 		b.fill("#voucher-nick", c.nick)
@@ -385,7 +386,7 @@ func TestVoucher_SlowCheck_DoesNotReplaceALaterResult(t *testing.T) {
 	b.waitText("#voucher-result", "The code AUTUMN gives you:")
 }
 
-func TestVoucher_FailingStore_RedeemsOnceItWorksAgain(t *testing.T) {
+func TestVoucher_FailingStore_RedeemsWhenItWorksAgain(t *testing.T) {
 	for name, failure := range map[string]localruntest.Failure{
 		"throttles": localruntest.Throttles, "breaks": localruntest.Breaks, "hangs up": localruntest.HangsUp, "loses": localruntest.Loses,
 	} {
