@@ -14,7 +14,8 @@ import (
 
 const root = "../.."
 
-// recorded reads the changes that docs/interface.md records, by date. Undated changes are under "".
+// recorded reads the changes that docs/interface.md records, by date. Undated changes are under "". A row with an empty first cell has the
+// date of the row above.
 func recorded(t *testing.T) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile(root + "/docs/interface.md")
@@ -152,7 +153,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			"The shopper's handle", "Who redeems", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}",
 			"tags: [Vouchers]", "tags: [Codes, Vouchers]", "title: Shop,", "title: Storefront,", "url: /", "url: https://shop.example", "description: Redeemed", "description: It is redeemed",
 		), nil},
-		"two details": {
+		"two details of an operation": {
 			shop, edited(t, "nick: {type: string,", "gift: {type: boolean}\n                nick: {type: string, maxLength: 64,"),
 			[]string{"modified POST /shop/{customer}/voucher, breaking: ! the `nick` request property's maxLength was set to `64`; added the new optional request property `gift`"},
 		},
@@ -208,7 +209,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			shop, marked(t, requestID, "2027-01-01"),
 			[]string{"modified POST /shop/{customer}/voucher: response 200, header Request-Id: it is deprecated; response 200, header Request-Id: it may be removed from 2027-01-01 on"},
 		},
-		"a header is deprecated without a day": {
+		"a header is deprecated without a sunset": {
 			shop, edited(t, "Request-Id: {", "Request-Id: {deprecated: true, "),
 			[]string{"modified POST /shop/{customer}/voucher: response 200, header Request-Id: it is deprecated"},
 		},
@@ -217,7 +218,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			[]string{"modified POST /shop/{customer}/voucher: added the optional property `note` to the response with the `200` status; response 200, application/json, field note: it may be removed from 2027-01-01 on"},
 		},
 		"a sunset in an unused schema": {shop, edited(t, last, last+"    Till: {type: object, properties: {no: {type: string, deprecated: true, x-sunset: \"2027-01-01\"}}}\n"), nil},
-		"a list of values that may grow": {
+		"a new value in a list that may grow": {
 			edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"),
 			[]string{`modified POST /shop/{customer}/voucher: response 200, application/json, field reward, field kind: may also be "rank"`},
 		},
@@ -225,7 +226,7 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			shop, edited(t, "operationId: redeem\n", "operationId: redeem\n      security: [{}, {key: []}]\n", "components:\n", "components:\n  securitySchemes: {key: {type: http, scheme: bearer}}\n"),
 			[]string{"modified POST /shop/{customer}/voucher: credentials of the security scheme `key` are accepted"},
 		},
-		"a condition": {
+		"a relaxed condition": {
 			edited(t, last, last+condition), edited(t, last, last+strings.Replace(condition, "reward, note", "reward", 1)),
 			[]string{`modified POST /shop/{customer}/voucher: response 200, application/json, then, field note: is optional now`},
 		},
@@ -256,11 +257,11 @@ func TestChangelog_StructureChanges(t *testing.T) {
 			[]string{"modified POST /shop/{customer}/voucher, breaking: ! for the `query` request parameter `channel`, the max was set to `0.125`; " +
 				"for the `query` request parameter `channel`, default value was changed from `web` to `1`"},
 		},
-		"an operation ID": {
+		"an operation ID is renamed": {
 			edited(t, get, get+"      operationId: showCheckout\n"), edited(t, get, get+"      operationId: showCheckoutArea\n"),
 			[]string{"modified GET /shop/{customer}/checkout: api operation id `showCheckout` removed and replaced with `showCheckoutArea`"},
 		},
-		"an operation ID, and more": {
+		"an operation ID and a status": {
 			shop, edited(t, get, get+"      operationId: showCheckout\n", `"200": {description: What is on sale}`, `"200": {description: What is on sale}`+"\n        \"404\": {description: Shop not found}"),
 			[]string{"modified GET /shop/{customer}/checkout: added the non-success response with the status `404`"},
 		},

@@ -12,7 +12,7 @@ import (
 //   - a difference in text for people, which parse removes;
 //   - a new option for clients, which they need not use: a parameter, a field, a media type, a value;
 //   - an addition to what the service offers: an operation, a status, a header, a media type, a field;
-//   - a narrower set of values in responses, see method schema;
+//   - a narrower set of values in responses, see the method judge;
 //   - the removal of something that was deprecated before. Its sunset is checked, too.
 //
 // Every other difference counts as harmful, even if nobody foresaw it.
@@ -105,7 +105,8 @@ func was(name string, base, revision any) string {
 	return fmt.Sprintf("%s was %s and is %s", name, written(base), written(revision))
 }
 
-// gone records the removal of an element. The removal is harmful if the element was not deprecated, and early before its sunset.
+// gone records the removal of an element. The removal is harmful if the element was not deprecated. It is also recorded as early if the
+// element's sunset is yet to come.
 func (c *comparison) gone(at string, base object) {
 	const removed = "was removed"
 	if day, given := base[sunsetExtension]; given && fmt.Sprint(day) > c.today {
@@ -118,7 +119,8 @@ func (c *comparison) gone(at string, base object) {
 	c.differs(at, removed, harm)
 }
 
-// isDeprecation reports whether the methods gone and sunset judge a member, and other comparisons must skip it.
+// isDeprecation reports whether a member says that an element is deprecated. The methods named gone and sunset judge such members, so other
+// comparisons must skip them.
 func isDeprecation(name string) bool { return name == "deprecated" || name == sunsetExtension }
 
 // sunset checks that the sunset of a deprecated element stays the same or moves to a later day. For a new element, base is nil.

@@ -116,8 +116,8 @@ func sumLine(file string, text []byte) string {
 
 func (c *Contract) last() released { return c.releases[len(c.releases)-1] }
 
-// reconstructed is how many releases this project made from the record (docs/decisions/0019). They are the first ones. Their position
-// tells them apart, because anybody can write x-reconstructed into a document.
+// reconstructed is how many releases this project made from the record (docs/decisions/0019). They are the first releases. This package
+// recognises them by their position, because anybody can write x-reconstructed into a document.
 const reconstructed = 6
 
 // Changelog computes what each release changed, oldest first.

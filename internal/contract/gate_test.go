@@ -151,7 +151,7 @@ func TestCheck_HarmfulChangeUnknownToTheLibrary_IsReported(t *testing.T) {
 		"a lower minimum of responses":    {[]string{coins, "coins: {type: integer, exclusiveMinimum: 0}"}, []string{coins, "coins: {type: integer, exclusiveMinimum: -1}"}, within},
 		"a dropped maxItems of responses": {[]string{coins, "coins: {type: array, maxItems: 3}"}, []string{coins, "coins: {type: array}"}, "field coins: maxItems was 3 and is not there"},
 		"other items of responses":        {[]string{coins, "coins: {type: array, items: {type: integer, maximum: 3}}"}, []string{coins, "coins: {type: array, items: {type: integer}}"}, "field coins, items: maximum"},
-		"open responses":                  {[]string{coins, "coins: {type: object, additionalProperties: false}"}, []string{coins, "coins: {type: object}"}, "field coins, additionalProperties:"},
+		"responses open to other members": {[]string{coins, "coins: {type: object, additionalProperties: false}"}, []string{coins, "coins: {type: object}"}, "field coins, additionalProperties:"},
 		"a relaxed condition":             {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "reward, note", "reward", 1)}, "then, field note: is optional now"},
 		"another condition":               {[]string{last, last + condition}, []string{last, last + strings.Replace(condition, "const: coins", "const: ranks", 1)}, "if, field note: const was \"coins\" and is \"ranks\": it " + asItWas},
 		"a const of a parameter":          {nil, []string{"default: web", "default: web, const: web"}, "parameter channel in query: const was not there and is \"web\": what clients may send " + optional},
@@ -210,14 +210,14 @@ func TestCheck_SunsetOfAnyRelease_IsRemembered(t *testing.T) {
 		working  string
 		want     string
 	}{
-		"lifted, then set earlier":              {[]string{deprecated(t, "2028-01-01"), shop}, deprecated(t, future), want},
-		"lifted, then deprecated without a day": {[]string{deprecated(t, "2028-01-01"), shop}, edited(t, get, get+"      deprecated: true\n"), want},
-		"a field's sunset":                      {[]string{marked(t, note, "2028-01-01"), shop}, marked(t, note, future), want},
-		"removed":                               {[]string{deprecated(t, "2028-01-01"), shop, deprecated(t, "2027-01-01")}, edited(t, area, ""), "was removed before its sunset on 2028-01-01"},
-		"the latest of two":                     {[]string{deprecated(t, "2027-06-01"), deprecated(t, "2028-01-01")}, deprecated(t, future), want},
-		"lifted":                                {[]string{deprecated(t, "2028-01-01")}, shop, ""},
-		"lifted, then set to the same day":      {[]string{deprecated(t, "2028-01-01"), shop}, deprecated(t, "2028-01-01"), ""},
-		"removed after the last sunset":         {[]string{deprecated(t, "2026-12-01"), shop, deprecated(t, "2027-01-01")}, edited(t, area, ""), ""},
+		"deprecation lifted, then set earlier":             {[]string{deprecated(t, "2028-01-01"), shop}, deprecated(t, future), want},
+		"deprecation lifted, then set again without a day": {[]string{deprecated(t, "2028-01-01"), shop}, edited(t, get, get+"      deprecated: true\n"), want},
+		"a field's sunset":                                 {[]string{marked(t, note, "2028-01-01"), shop}, marked(t, note, future), want},
+		"removed":                                          {[]string{deprecated(t, "2028-01-01"), shop, deprecated(t, "2027-01-01")}, edited(t, area, ""), "was removed before its sunset on 2028-01-01"},
+		"the latest of two":                                {[]string{deprecated(t, "2027-06-01"), deprecated(t, "2028-01-01")}, deprecated(t, future), want},
+		"deprecation lifted":                               {[]string{deprecated(t, "2028-01-01")}, shop, ""},
+		"deprecation lifted, then set to the same day":     {[]string{deprecated(t, "2028-01-01"), shop}, deprecated(t, "2028-01-01"), ""},
+		"removed after the last sunset":                    {[]string{deprecated(t, "2026-12-01"), shop, deprecated(t, "2027-01-01")}, edited(t, area, ""), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := problems(t, test.working, test.releases...)
@@ -234,20 +234,20 @@ func TestCheck_SunsetOfAnyRelease_IsRemembered(t *testing.T) {
 // A release made by hand must keep earlier promises, like a release made by `make release`. The first six releases are reconstructed.
 func TestCheck_HandMadeRelease_KeepsEarlierPromises(t *testing.T) {
 	withoutNote := edited(t, note, "")
-	handMade := func(text string) string {
+	markedReconstructed := func(text string) string {
 		return strings.Replace(text, "version: 1.0.0", "version: 1.0.0, x-reconstructed: true", 1)
 	}
 	for name, test := range map[string]struct {
 		releases []release // after six releases of the shop
 		want     string    // part of the problems; empty: there are none
 	}{
-		"correct":                                {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "2027-01-01")}, {"2027-01-01", edited(t, area, "")}}, ""},
-		"breaking, after the reconstructed ones": {[]release{{"2026-11-21", withoutNote}}, ""},
-		"breaking":                               {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}}, "release 0008-2026-12-01: POST /shop/{customer}/voucher: response 200, application/json, field note: was removed without"},
-		"breaking, then repaired":                {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}, {"2026-12-02", shop}}, "release 0008-2026-12-01: POST"},
-		"breaking, and marked as reconstructed":  {[]release{{"2026-11-21", shop}, {"2026-12-01", handMade(withoutNote)}}, "release 0008-2026-12-01: POST"},
-		"removed before the sunset":              {[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-31", edited(t, area, "")}}, "release 0008-2026-12-31: GET /shop/{customer}/checkout: was removed before its sunset on 2027-01-01"},
-		"sunset lifted, then deprecated without a day": {
+		"correct": {[]release{{"2026-11-21", shop}, {"2026-12-01", deprecated(t, "2027-01-01")}, {"2027-01-01", edited(t, area, "")}}, ""},
+		"breaking, right after the reconstructed ones": {[]release{{"2026-11-21", withoutNote}}, ""},
+		"breaking":                              {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}}, "release 0008-2026-12-01: POST /shop/{customer}/voucher: response 200, application/json, field note: was removed without"},
+		"breaking, then repaired":               {[]release{{"2026-11-21", shop}, {"2026-12-01", withoutNote}, {"2026-12-02", shop}}, "release 0008-2026-12-01: POST"},
+		"breaking, and marked as reconstructed": {[]release{{"2026-11-21", shop}, {"2026-12-01", markedReconstructed(withoutNote)}}, "release 0008-2026-12-01: POST"},
+		"removed before the sunset":             {[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-31", edited(t, area, "")}}, "release 0008-2026-12-31: GET /shop/{customer}/checkout: was removed before its sunset on 2027-01-01"},
+		"deprecation lifted, then set again without a day": {
 			[]release{{"2026-11-21", deprecated(t, "2027-01-01")}, {"2026-12-01", shop}, {"2026-12-02", edited(t, get, get+"      deprecated: true\n")}},
 			"release 0009-2026-12-02: GET /shop/{customer}/checkout: brings its sunset forward: a release announced 2027-01-01",
 		},
@@ -324,16 +324,16 @@ func TestCheck_HarmlessChange_Passes(t *testing.T) {
 		"more values of requests":               {edited(t, nick, "                nick: {enum: [alder]}\n"), edited(t, nick, "                nick: {enum: [alder, birch]}\n"), routes()},
 		"a pattern dropped from requests":       {edited(t, nick, "                nick: {type: string, pattern: ^a}\n"), shop, routes()},
 		"a field that may be left out":          {edited(t, "[code]", "[code, nick]"), shop, routes()},
-		"a maximum of responses":                {shop, edited(t, coins, "coins: {type: integer, maximum: 100}"), routes()},
+		"a new maximum of responses":            {shop, edited(t, coins, "coins: {type: integer, maximum: 100}"), routes()},
 		"a response field that is now required": {shop, edited(t, "[id, reward]", "[id, note, reward]"), routes()},
 		"fewer alternatives of responses":       {edited(t, coins, "coins: {oneOf: [{type: integer}, {type: string}]}"), edited(t, coins, "coins: {oneOf: [{type: integer}]}"), routes()},
 		"a new kind":                            {edited(t, coins, "kind: {type: string, x-extensible-enum: [coins]}"), edited(t, coins, "kind: {type: string, x-extensible-enum: [coins, rank]}"), routes()},
-		"a header":                              {edited(t, header, ""), shop, routes()},
-		"a parameter":                           {edited(t, channel, ""), edited(t, ", default: web", ""), routes()},
+		"a new header":                          {edited(t, header, ""), shop, routes()},
+		"a new optional parameter":              {edited(t, channel, ""), edited(t, ", default: web", ""), routes()},
 		"another server":                        {shop, edited(t, "[{url: /}]", "[{url: /, description: Here}, {url: https://shop.example}]"), routes()},
 		"a renamed path parameter":              {shop, edited(t, "{customer}", "{shop}", "name: customer", "name: shop"), routes()},
 		"a shared schema":                       {shop, edited(t, "code: {type: string}", `code: {$ref: "#/components/schemas/Code"}`, "schemas:\n", "schemas:\n    Code: {type: string}\n"), routes()},
-		"text":                                  {shop, edited(t, "summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}", "tags: [Vouchers]", "tags: [Codes, Vouchers]", "description: Redeemed", "description: It is redeemed"), routes()},
+		"other text for people":                 {shop, edited(t, "summary: Redeem a voucher", "summary: Redeem\n      description: At most once.\n      externalDocs: {url: https://shop.example}", "note: {type: string}", "note: {type: string, title: A note, examples: [thanks], $comment: free text}", "tags: [Vouchers]", "tags: [Codes, Vouchers]", "description: Redeemed", "description: It is redeemed"), routes()},
 		"an optional key":                       {shop, edited(t, "operationId: redeem\n", "operationId: redeem\n      security: [{}, {key: []}]\n", "components:\n", "components:\n  securitySchemes: {key: {type: http, scheme: bearer}}\n"), routes()},
 		"a deprecation":                         {shop, edited(t, get, get+"      deprecated: true\n      x-sunset: \"2028-03-01\"\n"), routes()},
 	}

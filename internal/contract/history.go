@@ -15,7 +15,7 @@ import (
 // ErrNoHistory means that git does not have the history of the released documents.
 var ErrNoHistory = errors.New("the history of the released documents cannot be checked here")
 
-// CheckHistory compares each released document with the commit that added the document, and returns the problems. It finds an edit even if
+// CheckHistory compares each released document with its text in the commit that added it, and returns the problems. It finds an edit even if
 // the edit was committed and the checksum updated. Without a full history the error is ErrNoHistory, with the reason and what to do.
 func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 	dir := filepath.Join(c.dir, releasesDir)

@@ -121,7 +121,7 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 			write(t, root, "api/releases/0004-2026-12-01.yaml", shop)
 			sum(t, root)
 		}, nil},
-		"seen from a branch": {func(t *testing.T, root string) {
+		"edited on a branch": {func(t *testing.T, root string) {
 			git(t, root, "switch", "-q", "-c", "coins")
 			commit(t, root, third, shop)
 		}, []string{third + " is not what was released"}},

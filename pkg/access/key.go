@@ -91,8 +91,8 @@ func ParseKey(text string) (key Key, valid bool) {
 	}
 	id, secret := text[len(keyPrefix):len(keyPrefix)+keyIDLength], text[len(text)-secretLength-checksumLength:len(text)-checksumLength]
 	key = Key{ID: KeyID(id), secret: secret}
-	_, notText := base64.RawURLEncoding.Strict().DecodeString(secret)
-	return key, notText == nil && strings.Trim(id, base62) == "" && key.Secret() == text
+	_, notBase64 := base64.RawURLEncoding.Strict().DecodeString(secret)
+	return key, notBase64 == nil && strings.Trim(id, base62) == "" && key.Secret() == text
 }
 
 // Secret returns the whole key as written. It is shown once, when the key is created.

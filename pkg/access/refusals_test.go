@@ -152,7 +152,7 @@ func TestRefusals_SeveralProcesses_EachJudgesAtMostOneCodeAboveTheLimit(t *testi
 	processes := []*access.Refusals{access.NewRefusals(store), access.NewRefusals(store), access.NewRefusals(store)}
 	judged := 0
 	for i := range 100 {
-		if was, _ := guess(t, processes[i%3], access.Source{Name: "203.0.113.7"}, noon); was {
+		if isJudged, _ := guess(t, processes[i%3], access.Source{Name: "203.0.113.7"}, noon); isJudged {
 			judged++
 		}
 	}
@@ -164,8 +164,8 @@ func TestRefusals_SeveralProcesses_EachJudgesAtMostOneCodeAboveTheLimit(t *testi
 func TestRefusals_TwoWindows_EachHasTheWholeLimit(t *testing.T) {
 	refusals := access.NewRefusals(&counts{})
 	judged := 0
-	for i := range 40 { // in 20 seconds across the boundary
-		if was, _ := guess(t, refusals, access.Source{Name: "203.0.113.7"}, noon.Add(time.Duration(i-20)*time.Second/2)); was {
+	for i := range 40 { // 20 seconds, from 10 seconds before the second window to 10 seconds after it begins
+		if isJudged, _ := guess(t, refusals, access.Source{Name: "203.0.113.7"}, noon.Add(time.Duration(i-20)*time.Second/2)); isJudged {
 			judged++
 		}
 	}
@@ -181,7 +181,7 @@ func TestRefusals_IPv6_LimitsEachSubnetAndTheWholeNetwork(t *testing.T) {
 	}
 	judged := 0
 	for range 10 {
-		if was, _ := guess(t, refusals, subnet(0), noon); was {
+		if isJudged, _ := guess(t, refusals, subnet(0), noon); isJudged {
 			judged++
 		}
 	}
@@ -189,7 +189,7 @@ func TestRefusals_IPv6_LimitsEachSubnetAndTheWholeNetwork(t *testing.T) {
 		t.Errorf("one /64: %d guesses were judged, want 4", judged)
 	}
 	for n := 1; n < 100; n++ {
-		if was, _ := guess(t, refusals, subnet(n), noon); was {
+		if isJudged, _ := guess(t, refusals, subnet(n), noon); isJudged {
 			judged++
 		}
 	}

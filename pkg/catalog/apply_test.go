@@ -122,7 +122,7 @@ func ranks(ids ...catalog.VariantID) catalog.Product {
 }
 
 // Older versions of shopctl stored products off sale among those on sale.
-func TestPlan_StoredOnSale_IsMovedByAnyApply(t *testing.T) {
+func TestPlan_ProductOffSaleStoredAmongThoseOnSale_IsMovedByAnyApply(t *testing.T) {
 	closed, opened := ranks("30-days"), coins(499)
 	for _, p := range []*catalog.Product{&closed, &opened} {
 		p.OffSale, p.StoredOnSale, p.Version = true, true, 1

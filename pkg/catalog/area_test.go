@@ -363,8 +363,8 @@ func shelf(positions map[catalog.ProductID]int64) catalog.Shop {
 	return shop
 }
 
-// walk lists a shop page by page. It calls between after each page but the last one.
-func (e *exhibition) walk(t *testing.T, from catalog.Place, limit int, between func(pages int)) string {
+// walk lists a shop page by page. It calls pageEnded after each page but the last one.
+func (e *exhibition) walk(t *testing.T, from catalog.Place, limit int, pageEnded func(pages int)) string {
 	t.Helper()
 	var seen []string
 	for pages := 1; ; pages++ {
@@ -376,7 +376,7 @@ func (e *exhibition) walk(t *testing.T, from catalog.Place, limit int, between f
 			return strings.Join(seen, " ")
 		}
 		from = end
-		between(pages)
+		pageEnded(pages)
 	}
 }
 

@@ -72,7 +72,7 @@ func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 				}
 			}
 		}
-		if len(kinds) != 4+11 {
+		if len(kinds) != 4+11 { // 4 kinds of rewards, and the 11 kinds listed above
 			t.Errorf("%s lacks a kind of voucher; it has these kinds: %v", shop.Customer.ID, kinds)
 		}
 	}

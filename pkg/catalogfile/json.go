@@ -78,7 +78,8 @@ func (r *reader) appendScalar(text []byte, node *yaml.Node, inData bool) []byte 
 	case node.Tag == "!!bool":
 		return strconv.AppendBool(text, strings.EqualFold(node.Value, "true"))
 	case isPlain && isJSONNumber(node.Value) && (inData || !strings.ContainsAny(node.Value, "eE")):
-		return append(text, node.Value...) // outside of data, a number such as 1e9 becomes a string, because the validator would expand it to all its digits
+		// Outside of data, a number such as 1e9 becomes a string, because the validator would expand it to all its digits.
+		return append(text, node.Value...)
 	case isPlain && inData && (node.Tag == "!!int" || node.Tag == "!!float"):
 		r.fail(node.Line, "data: %.40q is not a number in JSON: write it in digits, or in quotes", node.Value)
 	}

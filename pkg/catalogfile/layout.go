@@ -19,7 +19,7 @@ type (
 		Currency text            `yaml:"currency"`
 		OffSale  bool            `yaml:"off-sale,omitempty"`
 		Access   accessLayout    `yaml:"access,omitempty,flow"`
-		Refusals yaml.Node       `yaml:"refusals,omitempty"` // off, or a refusalsLayout
+		Refusals yaml.Node       `yaml:"refusals,omitempty"` // the word off, or a refusalsLayout
 		Page     pageLayout      `yaml:"page,omitempty"`
 		Products []productLayout `yaml:"products,omitempty"`
 		Vouchers []voucherLayout `yaml:"vouchers,omitempty"`
@@ -93,7 +93,7 @@ type number string
 // MarshalYAML writes the number without quotes.
 func (n number) MarshalYAML() (any, error) { return plain(string(n)), nil }
 
-// text is a scalar as it is written in the file: 007 stays 007, and no stays no.
+// text is a scalar as it is written in the file: 007 stays 007, and the word no is not read as false.
 type text string
 
 // MarshalYAML quotes the string if it would otherwise change or be read as another type. It writes several plain lines as a block, line by
@@ -124,7 +124,7 @@ func (r *reward) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-// UnmarshalYAML reads off or a mapping.
+// UnmarshalYAML reads the word off, or a mapping.
 func (p *pageLayout) UnmarshalYAML(node *yaml.Node) error {
 	if node.Kind != yaml.MappingNode {
 		p.Off = true // the schema accepts no other word

@@ -20,7 +20,7 @@ func NewRedemptionWriter(file io.Writer) RedemptionWriter {
 		"batch", "undone_at", "undo_reason", "imported", "undone_by")}
 }
 
-// Write writes a redemption of a voucher in a batch.
+// Write writes a redemption. The parameter batch is the batch of the redeemed voucher.
 func (w RedemptionWriter) Write(r voucher.Redemption, batch string) error {
 	status := "redeemed"
 	if !r.Undone.IsZero() {

@@ -56,7 +56,7 @@ func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, 
 	r := &VoucherReader{records: newRecordReader(file), currency: currency}
 	if start, _ := r.records.file.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
 		r.header = []byte(byteOrderMark)
-		_, _ = r.records.file.Discard(len(byteOrderMark)) // it was just read
+		_, _ = r.records.file.Discard(len(byteOrderMark)) // cannot fail, because Peek has read these bytes
 	}
 	header, err := r.records.next()
 	switch {

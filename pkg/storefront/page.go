@@ -46,7 +46,7 @@ func (m *markup) put(template string, values ...string) {
 }
 
 // escape appends a text, escaped like html.EscapeString. Package html is not used: the linker drops package storefront from functions
-// without pages, but would leave html's 70 kB table of entities in every function.
+// without pages, but would keep html's 70 kB table of entities in every function.
 func (m *markup) escape(text string) {
 	for i := range len(text) {
 		switch text[i] {
@@ -196,8 +196,8 @@ func (p *Page) HTML(site *Site) (page, policy string, err error) {
 	return m.text.String(), contentSecurityPolicy(style), nil
 }
 
-// Apology returns an HTML page for a failed request, and its Content-Security-Policy. The page says that the shop does not exist if
-// isUnknown is set, and otherwise that the service failed.
+// Apology returns an HTML page for a failed request, and its Content-Security-Policy. If isUnknown is set, the page says that the shop does
+// not exist. If not, it says that the service failed.
 func (s *Site) Apology(language string, isUnknown bool) (page, policy string, err error) {
 	words, err := s.texts[language]()
 	if err != nil {

@@ -331,12 +331,12 @@ func TestHTML_Prices(t *testing.T) {
 		sale catalog.Sale
 		want []string
 	}{
-		"no sale":           {catalog.Sale{}, []string{regular}},
-		"an endless sale":   {catalog.Sale{Price: euro(399)}, []string{original, sale}},
-		"a sale that ends":  {catalog.Sale{Price: euro(399), Until: ends}, []string{original, sale, until}},
-		"for nothing":       {catalog.Sale{Price: euro(0), From: noon()}, []string{original, free}},
-		"a sale to come":    {catalog.Sale{Price: euro(399), From: ends}, []string{regular}},
-		"a sale that ended": {catalog.Sale{Price: euro(399), Until: noon()}, []string{regular}},
+		"no sale":            {catalog.Sale{}, []string{regular}},
+		"an endless sale":    {catalog.Sale{Price: euro(399)}, []string{original, sale}},
+		"a sale that ends":   {catalog.Sale{Price: euro(399), Until: ends}, []string{original, sale, until}},
+		"a sale for nothing": {catalog.Sale{Price: euro(0), From: noon()}, []string{original, free}},
+		"a sale to come":     {catalog.Sale{Price: euro(399), From: ends}, []string{regular}},
+		"a sale that ended":  {catalog.Sale{Price: euro(399), Until: noon()}, []string{regular}},
 	} {
 		product := coins()
 		product.Variants[0].Sale = test.sale

@@ -117,8 +117,8 @@ func transportHeaders() []string {
 	}
 }
 
-// Exchange checks a response. It checks the request only if the response is a success, because a test may send an invalid request on
-// purpose. Both bodies can be read again afterwards.
+// Exchange checks a response. It checks the request only if the response's status is below 400, because a test may send an invalid request
+// on purpose. Both bodies can be read again afterwards.
 func (v *Validator) Exchange(request *http.Request, requestBody []byte, response *http.Response, responseBody []byte) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -58,11 +58,11 @@ func renderDocs(layout *template.Template, f frame, d document) ([]byte, error) 
 		}
 	}
 	for _, s := range d.Components.Schemas {
-		p, is, err := s.Value.problem(s.Name)
+		p, isProblem, err := s.Value.problem(s.Name)
 		if err != nil {
 			return nil, err
 		}
-		if is {
+		if isProblem {
 			view.Problems = append(view.Problems, p)
 		} else {
 			view.Schemas = append(view.Schemas, s)
@@ -122,10 +122,10 @@ type problem struct {
 }
 
 // problem reads the schema as a problem, or reports that it is not one.
-func (s schema) problem(name string) (p problem, is bool, err error) {
+func (s schema) problem(name string) (p problem, isProblem bool, err error) {
 	var fixed members[schema]
 	for _, part := range s.AllOf {
-		is = is || part.refName() == "Problem"
+		isProblem = isProblem || part.refName() == "Problem"
 		fixed = append(fixed, part.Properties...)
 		p.Members.Required = append(p.Members.Required, part.Required...)
 	}
@@ -139,10 +139,10 @@ func (s schema) problem(name string) (p problem, is bool, err error) {
 			p.Members.Properties = append(p.Members.Properties, member)
 		}
 	}
-	if is && (p.Status == "" || p.Type == "" || p.Title == "") {
+	if isProblem && (p.Status == "" || p.Type == "" || p.Title == "") {
 		err = fmt.Errorf("schema %s: a problem needs a constant type, title and status", name)
 	}
-	return p, is, err
+	return p, isProblem, err
 }
 
 // Options lists the values of a parameter that is a closed choice.

@@ -78,7 +78,8 @@ type frame struct {
 	Style          template.CSS
 }
 
-// policy lets the pages use only their own style and script, and send requests only to the deployment that served them.
+// policy returns the Content-Security-Policy. It lets the pages use only their own style and script, and send requests only to the
+// deployment that served them.
 func policy() string {
 	return strings.Join([]string{
 		"default-src 'none'", "script-src " + source(script), "style-src " + source(style), "img-src data:", "connect-src 'self'",
