@@ -47,7 +47,8 @@ func (s shop) place(t *testing.T, id checkout.ID) {
 func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	t.Helper()
 	state := localRun(t).State
-	c.Created, c.Expires = c.Expires, time.Now() // the store replaces only a checkout that expired before the new one was created, or at that moment
+	// The store replaces a checkout only if the checkout expired before the new one was created, or at that moment.
+	c.Created, c.Expires = c.Expires, time.Now()
 	if stored, err := dynamo.NewCheckouts(dynamolocal.NewClient(state.DynamoDBEndpoint), state.Tables.Checkouts).Open(t.Context(), s.Customer.ID, c); err != nil || stored.Expires != c.Expires {
 		t.Fatalf("the stored checkout is %+v, %v", stored, err)
 	}

@@ -25,10 +25,10 @@
 //   - To make the store fail: run := localRun(t); store := run.NewStore(t); b.open(s.pageAt(run.Serve(t, store.Endpoint))); store.Fail(…).
 //   - To check accessibility with axe: wantAccessible.
 //
-// A test fails on every complaint of the browser that it did not announce with b.expect. A complaint means that the page logs an error or a warning, throws an exception,
-// violates its content security policy, opens an alert, or loads anything but pages and images from another host. An announced
-// complaint must come. No request reaches another host: the tab shows a placeholder page or image instead. A failed request of the
-// page's script is not a complaint, because the test checks how the page handles the failure.
+// A test fails on every complaint of the browser that it did not announce with b.expect. A complaint means that the page logs an error or
+// a warning, throws an exception, violates its content security policy, opens an alert, or loads anything but pages and images from
+// another host. An announced complaint must come. No request reaches another host: the tab shows a placeholder page or image instead. A
+// failed request of the page's script is not a complaint, because the test checks how the page handles the failure.
 //
 // A failed test logs its requests and what the page shows. `make browser ARGS='-run TestVoucher -artifacts -outputdir /some/folder'` also
 // stores a screenshot.

@@ -213,8 +213,8 @@ func (b *tab) noteEntry(entry *log.Entry) {
 	b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", entry.Source, entry.Text, entry.URL))
 }
 
-// decide applies a fault to a paused request, or to its response. Without a fault it lets a request to this machine continue, and responds
-// to a request to another host.
+// decide handles a request or response that is paused. If a fault affects it, decide applies the fault. A request to another host gets a
+// placeholder as its response. Everything else continues.
 func (b *tab) decide(e *fetch.EventRequestPaused) {
 	isAnswered := e.ResponseStatusCode != 0 || e.ResponseErrorReason != ""
 	f := b.faultFor(e, isAnswered)

@@ -116,7 +116,7 @@ func (b *tab) redeemNow() {
 	b.click("#voucher-result button | Redeem now")
 }
 
-// loseRedemption checks the code SPRING and redeems it. The page gets no response until the function that loseRedemption returns is called.
+// loseRedemption checks the code SPRING and redeems it. The page gets no response until the test calls the returned function.
 func (b *tab) loseRedemption() (end func()) {
 	b.t.Helper()
 	b.check("SPRING")

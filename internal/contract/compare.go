@@ -21,7 +21,7 @@ type comparison struct {
 	operation Operation
 
 	differences []difference
-	// sunsets are changed sunsets of elements that still exist.
+	// sunsets are the sunsets that the revision adds, moves or withdraws.
 	sunsets []difference
 	// early holds, for each sunset that the revision breaks, the announced day.
 	early map[difference]string
@@ -123,7 +123,8 @@ func (c *comparison) gone(at string, base object) {
 // comparisons must skip them.
 func isDeprecation(name string) bool { return name == "deprecated" || name == sunsetExtension }
 
-// sunset checks that the sunset of a deprecated element stays the same or moves to a later day. For a new element, base is nil.
+// sunset checks that the sunset of a deprecated element stays the same or moves to a later day. It records each changed sunset and
+// deprecation. For a new element, base is nil.
 func (c *comparison) sunset(at string, base, revision object) {
 	before, given := base[sunsetExtension]
 	now := revision[sunsetExtension]
@@ -147,7 +148,8 @@ func (c *comparison) sunset(at string, base, revision object) {
 	}
 }
 
-// object compares two OpenAPI objects. parent names the member that contains them, such as headers. It is empty for an operation.
+// object compares two OpenAPI objects. The parameter parent names the member that contains them, such as headers. It is empty for an
+// operation.
 func (c *comparison) object(at, parent string, from side, base, revision object) {
 	c.sunset(at, base, revision)
 	for _, name := range names(base, revision) {

@@ -42,7 +42,7 @@ func deprecated(t *testing.T, sunset string) string {
 	return edited(t, get, fmt.Sprintf("%s      deprecated: true\n      x-sunset: %q\n", get, sunset))
 }
 
-// marked returns the shop with one of its elements, given by its text, deprecated and with a sunset.
+// marked returns the shop with one element deprecated and with a sunset. The parameter text is the element's text in the shop.
 func marked(t *testing.T, text, sunset string) string {
 	t.Helper()
 	return edited(t, text, strings.Replace(text, "{", fmt.Sprintf("{deprecated: true, x-sunset: %q, ", sunset), 1))

@@ -175,7 +175,7 @@ func TestDocument_ListedValues_MatchTheCode(t *testing.T) {
 	}
 }
 
-// constants returns the values of a type's string constants in a package.
+// constants returns the values of the string constants of a type, each after the prefix. The type named kind is in the package pkg/folder.
 func constants(t *testing.T, folder, kind, prefix string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "pkg", folder, "*.go"))

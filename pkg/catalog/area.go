@@ -70,8 +70,8 @@ func NewArea(store AreaStore, now func() time.Time) *Area {
 
 // Place is the point in a list of products where one page ended and the next page begins. The zero Place is before the first product.
 type Place struct {
-	// Position is the position of the product that the page ended with, or MaxPosition+1 if it has none. If Position is 0, the products
-	// are listed by ID alone.
+	// Position is the position of the product that the page ended with, or MaxPosition+1 if that product has none. If the products are
+	// listed by ID alone, Position is 0.
 	Position int64
 	ID       ProductID
 }

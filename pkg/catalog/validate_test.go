@@ -18,7 +18,8 @@ func emberforge() catalog.Customer {
 
 func euro(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 
-// coins returns a product with a variant on sale for each price in minor units. The price names the variant.
+// coins returns a product that has one variant for each price, in minor units. The price is also the variant's ID. All variants are on
+// sale.
 func coins(prices ...int64) catalog.Product {
 	product := catalog.Product{ID: "coins", Name: "Ember coins", Description: "The coins of the realm."}
 	for _, price := range prices {

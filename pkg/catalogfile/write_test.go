@@ -121,6 +121,7 @@ func TestWrite_AnyShop_IsReadBack(t *testing.T) {
 	})
 }
 
+// failer is a *testing.T or a *rapid.T.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)

@@ -309,8 +309,8 @@ func TestHTML_Product_HasItsDataForTheScript(t *testing.T) {
 	}
 }
 
-// costs lists the prices and the ends of sales that a page shows. For each it has the tag of the element around it, its class, its value
-// and its text.
+// costs lists the prices and the ends of sales that a page shows. Each entry has the tag of the parent element, and the class, value and
+// text of the element itself.
 func (d document) costs() (costs []string) {
 	for node := range d.Descendants() {
 		if node.Data == "data" || node.Data == "time" {
@@ -420,7 +420,7 @@ func TestHTML_Header_HasTheLogoOrTheName(t *testing.T) {
 	}
 }
 
-// links lists the links that are direct children of the element with a tag. Each has the form "text (address)".
+// links lists the links that are direct children of the only element with the given tag. Each entry has the form "text (address)".
 func (d document) links(t *testing.T, tag string) (links []string) {
 	t.Helper()
 	for _, link := range (document{d.one(t, tag)}).all("a") {

@@ -40,7 +40,7 @@ const (
 	Added    Kind = "added"
 )
 
-// Detail is one thing about an operation that changed, in plain words, with names between backquotes.
+// Detail is one part of a change, in plain words, with names between backquotes.
 type Detail struct {
 	Text     string `json:"text"`
 	Breaking bool   `json:"breaking,omitempty"`
