@@ -202,7 +202,8 @@ func TestCheck_SeveralProblems_AreAllReported(t *testing.T) {
 	}
 }
 
-// A release that announces a sunset promises it. Later releases cannot take the promise back.
+// A release that announces a sunset promises it. A later release may lift the deprecation. But no later document may remove the element
+// before that day, or announce an earlier day.
 func TestCheck_SunsetOfAnyRelease_IsRemembered(t *testing.T) {
 	const want = "brings its sunset forward: a release announced 2028-01-01"
 	for name, test := range map[string]struct {
