@@ -15,8 +15,8 @@ import (
 // ErrNoHistory means that git does not have the history of the released documents.
 var ErrNoHistory = errors.New("the history of the released documents cannot be checked here")
 
-// CheckHistory compares each released document with its text in the commit that added it, and returns the problems. It finds an edit even if
-// the edit was committed and the checksum updated. Without a full history the error is ErrNoHistory, with the reason and what to do.
+// CheckHistory compares each released document with its text in the commit that added it, and returns the problems. It finds an edit even
+// if the edit was committed and the checksum updated. Without a full history the error is ErrNoHistory, with the reason and what to do.
 func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 	dir := filepath.Join(c.dir, releasesDir)
 	isShallow, err := git(ctx, dir, "rev-parse", "--is-shallow-repository")

@@ -1,5 +1,5 @@
-// Package access decides who may do what in a customer's shop. key.go has the secret keys of the shop's own server.
-// settings.go has the settings of the shop's owner: policies, the limit on refused codes, and what is paused. guard.go
+// Package access decides who may do what in a customer's shop. key.go defines the secret keys of the shop's own server.
+// settings.go defines the settings of the shop's owner: policies, the limit on refused codes, and what is paused. guard.go
 // authenticates callers and caches the settings. refusals.go limits how many refused codes one source may cause.
 // docs/interface.md describes the rules.
 //
