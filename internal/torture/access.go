@@ -179,7 +179,7 @@ func (r *round) tryChange(tb testing.TB, changing *rule, allow bool, patience ti
 	return status == 0
 }
 
-// allowAgain allows everything again. Then the overseer sends a check with each key.
+// allowAgain undoes the policy and the pauses. Then the overseer sends a check with each key.
 func (r *round) allowAgain(tb testing.TB, random *mathrand.Rand) {
 	tb.Helper()
 	for _, denying := range r.settings.all() {

@@ -129,7 +129,7 @@ const (
 	soldAt   = "2026-02-03T11:00:00Z"
 )
 
-// drawSold draws a file of codes that another system sold. Of each three codes, the first is unused, the second was redeemed, and the third
+// drawSold draws a file of codes that another system sold. Of every three codes, the first is unused, the second was redeemed, and the third
 // has a random number of its 8 uses taken.
 func drawSold(random *mathrand.Rand) string {
 	var file strings.Builder

@@ -28,8 +28,8 @@ type purchase struct {
 	paid    bool // an order was sent
 }
 
-// retriedFor is how long a checkout is retried. The function receives the last retry before the checkout expires, because a retry with the
-// key of an expired checkout makes a new checkout.
+// retriedFor is how long a checkout is retried. It is so short that the function receives even the last retry before the checkout expires. A
+// retry with the key of an expired checkout would make a new checkout.
 const retriedFor = checkoutLifetime - longestRequest - time.Second
 
 // longestRequest is the longest time that a function takes for a request.

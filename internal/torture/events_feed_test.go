@@ -133,7 +133,7 @@ func textOf(value types.AttributeValue) string {
 	return text.Value
 }
 
-// missing returns the facts of each item that has a fact of the shop that is not in the feed.
+// missing returns the facts of each item of the shop that shows at least one fact which is not in the feed.
 func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (missing [][]event.Fact) {
 	for _, facts := range s.facts {
 		if len(facts) > 0 && facts[0].Customer == customer && slices.ContainsFunc(facts, func(f event.Fact) bool { return named[f.ID()] == 0 }) {

@@ -144,7 +144,7 @@ func checkOut(e fixture.Event, number int, _ string) ([]byte, error) {
 // key returns the Idempotency-Key of the request with the given number.
 func key(number int) string { return fmt.Sprintf("2f1c6f0e-6d0b-4c39-9a3e-%012d", number) }
 
-// check rejects a wrong response, so that only successful requests are measured.
+// check rejects a response other than the expected one, so that a failed request is not measured as if it had worked.
 func (s subject) check(answer []byte) error {
 	if matched, err := regexp.Match(s.answers, answer); err != nil || !matched {
 		return fmt.Errorf("%s responded %.200q", s.name, answer)

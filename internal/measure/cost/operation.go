@@ -29,7 +29,7 @@ const (
 	placeOrder         = "order"
 )
 
-// The functions that several operations use.
+// Names of functions.
 const (
 	redeemVoucher = "redeem-voucher"
 	checkout      = "checkout"
@@ -42,13 +42,14 @@ type operation struct {
 	name     string
 	function string
 	prepare  preparation
-	status   int
-	shows    string // what the response's body contains
+	status   int    // 0: the requests do not come from the gateway, and shows is the whole response
+	shows    string // a part of the response's body
 }
 
 func (o operation) pkg() string { return "functions/" + o.function }
 
-// preparation sets up what a kind of request needs, and returns a function that makes requests. Each request is sent once.
+// preparation sets up what a kind of request needs. It returns a function that returns the next request each time it is called. Each result
+// is sent exactly once.
 type preparation func(ctx context.Context, s *scene) (requests, error)
 
 type requests func() ([]byte, error)
@@ -118,7 +119,7 @@ func operations() []operation {
 	}...)
 }
 
-// check rejects a wrong response, so that only successful requests are measured.
+// check rejects a response other than the expected one, so that a failed request is not measured as if it had worked.
 func (o operation) check(text []byte) error {
 	if o.status == 0 && string(text) != o.shows {
 		return fmt.Errorf("%s: response %.200q; want %s", o.name, text, o.shows)

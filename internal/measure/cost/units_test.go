@@ -13,7 +13,8 @@ import (
 const root = "../../.."
 
 // bounds returns upper bounds of the calls and units of a request, by operation:
-//   - If a process knows that a code has many uses, it begins with a read. Otherwise it begins with a write, which fails.
+//   - A redemption begins with a write, which fails if the code has many uses. A process that knows that the code has many uses begins
+//     with a read instead.
 //   - A check of a limited code reads all its counters. These codes have the maximum number of counters.
 //   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the
 //     settings of a shop that is new to the process.

@@ -73,7 +73,7 @@ func metered(t *testing.T, meter *metering.Meter) metering.Call {
 	return calls[0]
 }
 
-// DynamoDB Local reports the correct units for single calls whose condition holds.
+// DynamoDB Local reports the correct units for calls that have no condition and are not transactions.
 func TestMeter_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 	name, meter, client, _ := table(t)
 	compare := func(what string, consumed *types.ConsumedCapacity) {

@@ -16,9 +16,9 @@ import (
 // patience bounds how long a process may take for one event.
 const patience = time.Minute
 
-// Start runs a binary with the given environment and returns when the process asks for an event. The process writes to the file log
-// itself, so that this program does not compete with it for the processor. If log is nil, the output is discarded. The caller must
-// call Stop of the process.
+// Start runs a binary with the given environment and returns when the process asks for an event. The process itself
+// writes its output to the given log file, so that this program does not compete with the process for the processor. If log is nil, the
+// output is discarded. The caller must call Stop of the process.
 func Start(ctx context.Context, binary string, env []string, log *os.File) (*runtimeapi.Process, error) {
 	command := runtimeapi.Command{
 		Path: binary, Env: append([]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256"}, env...),
@@ -50,7 +50,7 @@ type Figures struct {
 type Trial struct {
 	Binary string
 	Env    []string
-	// Check rejects a wrong response, so that only successful requests are measured.
+	// Check rejects a response other than the expected one, so that a failed request is not measured as if it had worked.
 	Check func(answer []byte) error
 
 	process                                *runtimeapi.Process
