@@ -363,7 +363,7 @@ func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 	r.pause.Unlock()
 }
 
-// restore copies the vouchers into a new table, as a restore does, and then enables the stream of the new table.
+// restore copies the vouchers into a new table, like the restore of a backup, and then enables the stream of the new table.
 func (r *eventRound) restore() {
 	items := r.scan(r.tables.Vouchers)
 	r.tables.Vouchers = "VouchersTable-restored-" + rand.Text()

@@ -45,7 +45,7 @@ func (c *call) uncanceled() []reason {
 	return reasons
 }
 
-// canceled returns the response to a canceled transaction. For the given places, it sets the reason to the parameter cause.
+// canceled returns the response to a canceled transaction. At the given indexes, it sets the reason to the parameter cause.
 func canceled(reasons []reason, places map[int]bool, cause reason) answer {
 	codes := make([]string, len(reasons))
 	for i := range reasons {
@@ -62,7 +62,7 @@ func canceled(reasons []reason, places map[int]bool, cause reason) answer {
 	return answer{http.StatusBadRequest, body}
 }
 
-// conflict refuses a call because transactions hold the items at the given places. Like the service, it also checks the conditions
+// conflict refuses a call because transactions hold the items at the given indexes. Like the service, it also checks the conditions
 // of the other items.
 func (p *Proxy) conflict(ctx context.Context, c *call, held map[int]bool) answer {
 	const message = "Transaction is ongoing for the item"

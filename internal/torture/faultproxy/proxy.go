@@ -3,8 +3,8 @@
 //
 // Two rules of the service apply to all calls if the settings turn them on:
 //
-//   - Transactions exclude each other. While a transaction is in flight, the proxy refuses other writes of its items, and transactions
-//     that read its items
+//   - A transaction excludes other transactions and other writes of its items. While a transaction is in flight, the proxy refuses other
+//     writes of its items, and transactions that read its items. While any write is in flight, the proxy refuses transactions of its item
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling).
 //     It also refuses a second transaction with the same client token.
 //   - A partition key value has a limited number of units a second, with a reserve for bursts

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// rules holds the state of the service's two rules: transactions exclude each other, and the throughput of a partition key value is
-// limited.
+// rules holds the state of the service's two rules: a transaction excludes other transactions and other writes of its items, and the
+// throughput of a partition key value is limited.
 type rules struct {
 	settings Settings
 
@@ -36,7 +36,7 @@ type refused struct {
 	answer
 
 	rule Fault
-	held map[int]bool // the places, in this call, of the items that other calls hold; if not empty, Proxy.conflict makes the response
+	held map[int]bool // by index in writes, then reads: the items that other calls hold; if not empty, Proxy.conflict makes the response
 }
 
 // admit accepts a call or refuses it. The caller must release an accepted call at its end.
@@ -67,7 +67,8 @@ func (r *rules) admit(c *call) (release func(), rejected *refused) {
 	}), nil
 }
 
-// held returns the places, in this call, of the items that other calls in flight hold. Reads outside of transactions meet no conflicts.
+// held returns the indexes of the call's items that other calls in flight hold. The indexes count the writes first, then the reads. Reads
+// outside of transactions meet no conflicts.
 func (r *rules) held(c *call) map[int]bool {
 	held := make(map[int]bool)
 	keys := c.writes
@@ -119,7 +120,7 @@ func (r *rules) hold(c *call, delta int) {
 	}
 }
 
-// charge takes a call's units, or returns the places of the items that are over the limit. An item costs one unit, whatever its size. In a
+// charge takes a call's units, or returns the indexes of the items that are over the limit. An item costs one unit, whatever its size. In a
 // transaction it costs two units. A Query is free.
 func (r *rules) charge(c *call) (over map[int]bool) {
 	over = make(map[int]bool)

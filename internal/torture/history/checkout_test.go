@@ -80,7 +80,7 @@ func TestJudge_Checkouts(t *testing.T) {
 		"a live hold is not redeemed by its nick either": {single, history.Broken, []history.Operation{
 			hold(1, 2, "alder", "1", held), redeem(3, 4, "alder", "", redeemed, "A"), lapse(5, 6, "1"),
 		}},
-		"a check does not report a held use": {single, history.Broken, []history.Operation{
+		"a check does not report a held use as redeemable": {single, history.Broken, []history.Operation{
 			hold(1, 2, "alder", "1", held), check(3, 4, "birch", redeemable), lapse(5, 6, "1"),
 		}},
 		"a code is not held beyond its limit": {two, history.Broken, []history.Operation{
@@ -109,7 +109,7 @@ func TestJudge_Checkouts(t *testing.T) {
 		"a hold may last until it must be free": {single, history.Kept, []history.Operation{
 			hold(1, 2, "alder", "1", held), lapse(3, 6, "1"), redeem(4, 5, "birch", "", refused, ""),
 		}},
-		"a hold that has lapsed does not refuse": {single, history.Broken, []history.Operation{
+		"a hold that has lapsed does not refuse a redemption": {single, history.Broken, []history.Operation{
 			hold(1, 2, "alder", "1", held), lapse(3, 4, "1"), redeem(5, 6, "birch", "", refused, ""),
 		}},
 		"a hold that has lapsed does not refuse a checkout": {two, history.Broken, []history.Operation{

@@ -144,7 +144,7 @@ func TestJudge(t *testing.T) {
 		"if nicks have a limit, a request without a nick is refused": {oncePerNick, history.Kept, []history.Operation{
 			redeem(1, 2, "", "1", refused, ""), check(3, 4, "", refused),
 		}},
-		"the nick's limit counts at any one moment of the request": {oncePerNick, history.Kept, []history.Operation{
+		"a request may be judged by any limit that the nick has while the request is in flight": {oncePerNick, history.Kept, []history.Operation{
 			edit(1, 2, perNick(2)), redeem(3, 10, "alder", "1", redeemed, "A"), edit(4, 5, perNick(1)), redeem(6, 7, "alder", "2", redeemed, "B"),
 		}},
 		"a request is not judged by an earlier limit of the nick": {oncePerNick, history.Broken, []history.Operation{

@@ -26,8 +26,8 @@ const (
 	Undecided Verdict = "undecided" // the time was up
 )
 
-// Judge judges the history within a time; 0 means without a limit. If a promise was broken, it also returns the whole history as text,
-// with a ! before each operation that does not fit into the longest possible order.
+// Judge judges the history, and gives up after the given time; 0 means no limit. Unless the promises were kept, it also returns the whole
+// history as text. If a promise was broken, a ! precedes each operation that does not fit into the longest possible order.
 func (h History) Judge(within time.Duration) (Verdict, string) {
 	model, operations := h.model()
 	switch porcupine.CheckOperationsTimeout(model, operations, within) {
@@ -137,8 +137,8 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 			until = math.MaxInt64
 		}
 		low, high := m.perNick.during(o.Called, until)
-		mayBeEnabled, mayBeDisabled := disabled.during(o.Called, until)
-		judged := judged{m.nicks.of(o.Nick), o.Nick == "", mayBeEnabled == 0, mayBeDisabled == 1, low, high, m.staleAt(o.Called)}
+		leastDisabled, mostDisabled := disabled.during(o.Called, until)
+		judged := judged{m.nicks.of(o.Nick), o.Nick == "", leastDisabled == 0, mostDisabled == 1, low, high, m.staleAt(o.Called)}
 		operations = append(operations, porcupine.Operation{
 			ClientId: o.Client, Input: m.event(place, o, judged, until), Call: o.Called, Return: until, Metadata: place,
 		})

@@ -42,7 +42,8 @@ type command struct {
 	// again runs the command again after the process ended, and checks the output. If it is nil, the output must equal that of an
 	// undisturbed run.
 	again func(r *round, s subject, ended *process)
-	// check makes additional checks of the items stored in the end. It may be nil. The items must equal those of an undisturbed run anyway.
+	// check makes additional checks of the items stored in the end. It may be nil. In any case, the items must equal those of an undisturbed
+	// run.
 	check func(r *round, s subject, kept []keptItem)
 	mask  mask
 }
@@ -236,7 +237,7 @@ func (r *round) judge(steps []step) {
 			wantVerified(r.t, &r.recorder, r.bench, catalog.CustomerID(s.customer), false)
 		}
 		if got := s.state(r.t, kept, r.command.mask); got != want {
-			r.violation(r.t, "%s at %s, then run again: stored items:\n%s\nwant\n%s", r.command.kind, at, got, want)
+			r.violation(r.t, "%s, ended at %s and run again: the stored items are\n%s\nwant\n%s", r.command.kind, at, got, want)
 		}
 		if r.command.check != nil {
 			r.command.check(r, s, kept)

@@ -12,7 +12,7 @@ import (
 	"shopfront/pkg/reconciliation"
 )
 
-// eventsTable is the template's table of events. Only the command records events in it.
+// eventsTable is the template's table of events. Only the command of eventsRebuild records events in it.
 const eventsTable = "EventsTable"
 
 // eventsRebuild adds the events of a cancelled order with a code. How many events the second run adds depends on where the first run was

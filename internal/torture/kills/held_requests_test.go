@@ -18,23 +18,23 @@ import (
 type heldRequest struct {
 	kind, function string
 	// of prepares what a request about a code needs, and returns the request.
-	of func(c *counter, code string) testshop.Request
+	of func(c *serverDesk, code string) testshop.Request
 }
 
 func heldRequests() []heldRequest {
-	checkOut := func(_ *counter, code string) testshop.Request {
+	checkOut := func(_ *serverDesk, code string) testshop.Request {
 		return testshop.Request{Method: http.MethodGet, Path: "/checkout/coins/500?nick=" + alder + "&code=" + code, Key: "cart-" + code}
 	}
-	place := func(c *counter, code string) testshop.Request {
+	place := func(c *serverDesk, code string) testshop.Request {
 		return post("/orders", `{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_1047"}}`, c.must(checkOut(c, code)))
 	}
 	return []heldRequest{
 		{"checkout with a code", "checkout", checkOut},
 		{"order with a code", "place-order", place},
-		{"cancel with a code", "cancel-order", func(c *counter, code string) testshop.Request {
+		{"cancel with a code", "cancel-order", func(c *serverDesk, code string) testshop.Request {
 			return post("/orders/"+c.must(place(c, code))+"/cancel", `{"reason":%q}`, "chargeback")
 		}},
-		{"undo", "undo-redemption", func(c *counter, code string) testshop.Request {
+		{"undo", "undo-redemption", func(c *serverDesk, code string) testshop.Request {
 			id := c.must(post("/voucher", `{"code":%q,"nick":%q}`, code, alder))
 			return post("/redemptions/"+id+"/undo", `{"code":%q,"nick":%q,"reason":"granted twice"}`, code, alder)
 		}},
@@ -45,20 +45,20 @@ func post(path, body string, members ...any) testshop.Request {
 	return testshop.Request{Method: http.MethodPost, Path: path, Body: fmt.Sprintf(body, members...)}
 }
 
-// counter is a shop whose server sends requests. The test kills the functions that handle them.
-type counter struct {
+// serverDesk is a desk whose requests come from the shop's server. The test kills the functions that handle these requests.
+type serverDesk struct {
 	*desk
 
 	server string // the key of the shop's server
 }
 
-func (c *counter) send(r testshop.Request) *httptest.ResponseRecorder {
+func (c *serverDesk) send(r testshop.Request) *httptest.ResponseRecorder {
 	r.Server = c.server
 	return r.Send(c.t.Context(), c.API, c.customer)
 }
 
 // must sends a request that prepares another one, and returns the ID in the response.
-func (c *counter) must(r testshop.Request) (id string) {
+func (c *serverDesk) must(r testshop.Request) (id string) {
 	c.t.Helper()
 	answer := c.send(r)
 	for range 100 { // the gateway may not have noticed yet that a process was killed
@@ -79,7 +79,7 @@ func (c *counter) must(r testshop.Request) (id string) {
 func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)
-	c := &counter{desk: newDesk(t, b, "heldcave")}
+	c := &serverDesk{desk: newDesk(t, b, "heldcave")}
 	key, _, err := c.shop.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.
 }
 
 // killHeld kills the function of one request with a new code, and judges what the request gets when it is sent again.
-func (c *counter) killHeld(kind heldRequest, fate fate, record *recorder, terms voucher.Terms) {
+func (c *serverDesk) killHeld(kind heldRequest, fate fate, record *recorder, terms voucher.Terms) {
 	c.t.Helper()
 	c.codes++
 	terms.Written, terms.Reward = fmt.Sprintf("SPRING-%04d", c.codes), voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
@@ -122,14 +122,15 @@ func (c *counter) killHeld(kind heldRequest, fate fate, record *recorder, terms 
 		again = c.send(r)
 	}
 	if again.Code != http.StatusOK || isReplayed(again) != (fate == unanswered) {
-		record.violation(c.t, "%s killed at %s and sent again: %d, replayed %t: %s", kind.kind, fate, again.Code, isReplayed(again), again.Body)
+		record.violation(c.t, "%s, killed %s and sent again: status %d, replayed %t: %s",
+			kind.kind, fate.relativeTo("its transaction"), again.Code, isReplayed(again), again.Body)
 	}
 	if err := c.trap.letGo(); err != nil {
 		c.t.Fatal(err)
 	}
 	if third := c.send(r); third.Code != http.StatusOK || !isReplayed(third) || third.Body.String() != again.Body.String() {
-		record.violation(c.t, "%s killed at %s and sent a third time: %d, replayed %t: %s\nwant %s",
-			kind.kind, fate, third.Code, isReplayed(third), third.Body, again.Body)
+		record.violation(c.t, "%s, killed %s and sent a third time: status %d, replayed %t: %s\nwant %s",
+			kind.kind, fate.relativeTo("its transaction"), third.Code, isReplayed(third), third.Body, again.Body)
 	}
 }
 
@@ -138,7 +139,7 @@ func isReplayed(answer *httptest.ResponseRecorder) bool {
 }
 
 // sendKilled sends a request, and kills its function at the step.
-func (c *counter) sendKilled(kind heldRequest, at step, r testshop.Request) *httptest.ResponseRecorder {
+func (c *serverDesk) sendKilled(kind heldRequest, at step, r testshop.Request) *httptest.ResponseRecorder {
 	c.t.Helper()
 	for {
 		over := make(chan struct{})

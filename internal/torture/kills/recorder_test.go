@@ -259,7 +259,7 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	}
 	for i, fact := range facts {
 		if at[fact.ID()] == 0 || fact.Type == event.RedemptionUndone && at[fact.ID()] < at[facts[i-1].ID()] {
-			record.violation(b.t, "%s is missing from the feed or comes before its creation: its sequence number is %d", fact.Type, at[fact.ID()])
+			record.violation(b.t, "%s is missing from the feed, or precedes the event of the redemption: its sequence number is %d", fact.Type, at[fact.ID()])
 		}
 	}
 	if earlier := len(w.Events) - len(facts); earlier != 0 && earlier != almostAPage {
@@ -284,7 +284,7 @@ func (b *recorderBench) judgeNicks(record *recorder, facts []event.Fact) {
 			b.t.Fatal(err)
 		}
 		if isUndone, redeemed := undone[r.ID]; !redeemed || isUndone == r.Undone.IsZero() {
-			record.violation(b.t, "the index of nicks has %+v", r)
+			record.violation(b.t, "the index of nicks has an unexpected entry: %+v", r)
 		}
 		delete(undone, r.ID)
 	}

@@ -465,7 +465,7 @@ func (d *desk) onRecord() map[string][]string {
 }
 
 // newOnRecord returns the least and the greatest number of redemptions that the request may have added to the record. A request with a
-// key has 1, however often it was sent. Without a key, the killed request may have left one more.
+// key adds 1, however often it was sent. Without a key, the killed request may have added one more.
 func (k *killedOne) newOnRecord() (least, most int) {
 	switch {
 	case k.refused || k.replayed:

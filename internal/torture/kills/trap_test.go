@@ -44,7 +44,7 @@ type step struct {
 	fate      fate
 }
 
-func (s step) String() string { return fmt.Sprintf("%s %d %s", s.operation, s.n, s.fate) }
+func (s step) String() string { return fmt.Sprintf("%s %d (%s)", s.operation, s.n, s.fate) }
 
 // stage is the stage of the call at which the process is ended.
 func (s step) stage() faultproxy.Stage {
