@@ -89,7 +89,8 @@ func (r *round) keys() []caller {
 }
 
 // judgeAccess judges a response by the rules that may have been in effect when the request was received. It returns the answer for the
-// voucher's history. In that history, a request that had to be denied counts as denied, whatever its response says.
+// voucher's history. In that history, a request that had to be denied counts as denied, whatever its response says. So does a
+// refusal for which a pause may be the reason.
 func (r *round) judgeAccess(t *target, by caller, received time.Time, answer history.Answer) history.Answer {
 	mayCall, mayBeDenied := by.judge(received)
 	mayRedeem, mayBePaused := r.settings.codes.judge(received)

@@ -146,7 +146,7 @@ func looksLike(a *httptest.ResponseRecorder) string {
 
 // Many processes share one count of a source's refusals. A process learns that the source is above the limit when it counts a refusal
 // itself, so each process may judge one guess too many.
-func TestGuesses_ManyProcesses_JudgeAtMostTheLimitPlusOneEach(t *testing.T) {
+func TestGuesses_ManyProcesses_EachJudgesAtMostOneGuessAboveTheLimit(t *testing.T) {
 	const processes, guesses = 8, 500
 	s := newGuessed(t, testshop.Build(t, nil, "functions/redeem-voucher"))
 	responses := make([]*httptest.ResponseRecorder, guesses)

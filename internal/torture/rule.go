@@ -10,17 +10,17 @@ import (
 )
 
 // DeployedLifetime is the source line of access.Lifetime. In the programs of a round, ShortLifetime replaces this line, so that a change of
-// access takes effect within the round. TakesEffect is how long after its confirmation a change may still be unknown to a process: 750
-// milliseconds instead of 15 seconds.
+// access takes effect within the round. Once a change is confirmed, all processes know it after TakesEffect: 750 milliseconds instead of 15
+// seconds.
 const (
 	DeployedLifetime = "const Lifetime = 10 * time.Second"
 	ShortLifetime    = "const Lifetime = time.Second / 2"
 	TakesEffect      = 750 * time.Millisecond
 )
 
-// A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. The use that it holds is free again at most usesFree after the
-// checkout has expired: 1 second instead of 20. Overlay also shortens the time for which a code is marked as full, so that a mark ends
-// before a hold that was made during the mark can lapse.
+// A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. The longest time from a checkout's expiry until the use that it
+// holds is free again is usesFree: 1 second instead of 20. Overlay also shortens the time for which a code is marked as full, so that the
+// mark ends before any hold that was made while the code was marked can lapse.
 const (
 	checkoutLifetime = 8 * time.Second
 	usesFree         = time.Second

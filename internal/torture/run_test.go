@@ -6,7 +6,7 @@ import (
 	"shopfront/internal/torture/faultproxy"
 )
 
-// A trial plays rounds until its fault has hit a call and something was redeemed, even on a slow machine. But it gives up after many
+// A trial plays rounds until its fault has hit a call and something was redeemed, even on a slow machine. But the trial gives up after many
 // rounds.
 func TestRun_Trial_ContinuesUntilFaultAndRedemption(t *testing.T) {
 	injected, redeemed := outcome{row: Row{Injected: 1}}, outcome{row: Row{Redemptions: 1}}
@@ -20,8 +20,8 @@ func TestRun_Trial_ContinuesUntilFaultAndRedemption(t *testing.T) {
 		"in four rounds": {trial{counts: counts}, []outcome{{}, injected, {}, redeemed}, 4},
 		"no fault hits":  {trial{counts: counts}, []outcome{redeemed}, vainRounds},
 		"no redemption":  {trial{counts: counts}, []outcome{injected}, vainRounds},
-		"faultless":      {trial{}, []outcome{{}, redeemed}, 2},
-		"denied":         {trial{access: true}, []outcome{redeemed, injected}, 2}, // Injected counts denied requests
+		"a trial without faults needs only redemptions": {trial{}, []outcome{{}, redeemed}, 2},
+		"denied requests count as injected":             {trial{access: true}, []outcome{redeemed, injected}, 2}, // Injected counts denied requests
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &run{settings: Settings{Injections: 1}, progress: []*progress{{trial: test.trial}}}

@@ -36,7 +36,7 @@ type key struct{ table, partition, sort string }
 // item is an item in DynamoDB's JSON protocol: the values of its attributes by name.
 type item map[string]json.RawMessage
 
-// New returns an empty store. After Seal, the store responds to each call after the delay.
+// New returns an empty store. Once it is sealed, it responds to each call after the delay.
 func New(delay time.Duration) *Store { return &Store{delay: delay, items: make(map[key]item)} }
 
 // Seal ends the filling. From now on, responses are delayed, and writes succeed without being stored, so that every request finds the

@@ -65,7 +65,7 @@ func usesOnManyCounters(s *shop) {
 }
 
 // All remaining uses of a limited code are on its last counter, and one call cannot read all counters. A request that draws another
-// counter reads them all. It is very unlikely that every request draws the last counter.
+// counter reads all counters. It is very unlikely that every request draws the last counter.
 func unreadCounters(s *shop) {
 	terms := limited(128)
 	terms.Counters = 32
@@ -307,9 +307,9 @@ func raiseBeforeTheMark(s *shop) {
 	c.redeem("", "")
 }
 
-// There is always a use left, but a request finds each counter empty when it reads it. While it reads the first half, the use is
-// on the second counter. While it reads the second half, another use is on the first counter. The function always draws the last
-// counter.
+// There is always a use left, but a request that reads the two counters one after the other finds both empty. While the request reads the
+// first counter, the use is on the second one. While the request reads the second counter, another use is on the first one. The function
+// always draws the last counter.
 func useMovesBetweenReads(s *shop) {
 	terms := limited(2)
 	terms.Counters = 2

@@ -162,7 +162,7 @@ func (s *Shop) Open(tb testing.TB, customer catalog.CustomerID, settings ...stri
 	return s.Customer(tb, customer)
 }
 
-// Customer returns the shop of a customer, which reaches the store without faults.
+// Customer returns a customer's shop, for an operator whose calls bypass the proxy and its faults.
 func (s *Shop) Customer(tb testing.TB, customer catalog.CustomerID) *operator.Shop {
 	tb.Helper()
 	shop, err := s.Calm.Shop(tb.Context(), customer)
