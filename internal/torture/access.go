@@ -180,7 +180,7 @@ func (r *round) tryChange(tb testing.TB, changing *rule, allow bool, patience ti
 	return status == 0
 }
 
-// allowAgain undoes the policy and the pauses. Then the overseer sends a check with each key.
+// allowAgain lifts the policy that denies strangers, and all pauses. Then the overseer sends a check with each key.
 func (r *round) allowAgain(tb testing.TB, random *mathrand.Rand) {
 	tb.Helper()
 	for _, denying := range r.settings.all() {

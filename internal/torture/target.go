@@ -188,11 +188,11 @@ func (t *target) take(left *int) bool {
 	return true
 }
 
-// mostUnkeyed is the upper bound of requests without a key whose outcome stays unknown. Each of them doubles the
-// number of sequences that the checker has to try.
+// mostUnkeyed is how many requests without a key may have an unknown outcome before clients send no more requests without a key. Each
+// unknown outcome doubles the number of sequences that the checker has to try.
 const mostUnkeyed = 4
 
-// mayBeLost reports whether another request without a key may be sent. Its outcome may stay unknown.
+// mayBeLost reports whether another request without a key may be sent, although its outcome may stay unknown.
 func (t *target) mayBeLost() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,7 +45,7 @@ type Report struct {
 	Rows []Row
 	// Untried names the rows that prove nothing: their fault hit no call, or nothing was redeemed.
 	Untried []string
-	// Vouchers, Requests and Operations count the vouchers, the clients' requests, and the operators' edits and lists.
+	// Vouchers, Requests and Operations count the vouchers, the clients' requests, and what the operators did, mostly edits and lists.
 	Vouchers, Requests, Operations int
 	Violations                     []Violation
 }

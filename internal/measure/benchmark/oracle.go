@@ -53,8 +53,9 @@ type Refusal struct {
 
 	comparison
 
-	// ToTell is how many requests for each of two codes it takes to tell a code of this kind from an unknown code by the ranks of the times,
-	// with errors of 5 %. If the ranks do not differ significantly, ToTell is a lower bound.
+	// ToTell is how many requests a stranger must send for each of two codes to tell which code is of this kind and which is unknown. The
+	// stranger compares the ranks of the times, and errs in 5 % of the cases. If the ranks do not differ significantly, ToTell is a lower
+	// bound.
 	ToTell int `json:"toTell"`
 }
 

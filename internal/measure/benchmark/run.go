@@ -1,5 +1,6 @@
 // Package benchmark measures the built functions as Lambda runs them, beside reference functions that make the same DynamoDB calls
-// and do nothing else (package reference). It is for `make bench`, `make oracle` and tests; no Lambda function may link it.
+// and do nothing else (package reference). It also measures shopctl and refusals. It is for `make bench`, `make bench-bulk`,
+// `make oracle` and tests; no Lambda function may link it.
 //
 // A time measured on a busy machine means little by itself. So the benchmark runs in rounds. Each round measures every subject, in a
 // new order. The figures that matter are ratios of two subjects within one round. The report shows the median of the rounds, with the

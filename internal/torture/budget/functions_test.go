@@ -29,8 +29,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// functions are the functions that use the store. They run in this process, each wired as in its main, but several functions share a
-// client.
+// functions are the functions behind the HTTP API that use the store. They run in this process, each wired as in its main, but several
+// functions share a client.
 type functions struct {
 	handlers map[string]*lambdahttp.Handler
 	timeouts map[string]time.Duration

@@ -97,7 +97,7 @@ func kindOf(operation string, body []byte) (string, error) {
 	return fmt.Sprint(operation, at.TableName, keys, strings.TrimRight(code, "0123456789"), infix, call.ExclusiveStartKey != nil, marksFull), nil
 }
 
-// crowd sends requests of all kinds, to functions in this process.
+// crowd sends requests of many kinds to functions in this process.
 type crowd struct {
 	api      http.Handler
 	customer catalog.CustomerID
@@ -107,8 +107,8 @@ type crowd struct {
 	redeemed atomic.Int64      // redemptions with status 200
 }
 
-// crowdSize is the number of requests in flight. Each function's client keeps 16 idle connections. A larger crowd would open and
-// close connections all the time, which a function with one request at a time does not do.
+// crowdSize is the number of requests in flight. It is far below the 64 idle connections that a function's client keeps. A crowd above that
+// number would open and close connections all the time, which a function with one request at a time does not do.
 const crowdSize = 16
 
 // send sends requests until the crowd has sent the given number of requests in total.

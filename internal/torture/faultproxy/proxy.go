@@ -3,15 +3,16 @@
 //
 // Two rules of the service apply to all calls if the settings turn them on:
 //
-//   - A transaction excludes other transactions and other writes of its items. While a transaction is in flight, the proxy refuses other
-//     writes of its items, and transactions that read its items. While any write is in flight, the proxy refuses transactions of its item
+//   - A transaction excludes other transactions and other writes of its items. While a transaction writes items, the proxy refuses other
+//     writes of these items, and transactions that read them. While a single write of an item is in flight, the proxy refuses transactions
+//     with that item
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-conflict-handling).
 //     It also refuses a second transaction with the same client token.
 //   - A partition key value has a limited number of units a second, with a reserve for bursts
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
 //
-// In addition, faults hit a share of the calls. The draw depends on the seed, the operation, the kind of item, and the number of such
-// calls before. So the same seed repeats the faults of each kind of call. But if clients race, a fault may hit another client each time.
+// In addition, faults hit a share of the calls. The draw depends on the seed, the operation, the kind of item, and the number of earlier
+// calls of this kind. So the same seed repeats the faults of each kind of call. But if clients race, a fault may hit another client each time.
 package faultproxy
 
 import (

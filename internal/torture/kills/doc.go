@@ -1,6 +1,6 @@
-// Package kills kills processes in the middle of their work and then repeats the work. It kills function processes at every
-// step of a redemption, and shopctl at every call of every command that writes: before the call is applied, after it was
-// applied but before its response, and while it is still in flight. The items stored in the end must equal those of an
+// Package kills kills processes in the middle of their work and then repeats the work. It kills the functions that redeem, check
+// out, order and record events, and shopctl during commands that write. Each kill comes at a call to the store: before the call is
+// applied, after it was applied but before its response, or while it is still in flight. The items stored in the end must equal those of an
 // undisturbed run.
 //
 // The package has only tests. By default, they kill each kind of work at a few steps. With -kills=100, they kill each kind of work at every

@@ -34,7 +34,7 @@ func ofSales() []tested {
 		byTest("charges the price of a variant during its sale", pkgCheckout, "TestOpen_DuringASale_HasTheSalePrice", openGo,
 			`variant.PriceAt(request.At)`, `variant.Price`),
 		byTest("shows the price of a variant during its sale", pkgHTTP, onePath, shownAreaGo, `representMoney(v.PriceAt(at))`, `representMoney(v.Price)`),
-		byTest("judges sales when the area is read", pkgHTTP, onePath, shownAreaGo, `p, c.received) }`, `p, c.received.AddDate(0, 0, -1)) }`),
+		byTest("judges sales by another time than the request's", pkgHTTP, onePath, shownAreaGo, `p, c.received) }`, `p, c.received.AddDate(0, 0, -1)) }`),
 		byTest("shows an original price without a sale", pkgHTTP, "TestCheckoutArea_Details_AreShownIfTheyAreSet", shownAreaGo,
 			`at); onSale {`, `at); onSale || v.Sale.Price.Currency != "" {`),
 		byTest("shows when an endless sale ends", pkgHTTP, "TestCheckoutArea_Details_AreShownIfTheyAreSet", shownAreaGo,
