@@ -176,7 +176,7 @@ func (r *round) judgeSold(tb testing.TB) {
 	for _, again := range []bool{false, true} {
 		result, err := r.importFile(tb.Context(), r.calm, r.sold)
 		if err != nil || result.Created+result.Existed != soldRows || again && result.Created > 0 {
-			r.breach("the last imports: %+v, %v; want all of %d codes, and no new codes in the second import", result, err, soldRows)
+			r.breach("an import after the round has the result %+v, %v; want all of %d codes, and no new codes when it is repeated", result, err, soldRows)
 		}
 	}
 	at, err := time.Parse(time.RFC3339, soldAt)

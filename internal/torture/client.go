@@ -195,7 +195,7 @@ func (r *round) judgeBody(t *target, id string, got response) {
 	}
 	r.mu.Unlock()
 	if !bytes.Equal(first.body, got.body) {
-		r.violate("%s: one ID, two bodies: %s and %s", t.written, first, got)
+		r.violate("%s: two responses with the same ID have different bodies: %s and %s", t.written, first, got)
 	}
 }
 

@@ -192,7 +192,7 @@ func TestGuesses_ManyProcesses_EachJudgesAtMostOneGuessAboveTheLimit(t *testing.
 		t.Errorf("%d guesses got 404, want %d to %d", refused, guessLimit-twice, guessLimit+uncounted)
 	}
 	if a := s.redeem("RIGHT", "203.0.113.8", ""); a.Code != http.StatusOK || s.uses() != 1 {
-		t.Errorf("another source gets %d %s; the code has %d uses", a.Code, a.Body, s.uses())
+		t.Errorf("another source gets %d %s, and the code was redeemed %d times; want 200, once", a.Code, a.Body, s.uses())
 	}
 }
 
@@ -220,6 +220,6 @@ func TestGuesses_BlockedSource_CannotRedeemTheRightCode(t *testing.T) {
 		t.Error("the blocked source redeemed the code")
 	}
 	if a := s.redeem("RIGHT", "203.0.113.7", key.Secret()); a.Code != http.StatusOK || s.uses() != 1 {
-		t.Errorf("the shop's server gets %d %s; the code has %d uses", a.Code, a.Body, s.uses())
+		t.Errorf("the shop's server gets %d %s, and the code was redeemed %d times; want 200, once", a.Code, a.Body, s.uses())
 	}
 }

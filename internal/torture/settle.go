@@ -153,11 +153,11 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 	}
 	r.judgeIDs(t, "the records", ids, t.knownRedemptions())
 	if most := t.greatest.MaxUses; most != history.None && used > most {
-		r.breach("%s: redeemed %d times, its limit was at most %d", t.written, used, most)
+		r.breach("%s: redeemed %d times, but its limit was never above %d", t.written, used, most)
 	}
 	for nick, times := range byNick {
 		if most := t.greatest.MaxUsesPerNick; most != history.None && times > most {
-			r.breach("%s: redeemed %d times by %s, the limit of a nick was at most %d", t.written, times, nick, most)
+			r.breach("%s: redeemed %d times by %s, but the limit of a nick was never above %d", t.written, times, nick, most)
 		}
 	}
 	r.judgeStanding(ctx, t, used+t.imported)

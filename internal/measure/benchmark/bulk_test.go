@@ -41,7 +41,7 @@ func TestBulk_MissedTarget_IsAnError(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			err := (&Bulk{Count: leastJudged, Commands: []BulkCommand{test.command}}).Missed()
 			if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Errorf("Missed returned %v, want %q", err, test.want)
+				t.Errorf("Missed() returned %v, want %q", err, test.want)
 			}
 		})
 	}

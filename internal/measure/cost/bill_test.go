@@ -67,7 +67,7 @@ func TestLine_Usage_MatchesTheMeasurements(t *testing.T) {
 	line := checkoutLine()
 	// Lambda adds START, END and REPORT, and INIT_START for a first request.
 	if line.WarmLogBytes != 375+264 || line.ColdLogBytes <= line.WarmLogBytes {
-		t.Errorf("a warm request logs %d bytes, a cold one %d", line.WarmLogBytes, line.ColdLogBytes)
+		t.Errorf("a warm request logs %d bytes, a cold one %d; want %d, and more for a cold one", line.WarmLogBytes, line.ColdLogBytes, 375+264)
 	}
 	tenth := big.NewRat(1, 10)
 	logged := new(big.Rat).Mul(tenth, big.NewRat(int64(9*line.WarmLogBytes+line.ColdLogBytes), 1))
@@ -98,10 +98,10 @@ func TestLine_BatchOfAStream_IsNotBilledByTheGateway(t *testing.T) {
 	line.BodyBytes, line.AnswerBytes = 0, 0
 	used := line.usage(new(big.Rat))
 	if used[pricing.APIRequests] != nil || used[pricing.TransferBytes].Sign() != 0 || used[pricing.BusEvents] != nil {
-		t.Errorf("a batch is billed as %v", used)
+		t.Errorf("a batch of a stream is billed as %v; want no gateway request, no transfer and no bus event", used)
 	}
 	if line.Function = publishEvents; line.usage(new(big.Rat))[pricing.BusEvents].Cmp(big.NewRat(1, 1)) != 0 {
-		t.Errorf("an event on the bus is billed as %v", line.usage(new(big.Rat)))
+		t.Errorf("an event on the bus is billed as %v; want one bus event", line.usage(new(big.Rat)))
 	}
 }
 

@@ -141,7 +141,7 @@ func timeOne(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	if least := 2 * storeDelay; took.Warm < least || took.First < least || took.Ready < storeDelay {
-		t.Errorf("took %+v; each call of the store takes %v", took, storeDelay)
+		t.Errorf("the times are %+v, too short for calls to the store that take %v each", took, storeDelay)
 	}
 	if took.WarmCPU <= 0 || took.FirstCPU <= 0 || took.ReadyCPU <= 0 {
 		t.Errorf("took no processor time: %+v", took)

@@ -94,7 +94,7 @@ func TestParse_IncompletePrices_AreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if prices, err := pricing.Parse([]byte(text)); err == nil {
-				t.Errorf("parsed as %v", prices)
+				t.Errorf("the prices were accepted as %v; want an error", prices)
 			}
 		})
 	}

@@ -497,7 +497,7 @@ func (r request) wantTryAgain(tb testing.TB, name string, answer *httptest.Respo
 		tb.Errorf("%s: the body cannot be read, %v: %.300s", name, err, answer.Body)
 	}
 	if problem.Type != "urn:problem:shopfront:unavailable" || problem.Status != http.StatusServiceUnavailable {
-		tb.Errorf("%s: not the problem of a 503: %.300s", name, answer.Body)
+		tb.Errorf("%s: the body is not the problem of a 503: %.300s", name, answer.Body)
 	}
 	if got := answer.Header().Get("Content-Type"); got != "application/problem+json" {
 		tb.Errorf("%s: Content-Type is %q, want application/problem+json", name, got)

@@ -82,7 +82,7 @@ func TestRedeem_LastUses_TakeAtMostFourCalls(t *testing.T) {
 	for use := range uses {
 		before := s.proxy.Calls()
 		if took, err := till.redeem(t.Context(), patience); !took || err != nil {
-			t.Fatalf("use %d was taken: %t, %v; want true", use, took, err)
+			t.Fatalf("use %d was not taken; the error is %v", use, err)
 		}
 		if calls := s.calls(before); calls > 4 {
 			t.Errorf("use %d took the calls %v; want at most 4", use, s.since(before))
@@ -91,7 +91,7 @@ func TestRedeem_LastUses_TakeAtMostFourCalls(t *testing.T) {
 	for refusal, most := range []int{5, 1, 1} {
 		before := s.proxy.Calls()
 		if took, err := till.redeem(t.Context(), patience); took || err != nil {
-			t.Fatalf("after the last use, request %d took a use: %t, %v; want a refusal", refusal, took, err)
+			t.Fatalf("request %d after the last use took a use: %t, with the error %v; want a refusal", refusal, took, err)
 		}
 		if calls := s.calls(before); calls > most {
 			t.Errorf("refusal %d took the calls %v; want at most %d", refusal, s.since(before), most)
