@@ -37,7 +37,8 @@ func recordingCalls() []string {
 	return []string{"BatchGetItem vouchers", "Query last page", "Query pages", "PutItem event", "UpdateItem page", "TransactWriteItems page"}
 }
 
-// retryingCalls returns the kinds of calls that the function makes to park changes and to retry them. The same rule holds for these kinds.
+// retryingCalls returns the kinds of calls that the function makes to park changes and to retry them. For each of these kinds, too, the
+// function must crash at least once before a call, and at least once after a call was applied.
 func retryingCalls() []string {
 	return []string{"Query parked", "GetItem item", "DeleteItem parked", parks}
 }

@@ -18,7 +18,7 @@ type History struct {
 // CheckoutTimes holds the times that the interface promises for a checkout.
 type CheckoutTimes struct {
 	Lifetime time.Duration // how long a checkout is open
-	Free     time.Duration // the use is free at most this long after the checkout has expired
+	Free     time.Duration // the longest time from the expiry of a checkout until its use is free
 }
 
 // Recorder records the history of one voucher. Goroutines may share it.

@@ -338,7 +338,7 @@ func (r *round) wantEnded(p *process, at step) {
 	case !r.trap.hasSprung():
 		r.violation(r.t, "%s never reached %s: %s", r.command.kind, at, p)
 	case p.exit() != r.ending.exit || r.ending.exit < 0 && !p.isKilled():
-		r.violation(r.t, "%s at %s, but with the wrong exit code: %s", r.ending.kind, at, p)
+		r.violation(r.t, "%s (%s at %s) ended with the wrong exit code: %s", r.command.kind, r.ending.kind, at, p)
 	default:
 		r.killed[at.fate]++
 	}

@@ -325,7 +325,7 @@ func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 			return k
 		}
 	}
-	d.t.Fatalf("%s does not reach %s", kind.kind, at)
+	d.t.Fatalf("redemption %q does not reach %s", kind.kind, at)
 	return nil
 }
 
@@ -370,7 +370,7 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	case !slices.Equal(ran, before):
 		return false
 	case !sprung && !k.perhaps:
-		k.violation(d.t, "%s never reached %s: its calls are %q", k.kind, k.at, calls)
+		k.violation(d.t, "redemption %q never reached %s: its calls are %q", k.kind, k.at, calls)
 		return true
 	case !sprung:
 		return false
@@ -378,10 +378,10 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	k.row.Injected++
 	k.row.Unknown++
 	if a.status != http.StatusInternalServerError || a.body != functionFailed {
-		k.violation(d.t, "%s killed at %s got %d %s, want 500 from the gateway", k.kind, k.at, a.status, a.body)
+		k.violation(d.t, "redemption %q, killed at %s, got %d %s; want 500 from the gateway", k.kind, k.at, a.status, a.body)
 	}
 	if len(calls) > len(k.calls) || !slices.Equal(calls, k.calls[:len(calls)]) {
-		k.violation(d.t, "%s killed at %s after %q; want the calls %q", k.kind, k.at, calls, k.calls)
+		k.violation(d.t, "redemption %q, killed at %s, made the calls %q; want the first of %q", k.kind, k.at, calls, k.calls)
 	}
 	return true
 }
@@ -428,7 +428,7 @@ func (k *killedOne) takesUse() bool {
 func (d *desk) judge(k *killedOne) {
 	d.t.Helper()
 	if want := k.takesUse() && k.at.fate == unanswered; k.hadTaken() != want && !k.perhaps {
-		k.violation(d.t, "%s killed at %s: a use was taken: %t, want %t", k.kind, k.at, k.hadTaken(), want)
+		k.violation(d.t, "redemption %q, killed at %s: a use was taken: %t, want %t", k.kind, k.at, k.hadTaken(), want)
 	}
 	want := received{status: http.StatusOK, replayed: k.replayed || k.request.key != "" && k.hadTaken()}
 	if k.refused || k.single && k.request.key == "" && k.hadTaken() {
@@ -442,11 +442,11 @@ func (d *desk) judge(k *killedOne) {
 		k.row.Unknown++
 	}
 	if k.again.status != want.status || k.again.replayed != want.replayed {
-		k.violation(d.t, "%s killed at %s and sent again: %d, replayed %t; want %d, %t: %s",
+		k.violation(d.t, "redemption %q, killed at %s and sent again: status %d, replayed %t; want status %d, replayed %t: %s",
 			k.kind, k.at, k.again.status, k.again.replayed, want.status, want.replayed, k.again.body)
 	}
 	if k.again.replayed && !slices.Contains(k.hadIDs, k.again.id) {
-		k.violation(d.t, "%s killed at %s and sent again: the replayed redemption was not on record", k.kind, k.at)
+		k.violation(d.t, "redemption %q, killed at %s and sent again: the replayed redemption was not on record", k.kind, k.at)
 	}
 }
 
@@ -488,16 +488,16 @@ func (d *desk) reconcile(k *killedOne, ids []string) {
 	d.t.Helper()
 	least, most := k.newOnRecord()
 	if n := len(ids) - k.taken; n < least || n > most {
-		k.violation(d.t, "%s killed at %s and sent again: %d redemptions on record, want %d to %d", k.kind, k.at, n, least, most)
+		k.violation(d.t, "redemption %q, killed at %s and sent again: %d redemptions on record, want %d to %d", k.kind, k.at, n, least, most)
 	}
 	if k.again.status == http.StatusOK && !slices.Contains(ids, k.again.id) {
-		k.violation(d.t, "%s killed at %s: the confirmed redemption is not on record", k.kind, k.at)
+		k.violation(d.t, "redemption %q, killed at %s: the confirmed redemption is not on record", k.kind, k.at)
 	}
 	if k.request.key == "" {
 		return
 	}
 	third := d.send(d.t, d.customer, k.request)
 	if third.status != k.again.status || third.id != k.again.id || third.replayed != (third.status == http.StatusOK) {
-		k.violation(d.t, "%s killed at %s and sent a third time: %+v, want %+v", k.kind, k.at, third, k.again)
+		k.violation(d.t, "redemption %q, killed at %s and sent a third time: %+v, want %+v", k.kind, k.at, third, k.again)
 	}
 }
