@@ -129,8 +129,8 @@ const (
 	soldAt   = "2026-02-03T11:00:00Z"
 )
 
-// drawSold draws a file of codes that another system sold. Of every three codes, the first is unused, the second was redeemed, and the third
-// has a random number of its 8 uses taken.
+// drawSold draws a file of codes that another system sold. Of every three codes, the first is unused, the second was redeemed, and the
+// third has a random number of its 8 uses taken.
 func drawSold(random *mathrand.Rand) string {
 	var file strings.Builder
 	file.WriteString(soldHeader)
@@ -176,7 +176,8 @@ func (r *round) judgeSold(tb testing.TB) {
 	for _, again := range []bool{false, true} {
 		result, err := r.importFile(tb.Context(), r.calm, r.sold)
 		if err != nil || result.Created+result.Existed != soldRows || again && result.Created > 0 {
-			r.breach("an import after the round has the result %+v, %v; want all of %d codes, and no new codes when it is repeated", result, err, soldRows)
+			r.breach("an import after the round has the result %+v, %v; want all of %d codes, and no new codes when it is repeated",
+				result, err, soldRows)
 		}
 	}
 	at, err := time.Parse(time.RFC3339, soldAt)

@@ -28,8 +28,8 @@ type purchase struct {
 	paid    bool // an order was sent
 }
 
-// retriedFor is how long a checkout is retried. It is so short that the function receives even the last retry before the checkout expires. A
-// retry with the key of an expired checkout would make a new checkout.
+// retriedFor is how long a checkout is retried. It is so short that the function receives even the last retry before the checkout expires.
+// A retry with the key of an expired checkout would make a new checkout.
 const retriedFor = checkoutLifetime - longestRequest - time.Second
 
 // longestRequest is the longest time that a function takes for a request.
@@ -86,8 +86,8 @@ func (c *client) checkOut(tb testing.TB, t *target) bool {
 
 func isMade(p *purchase) bool { return p.id != "" }
 
-// pay orders a checkout. It may choose a checkout whose use is about to lapse. Then it waits for that moment, and orders the checkout or
-// redeems the code.
+// pay orders a checkout. It may choose a checkout whose use is about to lapse. In that case, it waits for that moment, and
+// orders the checkout or redeems the code.
 func (c *client) pay(tb testing.TB, t *target) bool {
 	tb.Helper()
 	const soon = time.Second / 2

@@ -21,7 +21,7 @@ func TestRun_Trial_ContinuesUntilFaultAndRedemption(t *testing.T) {
 		"no fault hits":  {trial{counts: counts}, []outcome{redeemed}, vainRounds},
 		"no redemption":  {trial{counts: counts}, []outcome{injected}, vainRounds},
 		"a trial without faults needs only redemptions": {trial{}, []outcome{{}, redeemed}, 2},
-		"denied requests count as injected":             {trial{access: true}, []outcome{redeemed, injected}, 2}, // Injected counts denied requests
+		"denied requests count as injected":             {trial{access: true}, []outcome{redeemed, injected}, 2}, // Injected counts them
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &run{settings: Settings{Injections: 1}, progress: []*progress{{trial: test.trial}}}

@@ -10,8 +10,8 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// `make torture` sets these flags. With the defaults, the test is short and draws the same faults each time. So if it fails, the cause is
-// most likely a change of the code.
+// `make torture` sets these flags. With the defaults, the test is short and draws the same faults each time. So if the test fails, the
+// cause is most likely a change of the code.
 //
 //nolint:gochecknoglobals // flags of the test binary
 var (

@@ -48,8 +48,8 @@ type operation struct {
 
 func (o operation) pkg() string { return "functions/" + o.function }
 
-// preparation sets up what a kind of request needs. It returns a function that returns the next request each time it is called. Each result
-// is sent exactly once.
+// preparation sets up what a kind of request needs. It returns a function that makes one request each time it is called. Each of these
+// requests is sent at most once.
 type preparation func(ctx context.Context, s *scene) (requests, error)
 
 type requests func() ([]byte, error)

@@ -62,7 +62,7 @@ func canceled(reasons []reason, places map[int]bool, cause reason) answer {
 	return answer{http.StatusBadRequest, body}
 }
 
-// conflict refuses a call because transactions hold the items at the given indexes. Like the service, it also checks the conditions
+// conflict refuses a call because other calls hold the items at the given indexes. Like the service, it also checks the conditions
 // of the other items.
 func (p *Proxy) conflict(ctx context.Context, c *call, held map[int]bool) answer {
 	const message = "Transaction is ongoing for the item"

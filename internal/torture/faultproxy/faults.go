@@ -27,7 +27,7 @@ const (
 	ShortPage   Fault = "short page"               // a Query ends after one to three items
 )
 
-// The proxy counts the calls that its rules refuse under these faults. They are never drawn.
+// A call that a rule of the proxy refuses counts as one of these faults. They are never drawn.
 const (
 	HeldItem       Fault = "held item"       // a transaction in flight holds the item
 	OverThroughput Fault = "over throughput" // the partition key value has used its units

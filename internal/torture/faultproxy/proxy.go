@@ -12,7 +12,8 @@
 //     (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
 //
 // In addition, faults hit a share of the calls. The draw depends on the seed, the operation, the kind of item, and the number of earlier
-// calls of this kind. So the same seed repeats the faults of each kind of call. But if clients race, a fault may hit another client each time.
+// calls of this kind. So the same seed repeats the faults of each kind of call. But if clients race, a fault may hit another client each
+// time.
 package faultproxy
 
 import (

@@ -138,7 +138,8 @@ func (o opening) continues(v voucher, hold int) bool {
 }
 
 // open makes the checkout, if it can. A checkout that replaces another gets the use of that checkout. Any other checkout shares a hold of
-// its nick, or takes a free use. The free use may come from a hold that has lapsed meanwhile. Then the new checkout prolongs that hold.
+// its nick, or takes a free use. The free use may come from a hold that has lapsed meanwhile. In that case, the new checkout
+// prolongs the hold.
 func (o opening) open(v voucher, id redemption) []voucher {
 	if !o.enabled || v.deleted || o.replaces != noCheckout && !v.hasStatus(o.replaces, open) {
 		return nil

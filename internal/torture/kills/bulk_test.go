@@ -80,8 +80,8 @@ func deletions() []command {
 	}
 }
 
-// impatient builds a shopctl that deletes codes with many uses without waiting. The command need not wait, because no request for these codes is in
-// flight.
+// impatient builds a shopctl that deletes codes with many uses without waiting. The command need not wait, because no request for these
+// codes is in flight.
 func impatient(t *testing.T) testshop.Programs {
 	t.Helper()
 	overlay := testshop.Overlay(t, testshop.Replacement{

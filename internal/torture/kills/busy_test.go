@@ -98,14 +98,16 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	running.Wait()
 	b.drain()
 	if len(b.ids) != edit.to {
-		b.violation(b.t, "after the edit (killed at %v, then repeated), %d redemptions were confirmed; want the limit %d", at, len(b.ids), edit.to)
+		b.violation(b.t, "after the edit (killed at %v, then repeated), %d redemptions were confirmed; want the limit %d",
+			at, len(b.ids), edit.to)
 	}
 	standing, err := b.Customer(b.t, b.customer).Voucher(b.t.Context(), compared(b.t, b.code), time.Now())
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	if standing.Used != edit.to || standing.UsesLeft != 0 || int(standing.MaxUses) != edit.to {
-		b.violation(b.t, "after the edit (killed at %v, then repeated), %d uses are taken and %d left of %d; want %d taken", at, standing.Used, standing.UsesLeft, standing.MaxUses, edit.to)
+		b.violation(b.t, "after the edit (killed at %v, then repeated), %d uses are taken and %d left of %d; want %d taken",
+			at, standing.Used, standing.UsesLeft, standing.MaxUses, edit.to)
 	}
 	b.row.Redemptions = standing.Used
 	return writes

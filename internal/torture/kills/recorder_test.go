@@ -259,7 +259,8 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	}
 	for i, fact := range facts {
 		if at[fact.ID()] == 0 || fact.Type == event.RedemptionUndone && at[fact.ID()] < at[facts[i-1].ID()] {
-			record.violation(b.t, "%s is missing from the feed, or precedes the event of the redemption: its sequence number is %d", fact.Type, at[fact.ID()])
+			record.violation(b.t, "%s is missing from the feed, or precedes the event of the redemption: its sequence number is %d",
+				fact.Type, at[fact.ID()])
 		}
 	}
 	if earlier := len(w.Events) - len(facts); earlier != 0 && earlier != almostAPage {
