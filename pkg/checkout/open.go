@@ -176,7 +176,7 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 		if _, shares := opening.Shared(); shares {
 			judge = opening.Voucher.RefuseShare
 		}
-		if err := judge(opening.Claim.Request); err != nil { // before other errors, which would reveal that the code exists
+		if err := judge(opening.Claim.Request); err != nil { // checked before other errors, which would reveal that the code exists
 			return Opening{}, err
 		}
 	}
@@ -263,8 +263,9 @@ func keyToken(request Request) idempotency.Token {
 	return idempotency.Digest(string(request.Customer), string(request.Key))
 }
 
-// recall returns the checkout that has the request's key, unless that checkout has expired. If there is none, recall returns the parameters
-// quoted and quoteErr. If quoteErr is a failure instead of a rejection, recall returns it without looking for a checkout.
+// recall returns the checkout that has the request's key, unless that checkout has expired. If there is no such checkout, recall returns
+// the parameters quoted and quoteErr. If quoteErr is a failure instead of a rejection, recall returns quoteErr without looking for a
+// checkout.
 func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, quoteErr error) (Checkout, bool, error) {
 	if request.Key == "" || quoteErr != nil && !isRejection(quoteErr) {
 		return quoted, false, quoteErr

@@ -26,8 +26,8 @@ const (
 var (
 	// ErrOrderNotFound means that the customer has no order with that ID. The ID may belong to a checkout that was not ordered.
 	ErrOrderNotFound = errors.New("no such order")
-	// ErrExpired means that the checkout expired too long ago, that it has lost the use of its code, or that a newer checkout was made with
-	// its key.
+	// ErrExpired means that the checkout expired too long ago, that it has lost the use of its code, or that the checkout stored under its
+	// token has another ID. The ID differs if a newer checkout was made with the same key, or if the second half of the ID is wrong.
 	ErrExpired = errors.New("the checkout has expired")
 	// ErrReleased means that another checkout replaced this one.
 	ErrReleased = errors.New("the checkout was replaced by another one")

@@ -43,11 +43,11 @@ type Request struct {
 	// Source identifies the sender, who can have at most MaxHoldsPerSource live holds; empty: no limit.
 	Source string
 	// Key identifies retries of the same request. Without a key, every request is new. Keys are unique per customer, and the keys of the
-	// shop's server are separate (see ByServer). While the checkout of a key is open, the key cannot be sent with another product, variant,
-	// amount, data, code or nick: the error is then ErrKeyInUse.
+	// shop's server are separate (see ByServer). While the checkout of a key is open, a request with the key and another product, variant,
+	// amount, data, code or nick gets ErrKeyInUse. Once the checkout was ordered or released, every request with the key gets ErrKeyInUse.
 	Key idempotency.Key
-	// ByServer means that the shop's own server sent the request. Strangers have separate keys. Otherwise a stranger could guess a key of
-	// the server, and get or block the server's checkout.
+	// ByServer means that the shop's own server sent the request. The keys of strangers are separate, so that a stranger who guesses a key
+	// of the server can neither get nor block the server's checkout.
 	ByServer bool
 	// At is when the request was received, in UTC and whole milliseconds. The rules use it as the current time.
 	At time.Time

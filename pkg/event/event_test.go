@@ -76,7 +76,7 @@ func TestOfOrder(t *testing.T) {
 	}
 }
 
-// Whoever finds the same fact again must compute the same ID, even if other data of the redemption or order differ.
+// A fact that is found again must get the same ID, even if other data of its redemption or order have changed.
 func TestFactID_DependsOnTypeCustomerAndSubjectOnly(t *testing.T) {
 	t.Parallel()
 	r := summer("3CqS0o1wm6_VInM79wKfDQ")
@@ -94,7 +94,7 @@ func TestFactID_DependsOnTypeCustomerAndSubjectOnly(t *testing.T) {
 		"an order": {
 			Type: event.OrderCreated, Customer: emberforge, Order: &checkout.Checkout{ID: checkout.ID(r.ID)},
 		},
-		"an order of another type": {
+		"the same order, another type": {
 			Type: event.OrderCancelled, Customer: emberforge, Order: &checkout.Checkout{ID: checkout.ID(r.ID)},
 		},
 	} {
@@ -138,9 +138,9 @@ func TestNews(t *testing.T) {
 		"undone":                            {of(one), of(undone(one)), "created one, undone one"},
 		"undone, and the item is new":       {nil, of(undone(one)), "created one, undone one"},
 		"already undone":                    {of(undone(one)), of(undone(one)), ""},
-		"the record moves to another item":  {of(one), nil, ""},
-		"one record leaves, one stays":      {of(one, two), of(two), ""},
-		"one record takes another's place":  {of(one), of(two), "created two"},
+		"it moves to another item":          {of(one), nil, ""},
+		"one moves away, one stays":         {of(one, two), of(two), ""},
+		"another redemption replaces it":    {of(one), of(two), "created two"},
 		"two redemptions at once, in order": {nil, of(two, one), "created two, created one"},
 	} {
 		got := ""
@@ -173,7 +173,7 @@ func TestNews_OrderChanges_ReturnsTheEarlierFactsToo(t *testing.T) {
 		"fulfilled":                          {placed, fulfilled, event.Types()[2:4]},
 		"cancelled":                          {fulfilled, cancelled, event.Types()[2:5]},
 		"cancelled, earlier states not seen": {none, cancelled, event.Types()[2:5]},
-		"data erased":                        {cancelled, cancelled, nil},
+		"nothing new":                        {cancelled, cancelled, nil},
 	} {
 		var got []event.Type
 		for _, fact := range event.News(test.before, test.after) {

@@ -66,8 +66,8 @@ type FeedStore interface {
 // Feed reads the events of customers.
 type Feed struct{ Store FeedStore }
 
-// Read returns a page of at most limit events; limit is 1 to MaxPerPage. Pages of the same cursor always begin with the same events.
-// Errors: *ExpiredError, ErrBeyond.
+// Read returns a page of at most limit events; limit is 1 to MaxPerPage. In one feed, two pages after the same sequence number begin with
+// the same events. But a page from FromOldest begins later once the oldest events have expired. Errors: *ExpiredError, ErrBeyond.
 func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Cursor, limit int) (Page, error) {
 	after := max(cursor.After, 0)
 	w, err := f.Store.Window(ctx, customer, after, limit)
@@ -142,12 +142,13 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 	return &ExpiredError{Earliest: earliest - 1, Feed: feed}
 }
 
-// search looks for the first event that has a property, beginning with the sequence number from. All later events must have the property,
-// too. The function has reports the property. If no event has it, search continues with the sequence number after the last event.
+// search looks for the first event that has a property, beginning with the sequence number in the parameter from. The parameter has is a
+// function that reports whether the first event of a window has the property. All later events must have the property, too. If no event
+// has the property, search continues with the sequence number after the last event.
 //
-// From there search skips events that are no longer stored, until all events of the page that begins there are stored. Such gaps exist
-// because an event that waited for its place in the feed may expire before events that precede it. search returns the sequence number that
-// it has reached.
+// From that sequence number, search skips events that are no longer stored, until all events of the page that begins there are stored.
+// Such gaps exist because an event that waited for its place in the feed may expire before events that precede it. search returns the
+// sequence number that it has reached.
 func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool) (int64, error) {
 	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
 	if err != nil {

@@ -67,8 +67,8 @@ type Parking interface {
 	Reread(ctx context.Context, place Place) Change
 }
 
-// shopTime bounds the time for recording one customer's events of a batch. After that, the events are set aside, so that one customer does
-// not delay the others.
+// shopTime bounds the time for recording the changes of one customer in a batch. If recording takes longer, the changes are set aside, so
+// that one customer does not delay the others.
 const shopTime = 5 * time.Second
 
 const (
@@ -223,7 +223,7 @@ func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, f
 }
 
 // append adds the redemptions of the facts to the index of nicks. Then it adds the events of the facts to the customer's log, each once.
-// Three kinds of facts stay out of the log: silent facts, facts before the time from, and facts that Retention leaves out.
+// Three kinds of facts stay out of the log: silent facts, facts older than the parameter from, and facts that Retention leaves out.
 func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact, from time.Time) (int, error) {
 	if err := r.IndexNicks(ctx, customer, facts); err != nil {
 		return 0, err
@@ -304,14 +304,14 @@ func (r Recorder) retryShop(ctx, trying context.Context, waiting []Parked) (outc
 	return outcome
 }
 
-// retry records a change, as long as the context named trying lasts, but no longer than shopTime. Then it stores the result, within another
-// shopTime.
+// retry records a parked change. This must end within shopTime, and before the context trying ends. Then retry releases the change, or
+// parks it again with the new reason. For that it has another shopTime.
 func (r Recorder) retry(ctx, trying context.Context, parked Parked) (recorded int, err error) {
 	limited, cancel := context.WithTimeout(trying, shopTime)
 	defer cancel()
 	change := r.Parking.Reread(limited, parked.Place)
 	if err = change.Err; err == nil {
-		// The item may also show other redemptions. Events that had expired before the change was set aside stay out of the log.
+		// The item may also show older redemptions. If their events had expired before the change was set aside, they stay out of the log.
 		from := time.Time{}
 		if r.Retention > 0 {
 			from = parked.First.Add(-r.Retention)

@@ -82,7 +82,7 @@ func encodeCursor(customer catalog.CustomerID, end string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(customer) + "/" + end))
 }
 
-// parseCursor decodes the cursor in the query of a list, and returns where the earlier page ended, as the function parse reads it. If there
+// parseCursor decodes the cursor in the query of a list. It returns where the earlier page ended, as read by the parameter parse. If there
 // is no cursor, it returns the zero value.
 func parseCursor[T any](c *call, parse func(end string) (T, error)) (end T, err error) {
 	if !c.query.Has("cursor") {
@@ -147,9 +147,9 @@ func readArea(c *call, catalogue Catalogue, request pageRequest) (area areaJSON,
 	return area, err
 }
 
-// addProducts adds as many products as one page may have: at most limit, encoded in at most maxBytes as Lambda transports them. It returns
-// the cursor of the next page, or "" if this page is the last. It always adds the first product, however large, so that every page leads
-// on to the next.
+// addProducts adds as many products as one page may have: at most limit products, encoded in at most maxBytes as Lambda transports them.
+// But it adds the first product however large that is, so that every page leads on to the next. It returns the cursor of the next page, or
+// "" if this page is the last.
 func addProducts[T ~string | ~[]byte](
 	c *call, listing catalog.Listing, limit, maxBytes int, encode func(catalog.Product) (T, error), add func(catalog.Product, T),
 ) (cursor string, err error) {

@@ -164,7 +164,7 @@ func TestCheckoutArea_NextLinks_LeadToTheLastPage(t *testing.T) {
 	}
 }
 
-func TestCheckoutArea_Reads_OneProductBeyondThePage(t *testing.T) {
+func TestCheckoutArea_Page_ReadsOnlyOneMoreProductThanItShows(t *testing.T) {
 	shop := emberforge(capes(3)...)
 	shop.wanted = new(int)
 	shop.err = errors.New("read beyond the page")
@@ -308,8 +308,8 @@ func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 	}
 }
 
-// The product that a cursor names may have been taken off sale after the cursor was made.
-func TestCheckoutArea_Cursor_SelectsTheFirstProduct(t *testing.T) {
+// No product cape-000.5 is on sale, as if it was taken off sale after the cursor was made.
+func TestCheckoutArea_CursorOfAProductOffSale_ContinuesAfterIt(t *testing.T) {
 	cursor := base64.RawURLEncoding.EncodeToString([]byte("emberforge/cape-000.5"))
 	p, _ := emberforge(capes(3)...).show(t, areaPath+"?cursor="+cursor)
 	if len(p.Products) != 2 || p.Products[0].ID != "cape-001" {

@@ -188,11 +188,11 @@ func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 		status  int
 		problem string
 	}{
-		{"customer", get("/shop/-ember/checkout/coins/500"), 404, "not-found"},
-		{"product", get("/shop/emberforge/checkout/c%C3%B6ins/500"), 404, "not-found"},
+		{"malformed customer", get("/shop/-ember/checkout/coins/500"), 404, "not-found"},
+		{"malformed product", get("/shop/emberforge/checkout/c%C3%B6ins/500"), 404, "not-found"},
 		{"product is a space", get("/shop/emberforge/checkout/%20/500"), 404, "not-found"},
 		{"long product", get("/shop/emberforge/checkout/" + strings.Repeat("c", 65) + "/500"), 404, "not-found"},
-		{"variant", get("/shop/emberforge/checkout/coins/500%00"), 404, "not-found"},
+		{"malformed variant", get("/shop/emberforge/checkout/coins/500%00"), 404, "not-found"},
 		{"dots", get("/shop/emberforge/checkout/coins/.."), 404, "not-found"},
 		{"slash in a segment", get("/shop/emberforge/checkout/coins/5%2F00"), 404, "not-found"},
 		{"empty segment", get("/shop/emberforge/checkout//500"), 404, "not-found"},

@@ -60,7 +60,7 @@ func eventsRequest(c *call) (wanted events, err error) {
 	}
 	cursor.Feed = c.query.Get("feed")
 	if c.query.Has("feed") && (cursor.Feed == "" || !c.query.Has("after")) {
-		return events{}, problemInvalid.because("A feed must not be empty, and needs after.").of("feed")
+		return events{}, problemInvalid.because("The feed must not be empty, and must be sent together with after.").of("feed")
 	}
 	return wanted, nil
 }
@@ -103,7 +103,7 @@ func (c *call) represent(page event.Page) eventPageJSON {
 	return represented
 }
 
-// After an event, others are likely to follow for a while. A client that polls less often in quiet times costs less.
+// After an event, more events are likely to follow soon. In quiet times, clients poll less often, which costs less.
 const (
 	busyFor   = time.Minute
 	busyPoll  = 5  // seconds

@@ -132,8 +132,8 @@ func TestListEvents_NextAndPollAfterSeconds_SayHowToContinue(t *testing.T) {
 		next        string
 		poll        int
 	}{
-		{"no event ever", "", event.Page{}, "after=0", 15},
-		{"no event ever, from 0", "?after=0", event.Page{}, "after=0", 15},
+		{"no event was ever recorded", "", event.Page{}, "after=0", 15},
+		{"no event was ever recorded, after 0", "?after=0", event.Page{}, "after=0", 15},
 		{"nothing new", "?after=42&feed=" + feedID, event.Page{Feed: feedID, Next: 42}, "after=42&feed=" + feedID, 15},
 		{"feed not sent", "?after=42", event.Page{Feed: feedID, Next: 42}, "after=42&feed=" + feedID, 15},
 		{"more is ready", "?limit=2", more, "after=42&feed=" + feedID + "&limit=2", 0},

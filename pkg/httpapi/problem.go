@@ -98,7 +98,7 @@ func (t problemType) describe() (status int, title string) {
 	return http.StatusInternalServerError, string(t)
 }
 
-// new returns a problem of this type without a detail. Its title is enough.
+// new returns a problem of this type without a detail, for cases in which the title says enough.
 func (t problemType) new() *problemError { return &problemError{problemType: t} }
 
 // because returns a problem of this type. Its detail is for the client's developer.
@@ -171,8 +171,8 @@ type expiredJSON struct {
 	Feed     string `json:"feed"`
 }
 
-// unavailable does not say whether the request was applied. A client can safely retry a request that has an Idempotency-Key or is about
-// an order. After a redemption or a checkout without a key, the client cannot know whether it was made.
+// unavailable does not say whether the request was applied. A client can safely retry every request except a redemption or a checkout
+// without an Idempotency-Key: the client cannot know whether it was made, and a retry may make another one.
 func unavailable() *problemError {
 	return problemUnavailable.because("Send the same request again, with its Idempotency-Key if it has one. "+
 		"Without a key, a redemption or a checkout may already be made.").
@@ -297,7 +297,7 @@ func invalidParameter(parameter *checkout.ParameterError) *problemError {
 	return problem
 }
 
-// unavailableError is an error of the store after which a retry may succeed. Whether a write was applied is unknown.
+// unavailableError is an error of the store after which a retry may succeed. It is unknown whether a write was applied.
 type unavailableError interface {
 	error
 	Unavailable() bool

@@ -13,7 +13,7 @@ import (
 // Idempotency-Key, secret key, query string or body.
 type record struct {
 	outcome string
-	reason  string // why a code was refused, or why nothing was done
+	reason  string // why a code was refused, or "prefetch" for a rejected prefetch
 	metrics []string
 	keyID   access.KeyID // of the key that the caller sent, live or not
 	err     error        // not shown to the client
@@ -31,7 +31,7 @@ const (
 	metricOrders            = "Orders"
 	metricCancelledOrders   = "CancelledOrders"
 	metricUndoneRedemptions = "UndoneRedemptions"
-	metricStoreErrors       = "StoreErrors" // the store did not respond in time
+	metricStoreErrors       = "StoreErrors" // the store gave no usable response in time
 	metricErrors            = "Errors"      // any other internal error, for example a missing permission or table
 )
 
@@ -93,8 +93,8 @@ type emfMetric struct {
 	Unit string `json:"Unit"`
 }
 
-// EmbeddedMetrics returns the value of the member _aws of a log line. It makes CloudWatch read the line's members with these names as
-// counts. The line needs the member Stack.
+// EmbeddedMetrics returns the value of the member _aws of a log line. This value makes CloudWatch read the line's members with the given
+// names as counts. The line also needs the member Stack.
 func EmbeddedMetrics(now time.Time, names ...string) any {
 	metadata := emfMetadata{Timestamp: now.UnixMilli()}
 	for _, name := range names {

@@ -3,8 +3,8 @@ package httpapi
 import "net/http"
 
 // RemovedPayment responds 410 to the five removed paths of payment providers (docs/interface.md, Versioning). The response says when the
-// path was removed and what to call instead. The gateway routes only removed paths here. So the response is also 410 if an escaped slash
-// splits a segment in two.
+// path was removed and what to call instead. The gateway routes only removed paths here. So a path that does not match, because an escaped
+// slash splits a segment in two, also gets 410.
 func (s Service) RemovedPayment() http.Handler {
 	return s.handler(endpoint{
 		path: "/checkout/{provider}", methods: []string{http.MethodGet, http.MethodHead, http.MethodPost}, notFound: gone,

@@ -23,8 +23,8 @@ type Service struct {
 	Log       *slog.Logger
 	RequestID func(*http.Request) string // the ID that the gateway assigned
 	Stack     string                     // the name of the deployed stack, a dimension of every metric
-	// PathError returns an error if the gateway matched a route but the request's path has another form. The response is then
-	// 500, because a storefront would treat a 404 as final. If PathError is nil, every path is accepted.
+	// PathError returns an error if the request's path does not have the form of the route that the gateway matched. The response is then
+	// 500 and not 404, because a storefront would treat a 404 as final. If PathError is nil, every path is accepted.
 	PathError func(*http.Request) error
 	Guard     Guard // of the endpoints under /shop
 
@@ -160,7 +160,7 @@ func problemAnswer(err error, e endpoint, c *call) answer {
 	if err == nil && e.problemPage != nil {
 		a, err = e.problemPage(c, a)
 	}
-	if err != nil { // cannot happen: a problem holds only strings and numbers
+	if err != nil { // cannot happen: a problem holds only strings and numbers, and its page is made from embedded texts
 		return answer{status: http.StatusInternalServerError}
 	}
 	return a

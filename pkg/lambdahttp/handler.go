@@ -86,7 +86,7 @@ func requestAsSent(event events.APIGatewayV2HTTPRequest) asSent {
 	return sent
 }
 
-// pathError returns why the request's path cannot be read, or nil.
+// pathError returns an error if the request's path does not have the form of its route.
 func pathError(r *http.Request) error {
 	sent, _ := r.Context().Value(sentKey{}).(asSent)
 	return sent.pathErr

@@ -26,10 +26,10 @@ func routedPath(event events.APIGatewayV2HTTPRequest) (string, error) {
 	if end, matches := endLike(route, event.RawPath); matches {
 		return end, nil
 	}
-	if complete && strings.Contains(path, "%") { // only rawPath is decoded; the endpoint rejects path, because no ID has a percent sign
+	if complete && strings.Contains(path, "%") { // an encoded parameter; the endpoint rejects path, because no ID has a percent sign
 		return path, nil
 	}
-	return event.RawPath, fmt.Errorf("the gateway matched the route %q, but the path of its event has another form: check how the custom domain maps the API", event.RouteKey)
+	return event.RawPath, fmt.Errorf("the gateway matched the route %q, but the event's path does not have that form: check how the custom domain maps the API", event.RouteKey)
 }
 
 // fill returns the route's path with the parameters in it, and whether every variable has a parameter.

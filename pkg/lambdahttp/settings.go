@@ -85,14 +85,14 @@ func (e Environment) Service() httpapi.Service {
 	}
 }
 
-// requestID returns the request ID that the gateway assigned. It comes from the event's context; a header of that name would
-// come from the client.
+// requestID returns the request ID that the gateway assigned. It comes from the event's context; a header such as Request-Id
+// would come from the client.
 func requestID(r *http.Request) string {
 	gateway, _ := core.GetAPIGatewayV2ContextFromContext(r.Context())
 	return gateway.RequestID
 }
 
-// sourceAddress returns the address that connected to the gateway. It comes from the event's context; a header such as
+// sourceAddress returns the network address that connected to the gateway. It comes from the event's context; a header such as
 // X-Forwarded-For would come from the client.
 func sourceAddress(r *http.Request) string {
 	gateway, _ := core.GetAPIGatewayV2ContextFromContext(r.Context())

@@ -18,9 +18,9 @@ const (
 	MaxWrittenCodeBytes = 80
 )
 
-// ParseCode normalizes a code that a shopper typed. Compatibility forms (NFKC), white space, dashes, invisible characters,
-// case, and the letters that look like digits make no difference. ParseCode returns a *FieldError if no character remains or more
-// than MaxCodeLength remain. It returns a *RefusalError if one of the remaining characters cannot be part of any code.
+// ParseCode normalizes a code that a shopper typed. Compatibility forms (NFKC), white space, dashes, invisible characters
+// and case make no difference. Letters that look like digits count as these digits. ParseCode returns a *FieldError if no character
+// remains or more than MaxCodeLength remain. It returns a *RefusalError if one of the remaining characters cannot be part of any code.
 func ParseCode(typed string) (Code, error) {
 	var code strings.Builder
 	for _, r := range nfkc(typed) {

@@ -167,7 +167,7 @@ func (g Generator) count(ctx context.Context, order BatchOrder, sample Voucher) 
 	return found, nil
 }
 
-// differingTerm returns the name of a field that differs and that no edit can change, or "". Other fields may
+// differingTerm returns the name of a field that differs and that no edit can change, or "". It ignores other fields, because they may
 // have been edited since the batch was begun.
 func differingTerm(a, b Voucher) string {
 	switch {

@@ -33,7 +33,7 @@ func (v Voucher) HoldKind() HoldKind {
 // IsByNick reports whether the voucher has a limit per nick.
 func (k HoldKind) IsByNick() bool { return k == HoldCountedByNick || k == HoldByNick }
 
-// IsCounted reports whether the use was taken from a counter.
+// IsCounted reports whether the held use was taken from a counter.
 func (k HoldKind) IsCounted() bool { return k == HoldCountedByNick || k == HoldCounted }
 
 // Hold is one use of a voucher, taken for a checkout. Once the hold has lapsed, another request can take over the use. A lapsed hold that

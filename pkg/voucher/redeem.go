@@ -59,7 +59,7 @@ func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redem
 		return Redemption{}, false, err
 	}
 	claim.RedemptionID = string(id)
-	claim.Token = id // for a request without a key, so that the redemption can be found by its ID alone
+	claim.Token = id // a request without a key has no other token, so its redemption is found by its ID alone
 	if request.Key != "" {
 		claim.Token = idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared, string(request.Key))
 	}
@@ -96,7 +96,7 @@ func RefuseNow(ctx context.Context, store FreeUses, request Request, v Voucher, 
 	if err := v.RefuseNick(uses, request.At); err != nil {
 		return err
 	}
-	// If the nick has a lapsed hold, the request can take over that use.
+	// If the nick has a lapsed hold, the request can take over the held use, unless too many uses are taken.
 	if !v.Limited() || v.Over == 0 && len(uses.Lapsed(request.At)) > 0 {
 		return nil
 	}

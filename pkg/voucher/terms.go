@@ -206,7 +206,7 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	}
 	if edit.MaxUses != nil && *edit.MaxUses != v.MaxUses {
 		if isFixed(v.MaxUses) || isFixed(*edit.MaxUses) {
-			errs = append(errs, &FieldError{"max-uses", errors.New("cannot change from or to 1 or none; create another code instead")})
+			errs = append(errs, &FieldError{"max-uses", errors.New("cannot change from or to 1, or from or to none; create another code instead")})
 		}
 		v.MaxUses = *edit.MaxUses
 	}

@@ -12,9 +12,10 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Errors of undoing. After each of them nothing was changed.
+// Errors about undoing. After each of them nothing was changed.
 var (
-	// ErrUndone means that the request was applied earlier and its redemption was then undone. An undone redemption stays undone.
+	// ErrUndone is an error of redeeming. An earlier request with the same key made a redemption, and that redemption was undone. It stays
+	// undone.
 	ErrUndone = errors.New("the redemption was undone")
 	// ErrRedemptionNotFound means that the code has no redemption with that ID.
 	ErrRedemptionNotFound = errors.New("no such redemption")
@@ -69,8 +70,8 @@ type UndoRequest struct {
 
 // UndoStore is the part of the voucher store that undoing needs.
 type UndoStore interface {
-	// Undo marks the redemption as undone, once, and gives its use back. It returns the redemption as it is stored afterwards, or one of
-	// the errors of undoing. After any other error the redemption may or may not be undone.
+	// Undo marks the redemption as undone, once, and gives its use back. It returns the redemption as it is stored afterwards. Errors:
+	// ErrRedemptionNotFound, ErrRedemptionOfOrder. After any other error the redemption may or may not be undone.
 	Undo(ctx context.Context, request UndoRequest) (Redemption, error)
 	// List returns a page of a code's redemptions. next says where the next page begins; it is empty after the last page. A page may be
 	// empty. An unknown code has no redemptions.

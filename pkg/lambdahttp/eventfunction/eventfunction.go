@@ -1,5 +1,5 @@
-// Package eventfunction runs the function that records events. It handles batches of streams and the schedule, and logs a line with metrics
-// for each batch.
+// Package eventfunction runs the function that records events. It handles batches of streams and scheduled runs, and logs one line for
+// each. The line has metrics, unless all counts are zero.
 //
 // It may not import the SDK's default configuration (aws-sdk-go-v2/config).
 package eventfunction

@@ -31,8 +31,8 @@ const (
 	// maxEntries is how many events EventBridge accepts in a call. Their size cannot reach EventBridge's limit of 256 KB: an event contains
 	// at most 2 KB of a shop's own data, and JSON escapes each byte as at most six bytes.
 	maxEntries = 10
-	// maxAttempts is how often the function sends an event that the bus rejects. Then the function reports the event's record as failed, and
-	// Lambda delivers the record again.
+	// maxAttempts is how often the function sends an event that the bus rejects. After the last attempt, the function reports the event's
+	// record as failed, and Lambda delivers the record again.
 	maxAttempts = 4
 	// attemptTimeout bounds one attempt of a call.
 	attemptTimeout = 5 * time.Second
