@@ -56,7 +56,7 @@ func (s orderStore) List(
 	return nil, nil, s.err
 }
 
-// change changes the checkout if it has the ID, and returns a copy of what is stored afterwards.
+// change calls the parameter change with the stored checkout if that has the ID. It returns a copy of what is stored afterwards.
 func (s orderStore) change(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, change func(*checkout.Checkout),
 ) (checkout.Checkout, error) {

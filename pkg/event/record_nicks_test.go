@@ -85,7 +85,7 @@ func TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone(t *testing.T) {
 	} {
 		recorder, index := newLedger().withNicks()
 		if got := recorder.Record(t.Context(), batch); got.Err != nil || index.of(emberforge) != "-first" || index.puts != 1 {
-			t.Errorf("%s: %+v, %d puts of %s", what, got, index.puts, index.of(emberforge))
+			t.Errorf("%s: Record = %+v, with %d puts of %s", what, got, index.puts, index.of(emberforge))
 		}
 	}
 }
@@ -100,14 +100,14 @@ func TestRecord_IndexFails_ChangesAreSetAsideAndNothingIsAppended(t *testing.T) 
 	l.rereads[first.Place] = first
 	got := recorder.Record(t.Context(), []event.Change{first})
 	if got.Parked != 1 || !errors.Is(got.Err, errAway) || l.appends[emberforge] != 0 {
-		t.Errorf("%+v after %d appends", got, l.appends[emberforge])
+		t.Errorf("Record = %+v, after %d appends", got, l.appends[emberforge])
 	}
 	if got = recorder.Retry(t.Context()); got.Recorded != 0 || got.Parked != 1 {
-		t.Errorf("retried while the index is away: %+v", got)
+		t.Errorf("Retry while the index is away = %+v", got)
 	}
 	index.fails = nil
 	if got = recorder.Retry(t.Context()); got.Err != nil || got.Recorded != 1 || got.Parked != 0 || index.of(emberforge) != "first" {
-		t.Errorf("retried: %+v, indexed %s", got, index.of(emberforge))
+		t.Errorf("Retry = %+v, indexed %s", got, index.of(emberforge))
 	}
 }
 
@@ -118,11 +118,11 @@ func TestRecord_LogFailsAfterTheIndex_NextDeliveryIsRecordedOnce(t *testing.T) {
 	l.fails[emberforge], l.noPlaces = errAway, errAway
 	batch := []event.Change{change("101", emberforge, "first")}
 	if got := recorder.Record(t.Context(), batch); !slices.Equal(got.Failed, []string{"101"}) || index.of(emberforge) != "first" {
-		t.Errorf("%+v, indexed %s", got, index.of(emberforge))
+		t.Errorf("Record = %+v, indexed %s", got, index.of(emberforge))
 	}
 	delete(l.fails, emberforge)
 	if got := recorder.Record(t.Context(), batch); got.Err != nil || got.Recorded != 1 || index.of(emberforge) != "first" {
-		t.Errorf("again: %+v, indexed %s", got, index.of(emberforge))
+		t.Errorf("Record of the next delivery = %+v, indexed %s", got, index.of(emberforge))
 	}
 }
 
@@ -134,7 +134,7 @@ func TestRecord_ImportedRedemption_IsIndexedAndNotInTheFeed(t *testing.T) {
 	imported.Facts = event.OfRedemption(emberforge, undone(voucher.Redemption{ID: "first", At: noon(), Imported: true}))
 	got := recorder.Record(t.Context(), []event.Change{imported, change("102", emberforge, "second")})
 	if got.Err != nil || got.Recorded != 1 || !slices.Equal(l.ids(emberforge), []string{"second"}) || index.of(emberforge) != "-first second" {
-		t.Errorf("%+v: fed %s, indexed %s", got, l.ids(emberforge), index.of(emberforge))
+		t.Errorf("Record = %+v; in the log: %s, indexed %s", got, l.ids(emberforge), index.of(emberforge))
 	}
 }
 
@@ -149,6 +149,6 @@ func TestRetry_RedemptionOlderThanTheRetention_IsIndexed(t *testing.T) {
 	l.rereads[old.Place] = old
 	err := l.Park(t.Context(), event.Parked{Place: old.Place, Customer: emberforge, First: recorder.Now()})
 	if got := recorder.Retry(t.Context()); cmp.Or(err, got.Err) != nil || got.Recorded != 0 || index.of(emberforge) != "first" {
-		t.Errorf("%+v, %v: indexed %s", got, err, index.of(emberforge))
+		t.Errorf("Retry = %+v, %v; indexed %s", got, err, index.of(emberforge))
 	}
 }

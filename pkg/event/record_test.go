@@ -238,7 +238,7 @@ func TestRecord_ChangesWithoutFacts_ReachNeitherLogNorParking(t *testing.T) {
 	l.noPlaces, l.fails[emberforge] = errAway, errAway
 	got := l.recorder().Record(t.Context(), []event.Change{change("101", emberforge), change("102", emberforge)})
 	if got.Err != nil || got.Recorded+got.Parked+len(got.Failed)+l.appends[emberforge] != 0 {
-		t.Errorf("%+v after %d appends", got, l.appends[emberforge])
+		t.Errorf("Record = %+v, after %d appends", got, l.appends[emberforge])
 	}
 }
 
@@ -254,10 +254,10 @@ func TestRecord_UnreadableChange_IsSetAsideAndTheOthersRecorded(t *testing.T) {
 		t.Errorf("Record = %+v, want 2 recorded events and 3 parked changes", got)
 	}
 	if ids := l.ids(emberforge); !slices.Equal(ids, []string{"first", "second"}) {
-		t.Errorf("recorded %s", ids)
+		t.Errorf("the log has %s", ids)
 	}
 	if sorts := l.parkedSorts(); !slices.Equal(sorts, []string{"", "SUMMER20#102", "SUMMER20#105"}) {
-		t.Errorf("set aside %q", sorts)
+		t.Errorf("the changes at %q are set aside", sorts)
 	}
 	place := change("102", emberforge).Place
 	want := event.Parked{Place: place, Customer: emberforge, Reason: errUnreadable.Error(), First: noon(), Attempts: 1}
@@ -284,7 +284,7 @@ func TestRecord_LogsStall_TheirChangesAreSetAsideAndOthersRecorded(t *testing.T)
 			t.Errorf("Record = %+v, want 96 recorded events and 3 parked changes", got)
 		}
 		if sorts := l.parkedSorts(); !slices.Equal(sorts, []string{"SUMMER20#101", "SUMMER20#103", "SUMMER20#999"}) {
-			t.Errorf("set aside %s", sorts)
+			t.Errorf("the changes at %s are set aside", sorts)
 		}
 	})
 }
@@ -354,13 +354,13 @@ func TestRetry_ParkedChanges_AreRecordedAndReleased(t *testing.T) {
 	l.setAside(t, change("101", emberforge, "first"), change("102", sakura, "theirs"), change("103", emberforge))
 	got := l.recorder().Retry(t.Context())
 	if got.Err != nil || got.Recorded != 2 || got.Parked != 0 || len(l.parked) != 0 {
-		t.Errorf("%+v, %d set aside", got, len(l.parked))
+		t.Errorf("Retry = %+v, with %d changes still set aside", got, len(l.parked))
 	}
 	if mine, theirs := l.ids(emberforge), l.ids(sakura); !slices.Equal(mine, []string{"first"}) || !slices.Equal(theirs, []string{"theirs"}) {
 		t.Errorf("emberforge has %s, sakura %s", mine, theirs)
 	}
 	if got := l.recorder().Retry(t.Context()); got.Err != nil || got.Recorded != 0 || got.Parked != 0 {
-		t.Errorf("nothing is set aside: %+v", got)
+		t.Errorf("Retry with nothing set aside = %+v", got)
 	}
 }
 
@@ -374,7 +374,7 @@ func TestRetry_SetAsideForLongerThanTheRetention_IsRecorded(t *testing.T) {
 	recorder := l.recorder()
 	recorder.Retention, recorder.Now = 90*24*time.Hour, func() time.Time { return noon().Add(100 * 24 * time.Hour) }
 	if got := recorder.Retry(t.Context()); got.Err != nil || !slices.Equal(l.ids(emberforge), []string{"waiting"}) || len(l.parked) != 0 {
-		t.Errorf("%+v: %s, %d set aside", got, l.ids(emberforge), len(l.parked))
+		t.Errorf("Retry = %+v; the log has %s, %d changes are still set aside", got, l.ids(emberforge), len(l.parked))
 	}
 }
 
@@ -404,7 +404,7 @@ func TestRetry_ManyLogsStall_ReachesEveryShopAndEndsBeforeTheDeadline(t *testing
 		begun := time.Now()
 		got := l.recorder().Retry(ctx)
 		if took := time.Since(begun); took != 2*time.Second || got.Recorded != 1 || got.Parked != 40 || len(l.parked) != 40 {
-			t.Errorf("%+v after %s", got, took)
+			t.Errorf("Retry = %+v after %s", got, took)
 		}
 	})
 }
@@ -419,7 +419,7 @@ func TestRetry_NothingResponds_EndsBeforeTheDeadline(t *testing.T) {
 		begun := time.Now()
 		got := l.recorder().Retry(ctx)
 		if took := time.Since(begun); took != 50*time.Second || !errors.Is(got.Err, context.DeadlineExceeded) {
-			t.Errorf("%+v after %s", got, took)
+			t.Errorf("Retry = %+v after %s", got, took)
 		}
 	})
 }
@@ -456,7 +456,7 @@ func TestRetry_OneUnreadableChange_OthersOfItsCustomerAreRecorded(t *testing.T) 
 	l.setAside(t, unreadable(change("101", emberforge)), change("102", emberforge, "first"), change("103", emberforge, "second"))
 	got := l.recorder().Retry(t.Context())
 	if got.Recorded != 2 || got.Parked != 1 || !slices.Equal(l.ids(emberforge), []string{"first", "second"}) {
-		t.Errorf("%+v, recorded %s", got, l.ids(emberforge))
+		t.Errorf("Retry = %+v; the log has %s", got, l.ids(emberforge))
 	}
 }
 
@@ -476,7 +476,7 @@ func TestRetry_LogOfACustomerStalls_IsTriedOnce(t *testing.T) {
 			t.Errorf("%d appends in %s", l.appends[emberforge], took)
 		}
 		if got.Recorded != 1 || got.Parked != 40 || len(l.parked) != 40 || !errors.Is(got.Err, context.DeadlineExceeded) {
-			t.Errorf("%+v, %d set aside", got, len(l.parked))
+			t.Errorf("Retry = %+v, with %d changes still set aside", got, len(l.parked))
 		}
 	})
 }
@@ -493,7 +493,7 @@ func TestRetry_ItemCannotBeRead_OthersAreRecorded(t *testing.T) {
 		begun := time.Now()
 		got := l.recorder().Retry(ctx)
 		if took := time.Since(begun); took != 5*time.Second || got.Recorded != 1 || got.Parked != 2 || l.parked[slow.Place].Attempts != 2 {
-			t.Errorf("%+v after %s, %+v", got, took, l.parked)
+			t.Errorf("Retry = %+v after %s; set aside: %+v", got, took, l.parked)
 		}
 	})
 }

@@ -150,7 +150,7 @@ func TestCheckoutArea_ETag_ChangesWhenASaleBegins(t *testing.T) {
 	}
 }
 
-// placed returns capes with positions. Every third cape has none. The others share positions in pairs, and later pairs come first.
+// placed returns capes. Every third cape has no position. The others share positions in pairs, and later pairs come first.
 func placed(count int) []catalog.Product {
 	products := capes(count)
 	for i := range products {

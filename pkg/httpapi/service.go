@@ -44,7 +44,7 @@ type endpoint struct {
 	revalidates bool
 	// rejectsPrefetch is set if a GET stores something. Then a browser must not send it before the shopper asks for it.
 	rejectsPrefetch bool
-	// headers, if not nil, are added to every response, also to errors.
+	// headers returns headers that are added to every response, also to errors. It may be nil.
 	headers func(*http.Request) http.Header
 	// notFound is the problem for a path that does not match or has a malformed ID.
 	notFound func() *problemError

@@ -198,7 +198,7 @@ func TestStorefront_Cursor_LeadsThroughAllProducts(t *testing.T) {
 	}
 }
 
-func TestStorefront_Reads_OneProductBeyondThePage(t *testing.T) {
+func TestStorefront_Page_ReadsOnlyOneMoreProductThanItShows(t *testing.T) {
 	shop := emberforge(capes(49)...)
 	shop.wanted = new(int)
 	shop.err = errors.New("read beyond the page")

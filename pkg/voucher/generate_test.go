@@ -151,7 +151,8 @@ func TestGenerate_TakenCode_IsReplacedByAnother(t *testing.T) {
 	}
 }
 
-// delayed is a store behind a slow network. It fails every write of a run but collects the vouchers, so that the test can store them later.
+// delayed is a store behind a slow network. It collects the vouchers of a run instead of storing them, and returns an error for each. The
+// test stores them later.
 type delayed struct {
 	*fakeStore
 	all      sync.WaitGroup // of the writes in flight
@@ -234,7 +235,7 @@ func TestGenerate_EndsEarly_ResumingCompletesTheBatch(t *testing.T) {
 			var out issued
 			result, err := generator(&store).Generate(ctx, launch(500), out.issue)
 			if err == nil || result.Created != len(out) || len(out) >= 500 {
-				t.Fatalf("%+v, %v, %d issued; want an early end", result, err, len(out))
+				t.Fatalf("Generate = %+v, %v, with %d issued; want an early end", result, err, len(out))
 			}
 			for _, code := range out {
 				if !slices.Contains(store.codes(), code) {

@@ -53,7 +53,7 @@ func TestImport(t *testing.T) {
 				uses = 1
 			}
 			if v.Imported != uses || (v.Redeemed != nil) != redeemed || redeemed && (!v.Redeemed.Imported || v.Redeemed.Nick != test.past.RedeemedBy) {
-				t.Errorf("%+v, redeemed %+v", v, v.Redeemed)
+				t.Errorf("Import = %+v, with the redemption %+v", v, v.Redeemed)
 			}
 			if over := max(0, uses-10); test.maxUses == &many && v.Over != over {
 				t.Errorf("%d uses over the limit, want %d", v.Over, over)
