@@ -32,7 +32,8 @@ func (f catalogueFunc) Offer(_ context.Context, c catalog.CustomerID, p catalog.
 	return f(c, p, v)
 }
 
-// onSale offers coins (2 to 64 at a time), ranks (whose data must be an object) and engraved cups (whose data is any text).
+// onSale offers coins (2 to 64 at a time), ranks (whose data must be an object), engraved cups (whose data is any text), free stickers, and
+// castles (three of them cost more than money.Money can hold).
 func onSale(_ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error) {
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	variants := map[string]catalog.Variant{

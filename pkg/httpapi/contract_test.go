@@ -75,11 +75,11 @@ func TestDocument_PageLimits_MatchTheCode(t *testing.T) {
 		for _, limit := range []int{limits.Minimum - 1, limits.Maximum + 1} {
 			s := newService(t)
 			if a := s.send(s.CheckoutArea(shop), get(fmt.Sprintf("%s?limit=%d", areaPath, limit))); a.status != http.StatusUnprocessableEntity {
-				t.Errorf("limit %d: %d %.100s", limit, a.status, a.body)
+				t.Errorf("limit %d: %d %.100s, want 422", limit, a.status, a.body)
 			}
 		}
 		if most := d.Components.Schemas["CheckoutArea"].Properties["products"].MaxItems; most != limits.Maximum {
-			t.Errorf("the document allows %d products on a page, but a limit of %d", most, limits.Maximum)
+			t.Errorf("the document allows %d products on a page, but the parameter limit goes up to %d", most, limits.Maximum)
 		}
 	}
 	if !found {
@@ -134,7 +134,7 @@ func TestDocument_OrderFilters_MatchTheCode(t *testing.T) {
 		case "status":
 			found++
 			if want := checkout.OrderStatuses(); !slices.Equal(schema.Enum, want) {
-				t.Errorf("the document lists %v, the code has %v", schema.Enum, want)
+				t.Errorf("the document lists the statuses %v, the code has %v", schema.Enum, want)
 			}
 		}
 	}
@@ -182,10 +182,10 @@ func TestDocument_Events_MatchTheCode(t *testing.T) {
 		t.Error("the limit of a page is not documented")
 	}
 	if most := d.Components.Schemas["EventPage"].Properties["events"].MaxItems; most != event.MaxPerPage {
-		t.Errorf("the document allows %d events on a page", most)
+		t.Errorf("the document allows %d events on a page, the code %d", most, event.MaxPerPage)
 	}
 	if types := d.Components.Schemas["Event"].Properties["type"].KnownValues; !slices.Equal(types, event.Types()) {
-		t.Errorf("the document lists %v, the code has %v", types, event.Types())
+		t.Errorf("the document lists the event types %v, the code has %v", types, event.Types())
 	}
 }
 

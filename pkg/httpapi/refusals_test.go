@@ -124,6 +124,7 @@ func TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked(t *testing.T) {
 	}
 }
 
+// The nicks Alder and ALDER are equal. Requests without a nick are neither counted nor limited.
 func TestRedeemVoucher_RequestsOfTheServer_AreLimitedByNick(t *testing.T) {
 	s, store := limited(t)
 	reached := 0
@@ -187,8 +188,9 @@ func TestRedeemVoucher_ShopWithoutALimit_CountsNothing(t *testing.T) {
 	}
 }
 
-// Form and key are validated before the limit, so that a blocked source learns what is wrong with its requests.
-func TestRedeemVoucher_BlockedSource_FormAndKeyAreValidatedFirst(t *testing.T) {
+// The form of a request and its Authorization are validated before the limit, so that a blocked source learns what is wrong with its
+// requests.
+func TestRedeemVoucher_BlockedSource_FormAndAuthorizationAreValidatedFirst(t *testing.T) {
 	s, _ := limited(t)
 	reached := 0
 	endpoint := s.RedeemVoucher(knows(&reached))

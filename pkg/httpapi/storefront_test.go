@@ -47,7 +47,7 @@ func found(text, expression string) (all []string) {
 
 func shownProducts(text string) []string { return found(text, ` data-product="([^"]*)"`) }
 
-// wantApology checks that a response is an HTML page that explains a problem.
+// wantApology checks that a response is the HTML page that shoppers see instead of a problem.
 func (a response) wantApology(t *testing.T, status int) {
 	t.Helper()
 	if a.status != status || !strings.Contains(a.body, `<main class="apology"><h1>`) || strings.Contains(a.body, "SECRET") {

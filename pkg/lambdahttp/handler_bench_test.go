@@ -42,9 +42,9 @@ type measured struct {
 	shopfront func(wiring) http.Handler
 	reference func(*dynamodb.Client, string) reference.Handler
 	table     string
-	event     func(testing.TB) []byte
-	answer    string // a part of Shopfront's response
-	calls     int    // calls to the store per request
+	event     func(testing.TB) []byte // the request, as Lambda passes it
+	answer    string                  // a part of Shopfront's response
+	calls     int                     // calls to the store per request
 }
 
 // wiring is a function's environment and its DynamoDB client.
@@ -166,7 +166,7 @@ func (s wiring) orders() *dynamo.Orders {
 	return dynamo.NewOrders(s.client, fixture.CheckoutsTable, "", rand.Int64N)
 }
 
-// zeros gives every redemption the same ID, so that the store's recorded response fits each.
+// zeros gives every redemption the same ID, so that the store's recorded response fits every redemption.
 type zeros struct{}
 
 func (zeros) Read(b []byte) (int, error) {
@@ -284,7 +284,7 @@ func (s side) benchmark(b *testing.B, event []byte) {
 func BenchmarkHandler(b *testing.B) {
 	for _, m := range allMeasured() {
 		sides, event := m.sides(b), m.event(b)
-		for range 200 { // warm up both, or only the first would pay for growing the heap
+		for range 200 { // warm up both functions, so that growing the heap is not counted for the first alone
 			for _, s := range sides {
 				s.call(b, event)
 			}

@@ -109,7 +109,7 @@ func TestHandler_PathOfTheRoute_ReachesTheEndpoint(t *testing.T) {
 	}
 }
 
-// A storefront would mistake a 404 for the final refusal of a voucher.
+// With a 404, a storefront would believe that the voucher is refused for good.
 func TestHandler_PathThatDoesNotMatchItsRoute_Is500(t *testing.T) {
 	const redeem = "POST /shop/{customer}/voucher"
 	for name, e := range map[string]events.APIGatewayV2HTTPRequest{

@@ -33,8 +33,9 @@ func (p Pause) With(batches ...string) (Pause, error) {
 	}
 	all := slices.Compact(slices.Sorted(slices.Values(slices.Concat(p.Batches, batches))))
 	if len(all) > MaxPausedBatches {
-		return Pause{}, &FieldError{"batch", fmt.Errorf("then %d batches would be paused by name, and at most %d are allowed: resume some, or pause all codes",
-			len(all), MaxPausedBatches)}
+		return Pause{}, &FieldError{"batch", fmt.Errorf(
+			"then %d batches would be paused by name, and at most %d are allowed: resume some, or pause all codes", len(all), MaxPausedBatches,
+		)}
 	}
 	return Pause{All: p.All, Batches: all}, nil
 }

@@ -138,7 +138,7 @@ func TestHandle_Batch_IsRecordedAndLoggedInOneLine(t *testing.T) {
 	d := &desk{}
 	response, logged, err := d.handle(t, `{"Records":[1047,1048]}`)
 	if err != nil || response != `{"batchItemFailures":[]}` || len(d.recorded) != 2 {
-		t.Errorf("%s, %v, %d recorded", response, err, len(d.recorded))
+		t.Errorf("Handle = %s, %v, with %d recorded events; want 2", response, err, len(d.recorded))
 	}
 	members, metrics := line(t, logged)
 	for name, want := range map[string]any{"level": "INFO", "records": 2.0, "RecordedEvents": 2.0, "ParkedRecords": 0.0, "Stack": "shopfront", "durationMs": 0.0} {
@@ -173,7 +173,7 @@ func TestHandle_NothingCanBeStored_LambdaDeliversTheRecordsAgain(t *testing.T) {
 	response, logged, err := d.handle(t, `{"Records":[1047,1048]}`)
 	want := `{"batchItemFailures":[{"itemIdentifier":"seq-1047"},{"itemIdentifier":"seq-1048"}]}`
 	if err != nil || response != want {
-		t.Errorf("%s, %v; want %s", response, err, want)
+		t.Errorf("Handle = %s, %v; want %s", response, err, want)
 	}
 	members, metrics := line(t, logged)
 	if members["level"] != "ERROR" || members["Errors"] != 1.0 || !slices.Contains(metrics, "Errors") || !strings.Contains(fmt.Sprint(members["error"]), errAway.Error()) {
@@ -199,7 +199,7 @@ func TestHandle_Schedule_RetriesWhatWasSetAside(t *testing.T) {
 	response, logged, err := d.handle(t, `{"version":"0","detail-type":"Scheduled Event","source":"aws.events","resources":["arn:aws:events:eu-central-1:1:rule/r"],"detail":{}}`)
 	members, _ := line(t, logged)
 	if err != nil || response != `{"batchItemFailures":[]}` || len(d.recorded) != 1 || members["ParkedRecords"] != 1.0 || members["RecordedEvents"] != 1.0 {
-		t.Errorf("%s, %v, %d recorded: %s", response, err, len(d.recorded), logged)
+		t.Errorf("Handle = %s, %v, with %d recorded events: %s", response, err, len(d.recorded), logged)
 	}
 }
 
@@ -229,7 +229,7 @@ func TestNew_MissingSetting_IsNamed(t *testing.T) {
 		delete(set, name)
 		env := lambdahttp.Environment{Lookup: func(name string) string { return set[name] }, Now: noon, Log: &bytes.Buffer{}}
 		if _, err := eventfunction.New(env, nil); name != "STACK_NAME" && (err == nil || !strings.Contains(err.Error(), name)) {
-			t.Errorf("without %s: %v", name, err)
+			t.Errorf("without %s: New = %v, want an error that names it", name, err)
 		}
 	}
 }
@@ -252,7 +252,7 @@ func image(t *testing.T, client *dynamodb.Client, name string) (images []map[str
 	return images
 }
 
-// redeemed creates tables and SUMMER20, which Alder redeems. It returns the tables as settings.
+// redeemed creates tables and the voucher SUMMER20, which Alder redeems. It returns settings that name the tables, and the redemption.
 func redeemed(t *testing.T, client *dynamodb.Client) (set map[string]string, r voucher.Redemption) {
 	t.Helper()
 	set = settings()
@@ -297,7 +297,7 @@ func batchOf(t *testing.T, name string, items ...map[string]any) (batch eventfun
 
 // The wired function puts a redemption into the feed and into the index of nicks. It logs no data of a redemption, even if the redemption
 // cannot be read.
-func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
+func TestNew_RedemptionInATable_IsInTheFeedButNotInTheLogLine(t *testing.T) {
 	t.Parallel()
 	client := localtest.Client(t)
 	set, r := redeemed(t, client)
@@ -327,7 +327,7 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 			`"reward":{"kind":"percent_off","percentOff":20}}`),
 	}
 	if err != nil || len(page.Events) != 1 || !reflect.DeepEqual(page.Events[0], want) {
-		t.Errorf("%+v, %v; want %+v", page, err, want)
+		t.Errorf("Read = %+v, %v; want the event %+v", page, err, want)
 	}
 	nick, err := voucher.ParseNick("ALDER")
 	if err != nil {
@@ -341,7 +341,7 @@ func TestNew_RedemptionOfATable_IsInTheFeedAndNotInTheLog(t *testing.T) {
 		}
 	}
 	if indexed != 1 {
-		t.Errorf("%d redemptions are indexed", indexed)
+		t.Errorf("%d redemptions are indexed, want 1", indexed)
 	}
 	log.Reset()
 	// Only the record in the batch was damaged, so a scheduled run can read the stored item.

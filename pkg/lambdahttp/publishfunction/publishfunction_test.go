@@ -262,7 +262,7 @@ func TestHandle_AddedEvents_AreSentInSequence(t *testing.T) {
 		t.Fatalf("%d pages changed; want 5, because the seven events begin another page", len(batch))
 	}
 	if failed := s.handle(t, batch...); failed != "" {
-		t.Errorf("record %s failed", failed)
+		t.Errorf("record %s failed, want none", failed)
 	}
 	for customer, count := range map[catalog.CustomerID]int64{emberforge: 5, lantern: 55} {
 		if got := s.bus.taken(t, customer); !slices.Equal(got, numbers(1, count)) {
@@ -314,7 +314,7 @@ func TestHandle_RejectedEvents_AreSentAgainBeforeLaterOnes(t *testing.T) {
 		return ""
 	}
 	if failed := s.handle(t, batch...); failed != "" {
-		t.Errorf("record %s failed", failed)
+		t.Errorf("record %s failed, want none", failed)
 	}
 	if got, want := s.bus.taken(t, emberforge), []int64{1, 3, 4, 6, 7, 8, 9, 10, 2, 5, 11, 12}; !slices.Equal(got, want) {
 		t.Errorf("the bus accepted %v; want %v", got, want)
@@ -346,7 +346,7 @@ func TestHandle_EventIsRejectedAgainAndAgain_ItsRecordAndLaterOnesAreDeliveredAg
 	}
 	s.bus.calls, rejecting = nil, false
 	if failed := s.handle(t, batch[1:]...); failed != "" {
-		t.Errorf("record %q failed", failed)
+		t.Errorf("record %q failed, want none", failed)
 	}
 	if got := s.bus.taken(t, emberforge); !slices.Equal(got, numbers(3, 5)) {
 		t.Errorf("the bus accepted %v; want 3 to 5", got)
@@ -389,11 +389,11 @@ func TestHandle_BatchDeliveredAgain_SendsTheSameEvents(t *testing.T) {
 	s.handle(t, batch...)
 	s.handle(t, append(batch, batch...)...) // a batch may contain a record twice
 	if len(s.bus.calls) != 2 || len(s.bus.calls[1]) != 6 {
-		t.Fatalf("sent %v", s.bus.calls)
+		t.Fatalf("sent %v; want two calls, the second with six events", s.bus.calls)
 	}
 	again := s.bus.calls[1]
 	if !slices.Equal(again[:3], s.bus.calls[0]) || !slices.Equal(again[3:], s.bus.calls[0]) {
-		t.Errorf("sent %v, then %v", s.bus.calls[0], again)
+		t.Errorf("sent %v, then %v; want the same events twice", s.bus.calls[0], again)
 	}
 }
 
@@ -403,7 +403,7 @@ func TestHandle_EventsThatAreNoLongerKept_AreSkipped(t *testing.T) {
 	later := func() time.Time { return time.Now().Add(retention + 8*24*time.Hour) }
 	s.function.Pages = dynamo.NewEventPages(s.client, s.table, later, mathrand.Int64N)
 	if failed := s.handle(t, batch...); failed != "" || len(s.bus.calls) > 0 {
-		t.Errorf("record %q failed, sent %v", failed, s.bus.calls)
+		t.Errorf("record %q failed, sent %v; want no failure and no call", failed, s.bus.calls)
 	}
 }
 
@@ -412,7 +412,7 @@ func TestHandle_UnreadablePage_DelaysNoOtherShop(t *testing.T) {
 	batch := slices.Concat(s.record(t, emberforge, 1), s.record(t, lantern, 1))
 	batch[0] = bytes.Replace(batch[0], []byte(`"B":"`), []byte(`"B":"AAAA`), 2)
 	if failed := s.handle(t, append(batch, json.RawMessage(`"a record?"`))...); failed != "" {
-		t.Errorf("record %q failed", failed)
+		t.Errorf("record %q failed, want none", failed)
 	}
 	if len(s.bus.taken(t, emberforge)) != 0 || !slices.Equal(s.bus.taken(t, lantern), numbers(1, 1)) {
 		t.Errorf("sent %v", s.bus.calls)
