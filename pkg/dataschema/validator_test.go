@@ -20,11 +20,11 @@ func TestValidator_ManySchemas_EachChecksItsOwnData(t *testing.T) {
 		for size := range 200 {
 			schema := object(fmt.Sprintf(`"size": {"const": %d}`, size))
 			if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, size)); err != nil {
-				t.Fatalf("size %d: %v", size, err)
+				t.Fatalf("size %d under its own schema: Check = %v", size, err)
 			}
 			var fault *checkout.ParameterError
 			if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, size+1)); !errors.As(err, &fault) || fault.Pointer != "/size" {
-				t.Fatalf("size %d of %d: %v", size+1, size, err)
+				t.Fatalf("size %d under the schema of size %d: Check = %v, want an error at /size", size+1, size, err)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func FuzzCheck(f *testing.F) {
 				t.Fatalf("Check(%q) = %#v, which is not fit for a client", data, fault)
 			}
 			if again := faultOf(t, validator.Check(schema, data)); again != fault {
-				t.Fatalf("%q: %#v, then %#v", data, fault, again)
+				t.Fatalf("Check(%q) = %#v, then %#v; want the same error", data, fault, again)
 			}
 		}
 	})

@@ -49,8 +49,9 @@ type Page struct {
 // Window is a part of a customer's log as it is stored.
 type Window struct {
 	Feed string // empty if the log has no events
-	// First and Last bound the sequence numbers that were read. No event between the window's start and First is stored any more. If the
-	// window begins after the end of the log, Last is the last sequence number of the log.
+	// First and Last are the first and the last sequence number on the pages of the log that were read. Last can be above the numbers of
+	// Events, which are limited. No event between the window's start and First is stored any more. If the window begins after the end of
+	// the log, Last is the last sequence number of the log.
 	First, Last int64
 	// FirstExtended is when the page that contains First got its last event. LastExtended is the same for Last. Later pages have later times.
 	FirstExtended, LastExtended time.Time

@@ -57,7 +57,7 @@ type Nicks interface {
 
 // Parking stores changes that could not be recorded.
 type Parking interface {
-	// Park sets a change aside. If its place is set aside already, Park counts another attempt and keeps First.
+	// Park sets a change aside. If a change at the same place is set aside already, Park counts another attempt and keeps First.
 	Park(ctx context.Context, p Parked) error
 	// Parked returns the changes that are set aside. If there are more than about 10,000, it returns only the first of them.
 	Parked(ctx context.Context) ([]Parked, error)

@@ -64,7 +64,7 @@ func TestAdmit_PolicyOfServer_KeepsStrangersOutBeforeAnyLookup(t *testing.T) {
 		a.wantHeader(t, "WWW-Authenticate", "Bearer")
 	}
 	if a := s.send(s.CheckoutArea(emberforge()), get("/shop/emberforge/checkout")); a.status != http.StatusOK {
-		t.Errorf("a stranger reads the checkout area: %d %s", a.status, a.body)
+		t.Errorf("the checkout area, for a stranger: got %d %s, want 200", a.status, a.body)
 	}
 }
 
@@ -76,11 +76,11 @@ func TestAdmit_Policies_AreSeparate(t *testing.T) {
 	s := newService(t)
 	s.Guard = guard{access.Settings{Redeem: access.Anyone, CheckOut: access.ServerOnly}}
 	if a := s.send(s.RedeemVoucher(redeems), post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`)); a.status != http.StatusOK {
-		t.Errorf("redeem: %d %s", a.status, a.body)
+		t.Errorf("redeem: got %d %s, want 200", a.status, a.body)
 	}
 	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.Anyone}}
 	if a := s.send(s.Checkout(selling()), get("/shop/emberforge/checkout/coins/500")); a.status != http.StatusOK {
-		t.Errorf("check out: %d %s", a.status, a.body)
+		t.Errorf("check out: got %d %s, want 200", a.status, a.body)
 	}
 }
 

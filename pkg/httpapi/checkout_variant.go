@@ -16,8 +16,9 @@ func (s Service) CheckoutVariant(opener CheckoutOpener) http.Handler {
 	return s.handler(older)
 }
 
-// deprecation returns three headers. Deprecation is the date of the release that deprecated the path (RFC 9745). Sunset is the date from
-// which the path may be removed, a year later (RFC 8594). Link is the path that replaces the deprecated path.
+// deprecation returns up to three headers. Deprecation is the date of the release that deprecated the path (RFC 9745). Sunset is the date
+// from which the path may be removed, a year later (RFC 8594). Link is the path that replaces the deprecated path. It is left out if that
+// path is longer than longestSuccessor.
 func deprecation(r *http.Request) http.Header {
 	since := time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC)
 	header := http.Header{

@@ -150,7 +150,8 @@ func TestCheckoutArea_ETag_ChangesWhenASaleBegins(t *testing.T) {
 	}
 }
 
-// placed returns capes. Every third cape has no position. The others share positions in pairs, and later pairs come first.
+// placed returns capes. Every third cape has no position. Later capes have lower positions than earlier ones, and so come first. But some
+// neighbours share a position.
 func placed(count int) []catalog.Product {
 	products := capes(count)
 	for i := range products {

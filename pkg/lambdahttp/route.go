@@ -10,7 +10,8 @@ import (
 // routedPath returns the path that the gateway matched with the event's route. The event's rawPath can differ from it:
 //   - Behind a custom domain, rawPath begins with the key of the API mapping.
 //   - The gateway cuts rawPath at a question mark that was sent as %3F. What remains could be a valid path. But the path
-//     parameter may still contain the question mark. With the question mark, the endpoint rejects the path, because no ID contains one.
+//     parameter may still contain the question mark. Then routedPath returns the path with it, and the endpoint rejects that path,
+//     because no ID contains a question mark.
 //
 // The parameters also show where an additional segment comes from: from a mapping key, or from a slash in a parameter, which was
 // sent as %252F. If the parameters do not help, the end of rawPath must match the route.

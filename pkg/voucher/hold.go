@@ -5,9 +5,9 @@ import "time"
 // HoldKind says where a hold is stored and counted. The kind depends on which limits the voucher has. No edit changes it.
 type HoldKind string
 
-// The kinds of holds. They are stored in checkouts, so they never change.
+// The kinds of holds, one for each combination of limits that a voucher can have. They are stored in checkouts, so they never change.
 const (
-	HoldSingleUse     HoldKind = "s" // the only use
+	HoldSingleUse     HoldKind = "s" // a limit of one: the hold takes the only use
 	HoldCountedByNick HoldKind = "c" // a limit above one, and a limit per nick
 	HoldCounted       HoldKind = "r" // a limit above one
 	HoldByNick        HoldKind = "n" // a limit per nick only
