@@ -124,7 +124,7 @@ func (r Recorder) Record(ctx context.Context, changes []Change) Outcome {
 	})
 }
 
-// forShops calls do for each shop, and adds up the outcomes.
+// forShops calls the parameter do for each shop, and adds up the outcomes.
 func forShops[T any](shops map[catalog.CustomerID][]T, do func(catalog.CustomerID, []T) Outcome) (total Outcome) {
 	var (
 		mu    sync.Mutex

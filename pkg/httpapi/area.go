@@ -25,8 +25,8 @@ const (
 
 // Catalogue reads what a shopper may see.
 type Catalogue interface {
-	// OnSale returns a customer and the products that follow the place after, no more of them than the parameter want says. For an unknown
-	// customer it returns catalog.ErrNotFound.
+	// OnSale returns a customer and the products that follow a place: the parameter after. The parameter want is the largest number of
+	// products that the caller needs. For an unknown customer OnSale returns catalog.ErrNotFound.
 	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.Place, want int) (catalog.Listing, error)
 }
 

@@ -19,8 +19,8 @@ type RefusalLimiter interface {
 	) (until time.Time, blocked bool, err error)
 }
 
-// limitRefusals rejects the request if its source is above the customer's limit on refused codes. Otherwise it calls judge, and if judge
-// refuses the code, it counts the refusal. Call limitRefusals after admit, which reads the limit.
+// limitRefusals rejects the request if its source is above the customer's limit on refused codes. If not, it calls the parameter judge, and
+// if judge refuses the code, limitRefusals counts the refusal. Call limitRefusals after admit, which reads the limit.
 func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer, error)) (answer, error) {
 	source, limit := c.caller.Source(s.SourceAddress(c.Request), nick), c.settings.Refusals
 	if until, blocked := s.Refusals.Blocked(c.customer, source, limit, c.received); blocked {
