@@ -14,7 +14,7 @@ import (
 )
 
 // metricsOf returns the metrics that an alarm watches. If there are several, the alarm's expression must combine all of them and
-// replace missing data by 0. It adds counts, and takes the maximum of percentiles, which cannot be added.
+// replace missing data by 0: the sum for counts, or the maximum for percentiles, which cannot be added.
 func metricsOf(t *testing.T, alarm any) []metric {
 	t.Helper()
 	queries := list(alarm, "Metrics")
@@ -51,7 +51,8 @@ func readMetric(v any) metric {
 	return m
 }
 
-// shared returns a property of an alarm. If the alarm has an expression, all its metrics must have the same value.
+// shared returns a property of an alarm. If the alarm has an expression, its metrics have the property instead, under the name
+// ofMetric, and must all have the same value.
 func shared(t *testing.T, alarm any, property, ofMetric string) string {
 	t.Helper()
 	queries := list(alarm, "Metrics")
@@ -82,8 +83,8 @@ func contents(t *testing.T, path string) string {
 	return string(content)
 }
 
-// checkAlarm checks that an alarm has its name, that its description names its section of the manual, and that it notifies nobody if no
-// address is given.
+// checkAlarm checks that an alarm has the name that follows from its logical ID, that its description names its section of the manual,
+// and that it notifies nobody if no address is given.
 func checkAlarm(t *testing.T, alarm any, name, manual string) {
 	t.Helper()
 	if got, want := text(alarm, "AlarmName"), "market-"+name; got != want {

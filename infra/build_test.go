@@ -52,7 +52,7 @@ func TestBuild_ArchitectureFollowsTheEnvironment(t *testing.T) {
 		architecture := text(source(t, "infra/parameters/"+environment+".yaml"), "Architecture")
 		out := dryRun(t, "build", "ENV="+environment, "VERSION=1.2.3")
 		if want := "built .aws-sam/build " + architecture + " 1.2.3\n"; architecture == "" || !strings.Contains(out, want) {
-			t.Errorf("ENV=%s does not end with %q:\n%s", environment, want, out)
+			t.Errorf("make build ENV=%s does not run deployment.py %q:\n%s", environment, want, out)
 		}
 	}
 	if out := dryRun(t, "-o", "docker", "-o", "tables", "invoke-checkout"); strings.Contains(out, ".aws-sam/build") ||
@@ -85,7 +85,7 @@ func TestPreflight(t *testing.T) {
 			home := t.TempDir()
 			cmd.Env = append(test.environment, "PATH="+os.Getenv("PATH"), "HOME="+home, "AWS_EC2_METADATA_DISABLED=true")
 			out, err := cmd.CombinedOutput()
-			// It checks processor time, because other tests may keep the machine busy.
+			// The limit is on processor time, because other tests may keep the machine busy.
 			if took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); took > 2*time.Second {
 				t.Errorf("it took %s, want at most 2 s", took)
 			}

@@ -63,8 +63,8 @@ func (m metric) of() string {
 	return strings.Join(values, "/")
 }
 
-// series returns the dimension of AWS's metrics in a namespace, what they can be about in this stack, and the metrics' names:
-// https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html,
+// series describes AWS's metrics in a namespace: their dimension, the values that it can have in this stack, and the names of the
+// metrics: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html,
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html.
 func series(t *testing.T, s stack, namespace string) (dimension string, values, names []string) {

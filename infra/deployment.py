@@ -19,7 +19,7 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")  # those of 0.1.0
+TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")  # the tables that release 0.1.0 has
 INDEXED, INDEX = "CheckoutsTable", "orders"
 STREAMS = {"VouchersTable": "VouchersStream", "CheckoutsTable": "CheckoutsStream", "EventsTable": "EventsStream"}
 POLICY = (ROOT / "infra" / "stack-policy.json").read_text()
@@ -81,7 +81,7 @@ def on_ec2():
 
 
 def built(directory, architecture, version):
-    """Writes the version into the built template, and allows only the architecture that it was built for."""
+    """Checks that the binaries have the architecture. Allows no other in the built template, and writes the version into it."""
     from samcli.yamlhelper import yaml_dump, yaml_parse
 
     machine = {"arm64": 183, "x86_64": 62}[architecture]

@@ -50,7 +50,7 @@ func TestEvents_MatchTheTemplate(t *testing.T) {
 	}
 }
 
-// The records of the two functions are about the same redemption.
+// The records of record-events and those of publish-events are about the same redemption.
 func TestEvents_Records_ReportARedemption(t *testing.T) {
 	tables := dynamo.Tables{Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"}
 	changes := dynamo.NewEventSource(nil, tables, nil).Changes(t.Context(), records(t, "record-events"))
@@ -88,7 +88,7 @@ func checkRecords(t *testing.T, text []byte, environment map[string]string) {
 		}
 		change := r.Change
 		if r.EventSource != "aws:dynamodb" || r.EventID == "" || change.SequenceNumber == "" || change.StreamViewType != "NEW_AND_OLD_IMAGES" {
-			t.Errorf("Lambda would send no such record: %+v", r)
+			t.Errorf("Lambda would not send such a record: %+v", r)
 		}
 		for _, image := range []map[string]events.DynamoDBAttributeValue{change.OldImage, change.NewImage} {
 			if image["customer"].String() != change.Keys["customer"].String() || image["sk"].String() != change.Keys["sk"].String() {
@@ -98,7 +98,7 @@ func checkRecords(t *testing.T, text []byte, environment map[string]string) {
 	}
 }
 
-// checkRequest checks that an event is a request for one of the routes, and compares its fields that repeat each other, such as the path.
+// checkRequest checks that an event is a request for one of the routes, and that fields with the same content, such as the path, agree.
 func checkRequest(t *testing.T, text []byte, routes []string) {
 	t.Helper()
 	var request events.APIGatewayV2HTTPRequest

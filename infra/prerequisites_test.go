@@ -44,14 +44,14 @@ func TestPrerequisites(t *testing.T) {
 		ok       bool
 		want     string
 	}{
-		"nothing is missing":              {"run", map[string]string{"go": "", "java": "", "mvn": ""}, true, ""},
-		"root on Debian installs":         {"run", map[string]string{"go": "", "java": "", "apt-get": apt, "id": admin}, true, "install -y -qq --no-install-recommends maven\n"},
-		"root installs a new Go":          {"run", map[string]string{"java": "", "mvn": "", "apt-get": apt, "apt-cache": newGo, "id": admin}, true, "recommends golang-go\n"},
-		"an old Go is not installed":      {"run", map[string]string{"java": "", "mvn": "", "apt-get": apt, "apt-cache": oldGo, "id": admin}, false, "https://go.dev/dl/"},
-		"a release without Java 17":       {"run", map[string]string{"go": "", "mvn": "", "apt-get": apt, "apt-cache": java21, "id": admin}, true, "recommends default-jre-headless\n"},
-		"another user gets a command":     {"run", map[string]string{"go": "", "java": "", "apt-get": apt, "id": user}, false, "sudo apt-get install -y --no-install-recommends maven\n"},
-		"brew gets a command":             {"run", map[string]string{"java": "", "brew": ""}, false, "brew install go maven\n"},
-		"elsewhere it names the packages": {"run", map[string]string{"go": "", "java": "false", "mvn": ""}, false, "Missing: openjdk-17-jre-headless."},
+		"nothing is missing":                                  {"run", map[string]string{"go": "", "java": "", "mvn": ""}, true, ""},
+		"root on Debian installs":                             {"run", map[string]string{"go": "", "java": "", "apt-get": apt, "id": admin}, true, "install -y -qq --no-install-recommends maven\n"},
+		"root installs Go if the package is new enough":       {"run", map[string]string{"java": "", "mvn": "", "apt-get": apt, "apt-cache": newGo, "id": admin}, true, "recommends golang-go\n"},
+		"root does not install an old Go":                     {"run", map[string]string{"java": "", "mvn": "", "apt-get": apt, "apt-cache": oldGo, "id": admin}, false, "https://go.dev/dl/"},
+		"a release without Java 17 gets its default Java":     {"run", map[string]string{"go": "", "mvn": "", "apt-get": apt, "apt-cache": java21, "id": admin}, true, "recommends default-jre-headless\n"},
+		"another user gets a command":                         {"run", map[string]string{"go": "", "java": "", "apt-get": apt, "id": user}, false, "sudo apt-get install -y --no-install-recommends maven\n"},
+		"brew gets a command":                                 {"run", map[string]string{"java": "", "brew": ""}, false, "brew install go maven\n"},
+		"without apt-get or brew, missing packages are named": {"run", map[string]string{"go": "", "java": "false", "mvn": ""}, false, "Missing: openjdk-17-jre-headless."},
 		"tests need the samples' runtimes": {
 			"test",
 			map[string]string{"go": "", "mvn": "", "apt-get": apt, "id": admin, "git": "", "ps": ""},

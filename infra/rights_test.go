@@ -470,7 +470,7 @@ type wiring struct {
 	calls    map[string][]ast.Expr
 }
 
-// readWiring reads the wiring of a package. callers is the wiring of the package that calls it, if any.
+// readWiring reads the wiring of a package. The parameter callers is the wiring of the package that calls it, or empty.
 func readWiring(t *testing.T, folder string, callers wiring) wiring {
 	t.Helper()
 	w := wiring{make(map[string]string), make(map[string]string), make(map[string][]ast.Expr)}

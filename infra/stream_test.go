@@ -29,7 +29,7 @@ func TestEvents_ResourcesFollowTheParameters(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := deploy(t, test.parameters)
-			tables := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"} // also if events are off: feeds may continue
+			tables := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"} // exist even without events
 			for _, id := range slices.Concat(withEvents, withBus, tables) {
 				if got, want := s.properties[id] != nil, slices.Contains(slices.Concat(test.created, tables), id); got != want {
 					t.Errorf("%s is created: %t, want %t", id, got, want)
@@ -107,7 +107,7 @@ func TestStreams_RecordsAreRetriedForHalfADay(t *testing.T) {
 func TestEventBus_WithoutAStreamOfEvents_IsRejected(t *testing.T) {
 	parameters := map[string]string{"AWS::StackName": "market", "EventsTable": "events-restored"}
 	if _, err := resources(filepath.Join(root, "template.yaml"), "", parameters); err != nil {
-		t.Errorf("without a bus, nothing reads the stream of the events table: %v", err)
+		t.Errorf("without a bus, a stack must not need the stream of the events table: %v", err)
 	}
 	parameters["EventBus"] = "shops"
 	for want, parameters := range map[string]map[string]string{

@@ -8,7 +8,7 @@ It prints every difference from what was intended, and exits with status 1 if th
 The first deployment has a checkouts table without the index, as in a release without orders. The second deployment adds the index.
 
 Limits: moto does not run the serverless transform, so this script runs AWS's library for it when a change set is created. moto's
-CloudFormation has no HTTP APIs, permissions or alarms, and would run functions that a stream invokes in Docker. The script checks APIs,
+CloudFormation has no HTTP APIs, permissions or alarms, and would need Docker for functions that a stream invokes. The script checks APIs,
 permissions, event source mappings and schedules in the translated template; the tests in infra check the alarms' template. moto does
 not update tables, log groups or reserved concurrency, so this script adds the index itself. moto ignores stack policies, time to live,
 recovery, encryption and a function's processor. It has no termination protection, so this script stores the flag itself. The SAM CLI's

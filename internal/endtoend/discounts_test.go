@@ -51,9 +51,9 @@ func raceToTheEnd(t *testing.T, racers int, of func(i int) request) []answer {
 	return answers
 }
 
-// hold lets shoppers check out with the code at the same time. first is the number of the first shopper. Each open checkout holds one use
-// of the code. hold checks that each shopper gets either a checkout with the discount or a refusal, but never a checkout at the full
-// price. It returns the checkouts.
+// hold lets shoppers check out with the code at the same time. The parameter first is the number of the first shopper. Each open
+// checkout holds one use of the code. hold checks that each shopper gets either a checkout with the discount or a refusal, but never a
+// checkout at the full price. It returns the checkouts.
 func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 	t.Helper()
 	var held []checkout
@@ -152,7 +152,7 @@ func (s till) wantRedemptions(t *testing.T, wantValid, wantUndone int) {
 	}
 }
 
-// The test holds uses in the same way as the function, but at a time 40 minutes ago, so all of these holds have lapsed.
+// The test opens checkouts in the same way as the function checkout, but dates them 40 minutes back, so all of their holds have lapsed.
 func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code

@@ -143,7 +143,7 @@ func TestFunction_BadEvents_DoNotEndTheProcess(t *testing.T) {
 		"another method":           {post(func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = http.MethodDelete }), 405},
 		"a query with a semicolon": {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "check=true;check=false" }), 400},
 		"a key with a comma":       {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["idempotency-key"] = "a,b" }), 400},
-		"another host":             {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["host"] = "::not a host::"; e.Body = "" }), 400},
+		"an invalid host, no body": {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["host"] = "::not a host::"; e.Body = "" }), 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := invoke(t, runtime, "redeem-voucher", test.event)

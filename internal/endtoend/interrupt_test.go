@@ -59,7 +59,7 @@ func devTree(t *testing.T) string {
 func startDev(t *testing.T, shopctl, root string) *dev {
 	t.Helper()
 	d := &dev{root: root, ended: make(chan error, 1)}
-	d.command = exec.Command(shopctl, "dev", "--port", "0", "--json") //nolint:noctx // signals end it
+	d.command = exec.Command(shopctl, "dev", "--port", "0", "--json") //nolint:noctx // the tests end it with signals
 	d.command.Dir = filepath.Join(root, "functions")                  // any directory of the source tree will do
 	d.command.Stderr = io.MultiWriter(&d.stderr, t.Output())
 	stdout, err := d.command.StdoutPipe()

@@ -350,7 +350,7 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	wantRefusedAll(t, requests)
 }
 
-// If a response is lost, a retry of the request returns the order as the first attempt changed it.
+// If a response is lost, a retry of the request returns the order that the first attempt left behind.
 func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := newTill(t)
@@ -448,7 +448,7 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", test.query, listed, test.want)
 		}
 	}
-	// A client may send a cursor with a different parameter from or to. The list still continues at the cursor.
+	// A client may send a cursor together with another value of `from` or `to`. The list still continues at the cursor.
 	next := *decode[orderPage](t, s.send(t, http.MethodGet, "/orders?limit=2", "")).Next
 	cursor := "&" + regexp.MustCompile(`cursor=[^&]+`).FindString(next)
 	for query, want := range map[string][]string{

@@ -240,18 +240,18 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 	s.redeem(t, body("USED-UP", "")).wantRefused(t) // the first refusal marks a code with many uses as used up
 	unknownCustomer := shop{id: "unknown-" + s.id}
 	requests := map[string]request{
-		"unknown customer":         unknownCustomer.redeemRequest(body("USED", "Alder")),
-		"unknown code":             s.redeemRequest(body("INVENTED", "Alder")),
-		"an impossible code":       s.redeemRequest(body("SÜMMER", "Alder")),
-		"disabled":                 s.redeemRequest(body("DISABLED", "Alder")),
-		"not started":              s.redeemRequest(body("NOT-STARTED", "Alder")),
-		"expired":                  s.redeemRequest(body("EXPIRED", "Alder")),
-		"used up, single use":      s.redeemRequest(body("USED", "Alder")),
-		"used up, many uses":       s.redeemRequest(body("USED-UP", "Alder")),
-		"the nick's limit reached": s.redeemRequest(body("ONCE-EACH", "Alder")),
-		"bound to another nick":    s.redeemRequest(body("BOUND", "Alder")),
-		"bound, but no nick sent":  s.redeemRequest(body("BOUND", "")),
-		"needs a nick":             s.redeemRequest(body("ONCE-EACH", "")),
+		"unknown customer":          unknownCustomer.redeemRequest(body("USED", "Alder")),
+		"unknown code":              s.redeemRequest(body("INVENTED", "Alder")),
+		"an impossible code":        s.redeemRequest(body("SÜMMER", "Alder")),
+		"disabled":                  s.redeemRequest(body("DISABLED", "Alder")),
+		"not started":               s.redeemRequest(body("NOT-STARTED", "Alder")),
+		"expired":                   s.redeemRequest(body("EXPIRED", "Alder")),
+		"used up, single use":       s.redeemRequest(body("USED", "Alder")),
+		"used up, many uses":        s.redeemRequest(body("USED-UP", "Alder")),
+		"the nick's limit reached":  s.redeemRequest(body("ONCE-EACH", "Alder")),
+		"bound to another nick":     s.redeemRequest(body("BOUND", "Alder")),
+		"bound, but no nick sent":   s.redeemRequest(body("BOUND", "")),
+		"a limit per nick, no nick": s.redeemRequest(body("ONCE-EACH", "")),
 	}
 	unchanged(t, func(t *testing.T) {
 		var want string
