@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// client returns a client of the shop, as a storefront uses it. Its requests and responses are checked against the OpenAPI document. If
-// lose is not nil, it is called for each response, and the response is lost if lose returns true.
+// client returns a client of the shop, as a storefront uses it. Its requests and responses are checked against the OpenAPI document.
+// The function lose, if it is not nil, decides for each response whether the response is lost.
 func (s shop) client(t *testing.T, lose func() bool, options ...client.Option) *client.Client {
 	t.Helper()
 	document, err := shared.document()

@@ -15,8 +15,8 @@ import (
 type Positions struct {
 	path string
 	mu   sync.Mutex
-	// sources has the sequence number of the last record that is done. The outer key is the source's function and stream, the inner key
-	// is the shard.
+	// sources has the sequence number of the last record that was processed or discarded. The outer key is the source's function and
+	// stream, the inner key is the shard.
 	sources map[string]map[string]string
 }
 

@@ -57,8 +57,8 @@ type Config struct {
 	Functions Invoker
 	Positions *Positions
 	Now       func() time.Time
-	// Report receives an error each time that records are discarded. It also receives every other error that is not the same as the
-	// error of the poll before.
+	// Report receives an error each time that records are discarded. It also receives the error of a poll, unless
+	// the poll before had the same error.
 	Report func(error)
 }
 
@@ -78,7 +78,7 @@ type Source struct {
 // New returns a source. It reads nothing before Run or Poll.
 func New(config Config) *Source { return &Source{Config: config} }
 
-// Run polls until the context ends. If the function is processing a batch then, the next run delivers the batch again.
+// Run polls until the context ends. If the context ends while the function processes a batch, the next run delivers the batch again.
 func (s *Source) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -113,7 +113,7 @@ func (s *Source) poll(ctx context.Context) error {
 		return err
 	}
 	for _, each := range s.listed {
-		if parent := s.shards[each.ParentShardID]; parent == nil || parent.isDone() { // a parent that is not listed was deleted long ago
+		if parent := s.shards[each.ParentShardID]; parent == nil || parent.isDone() { // a parent that is not listed no longer exists
 			err = errors.Join(err, s.advance(ctx, s.shards[each.ShardID]))
 		}
 	}

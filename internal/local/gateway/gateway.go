@@ -48,7 +48,7 @@ type Config struct {
 	// Status returns the HTTP status for an Invoker's error. If the integration timeout has passed or the client has disconnected, the
 	// status is 503 instead.
 	Status func(error) int
-	// Clock returns the time of a request.
+	// Clock returns the current time.
 	Clock func() time.Time
 	// Log receives a record of each request after its response was written. It is called concurrently.
 	Log func(Record)

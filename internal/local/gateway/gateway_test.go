@@ -365,7 +365,7 @@ func TestEvent_Headers_AreLowerCaseAndJoined(t *testing.T) {
 	}
 }
 
-func TestEvent_QueryString_IsUnchanged(t *testing.T) {
+func TestEvent_QueryString_IsPassedRawAndDecoded(t *testing.T) {
 	server := serve(t, shop())
 	for query, want := range map[string]map[string]string{
 		"":                       nil,

@@ -35,8 +35,8 @@ func LoadTemplate(root, endpoint string) (*samtemplate.Template, error) {
 	return samtemplate.Load(root, map[string]string{"AllowedOrigins": "*", "DynamoDBEndpoint": endpoint, "AWS::Region": region})
 }
 
-// NewRuntime returns a runtime for the template's functions. A Run must have built them in the source tree at root. runtimeapi.Config
-// describes log.
+// NewRuntime returns a runtime for the template's functions. A Run must have built them in the source tree at root. The parameter log
+// is described in runtimeapi.Config.
 func NewRuntime(root string, template *samtemplate.Template, log func(function, line string)) (*runtimeapi.Runtime, error) {
 	config := runtimeapi.Config{Region: region, AccessKey: accessKey, Log: log}
 	for _, f := range template.Functions {

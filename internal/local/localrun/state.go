@@ -34,7 +34,7 @@ type State struct {
 	Version          string          `json:"version"` // from template.yaml; may be empty
 }
 
-// Deployment returns the local run as a deployment for operators. operator.Local describes random.
+// Deployment returns the local run as a deployment for operators. The parameter random is described at operator.Local.
 func (s State) Deployment(random func(n int64) int64) *operator.Deployment {
 	return operator.Local(operator.Deployment{
 		BaseURL: s.BaseURL, Region: s.Region, Version: s.Version, Tables: s.Tables,

@@ -56,7 +56,7 @@ type Process struct {
 	mu      sync.Mutex
 	readyAt time.Time   // time of the first request for an event
 	current *invocation // the invocation that was delivered last
-	cause   error       // why the process was killed, or its report that it cannot start
+	cause   error       // why the process ended or is being killed; nil while it works
 }
 
 // Start starts a process and returns when the process asks for its first event. The process is killed when ctx ends. The error

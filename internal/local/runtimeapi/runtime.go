@@ -280,7 +280,7 @@ func (f *function) noteStart(succeeded bool) {
 	f.pausedTo = time.Now().Add(f.pause)
 }
 
-// start starts a process of a function. Close waits for it.
+// start starts a process of a function. Close waits until the process is gone.
 func (r *Runtime) start(f *function) (*Process, error) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

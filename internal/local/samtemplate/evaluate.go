@@ -37,8 +37,8 @@ func (s *stack) fail(at *yaml.Node, format string, args ...any) {
 	panic(failure{fmt.Errorf("%s:%d: %w", s.file(), at.Line, fmt.Errorf(format, args...))})
 }
 
-// referenceMark begins and ends a reference. A reference stands for a value that exists only after the deployment, such as a queue's URL.
-// It contains the address of the resource or of its attribute. The mark is a NUL, which YAML cannot contain.
+// referenceMark begins and ends a reference. A reference stands for a value that exists only after the deployment, such as a queue's
+// URL. It contains the address of the resource or of its attribute. The mark is a NUL, which YAML can contain only as an escape.
 const referenceMark = "\x00"
 
 func reference(address string) string { return referenceMark + address + referenceMark }
@@ -87,8 +87,8 @@ func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
 	return "", nil
 }
 
-// resolve evaluates a node if it is an intrinsic function. It does not evaluate the nodes below. Callers resolve those nodes when
-// they need them. It returns nil for AWS::NoValue and for nil.
+// resolve returns the result of a node that is an intrinsic function, and returns any other node as it is. Nodes inside the returned
+// node may still be intrinsic functions: callers resolve them when they need them. For AWS::NoValue and for nil, resolve returns nil.
 func (s *stack) resolve(n *yaml.Node) *yaml.Node {
 	if n != nil && n.Kind == yaml.AliasNode {
 		n = n.Alias
