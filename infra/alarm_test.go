@@ -223,7 +223,7 @@ func TestAlarms_FollowTheirRules(t *testing.T) {
 	}
 }
 
-// checkAlarms compares the alarms of a stack that notifies nobody with their rules.
+// checkAlarms compares a stack's alarms with their rules. The stack must notify nobody.
 func checkAlarms(t *testing.T, s stack) {
 	t.Helper()
 	manual, want := operations(t), rules(t, s)

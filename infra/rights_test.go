@@ -205,7 +205,8 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 	return r
 }
 
-// resolve replaces each call with a local variable among its arguments by a call for each table that the variable may hold.
+// resolve replaces a call that has a local variable among its arguments by several calls, one for each table that the variable may
+// hold.
 func (r *routine) resolve(locals map[string][]string) {
 	tables := func(name string) []string {
 		return slices.DeleteFunc(slices.Clone(locals[name]), func(value string) bool { return !strings.HasPrefix(value, ".") })
@@ -428,8 +429,9 @@ func sources(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// stores returns the stores by the names of their constructors. The name of each table is the number of the constructor's argument, with
-// the field of dynamo.Tables if the argument has one: 1.Vouchers. If a linked store is missing here, the test fails.
+// stores returns the stores by the names of their constructors. A placeholder is the name of each table: the number of the
+// constructor's argument and, if the argument is a dynamo.Tables, the field, such as 1.Vouchers. If a linked store is missing here, the
+// test fails.
 func stores() map[string]any {
 	several := dynamo.Tables{Checkouts: "1.Checkouts", Vouchers: "1.Vouchers", Refusals: "1.Refusals"}
 	return map[string]any{
@@ -463,9 +465,9 @@ func tableOf(store any, field string) string {
 	return value.String()
 }
 
-// wiring says with which tables a package creates stores.
+// wiring says which tables a package passes to the constructors of stores.
 type wiring struct {
-	tables   map[string]string // settings that name tables, such as VouchersTable; a key is constructor and argument: dynamo.NewOrders 2
+	tables   map[string]string // the setting that names a table, such as VouchersTable, by constructor and argument: dynamo.NewOrders 2
 	settings map[string]string // by variable
 	calls    map[string][]ast.Expr
 }
@@ -704,8 +706,8 @@ func (p program) methodsOf(store any) []string {
 	return slices.DeleteFunc(slices.Clone(p.methods), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
-// checkFound fails if the symbols show an action or a routine that the source does not show: then one of the two was misread. Parts of a
-// transaction have no symbol.
+// checkFound fails if the symbols show an action or a routine that the source does not show: then one of the two was misread. The
+// source may show more, because the parts of a transaction have no symbols.
 func (p program) checkFound(t *testing.T, s library, actions, routines map[string]bool) {
 	t.Helper()
 	for action := range p.client {
