@@ -429,7 +429,7 @@ func sources(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// stores returns the stores by the names of their constructors. A placeholder is the name of each table: the number of the
+// stores returns the stores by the names of their constructors. Each table has a placeholder as its name: the number of the
 // constructor's argument and, if the argument is a dynamo.Tables, the field, such as 1.Vouchers. If a linked store is missing here, the
 // test fails.
 func stores() map[string]any {

@@ -252,7 +252,7 @@ func TestVersion_BeforeABuild_IsDevelopment(t *testing.T) {
 	}
 }
 
-func TestLogs_EachFunctionHasItsOwn_AndTheyExpire(t *testing.T) {
+func TestLogs_EachFunction_HasALogGroupThatExpires(t *testing.T) {
 	s := deploy(t, map[string]string{"LogRetentionDays": "90"})
 	for _, f := range s.byType[typeFunction] {
 		if got, want := text(s.properties[f], "LoggingConfig", "LogGroup"), "${"+f+"Logs}"; got != want {

@@ -126,7 +126,7 @@ func TestTables_AreProtectedAgainstLoss(t *testing.T) {
 
 // In a 0.1.0 stack, Tables is a nested stack with three tables, and CloudFormation cannot change the type of a resource. If the
 // template creates any of these tables, it declares a wait handle named Tables, so that CloudFormation rejects the update of a 0.1.0 stack.
-func TestTables_AnyCreated_UpdateOf010StackIsRejected(t *testing.T) {
+func TestTables_AnyIsCreated_UpdateFromRelease010IsRejected(t *testing.T) {
 	for _, named := range []string{"", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
 		parameters := allNamed()
 		parameters[named] = ""

@@ -18,9 +18,9 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// With -sam, the tests send their requests to `sam local start-api`. It runs the functions that `make build` built, in containers. The
-// functions use the tables of the local run. The SAM CLI has its own gateway. If that gateway responds without calling a function, its
-// response differs from API Gateway's. `make start-api` skips the tests of such responses.
+// With -sam, the tests send their requests to `sam local start-api`. In containers, it runs the functions that `make start-api` has
+// built for this machine. The functions use the tables of the local run. The SAM CLI has its own gateway. If that gateway responds
+// without calling a function, its response differs from API Gateway's. `make start-api` skips the tests of such responses.
 var (
 	samCLI  = flag.String("sam", "", "send requests to the functions in Docker, with this SAM CLI") //nolint:gochecknoglobals // a flag
 	samArgs = flag.String("sam-args", "", "more arguments for sam local start-api")                 //nolint:gochecknoglobals // a flag

@@ -23,7 +23,7 @@ type eventAnswer struct {
 }
 
 // `make invoke-*` passes event.json to the functions in the same way.
-func TestFunction_EventJSON_GetsItsResponse(t *testing.T) {
+func TestFunction_EventJSON_GetsTheExpectedResponse(t *testing.T) {
 	run := localRun(t)
 	runtime := run.Functions(t, run.State.DynamoDBEndpoint)
 	// A file in the repository cannot contain a live key, so functions for the shop's server respond that the request is unauthorized.

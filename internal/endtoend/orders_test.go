@@ -222,7 +222,7 @@ func TestPlaceOrder_LatePayment_IsAcceptedForSevenDays(t *testing.T) {
 	s.place(t, tooLate, "pi_2").wantProblem(t, http.StatusConflict, "checkout-expired")
 }
 
-func TestCheckout_KeyOfAnOrder_IsInUse(t *testing.T) {
+func TestCheckout_KeyOfAnOrderedCheckout_StaysInUse(t *testing.T) {
 	s := newTill(t)
 	made := s.get(t, "/checkout/coins/500", key("till-1"))
 	first := decode[checkout](t, made).ID

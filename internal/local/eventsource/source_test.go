@@ -24,7 +24,7 @@ func TestSource_Batch_IsDeliveredWhenFullOrAfterItsWindowOrAtTheShardsEnd(t *tes
 	r.wantReports(t)
 }
 
-func TestSource_RecordsTooLargeForOneEvent_AreSplit(t *testing.T) {
+func TestSource_RecordsTooLargeForOneEvent_AreSentInSeveral(t *testing.T) {
 	r := newRun(t, mapping())
 	large := []string{strings.Repeat("A", 3<<20), strings.Repeat("B", 3<<20), "C"}
 	r.stream.put(0, r.now, large...)
