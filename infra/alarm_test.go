@@ -64,7 +64,7 @@ func shared(t *testing.T, alarm any, property, ofMetric string) string {
 		all = append(all, text(query, "MetricStat", ofMetric))
 	}
 	if len(slices.Compact(slices.Clone(all))) != 1 {
-		t.Fatalf("%s differs: %q", ofMetric, all)
+		t.Fatalf("the alarm's metrics differ in %s: %q", ofMetric, all)
 	}
 	return all[0]
 }

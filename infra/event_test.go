@@ -78,7 +78,7 @@ func checkRecords(t *testing.T, text []byte, environment map[string]string) {
 	t.Helper()
 	var batch events.DynamoDBEvent
 	if err := json.Unmarshal(text, &batch); err != nil || len(batch.Records) == 0 {
-		t.Fatalf("%d records, %v", len(batch.Records), err)
+		t.Fatalf("the event has %d records (%v), want at least one", len(batch.Records), err)
 	}
 	for _, r := range batch.Records {
 		_, of, _ := strings.Cut(r.EventSourceArn, ":table/")

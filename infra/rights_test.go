@@ -825,7 +825,7 @@ func allowed(t *testing.T, policies []any) map[string][]string {
 		for _, statement := range list(policy, "PolicyDocument", "Statement") {
 			checkKeys(t, statement, "Effect", "Action", "Resource")
 			if effect := text(statement, "Effect"); effect != "Allow" {
-				t.Errorf("the effect of a statement is %q", effect)
+				t.Errorf("the effect of a statement is %q, want Allow", effect)
 			}
 			resource := text(statement, "Resource")
 			if resource == "" {

@@ -123,7 +123,7 @@ func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
 			timeout = time.Minute
 		}
 		if f.Timeout != timeout || f.MemorySize != 256 || f.Architecture != "x86_64" || f.Handler != "bootstrap" {
-			t.Errorf("%s: timeout %s, %d MB, %s, %s", f.Name, f.Timeout, f.MemorySize, f.Architecture, f.Handler)
+			t.Errorf("%s: timeout %s, %d MB, %s, %s; want %s, 256 MB, x86_64, bootstrap", f.Name, f.Timeout, f.MemorySize, f.Architecture, f.Handler, timeout)
 		}
 		if !maps.Equal(f.Environment, want[i].env) {
 			t.Errorf("%s: environment %v, want %v", f.Name, f.Environment, want[i].env)
@@ -133,7 +133,7 @@ func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
 
 func TestCORS_WithoutOrigins_IsOff(t *testing.T) {
 	if cors := load(t, nil).CORS; cors != nil {
-		t.Errorf("CORS %+v without AllowedOrigins", *cors)
+		t.Errorf("without AllowedOrigins, CORS is %+v, want none", *cors)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestCORS_WithOrigins_AllowsThem(t *testing.T) {
 	} {
 		cors := load(t, map[string]string{"AllowedOrigins": origins}).CORS
 		if cors == nil {
-			t.Fatalf("no CORS for %s", origins)
+			t.Fatalf("with AllowedOrigins %s, CORS is off", origins)
 		}
 		for _, list := range []struct {
 			name      string
@@ -312,7 +312,7 @@ func TestAccessLogs_NameTheSourceButNoPathOrQuery(t *testing.T) {
 	s := deploy(t, map[string]string{"AccessLogs": "on", "LogRetentionDays": "90"})
 	logs := under(s.properties["Api"], "AccessLogSettings")
 	if got := text(logs, "DestinationArn"); got != "${AccessLogGroup.Arn}" {
-		t.Errorf("the API logs to %s", got)
+		t.Errorf("the API logs to %s, want ${AccessLogGroup.Arn}", got)
 	}
 	var format map[string]string
 	if err := json.Unmarshal([]byte(text(logs, "Format")), &format); err != nil {
@@ -329,7 +329,7 @@ func TestAccessLogs_NameTheSourceButNoPathOrQuery(t *testing.T) {
 	}
 	group := s.properties["AccessLogGroup"]
 	if name, days := text(group, "LogGroupName"), text(group, "RetentionInDays"); name != "/shopfront/market/access" || days != "30" {
-		t.Errorf("the log group is %s and keeps addresses for %s days", name, days)
+		t.Errorf("the log group is %s and stores addresses for %s days, want /shopfront/market/access and 30", name, days)
 	}
 	if off := deploy(t, nil); off.properties["AccessLogGroup"] != nil || under(off.properties["Api"], "AccessLogSettings") != nil {
 		t.Error("access logs are on by default")
@@ -362,7 +362,7 @@ func TestDefaults_OptionalCostsAreOff(t *testing.T) {
 		}
 		// PassThrough is Lambda's default: the function starts no traces itself.
 		if got := text(s.properties[f], "Tracing"); got != "PassThrough" {
-			t.Errorf("the tracing mode of %s is %q", f, got)
+			t.Errorf("the tracing mode of %s is %q, want PassThrough", f, got)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestOutputs_OfEvents_ExistOnlyWithEvents(t *testing.T) {
 	outputs := source(t, "template.yaml")["Outputs"]
 	for _, name := range []string{"EventsTable", "EventRetentionDays", "VouchersStream", "CheckoutsStream"} {
 		if got := text(outputs, name, "Condition"); got != "HasEvents" {
-			t.Errorf("the output %s exists if %q, want HasEvents", name, got)
+			t.Errorf("the output %s has the condition %q, want HasEvents", name, got)
 		}
 	}
 }
@@ -150,6 +150,6 @@ func TestEventBusWebhook_PostsEventsOfTheCustomer(t *testing.T) {
 		}
 	}
 	if under(source(t, "examples/event-bus-webhook.yaml"), "Parameters", "Key", "NoEcho") != true {
-		t.Error("CloudFormation shows the key")
+		t.Error("the parameter Key must have NoEcho: true, or CloudFormation shows the key")
 	}
 }

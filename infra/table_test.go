@@ -64,10 +64,10 @@ func TestTables_NamedByParameter_AreNotCreated(t *testing.T) {
 		created = append(created, table.Name)
 	}
 	if want := []string{"CatalogueTable", "CheckoutsTable", "RefusalsTable", "EventsTable"}; !slices.Equal(created, want) {
-		t.Errorf("created %q, want %q", created, want)
+		t.Errorf("the stack creates %q, want %q", created, want)
 	}
 	if got := template.Functions[0].Environment["VOUCHERS_TABLE"]; got != "vouchers-restored" {
-		t.Errorf("redeem-voucher uses %q", got)
+		t.Errorf("redeem-voucher uses %q, want vouchers-restored", got)
 	}
 }
 
@@ -81,10 +81,10 @@ func allNamed() map[string]string {
 func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
 	template := load(t, allNamed())
 	if tables := template.Tables; len(tables) != 0 {
-		t.Errorf("created %v", tables)
+		t.Errorf("the stack creates %v, want no table", tables)
 	}
 	if len(template.Ignored) > 0 {
-		t.Errorf("the local run ignores %q", template.Ignored)
+		t.Errorf("the local run ignores %q, want nothing", template.Ignored)
 	}
 	parameters := allNamed()
 	delete(parameters, "RefusalsTable") // a 0.1.0 stack has neither of these two
@@ -134,7 +134,7 @@ func TestTables_AnyIsCreated_UpdateFromRelease010IsRejected(t *testing.T) {
 			parameters = nil
 		}
 		if got := deploy(t, parameters).byType["AWS::CloudFormation::WaitConditionHandle"]; !slices.Equal(got, []string{"Tables"}) {
-			t.Errorf("without %s the guards are %q, want Tables", named, got)
+			t.Errorf("if the parameter %q names no table, the guards are %q, want Tables", named, got)
 		}
 	}
 }

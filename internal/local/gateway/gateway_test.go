@@ -324,10 +324,10 @@ func TestEvent_BodyThatIsNotText_IsBase64(t *testing.T) {
 			want = "eyJjb2RlIjoiQSJ9"
 		}
 		if e := event(t, post(t, server, lines, `{"code":"A"}`)); e.IsBase64Encoded != isBase64 || e.Body != want {
-			t.Errorf("%q: %v %s, want %v %s", contentType, e.IsBase64Encoded, e.Body, isBase64, want)
+			t.Errorf("Content-Type %q: isBase64Encoded %t and body %s, want %t and %s", contentType, e.IsBase64Encoded, e.Body, isBase64, want)
 		}
 		if e := event(t, post(t, server, lines, "")); e.IsBase64Encoded || e.Body != "" {
-			t.Errorf("%q without a body: %v %s, want false and no body", contentType, e.IsBase64Encoded, e.Body)
+			t.Errorf("Content-Type %q without a body: isBase64Encoded %t and body %s, want false and no body", contentType, e.IsBase64Encoded, e.Body)
 		}
 	}
 	if e := event(t, post(t, server, "Content-Type: application/json\r\n", "\"\xff\x00\"")); e.Body != "\"\ufffd\x00\"" {
@@ -470,17 +470,17 @@ func TestLimits_RequestAboveALimit_IsRejected(t *testing.T) {
 	fill := func(n int) string { return strings.Repeat("a", n) }
 
 	if r := get(t, server, area+"?"+fill(gateway.MaxHead-fixed), ""); r.status != 200 {
-		t.Errorf("the longest allowed request line: %d %s", r.status, r.body)
+		t.Errorf("the longest allowed request line gets %d %s, want 200", r.status, r.body)
 	}
 	wantMessage(t, get(t, server, area+"?"+fill(gateway.MaxHead-fixed+1), ""), http.StatusRequestHeaderFieldsTooLarge)
 	wantMessage(t, get(t, server, area+"?"+fill(gateway.MaxHead), ""), http.StatusRequestURITooLong)
 	if r := get(t, server, area+"?", "X-A: "+fill(5000)+"\r\nX-B: "+fill(gateway.MaxHead-fixed-5000)+"\r\n"); r.status != 200 {
-		t.Errorf("the largest allowed header: %d %s", r.status, r.body)
+		t.Errorf("the largest allowed header gets %d %s, want 200", r.status, r.body)
 	}
 	wantMessage(t, get(t, server, area+"?", "X-A: "+fill(5000)+"\r\nX-B: "+fill(gateway.MaxHead-fixed-4999)+"\r\n"), http.StatusRequestHeaderFieldsTooLarge)
 
 	if r := post(t, server, "", fill(gateway.MaxBody)); r.status != 200 {
-		t.Errorf("the largest allowed body: %d %s", r.status, r.body)
+		t.Errorf("the largest allowed body gets %d %s, want 200", r.status, r.body)
 	}
 	wantMessage(t, post(t, server, "", fill(gateway.MaxBody+1)), http.StatusRequestEntityTooLarge)
 	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<20, fill(1<<20))
@@ -733,7 +733,7 @@ func FuzzFunctionResponse(f *testing.F) {
 		recorder := httptest.NewRecorder()
 		g.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, area, http.NoBody))
 		if recorder.Code < 200 || recorder.Code > 599 {
-			t.Errorf("status %d", recorder.Code)
+			t.Errorf("status %d, want 200 to 599", recorder.Code)
 		}
 	})
 }
@@ -752,7 +752,7 @@ func FuzzRequestTarget(f *testing.F) {
 		recorder := httptest.NewRecorder()
 		g.ServeHTTP(recorder, r)
 		if recorder.Code >= 500 {
-			t.Errorf("%q: status %d", target, recorder.Code)
+			t.Errorf("%q: status %d, want less than 500", target, recorder.Code)
 		}
 	})
 }

@@ -324,7 +324,7 @@ func TestInvoke_AfterAFailure_NextEventIsServed(t *testing.T) {
 			after := invoke(t, r, `{}`)
 			// Lambda keeps a process that reports an error and does not exit.
 			if kept := event == `{"do":"error"}`; kept != (before.PID == after.PID) {
-				t.Errorf("process %d served the event before the failure, process %d the one after it", before.PID, after.PID)
+				t.Errorf("process %d served the event before the failure, process %d the next one; want the same process: %t", before.PID, after.PID, kept)
 			}
 		})
 	}
@@ -355,7 +355,7 @@ func TestInvoke_AnyResponse_IsReturnedUnchanged(t *testing.T) {
 	} {
 		got, err := r.Invoke(t.Context(), "redeem-voucher", []byte(event))
 		if err != nil || string(got) != want {
-			t.Errorf("%s: %d bytes, %v; want %d", event, len(got), err, len(want))
+			t.Errorf("the response to %s has %d bytes (%v), want %d", event, len(got), err, len(want))
 		}
 	}
 }
