@@ -53,11 +53,11 @@ func TestCheckoutArea_ListsOnlyWhatIsOnSale(t *testing.T) {
 	a := s.get(t, "/checkout")
 	a.wantStatus(t, http.StatusOK)
 	if a.header.Get("Cache-Control") != "no-cache" || a.header.Get("Content-Type") != "application/json" {
-		t.Errorf("unexpected headers %v", a.header)
+		t.Errorf("the headers are %v, want no-cache and application/json", a.header)
 	}
 	page := decode[area](t, a)
 	if page.Customer != struct{ ID, Name, Currency string }{s.id, "Emberforge", "EUR"} || page.Next != nil {
-		t.Errorf("unexpected page %s", a.body)
+		t.Errorf("the page is %s, want the customer %s with EUR, and no next page", a.body, s.id)
 	}
 	var shown []string
 	for _, product := range page.Products {
@@ -73,7 +73,7 @@ func TestCheckoutArea_ListsOnlyWhatIsOnSale(t *testing.T) {
 		t.Errorf("shown %q, want %q", shown, want)
 	}
 	if schema := string(page.Products[1].Variants[0].DataSchema); !strings.Contains(schema, `"required":["player"]`) {
-		t.Errorf("unexpected schema %s", schema)
+		t.Errorf("the schema is %s, want one that requires player", schema)
 	}
 	(shop{id: "unknown-" + s.id}).get(t, "/checkout").wantProblem(t, http.StatusNotFound, "not-found")
 	closed := loadShop(t, strings.Replace(emberforge, "currency: EUR", "currency: EUR\n    off-sale: true", 1), "closed-"+s.id)
@@ -112,19 +112,19 @@ func TestCheckoutArea_UnchangedPage_Is304(t *testing.T) {
 		a := s.get(t, "/checkout", "If-None-Match: "+tags)
 		a.wantStatus(t, http.StatusNotModified)
 		if a.body != "" || a.header.Get("ETag") != etag || a.header.Get("Cache-Control") != "no-cache" {
-			t.Errorf("%s: %v %s", tags, a.header, a.body)
+			t.Errorf("If-None-Match %s: %v %s, want the same ETag, no-cache and no body", tags, a.header, a.body)
 		}
 	}
 	s.get(t, "/checkout", `If-None-Match: "other"`).wantStatus(t, http.StatusOK)
 	loadShop(t, strings.Replace(emberforge, "4.99", "5.49", 1), s.id)
 	if c := s.get(t, "/checkout/coins/500"); !strings.Contains(c.body, "5.49 EUR") {
-		t.Errorf("a checkout after a new price: %s", c.body)
+		t.Errorf("a checkout after a new price is %s, want 5.49 EUR", c.body)
 	}
 	time.Sleep(catalog.MaxAge) // until then, the checkout area may show the old price
 	changed := s.get(t, "/checkout", "If-None-Match: "+etag)
 	changed.wantStatus(t, http.StatusOK)
 	if changed.header.Get("ETag") == etag || !strings.Contains(changed.body, "5.49 EUR") {
-		t.Errorf("after a new price: %v %s", changed.header, changed.body)
+		t.Errorf("the page after a new price is %v %s, want another ETag and 5.49 EUR", changed.header, changed.body)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestCheckout_Response_IsStored(t *testing.T) {
 		a.wantStatus(t, http.StatusOK)
 		a.wantDeprecated(t, s, path("coins", "500"), "coins", "500")
 		if a.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("unexpected headers %v", a.header)
+			t.Errorf("the headers are %v, want no-store", a.header)
 		}
 		c := decode[checkout](t, a)
 		want := checkout{
@@ -178,7 +178,7 @@ func TestCheckout_Response_IsStored(t *testing.T) {
 			t.Errorf("checkout %+v, want %+v", c, want)
 		}
 		if len(c.ID) != 44 || c.CreatedAt.Before(began) || c.CreatedAt.After(time.Now()) {
-			t.Errorf("unexpected checkout %s", a.body)
+			t.Errorf("the checkout is %s, want an ID of 44 characters and the time of the request", a.body)
 		}
 		again := decode[checkout](t, s.get(t, path("coins", "500")))
 		if again.ID == c.ID || again.Amount != 1 || string(again.Data) != `""` {
@@ -199,7 +199,7 @@ func TestCheckout_Data_IsReturnedAsJSON(t *testing.T) {
 	a := s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(`{"player": "Alder"}`))
 	a.wantStatus(t, http.StatusOK)
 	if c := decode[checkout](t, a); string(c.Data) != `{"player": "Alder"}` && string(c.Data) != `{"player":"Alder"}` {
-		t.Errorf("unexpected data %s", c.Data)
+		t.Errorf("the data are %s, want the JSON object that was sent", c.Data)
 	}
 }
 
@@ -209,7 +209,7 @@ func TestCheckout_Yen_HasNoSmallerUnit(t *testing.T) {
 	s := loadShop(t, yen, newShop(t).id+"-jpy")
 	c := decode[checkout](t, s.get(t, "/checkout/coins/500?amount=2"))
 	if c.UnitPrice != (price{499, "JPY", "499 JPY"}) || c.Total != (price{998, "JPY", "998 JPY"}) {
-		t.Errorf("unexpected checkout %+v", c)
+		t.Errorf("the checkout is %+v, want 499 JPY each and 998 JPY in total", c)
 	}
 	s.get(t, "/checkout/vip-rank/30-days?data="+url.QueryEscape(player)).wantStatus(t, http.StatusOK)
 }
@@ -375,7 +375,7 @@ func TestHEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
 				t.Errorf("%s has a body: %s", path, a.body)
 			}
 			if isDeprecated := strings.Contains(path, "/variant/"); isDeprecated != (a.header.Get("Deprecation") != "") {
-				t.Errorf("%s: %v", path, a.header)
+				t.Errorf("%s: the headers are %v, want Deprecation only for a deprecated path", path, a.header)
 			}
 		}
 		if a := s.head(t, "/checkout"); a.header.Get("ETag") != s.get(t, "/checkout").header.Get("ETag") {

@@ -68,17 +68,17 @@ func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 	redeemable, err := c.Check(t.Context(), "welcome coins", "Alder")
 	coins := client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2}
 	if want := (client.Redeemable{Code: "WELCOME-COINS", Nick: "Alder", Reward: coins}); err != nil || !reflect.DeepEqual(redeemable, want) {
-		t.Errorf("%+v, %v, want %+v", redeemable, err, want)
+		t.Errorf("Check returns %+v, %v, want %+v", redeemable, err, want)
 	}
 	key := client.NewKey()
 	redemption, err := c.Redeem(t.Context(), "welcome coins", "Alder", client.WithKey(key))
 	want := client.Redemption{ID: redemption.ID, Code: "WELCOME-COINS", Nick: "Alder", RedeemedAt: redemption.RedeemedAt, Reward: coins}
 	if err != nil || !reflect.DeepEqual(redemption, want) {
-		t.Fatalf("%+v, %v, want %+v", redemption, err, want)
+		t.Fatalf("Redeem returns %+v, %v, want %+v", redemption, err, want)
 	}
 	want.Replayed = true
 	if again, err := c.Redeem(t.Context(), "WELCOME-COINS", "ALDER", client.WithKey(key)); err != nil || !reflect.DeepEqual(again, want) {
-		t.Errorf("%+v, %v, want %+v", again, err, want)
+		t.Errorf("the retry returns %+v, %v, want %+v", again, err, want)
 	}
 	if kept := s.redemptions(t); len(kept) != 1 || kept[0].ID != redemption.ID || !kept[0].At.Equal(redemption.RedeemedAt) {
 		t.Errorf("stored %+v, want %+v", kept, redemption)
@@ -109,7 +109,7 @@ func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 		}
 	}
 	if _, err := c.Check(t.Context(), "WELCOME-COINS", "Alder"); !errors.Is(err, client.ErrVoucherNotFound) {
-		t.Errorf("checking a used voucher: %v", err)
+		t.Errorf("checking a used voucher: %v, want ErrVoucherNotFound", err)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestClient_Redeem_LostResponses_NoShopperRedeemsTwice(t *testing.T) {
 		if err == nil && redemptions[i].Replayed {
 			reported = append(reported, redemptions[i].ID)
 		} else if !errors.Is(err, client.ErrVoucherNotFound) {
-			t.Errorf("%+v, %v", redemptions[i], err)
+			t.Errorf("shopper %d gets %+v, %v, want a replayed redemption or ErrVoucherNotFound", i, redemptions[i], err)
 		}
 	}
 	for _, record := range s.redemptions(t) {
@@ -163,7 +163,7 @@ func TestClient_Checkout_ReturnsTheCheckoutOrTheProblem(t *testing.T) {
 		t.Errorf("stored %+v, want %s", kept, checkout.ID)
 	}
 	if _, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"}, client.WithKey(key)); !errors.Is(err, client.ErrKeyInUse) {
-		t.Errorf("checking out with the key of another order: %v", err)
+		t.Errorf("checking out with the key of another order: %v, want ErrKeyInUse", err)
 	}
 	for name, test := range map[string]struct {
 		order client.Order
@@ -194,7 +194,7 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.ShowOrder(t.Context(), checkout.ID); !errors.Is(err, client.ErrNotFound) {
-		t.Errorf("showing an order that was not placed: %v", err)
+		t.Errorf("showing an order that was not placed: %v, want ErrNotFound", err)
 	}
 	placed, err := c.PlaceOrder(t.Context(), checkout.ID, payment)
 	if err != nil || !placed.Replayed || placed.Status != client.OrderPlaced || placed.Total != checkout.Total || string(placed.Data) != rank.Data {
@@ -202,13 +202,13 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 	}
 	other := client.Payment{Provider: "stripe", Reference: "pi_3Q0002"}
 	if _, err := c.PlaceOrder(t.Context(), checkout.ID, other); !errors.Is(err, client.ErrPaymentMismatch) {
-		t.Errorf("placing the order with another payment: %v", err)
+		t.Errorf("placing the order with another payment: %v, want ErrPaymentMismatch", err)
 	}
 	if shown, err := c.ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered || string(shown.Data) != rank.Data {
-		t.Errorf("%+v, %v", shown, err)
+		t.Errorf("the shop's server gets %+v, %v, want the ordered checkout with its data", shown, err)
 	}
 	if shown, err := s.client(t, nil).ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered || shown.Data != nil {
-		t.Errorf("a client without the key gets %+v, %v", shown, err)
+		t.Errorf("a client without the key gets %+v, %v, want the ordered checkout without its data", shown, err)
 	}
 	fulfilled, err := c.FulfilOrder(t.Context(), checkout.ID)
 	if err != nil || !fulfilled.Replayed || fulfilled.Status != client.OrderFulfilled || !fulfilled.OrderedAt.Equal(placed.OrderedAt) {
@@ -219,17 +219,17 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 		t.Errorf("%+v, %v: want the order of the lost response", cancelled, err)
 	}
 	if _, err := c.FulfilOrder(t.Context(), checkout.ID); !errors.Is(err, client.ErrOrderCancelled) {
-		t.Errorf("fulfilling a cancelled order: %v", err)
+		t.Errorf("fulfilling a cancelled order: %v, want ErrOrderCancelled", err)
 	}
 	if _, err := c.PlaceOrder(t.Context(), checkout.ID, payment); !errors.Is(err, client.ErrOrderCancelled) {
-		t.Errorf("placing a cancelled order: %v", err)
+		t.Errorf("placing a cancelled order: %v, want ErrOrderCancelled", err)
 	}
 	if shown, err := c.ShowOrder(t.Context(), checkout.ID); err != nil || !reflect.DeepEqual(unreplayed(shown), unreplayed(cancelled)) {
-		t.Errorf("%+v, %v, want %+v", shown, err, cancelled)
+		t.Errorf("ShowOrder returns %+v, %v, want %+v", shown, err, cancelled)
 	}
 	_, err = calm.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "Stripe", Reference: "pi_3Q0001"})
 	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrInvalid) || p.Pointer != "/payment/provider" {
-		t.Errorf("placing the order with a malformed payment: %+v", err)
+		t.Errorf("placing the order with a malformed payment: %+v, want ErrInvalid with the pointer /payment/provider", err)
 	}
 }
 
@@ -260,23 +260,23 @@ func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {
 	}
 	s.wantUses(t, code, 1, 1)
 	if shown, err := c.ShowCheckout(t.Context(), first.ID); err != nil || shown.Status != client.CheckoutReleased || shown.Nick != "Alder" {
-		t.Errorf("%+v, %v", shown, err)
+		t.Errorf("the replaced checkout is %+v, %v, want it released", shown, err)
 	}
 	payment := client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
 	if _, err := c.PlaceOrder(t.Context(), first.ID, payment); !errors.Is(err, client.ErrCheckoutReplaced) {
-		t.Errorf("ordering a checkout that was replaced: %v", err)
+		t.Errorf("ordering a checkout that was replaced: %v, want ErrCheckoutReplaced", err)
 	}
 	if order, err := c.PlaceOrder(t.Context(), second.ID, payment); err != nil || order.Code != "SUMMER-20" || order.Nick != "Alder" || order.Total != second.Total {
-		t.Fatalf("%+v, %v", order, err)
+		t.Fatalf("the order is %+v, %v, want the code, nick and total of the second checkout", order, err)
 	}
 	_, err = calm.Checkout(t.Context(), coins)
 	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrMalformedRequest) || p.Parameter != "replaces" {
-		t.Errorf("replacing a checkout twice: %v", err)
+		t.Errorf("replacing a checkout twice: %v, want ErrMalformedRequest for the parameter replaces", err)
 	}
 	coins.Replaces = ""
 	_, err = calm.Checkout(t.Context(), coins)
 	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrCodeRefused) || p.Reason != "nick_limit" {
-		t.Errorf("checking out with a code that the nick has used: %v", err)
+		t.Errorf("checking out with a code that the nick has used: %v, want ErrCodeRefused with the reason nick_limit", err)
 	}
 	for nick, want := range map[string]int{"ALDER": 1, "Birch": 0} {
 		if orders := ordersOf(t, c, nick); len(orders) != want {
@@ -319,7 +319,7 @@ func TestClient_UndoRedemption_LostResponse_GivesTheUseBackOnce(t *testing.T) {
 	}
 	s.wantUses(t, code, 1, 0)
 	if _, err := calm.Redeem(t.Context(), "summer 20", "Birch", client.WithKey(key)); !errors.Is(err, client.ErrRedemptionUndone) {
-		t.Errorf("redeeming again with the key: %v", err)
+		t.Errorf("redeeming again with the key: %v, want ErrRedemptionUndone", err)
 	}
 	listed := make(map[string]client.RedemptionRecord) // by nick
 	for page, err := range c.Redemptions(t.Context(), client.RedemptionFilter{Code: "summer 20", PageSize: 1}) {
@@ -335,11 +335,11 @@ func TestClient_UndoRedemption_LostResponse_GivesTheUseBackOnce(t *testing.T) {
 		t.Errorf("redemptions %+v, want %+v and the redemption of the order", listed, undone)
 	}
 	if _, err := calm.UndoRedemption(t.Context(), listed["Alder"].Redemption, ""); !errors.Is(err, client.ErrRedemptionOfOrder) {
-		t.Errorf("undoing the redemption of an order: %v", err)
+		t.Errorf("undoing the redemption of an order: %v, want ErrRedemptionOfOrder", err)
 	}
 	redeemed.ID = strings.Repeat("A", len(redeemed.ID))
 	if _, err := calm.UndoRedemption(t.Context(), redeemed, ""); !errors.Is(err, client.ErrRedemptionNotFound) {
-		t.Errorf("undoing an unknown redemption: %v", err)
+		t.Errorf("undoing an unknown redemption: %v, want ErrRedemptionNotFound", err)
 	}
 }
 
@@ -423,7 +423,7 @@ func TestClient_CheckoutArea_FollowsTheCatalogue(t *testing.T) {
 	}
 	for _, err := range (shop{id: "unknown-" + s.id}).client(t, nil).CheckoutArea(t.Context()) {
 		if !errors.Is(err, client.ErrNotFound) {
-			t.Errorf("unknown customer: %v", err)
+			t.Errorf("the checkout area of an unknown customer: %v, want ErrNotFound", err)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func TestCORS_AllowedOrigin_MayReadResponses(t *testing.T) {
 		"Access-Control-Allow-Headers": "Content-Type,Idempotency-Key,If-None-Match", "Access-Control-Max-Age": "600",
 	})
 	if preflight.status != http.StatusNoContent || preflight.body != "" {
-		t.Errorf("the preflight's response is %d %s", preflight.status, preflight.body)
+		t.Errorf("the preflight's response is %d %s, want 204 without a body", preflight.status, preflight.body)
 	}
 	const exposed = "ETag,Retry-After,Idempotency-Replayed,Deprecation,Sunset,Link,Request-Id"
 	for name, a := range map[string]answer{

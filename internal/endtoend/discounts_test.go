@@ -68,7 +68,7 @@ func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 		c := decode[checkout](t, a)
 		isReduced := c.Subtotal.Minor == 1497 && c.Discount == (price{299, "EUR", "2.99 EUR"}) && c.Total == (price{1198, "EUR", "11.98 EUR"})
 		if c.Status != "open" || c.Code != "SUMMER-20" || c.Nick != fmt.Sprintf("Shopper_%d", first+i) || !isReduced {
-			t.Errorf("unexpected checkout %s", a.body)
+			t.Errorf("the checkout is %s, want it open, with the code, the nick and 2.99 EUR off", a.body)
 		}
 		held = append(held, c)
 	}
@@ -125,7 +125,7 @@ func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 	}) {
 		a.wantStatus(t, http.StatusOK)
 		if o := decode[order](t, a); o.Status != "cancelled" {
-			t.Errorf("unexpected order %s", a.body)
+			t.Errorf("the order is %s, want it cancelled", a.body)
 		}
 	}
 	s.list(t, "?status=cancelled", cancelled)
@@ -177,7 +177,7 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 			At: time.Now().Add(-40 * time.Minute).UTC().Truncate(time.Millisecond),
 		})
 		if _, refused := errors.AsType[*voucher.RefusalError](err); refused != (i >= uses) || !refused && err != nil {
-			t.Fatalf("shopper %d: %v", i, err)
+			t.Fatalf("shopper %d gets %v, want a refusal from shopper %d on", i, err, uses)
 		}
 		if err == nil {
 			lapsed = append(lapsed, string(c.ID))
@@ -209,7 +209,7 @@ func TestCheckout_OneStranger_HoldsAtMostTwentyUses(t *testing.T) {
 		}
 		a.wantProblem(t, http.StatusTooManyRequests, "too-many-holds")
 		if wait, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || wait < 1 || wait > 31*60 {
-			t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+			t.Errorf("Retry-After %q, want 1 second to 31 minutes", a.header.Get("Retry-After"))
 		}
 	}
 	if held != checkouts.MaxHoldsPerSource {

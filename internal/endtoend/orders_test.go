@@ -116,24 +116,24 @@ func TestOrder_FromCheckoutToChargeback_RetriesAreReplayed(t *testing.T) {
 
 	stranger, server := s.get(t, "/checkouts/"+id), s.send(t, http.MethodGet, "/checkouts/"+id, "")
 	if c := decode[checkout](t, stranger); c.Status != "open" || c.Data != nil || c.Total != (price{799, "EUR", "7.99 EUR"}) {
-		t.Errorf("a client without the key reads %s", stranger.body)
+		t.Errorf("a client without the key reads %s, want an open checkout for 7.99 EUR without data", stranger.body)
 	}
 	if c := decode[checkout](t, server); c.Status != "open" || string(c.Data) != `{"player":"Alder"}` {
-		t.Errorf("the shop's server reads %s", server.body)
+		t.Errorf("the shop's server reads %s, want an open checkout with its data", server.body)
 	}
 
 	first := s.place(t, id, "pi_1")
 	placed := first.wantOrder(t, "placed", false)
 	isPriced := placed.Total.Minor == 799 && *placed.Payment == payment{"stripe", "pi_1"}
 	if placed.ID != id || !isPriced || string(placed.Data) != `{"player":"Alder"}` {
-		t.Errorf("unexpected order %s", first.body)
+		t.Errorf("the order is %s, want the checkout's ID, data and total, and the payment pi_1", first.body)
 	}
 	if again := s.place(t, id, "pi_1"); again.wantOrder(t, "placed", true).ID != id || again.body != first.body {
 		t.Errorf("the retry got %s, want %s", again.body, first.body)
 	}
 	s.place(t, id, "pi_2").wantProblem(t, http.StatusConflict, "payment-mismatch")
 	if c := decode[checkout](t, s.get(t, "/checkouts/"+id)); c.Status != "ordered" || c.Data != nil {
-		t.Errorf("a client without the key reads %+v after the order", c)
+		t.Errorf("a client without the key reads %+v after the order, want an ordered checkout without data", c)
 	}
 
 	delivered := s.send(t, http.MethodPost, "/orders/"+id+"/fulfil", "")
@@ -148,7 +148,7 @@ func TestOrder_FromCheckoutToChargeback_RetriesAreReplayed(t *testing.T) {
 	chargeback := s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"chargeback"}`)
 	last := chargeback.wantOrder(t, "cancelled", false)
 	if last.CancelReason != "chargeback" || !last.FulfilledAt.Equal(fulfilled.FulfilledAt) || last.CancelledAt.Before(last.FulfilledAt) {
-		t.Errorf("unexpected order %s", chargeback.body)
+		t.Errorf("the order is %s, want the reason chargeback, and a cancellation after the fulfilment", chargeback.body)
 	}
 	again = s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"fraud"}`)
 	again.wantOrder(t, "cancelled", true)
@@ -176,15 +176,15 @@ func TestPlaceOrder_Payment_IsRequiredUnlessTheTotalIsZero(t *testing.T) {
 	unpaid := s.checkOut(t)
 	refused := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, unpaid))
 	if p := refused.wantProblem(t, http.StatusUnprocessableEntity, "invalid"); p.Pointer == nil || *p.Pointer != "/payment" {
-		t.Errorf("unexpected problem %s", refused.body)
+		t.Errorf("the problem is %s, want the pointer /payment", refused.body)
 	}
 	if c := decode[checkout](t, s.get(t, "/checkouts/"+unpaid)); c.Status != "open" {
-		t.Errorf("unexpected checkout %+v", c)
+		t.Errorf("the checkout is %+v, want it open", c)
 	}
 	gift := decode[checkout](t, s.get(t, "/checkout/coins/1200")).ID
 	given := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, gift))
 	if o := given.wantOrder(t, "placed", false); o.Payment != nil || o.Total.Minor != 0 {
-		t.Errorf("unexpected order %s", given.body)
+		t.Errorf("the order is %s, want no payment and a total of zero", given.body)
 	}
 	s.place(t, gift, "pi_1").wantProblem(t, http.StatusConflict, "payment-mismatch")
 }
@@ -216,7 +216,7 @@ func TestPlaceOrder_LatePayment_IsAcceptedForSevenDays(t *testing.T) {
 	s.age(t, late, time.Now().Add(-checkouts.LateOrders+time.Minute))
 	s.age(t, tooLate, time.Now().Add(-checkouts.LateOrders-time.Minute))
 	if c := decode[checkout](t, s.get(t, "/checkouts/"+late)); c.Status != "expired" {
-		t.Errorf("unexpected checkout %+v", c)
+		t.Errorf("the checkout is %+v, want it expired", c)
 	}
 	s.place(t, late, "pi_1").wantOrder(t, "placed", false)
 	s.place(t, tooLate, "pi_2").wantProblem(t, http.StatusConflict, "checkout-expired")
@@ -408,7 +408,7 @@ func idsOf(orders []order) []string {
 func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 	s := newTill(t)
 	if page := s.send(t, http.MethodGet, "/orders", ""); page.body != `{"orders":[],"next":null}` {
-		t.Errorf("the list of a new shop is %s", page.body)
+		t.Errorf("the list of a new shop is %s, want it empty", page.body)
 	}
 	s.checkOut(t) // not ordered, so the list must not contain it
 	var placed []order
@@ -523,7 +523,7 @@ func TestCancelOrder_Races_KeepTheFirstReason(t *testing.T) {
 		answers[2*i].wantStatus(t, http.StatusOK)
 		o := decode[order](t, answers[2*i])
 		if answers[2*i].body != answers[2*i+1].body {
-			t.Errorf("one request got %s, the other %s", answers[2*i].body, answers[2*i+1].body)
+			t.Errorf("one request got %s, the other %s; want the same", answers[2*i].body, answers[2*i+1].body)
 		}
 		isStored := stored[id].CancelReason == o.CancelReason && stored[id].CancelledAt.Equal(o.CancelledAt)
 		if o.ID != id || !isStored || !slices.Contains(reasons[:], o.CancelReason) {

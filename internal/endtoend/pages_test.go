@@ -62,7 +62,7 @@ func TestShopPage_LoadsItsAssets(t *testing.T) {
 	html.wantStatus(t, http.StatusOK)
 	wantHeaders(t, html, map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"})
 	if policy := html.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; ") {
-		t.Errorf("the Content-Security-Policy is %s", policy)
+		t.Errorf("the Content-Security-Policy is %s, want only scripts of the page's own host", policy)
 	}
 	contentTypes := map[string]string{"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
 	assets := regexp.MustCompile(`"(/assets/shop-[0-9a-f]+\.(js|css))"`).FindAllStringSubmatch(html.body, -1)

@@ -29,7 +29,7 @@ func TestRemovedPaymentPaths_AreGone(t *testing.T) {
 			a := send(t, address, r)
 			p := a.wantProblem(t, http.StatusGone, "gone")
 			if !strings.Contains(p.Detail, "19 September 2023") || !strings.Contains(p.Detail, "GET /shop/{customer}/checkout/{product}/{variant}") {
-				t.Errorf("%s %s: %s", r.method, r.target, a.body)
+				t.Errorf("%s %s: %s, want the date of removal and the path to call", r.method, r.target, a.body)
 			}
 		}
 		for _, target := range []string{"/checkout/paybylink/prepaid", "/checkout/paybylink/transfer", "/checkout/any-processor"} {

@@ -238,10 +238,10 @@ func (a answer) wantProblem(t *testing.T, status int, name string) problem {
 	t.Helper()
 	a.wantStatus(t, status)
 	if a.header.Get("Content-Type") != "application/problem+json" {
-		t.Errorf("Content-Type %q", a.header.Get("Content-Type"))
+		t.Errorf("Content-Type %q, want application/problem+json", a.header.Get("Content-Type"))
 	}
 	if got := a.header.Get("Cache-Control"); got != "no-store" {
-		t.Errorf("Cache-Control %q", got)
+		t.Errorf("Cache-Control %q, want no-store", got)
 	}
 	decoder := json.NewDecoder(strings.NewReader(a.body))
 	decoder.DisallowUnknownFields()

@@ -127,10 +127,10 @@ func wantUnavailable(t *testing.T, address string, requests map[string]request) 
 				a.wantProblem(t, http.StatusServiceUnavailable, "unavailable")
 			}
 			if seconds, err := strconv.Atoi(a.header.Get("Retry-After")); err != nil || seconds < 1 {
-				t.Errorf("Retry-After %q", a.header.Get("Retry-After"))
+				t.Errorf("Retry-After %q, want a second or more", a.header.Get("Retry-After"))
 			}
 			if a.header.Get("ETag") != "" {
-				t.Errorf("unexpected headers %v", a.header)
+				t.Errorf("the headers are %v, want no ETag", a.header)
 			}
 		})
 	}
@@ -183,7 +183,7 @@ func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	made := send(t, address, requests["check out, with a key"])
 	made.wantStatus(t, http.StatusOK)
 	if made.header.Get("Idempotency-Replayed") != "true" || len(s.checkouts(t)) != 1 {
-		t.Errorf("%d checkouts are stored, %v %s", len(s.checkouts(t)), made.header, made.body)
+		t.Errorf("%d checkouts are stored, want 1; the retry got %v %s, want a replay", len(s.checkouts(t)), made.header, made.body)
 	}
 }
 

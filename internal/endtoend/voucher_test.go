@@ -83,7 +83,7 @@ func TestRedeem_RedeemableCode_RespondsWithTheRedemption(t *testing.T) {
 	r := a.wantRedeemed(t, false)
 	at, err := time.Parse("2006-01-02T15:04:05.000Z", r.RedeemedAt)
 	if err != nil || at.Before(began) || at.After(time.Now()) {
-		t.Errorf("redeemed at %q", r.RedeemedAt)
+		t.Errorf("redeemedAt is %q, want the time of the request", r.RedeemedAt)
 	}
 	want := fmt.Sprintf(`{"id":%q,"status":"redeemed","code":"SUMMER-20","nick":"Alder","redeemedAt":%q,"reward":{"kind":"percent_off","percentOff":20}}`,
 		r.ID, r.RedeemedAt)
@@ -91,7 +91,7 @@ func TestRedeem_RedeemableCode_RespondsWithTheRedemption(t *testing.T) {
 		t.Errorf("body %s, want %s", a.body, want)
 	}
 	if a.header.Get("Content-Type") != "application/json" || a.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("unexpected headers %v", a.header)
+		t.Errorf("the headers are %v, want application/json and no-store", a.header)
 	}
 }
 
@@ -108,17 +108,17 @@ func TestRedeem_EveryKindOfReward_IsInTheResponse(t *testing.T) {
 	})
 	coins := s.redeem(t, body("WELCOME-COINS", "")).wantRedeemed(t, false)
 	if r := coins.Reward; r.Kind != "product" || r.Product != "coins" || r.Variant != "500" || r.Amount != 2 || coins.Nick != "" {
-		t.Errorf("unexpected redemption %+v", coins)
+		t.Errorf("the redemption is %+v, want 2 of coins/500 and no nick", coins)
 	}
 	five := s.redeem(t, body("FIVE-OFF", "")).wantRedeemed(t, false)
 	if r := five.Reward; r.Kind != "amount_off" || r.AmountOff != (price{500, "EUR", "5.00 EUR"}) {
-		t.Errorf("unexpected redemption %+v", five)
+		t.Errorf("the redemption is %+v, want 5.00 EUR off", five)
 	}
 	starter := s.redeem(t, body("STARTER-PACK", ""))
 	starter.wantRedeemed(t, false)
 	const goods = `"reward":{"kind":"bundle","items":[{"product":"coins","variant":"1000","amount":1},{"product":"rank","variant":"vip","amount":2}]}}`
 	if !strings.HasSuffix(starter.body, goods) {
-		t.Errorf("unexpected redemption %s", starter.body)
+		t.Errorf("the redemption is %s, want it to end with %s", starter.body, goods)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
 		}
 	}
 	if redeemed != 1 {
-		t.Fatalf("%d redeemed, want 1", redeemed)
+		t.Fatalf("%d racers redeemed the code, want 1", redeemed)
 	}
 	standing := s.standing(t, code)
 	if r := standing.Redeemed; r == nil || r.ID != winner.ID || r.Nick != winner.Nick {

@@ -321,7 +321,7 @@ func wantIterators(t *testing.T, r *run, want ...string) {
 		}
 	}
 	if !slices.Equal(kinds, want) {
-		t.Errorf("iterators %q, want %q", kinds, want)
+		t.Errorf("the iterators have the types %q, want %q", kinds, want)
 	}
 }
 
@@ -358,7 +358,7 @@ func TestSource_BatchThatFails_IsProcessedBeforeTheNextRead(t *testing.T) {
 	r.poll(t, "A")
 	reads := len(slices.DeleteFunc(r.stream.calls, func(call string) bool { return call != "GetRecords" }))
 	if reads != 1 {
-		t.Errorf("%d reads, want 1", reads)
+		t.Errorf("the shard was read %d times, want once", reads)
 	}
 }
 

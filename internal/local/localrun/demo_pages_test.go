@@ -62,7 +62,7 @@ func testIndex(t *testing.T, run *localruntest.Run) {
 	}
 	got := send(t, http.MethodGet, base+"/?utm_source=forum", "")
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
-		t.Fatalf("the list of shops is %d %s", got.status, got.body)
+		t.Fatalf("the list of shops is %d %s, want an HTML page", got.status, got.body)
 	}
 	for _, want := range []string{
 		`href="` + base + `/shop/emberforge" dir="auto">Emberforge<`, `href="` + base + `/shop/sakura-goods" dir="auto">Sakura Goods<`,
@@ -84,7 +84,7 @@ func testIndex(t *testing.T, run *localruntest.Run) {
 		t.Errorf("the Content-Security-Policy is %q", policy)
 	}
 	if got := send(t, http.MethodHead, base+"/", ""); got.status != http.StatusOK || got.body != "" {
-		t.Errorf("the response to HEAD is %d %s", got.status, got.body)
+		t.Errorf("the response to HEAD is %d %s, want 200 without a body", got.status, got.body)
 	}
 	wantLine(t, run, " 200 HEAD / ")
 	if strings.Contains(run.Output(), "utm_source") {
@@ -165,7 +165,7 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 
 	got := send(t, http.MethodPost, payments, paymentForm(run, id, "cancel"), "Sec-Fetch-Site", "same-origin", "Origin", "null")
 	if got.status != http.StatusSeeOther || got.header.Get("Location") != back || status(t, run, id) != client.CheckoutOpen {
-		t.Errorf("the response to cancelling is %d %s", got.status, got.body)
+		t.Errorf("the response to cancelling is %d %s, want a redirect to the shop and an open checkout", got.status, got.body)
 	}
 
 	var clicks sync.WaitGroup // two clicks at once
@@ -173,13 +173,13 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 		clicks.Go(func() {
 			got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Origin", run.State.BaseURL)
 			if got.status != http.StatusSeeOther || got.header.Get("Location") != back {
-				t.Errorf("the response to paying is %d to %q: %s", got.status, got.header.Get("Location"), got.body)
+				t.Errorf("the response to paying is %d to %q, want a redirect to the shop: %s", got.status, got.header.Get("Location"), got.body)
 			}
 		})
 	}
 	clicks.Wait()
 	if got := status(t, run, id); got != client.CheckoutOrdered {
-		t.Errorf("the checkout's status is %s", got)
+		t.Errorf("the checkout's status is %s, want ordered", got)
 	}
 	if page := wantPage(t, address, http.StatusOK, "This checkout is paid.", back); strings.Contains(page, "<button") {
 		t.Error("the page of a paid checkout still has a button")
@@ -201,7 +201,7 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 	}
 	log, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "functions.log"))
 	if err != nil || regexp.MustCompile(`sf_\w{10}_`).MatchString(run.Output()+string(log)) {
-		t.Errorf("the run printed or logged a key, %v", err)
+		t.Errorf("the run printed or logged a key, or its log cannot be read: %v", err)
 	}
 	wantLine(t, run, " 303 POST /demo/payment ")
 }
@@ -251,7 +251,7 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 		}
 	}
 	if got := status(t, run, id); got != client.CheckoutOpen {
-		t.Errorf("the checkout's status is %s", got)
+		t.Errorf("the checkout's status is %s, want open", got)
 	}
 
 	for _, unknown := range []string{"", "no such checkout", strings.Repeat("A", 44)} {
@@ -278,7 +278,7 @@ func wantRefused(t *testing.T, run *localruntest.Run, checkout, words string) {
 	t.Helper()
 	got := send(t, http.MethodPost, run.State.BaseURL+"/demo/payment", paymentForm(run, checkout, "pay"))
 	if got.status != http.StatusConflict || !strings.Contains(got.body, "<h1>"+words) || !strings.Contains(got.body, "/shop/emberforge?lang=de#paid") {
-		t.Errorf("the response to paying is %d %s", got.status, got.body)
+		t.Errorf("the response to paying is %d %s, want 409 with the heading %q and a link back", got.status, got.body, words)
 	}
 }
 
@@ -295,10 +295,10 @@ func testFreeOrder(t *testing.T, run *localruntest.Run) {
 	wantPage(t, address, http.StatusOK, "<strong>0.00 EUR")
 	got := send(t, http.MethodPost, run.State.BaseURL+"/demo/payment", paymentForm(run, id, "pay"))
 	if got.status != http.StatusSeeOther {
-		t.Errorf("the response to paying is %d %s", got.status, got.body)
+		t.Errorf("the response to paying is %d %s, want a redirect", got.status, got.body)
 	}
 	server := shopClient(t, run, client.WithServerKey(newServer(t, run).key))
 	if order, err := server.ShowOrder(t.Context(), id); err != nil || order.Payment != (client.Payment{}) {
-		t.Errorf("the order is %+v, %v", order, err)
+		t.Errorf("the order is %+v, %v, want one without a payment", order, err)
 	}
 }

@@ -245,7 +245,7 @@ func testRequestLine(t *testing.T, run *localruntest.Run) {
 	lines := strings.Split(strings.TrimSpace(run.Output()), "\n")
 	last := strings.Fields(lines[len(lines)-1])
 	if len(last) != 6 || last[1] != "200" || last[2] != "GET" || last[3] != "/shop/emberforge/checkout" {
-		t.Fatalf("the last printed line is %q", last)
+		t.Fatalf("the last printed line is %q, want one about the request for the checkout area", last)
 	}
 	for until := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a function's log may come after its response
 		log, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "functions.log"))
@@ -294,7 +294,7 @@ func testSecondRun(t *testing.T, first *localruntest.Run) {
 	_, err := localruntest.Start(first.Root(), true)
 	wantError(t, err, "already serves this source tree at "+first.State.BaseURL)
 	if got := send(t, http.MethodGet, first.State.BaseURL+"/shop/emberforge/checkout", ""); got.status != http.StatusOK {
-		t.Errorf("the first run returns %d %s", got.status, got.body)
+		t.Errorf("the first run now returns %d %s, want 200", got.status, got.body)
 	}
 }
 
@@ -362,16 +362,16 @@ func testFresh(t *testing.T, root string) {
 	run := start(t, root, true)
 	status, rest := execute(t, run, curls(run)[0])
 	if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") || !strings.Contains(rest, `"nick":"Al'der $HOME"`) {
-		t.Errorf("the response to the redemption is %s %s", status, rest)
+		t.Errorf("the response to the redemption is %s %s, want a new redemption by the nick", status, rest)
 	}
 	if got := send(t, http.MethodGet, run.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank", ""); got.status != http.StatusGone {
-		t.Errorf("the new route returns %d %s", got.status, got.body)
+		t.Errorf("the new route returns %d %s, want 410", got.status, got.body)
 	}
 	if !strings.Contains(run.Output(), run.State.BaseURL+"/checkout/paybylink/cheque/bank'") {
 		t.Errorf("the new route has no example: %s", run.Output())
 	}
 	if till := readVariables(t, run)["RedeemVoucher"]["TILL"]; till != "cash" {
-		t.Errorf("the new variable is %q", till)
+		t.Errorf("the new variable is %q, want cash", till)
 	}
 	if want := "template.yaml: ignored on this machine: AWS::SNS::Topic (Late)\n"; !strings.Contains(run.Output(), want) {
 		t.Errorf("the run does not print %q", want)
@@ -523,7 +523,7 @@ func testInterruptedBuild(t *testing.T, root string) {
 	}()
 	var out localruntest.Output
 	if err := run(ctx, root, 0, &out); err != nil || !strings.HasSuffix(out.String(), "Stopping\n") {
-		t.Errorf("%v: %s", err, out.String())
+		t.Errorf("the interrupted run returns %v and prints %s; want no error, and Stopping as the last line", err, out.String())
 	}
 	t.Setenv("PATH", before)
 	wantNothingLeft(t, root)
