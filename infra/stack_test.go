@@ -123,7 +123,8 @@ func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
 			timeout = time.Minute
 		}
 		if f.Timeout != timeout || f.MemorySize != 256 || f.Architecture != "x86_64" || f.Handler != "bootstrap" {
-			t.Errorf("%s: timeout %s, %d MB, %s, %s; want %s, 256 MB, x86_64, bootstrap", f.Name, f.Timeout, f.MemorySize, f.Architecture, f.Handler, timeout)
+			t.Errorf("%s: timeout %s, %d MB, %s, %s; want %s, 256 MB, x86_64, bootstrap",
+				f.Name, f.Timeout, f.MemorySize, f.Architecture, f.Handler, timeout)
 		}
 		if !maps.Equal(f.Environment, want[i].env) {
 			t.Errorf("%s: environment %v, want %v", f.Name, f.Environment, want[i].env)
