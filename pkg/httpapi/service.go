@@ -181,7 +181,7 @@ func (e endpoint) respond(c *call) (answer, error) {
 	}
 	if e.rejectsPrefetch && isPrefetch(c.Request) {
 		c.record.reason = "prefetch"
-		return answer{}, problemUnavailable.because("A prefetch does not check out.").with("Retry-After", "1")
+		return answer{}, problemUnavailable.because("A prefetch cannot create a checkout.").with("Retry-After", "1")
 	}
 	if values["customer"] != string(c.customer) { // the ID is malformed
 		return answer{}, e.notFound()
