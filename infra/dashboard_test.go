@@ -95,7 +95,7 @@ func counted(t *testing.T) []string {
 	return append(constants(t, "pkg/httpapi/record.go", "metric"), constants(t, "pkg/lambdahttp/eventfunction/eventfunction.go", "metric")...)
 }
 
-// checkMetric fails unless the functions emit the metric, or AWS emits it for a resource of the stack market.
+// checkMetric fails unless the functions emit the metric, or AWS emits it for a resource of the stack named market.
 func checkMetric(t *testing.T, s stack, m metric) {
 	t.Helper()
 	if m.namespace != "Shopfront" {

@@ -45,7 +45,7 @@ func TestPrerequisites(t *testing.T) {
 		want     string
 	}{
 		"nothing is missing":                                  {"run", map[string]string{"go": "", "java": "", "mvn": ""}, true, ""},
-		"root on Debian installs":                             {"run", map[string]string{"go": "", "java": "", "apt-get": apt, "id": admin}, true, "install -y -qq --no-install-recommends maven\n"},
+		"root on Debian installs the packages":                {"run", map[string]string{"go": "", "java": "", "apt-get": apt, "id": admin}, true, "install -y -qq --no-install-recommends maven\n"},
 		"root installs Go if the package is new enough":       {"run", map[string]string{"java": "", "mvn": "", "apt-get": apt, "apt-cache": newGo, "id": admin}, true, "recommends golang-go\n"},
 		"root does not install an old Go":                     {"run", map[string]string{"java": "", "mvn": "", "apt-get": apt, "apt-cache": oldGo, "id": admin}, false, "https://go.dev/dl/"},
 		"a release without Java 17 gets its default Java":     {"run", map[string]string{"go": "", "mvn": "", "apt-get": apt, "apt-cache": noJava17, "id": admin}, true, "recommends default-jre-headless\n"},
@@ -100,7 +100,7 @@ func TestPrerequisites(t *testing.T) {
 			cmd.Env = []string{"PATH=" + path}
 			out, err := cmd.CombinedOutput()
 			if (err == nil) != test.ok || !strings.Contains(string(out), test.want) || test.want == "" && len(out) > 0 {
-				t.Errorf("%v, want %q in\n%s", err, test.want, out)
+				t.Errorf("error %v, want success: %t, and %q in the output:\n%s", err, test.ok, test.want, out)
 			}
 		})
 	}

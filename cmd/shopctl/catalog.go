@@ -45,10 +45,11 @@ func newCatalogApplyCommand(s *session) *cobra.Command {
 		Long: `Create and update customers, with their products, variants and vouchers, from YAML files; - is standard input.
 examples/demo.yaml shows every field; examples/catalogue.schema.json lets an editor check them.
 
-All files are checked before anything is changed. Whatever the files do not mention stays as it is. A voucher is
-created if its code does not exist yet. An existing voucher is never changed: if its terms differ from the file's,
-the command applies everything else, reports the voucher and exits with 3. Applying the same files again changes
-nothing, or completes an interrupted apply. A customer's currency never changes, and nothing is ever deleted.
+All files are checked before anything is changed. Whatever the files do not mention stays as it is, unless --prune
+takes it off sale. A voucher is created if its code does not exist yet. An existing voucher is never changed: if its
+terms differ from the file's, the command applies everything else, reports the voucher and exits with 3. Applying the
+same files again changes nothing, or completes an interrupted apply. A customer's currency never changes, and nothing
+is ever deleted.
 
 Changes of access and refusals take effect within 15 seconds. Create a key (shopctl key create) before you let
 only the shop's server redeem or check out.
@@ -87,7 +88,7 @@ probably slips. With such a price the command changes nothing and exits with 3, 
 	}
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
-	flags.BoolVar(&yes, "yes", false, "accept prices of zero, and prices that become ten times higher or lower")
+	flags.BoolVar(&yes, "yes", false, "accept prices that are probably slips")
 	flags.BoolVar(&prune, "prune", false, "take products and variants off sale that the files leave out")
 	return command
 }
@@ -101,7 +102,7 @@ func atLeastOne(name string) cobra.PositionalArgs {
 	}
 }
 
-// readFiles reads at most one byte more of each file than a file may have, so that PlanCatalogue can reject a file that is too long.
+// readFiles reads each file up to one byte past the size limit, so that PlanCatalogue can tell that a file is too long.
 func (s *session) readFiles(names []string) ([]catalogfile.File, error) {
 	files := make([]catalogfile.File, len(names))
 	for i, name := range names {
@@ -277,7 +278,7 @@ type shopJSON struct {
 	Products []productJSON `json:"products"`
 }
 
-// policiesJSON holds the policies of a shop, with the values that catalogue files use.
+// policiesJSON holds the policies of a shop. The values of access are those of catalogue files.
 type policiesJSON struct {
 	Access   accessJSON    `json:"access"`
 	Refusals *refusalsJSON `json:"refusals"` // null: off
@@ -331,7 +332,7 @@ type saleJSON struct {
 
 func newCatalogShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CUSTOMER", Short: "Print a customer's catalogue as apply reads it", Args: exactly("CUSTOMER"),
+		Use: "show CUSTOMER", Short: "Print a customer's catalogue as a file for apply", Args: exactly("CUSTOMER"),
 		Long: "Print a customer's whole catalogue, including what is off sale, as YAML that apply reads. Vouchers are not included.",
 		Example: `  shopctl --local catalog show emberforge > emberforge.yaml
   shopctl --local catalog apply emberforge.yaml`,

@@ -151,7 +151,7 @@ func (s *session) issuer(f *codeFlags) (func(voucher.Voucher) error, error) {
 	}
 	rows := csvfile.NewWriter(s.stdout, "code", "reward", "valid-until", "link")
 	return func(v voucher.Voucher) error {
-		link := strings.Replace(f.link, codeInLink, url.PathEscape(v.Written), 1) // a code of a resumed batch may have spaces
+		link := strings.Replace(f.link, codeInLink, url.PathEscape(v.Written), 1) // a resumed batch may have codes that an operator wrote, with spaces
 		if f.qr.path != "" {
 			if err := f.qr.write(v.Written, cmp.Or(link, v.Written)); err != nil {
 				return err
@@ -209,7 +209,7 @@ func (s *session) generate(ctx context.Context, shop *operator.Shop, order vouch
 	}
 	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}}, "batch "+batch+": "+created)
 	if disabled > 0 {
-		s.warn(fmt.Sprintf("batch %s has %s, and new ones are not disabled: to enable all run %s %s --batch %s",
+		s.warn(fmt.Sprintf("batch %s has %s, and the vouchers created now are enabled: to enable all, run %s %s --batch %s",
 			batch, countOf(disabled, "disabled voucher"), s.commandLine("voucher enable"), shop.Customer.ID, shellWord(batch)))
 	}
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// withOrdinarySpaces replaces the no-break spaces that Intl writes.
+// withOrdinarySpaces replaces the no-break and thin spaces that Intl writes.
 func withOrdinarySpaces(text string) string {
 	return strings.NewReplacer("\u00a0", " ", "\u202f", " ", "\u2009", " ").Replace(text)
 }
@@ -277,8 +277,8 @@ const (
 	injectedShort = `"><img src=x onerror=alert(1)>'{{7*7}}` // for texts that may have at most 64 bytes
 )
 
-// wantNothingInjected checks that no text of the catalogue has become an element. A script that runs is a complaint of the browser, which
-// also fails the test.
+// wantNothingInjected checks that no text of the catalogue has become an element. If a script did run, the browser would
+// complain about its alert, which also fails the test.
 func (b *tab) wantNothingInjected() {
 	b.t.Helper()
 	if found := evaluate[[]string](b, `[...document.querySelectorAll("[src=x], [onerror], body script:not(#texts)")].map((e) => e.outerHTML)`); len(found) > 0 {

@@ -45,7 +45,7 @@ func (s shop) redemptions(t *testing.T, code string) []operator.Redemption {
 	return found
 }
 
-// checkedInTwo creates a voucher and checks its code in two tabs. It then redeems the code in the second tab, other.
+// checkedInTwo creates a voucher and checks its code in two tabs. It then redeems the code in the second tab. The result other is that tab.
 func (s shop) checkedInTwo(t *testing.T, code string) (b, other *tab) {
 	t.Helper()
 	s.create(t, code, nil)
@@ -245,6 +245,7 @@ func TestVoucher_NickTooLong_IsReportedAsSuch(t *testing.T) {
 	s.create(t, "SPRING", nil)
 	b.fill("#voucher-nick", strings.Repeat("a", 65))
 	b.enterCode("SPRING")
+	b.waitRequest(checks, 1)
 	b.waitText("#voucher-result [role=alert]", "This name is too long.")
 	b.waitGone("#voucher-result button")
 	b.wantFocus("div#voucher-result")

@@ -103,8 +103,8 @@ func (l Listing) Place(p Product) Place {
 //
 // If each page begins at the place where the previous page ended, a product that keeps its position is listed once, even if other products
 // change between two pages. All pages have the order of the first page. That order is by ID alone if no product had a position, or if the
-// catalogue was too large to sort. There is one exception: if the catalogue becomes too large between two pages, the list starts again from
-// the beginning, by ID, so products can be listed twice.
+// catalogue was too large to sort. There is one exception: if the catalogue becomes too large between two pages of a list that is sorted by
+// position, that list starts again from the beginning, by ID. Then products can be listed twice.
 func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int) (Listing, error) {
 	shop, err := a.shop(ctx, id)
 	switch {

@@ -25,7 +25,7 @@ type Page struct {
 type Customer struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
-	Currency string `json:"currency"` // ISO 4217, of all prices
+	Currency string `json:"currency"` // the ISO 4217 code of the currency of all prices
 }
 
 // Product is something on sale, in one or more variants.

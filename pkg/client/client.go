@@ -117,7 +117,8 @@ type CallOption func(*request)
 //
 // An earlier call may have sent the key. The outcome therefore stays unknown until the service itself has accepted or rejected the
 // request. It stays unknown even if nothing was sent, and after 401 and 429, because the service can send these before it looks for the
-// earlier call. ErrWrongBaseURL is the only exception.
+// earlier call. There are two exceptions: errors about arguments, and ErrWrongBaseURL
+// unless an attempt of this call may have been applied.
 // Before you repeat a call, wait DefaultAttemptTimeout after the call ended or its process was killed: an attempt in flight may still be
 // applied after a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }

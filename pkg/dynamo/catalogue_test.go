@@ -258,7 +258,7 @@ func TestProductsOnSale_PageOf1MB_IsFollowedByTheNext(t *testing.T) {
 		t.Errorf("on sale: %q", got)
 	}
 	if calls := network.calls.Load(); calls < 3 {
-		t.Errorf("%d calls, want at least 3, because the products take three pages", calls)
+		t.Errorf("%d calls, want at least 3, because the products take at least three pages", calls)
 	}
 	shop, err := s.shops.Shop(t.Context(), emberforge)
 	if err != nil || len(shop.Products) != len(all) {

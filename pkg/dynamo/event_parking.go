@@ -28,7 +28,7 @@ type EventParkingAPI interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// NewEventParking returns the parked changes in a table of events. source reads the changed items again.
+// NewEventParking returns an EventParking that stores parked changes in the named table of events. source reads the changed items again.
 func NewEventParking(api EventParkingAPI, name string, source *EventSource) *EventParking {
 	return &EventParking{source, api, name}
 }

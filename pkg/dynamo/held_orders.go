@@ -11,9 +11,9 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// placeHeld turns a checkout with a code into an order, and its hold into a redemption. It does so even if the hold has lapsed, with two
-// exceptions: if another request took over the use of the lapsed hold, or if more uses are taken than a lowered limit allows (see
-// refuseLate), the error is checkout.ErrExpired.
+// placeHeld turns a checkout with a code into an order, and its hold into a redemption. It does so even if the hold has lapsed. The error
+// is checkout.ErrExpired if the hold is not stored any more: another request took over its use, or another checkout that shared the hold
+// was ordered. It is also checkout.ErrExpired if the hold has lapsed, and more uses are taken than a lowered limit allows (see refuseLate).
 //
 // An order and a takeover both succeed only if the hold is still stored. Each of them removes or replaces the hold, so only one of them
 // succeeds.

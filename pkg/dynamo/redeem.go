@@ -41,7 +41,8 @@ var errMayBeApplied = errors.New("refused, but an earlier attempt that got no re
 // that redemption was undone, the error is voucher.ErrUndone. After a *voucher.RefusalError nothing was taken. After an *UnavailableError a
 // use may or may not have been taken. Any other error comes from DynamoDB or means that an item is damaged.
 //
-// A single-use code takes one call, unless a redemption of it was undone before. A code with many uses takes at least two: the first
+// A single-use code usually takes one call. It takes more if a redemption of it was undone before, if it is bound to the nick under a former
+// hash, or if this process remembers the code as one with many uses. A code with many uses takes at least two: the first
 // returns its rules, and a later one redeems it. Refusing a request with an idempotency key takes one more call, because the same request
 // may have been redeemed before the voucher ended. The extra call is made for unknown codes too, so that response times do not reveal which
 // codes exist. A refusal for the nick's limit takes the extra call only if redemptions of the nick were undone.

@@ -50,7 +50,8 @@ func parseListPosition(text string, code voucher.Code) (listPosition, error) {
 	return listPosition{bucket, parts[1], idempotency.Token(parts[2])}, nil
 }
 
-// recordsBetween returns two bounds. The sort key of every item with redemptions of the code is between them.
+// recordsBetween returns two bounds. The sort key of every item with redemptions of the code is between them, except for the voucher's own
+// item.
 func recordsBetween(code voucher.Code) (first, last string) {
 	return string(code) + table.NickInfix, string(code) + table.RedemptionInfix + "~"
 }

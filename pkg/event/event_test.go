@@ -33,7 +33,7 @@ func TestOfRedemption(t *testing.T) {
 	after := undone(r)
 	want := []event.Fact{created, {Type: event.RedemptionUndone, Customer: emberforge, At: noon().Add(time.Hour), Redemption: &after}}
 	if got := event.OfRedemption(emberforge, after); !reflect.DeepEqual(got, want) {
-		t.Errorf("an undone redemption: %+v, of %+v and %+v", got, got[0].Redemption, got[1].Redemption)
+		t.Errorf("an undone redemption has the facts %+v, with the redemptions %+v and %+v", got, got[0].Redemption, got[1].Redemption)
 	}
 }
 

@@ -63,8 +63,8 @@ type OtherTerms struct {
 	Fields []string        // the fields that differ, named as in voucher.FieldError
 }
 
-// PlanCatalogue reads catalogue files and compares them with the store. It writes nothing. If prune is set, the plan takes products and
-// variants off sale that the files do not mention, but only those of customers in the files.
+// PlanCatalogue reads catalogue files and compares them with the store. It writes nothing. If prune is set, the plan takes off sale what
+// the files leave out: products and variants of the customers in the files. Other customers stay as they are.
 //
 // Faults in the files are returned as one or more *catalogfile.Error, joined. After these are fixed, further faults may appear, because
 // PlanCatalogue checks in three steps: the files themselves, then each customer's products, then the rewards of the customer's vouchers.
@@ -168,8 +168,8 @@ func (s storedShop) Shop(context.Context, catalog.CustomerID) (catalog.Shop, err
 }
 
 // differingFields names the fields in which the stored voucher differs from the file. A field that the file leaves out does not count,
-// because the stored voucher may have been edited. The exceptions are reward and max-uses, which always count: a file without max-uses
-// means 1, and no edit changes max-uses from or to 1.
+// because an edit may have set it. Reward and max-uses always count: no edit changes a reward, and none changes max-uses from or to 1, which
+// is what a file without max-uses means.
 func differingFields(said voucher.Terms, wanted, kept voucher.Voucher) []string {
 	var fields []string
 	for _, term := range []struct {

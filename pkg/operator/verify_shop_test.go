@@ -183,7 +183,7 @@ func (s *shop) stock() {
 	s.checkOut(s.opened)
 }
 
-// The functions and methods below write to the store without checking any rule.
+// The methods put, remove, change, move and changeCheckout write to the store without checking any rule. The functions below help them.
 
 type attributes map[string]types.AttributeValue
 
@@ -256,7 +256,7 @@ func (s *shop) items(table, prefix string) []attributes {
 	if len(found) == 0 {
 		s.t.Fatalf("no item %s", prefix)
 	}
-	slices.SortFunc(found, func(a, b attributes) int { return cmp.Compare(a.text("sk"), b.text("sk")) }) // a voucher comes first
+	slices.SortFunc(found, func(a, b attributes) int { return cmp.Compare(a.text("sk"), b.text("sk")) }) // a voucher sorts before its counters, nicks and redemptions
 	return found
 }
 

@@ -19,7 +19,7 @@ func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.
 	return v, s.vouchers.Create(ctx, s.Customer.ID, v)
 }
 
-// Voucher returns a voucher with its uses at a time, or a *voucher.RefusalError for an unknown code.
+// Voucher returns a voucher with its uses as of the given time, or a *voucher.RefusalError for an unknown code.
 func (s *Shop) Voucher(ctx context.Context, code voucher.Code, at time.Time) (voucher.Standing, error) {
 	return s.vouchers.Show(ctx, s.Customer.ID, code, at)
 }
@@ -57,8 +57,8 @@ func (s *Shop) Vouchers(ctx context.Context, filter VoucherFilter, at time.Time)
 	}
 }
 
-// standings is like Vouchers, but without the filter: it yields the vouchers of all batches. If batch is not empty and has no vouchers, the
-// list ends with voucher.ErrBatchUnknown.
+// standings is like Vouchers, but without the filter: it yields the vouchers of all batches. The parameter batch is only checked: if it
+// names a batch without vouchers, the list ends with voucher.ErrBatchUnknown.
 func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.Seq2[voucher.Standing, error] {
 	return func(yield func(voucher.Standing, error) bool) {
 		var last *counted
@@ -85,7 +85,7 @@ func (s *Shop) standings(ctx context.Context, batch string, at time.Time) iter.S
 type counted struct {
 	voucher     voucher.Voucher
 	uses        backoffice.Uses
-	redemptions int // those that were not undone; for a code without a limit, these and the imported uses are the uses taken
+	redemptions int // without undone ones; for a code without a limit, the uses taken are this number plus the imported uses
 }
 
 func (c *counted) add(entry backoffice.Entry) {

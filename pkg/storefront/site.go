@@ -85,7 +85,7 @@ func (s *Site) Language(chosen, acceptLanguage string) string {
 		language, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
 		weight := 1.0
 		if _, q, has := strings.Cut(strings.ToLower(parameter), "q="); has {
-			weight, _ = strconv.ParseFloat(strings.TrimSpace(q), 64) // a malformed weight becomes 0, infinite or NaN, and is ignored
+			weight, _ = strconv.ParseFloat(strings.TrimSpace(q), 64) // unreadable: 0 or infinite, and ignored, as is NaN
 		}
 		if s.texts[language] != nil && weight > most && weight <= 1 {
 			preferred, most = language, weight

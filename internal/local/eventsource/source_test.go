@@ -160,7 +160,7 @@ func TestSource_Response_DecidesWhatIsDeliveredAgain(t *testing.T) {
 	}
 }
 
-func TestSource_NoReportBatchItemFailures_ResponseIsIgnored(t *testing.T) {
+func TestSource_WithoutReportBatchItemFailures_ResponseIsIgnored(t *testing.T) {
 	settings := mapping()
 	settings.ReportBatchItemFailures = false
 	r := newRun(t, settings)
@@ -290,8 +290,8 @@ func TestSource_ExpiredIterator_IsReplacedWithoutRepeatingRecords(t *testing.T) 
 	wantIterators(t, r, "TRIM_HORIZON", "AFTER_SEQUENCE_NUMBER")
 }
 
-// DynamoDB Local sometimes responds with TrimmedDataAccessException once although nothing is trimmed.
-func TestSource_PositionTrimmedTwiceInARow_BeginsWithTheOldestRecord(t *testing.T) {
+// DynamoDB Local sometimes responds with TrimmedDataAccessException once although nothing is trimmed. So only the second in a row counts.
+func TestSource_TrimmedDataErrorTwiceInARow_BeginsWithTheOldestRecord(t *testing.T) {
 	r := newRun(t, mapping())
 	r.stream.put(0, r.now, "A")
 	r.poll(t, "A")
@@ -349,7 +349,7 @@ func TestSource_ErrorAfterASuccess_IsReportedAgain(t *testing.T) {
 	r.wantReports(t, "InternalServerError", "InternalServerError")
 }
 
-func TestSource_BatchThatFails_IsProcessedBeforeTheNextRead(t *testing.T) {
+func TestSource_BatchThatFails_IsRetriedBeforeTheNextRead(t *testing.T) {
 	r := newRun(t, mapping())
 	r.function = func([]string) string { return "crash" }
 	r.stream.put(0, r.now, "A")

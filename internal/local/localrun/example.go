@@ -19,7 +19,7 @@ import (
 
 const keyHeader = "idempotency-key"
 
-// randomID matches the ID of a checkout, and the ID of a redemption in a path. IDs are random, so no run has the IDs in an event.json.
+// randomID matches the ID of a checkout, and the ID of a redemption in a path. IDs are random, so the IDs in an event.json exist in no run.
 // Examples show a placeholder instead.
 var randomID = regexp.MustCompile(`(/redemptions/)[\w-]{22}\b|[\w-]{44}`)
 
@@ -67,7 +67,8 @@ type example struct {
 	authorization          string // may be empty
 }
 
-// exampleOf returns an example for a route. If the event has the route's path, the example is the event's request. Otherwise exampleOf
+// exampleOf returns an example for a route. If the event has the route's path, the example is the event's request with the route's method,
+// and with the event's body if both methods are the same. Otherwise exampleOf
 // replaces each variable in the route's path with the event's value, or with the variable's name if the event has no value for it.
 func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) example {
 	request := example{method: route.Method}

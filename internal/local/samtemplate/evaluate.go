@@ -14,7 +14,7 @@ import (
 // text/template does.
 type failure struct{ err error }
 
-// try calls do. If do calls fail, try returns the error of fail. Otherwise it returns nil.
+// try runs a function. If the function ends in a call of fail, try returns the error that fail made. Otherwise it returns nil.
 func try(do func()) (err error) {
 	defer func() {
 		switch problem := recover().(type) {

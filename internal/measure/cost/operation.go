@@ -48,8 +48,8 @@ type operation struct {
 
 func (o operation) pkg() string { return "functions/" + o.function }
 
-// preparation sets up what a kind of request needs. It returns a function that makes one request each time it is called. Each of these
-// requests is sent at most once.
+// preparation sets up what a kind of request needs. It returns a function that builds the next request each time it is called. The
+// caller sends each result at most once.
 type preparation func(ctx context.Context, s *scene) (requests, error)
 
 type requests func() ([]byte, error)
@@ -273,7 +273,7 @@ func ofNew(create func(context.Context, *dynamodb.Client) (string, error)) prepa
 	}
 }
 
-// ofOneOrder sends the sample event each time. The requests do not change the order in that event.
+// ofOneOrder sends the sample event each time. The event names one order, which these requests leave as it is.
 func ofOneOrder(_ context.Context, s *scene) (requests, error) {
 	event, err := s.event.WithServerKey()
 	return event.Encode, err

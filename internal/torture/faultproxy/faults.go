@@ -29,7 +29,7 @@ const (
 
 // A call that a rule of the proxy refuses counts as one of these faults. They are never drawn.
 const (
-	HeldItem       Fault = "held item"       // a transaction in flight holds the item
+	HeldItem       Fault = "held item"       // another call in flight holds the item, or has the same client token
 	OverThroughput Fault = "over throughput" // the partition key value has used its units
 )
 

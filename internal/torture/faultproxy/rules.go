@@ -36,7 +36,7 @@ type refused struct {
 	answer
 
 	rule Fault
-	held map[int]bool // by index in writes, then reads: the items that other calls hold; if not empty, Proxy.conflict makes the response
+	held map[int]bool // the items that other calls hold, see rules.held; if there are any, Proxy.conflict makes the response
 }
 
 // admit accepts a call or refuses it. The caller must release an accepted call at its end.

@@ -8,8 +8,8 @@ type checkout struct {
 	id     redemption // a number that replaces its ID
 	nick   int
 	lapsed bool // the checkout's time has passed
-	// hold is the place of the checkout that took the use. If this checkout shares a hold, that is the place of another checkout. A hold
-	// lasts until all its checkouts have lapsed. Once an order has redeemed the use, spent is set for the checkout that took the use.
+	// hold is the index in voucher.checkouts of the checkout that took the use: of another checkout if this one shares a hold. A hold
+	// lasts until an order redeems the use, or until all its checkouts have lapsed. An order sets spent in the checkout that took the use.
 	hold  int
 	spent bool
 }
@@ -137,9 +137,9 @@ func (o opening) continues(v voucher, hold int) bool {
 	return v.hasStatus(o.replaces, open) && v.checkouts[o.replaces].hold == hold
 }
 
-// open makes the checkout, if it can. A checkout that replaces another gets the use of that checkout. Any other checkout shares a hold of
-// its nick, or takes a free use. The free use may come from a hold that has lapsed meanwhile. In that case, the new checkout
-// prolongs the hold.
+// open makes the checkout, if it can. A checkout that replaces another gets that checkout's hold, if the hold still lasts. Otherwise it
+// shares a hold of its nick, or takes a free use. If a hold that it could have shared lapsed during the request, it may prolong that hold
+// instead of taking a new one.
 func (o opening) open(v voucher, id redemption) []voucher {
 	if !o.enabled || v.deleted || o.replaces != noCheckout && !v.hasStatus(o.replaces, open) {
 		return nil
@@ -191,10 +191,11 @@ func (o ordering) happen(v voucher) []voucher {
 			return made
 		}
 	}
-	return v.stays(o.outcome == Unknown) // the checker can put an order that was never placed after all other operations
+	return v.stays(o.outcome == Unknown) // if the order was never placed, the checker can put it last
 }
 
-// order redeems the hold. If the hold has lapsed and somebody else took the use, no use is free.
+// order redeems the hold. If the hold has lapsed, the order needs a free use. If no use is free, or the use of the hold was redeemed before,
+// order returns no state.
 func (o ordering) order(v voucher) []voucher {
 	c := v.checkouts[o.place]
 	o.nick, o.anonymous = c.nick, false

@@ -15,13 +15,14 @@ import (
 
 //nolint:gochecknoglobals // flags
 var (
-	crowdSize = flag.Int("crowd", 64, "how many processes redeem one code at the same time")
+	crowdSize = flag.Int("crowd", 64, "how many tills, each like a process of the function, redeem one code at the same time")
 	warmUp    = flag.Duration("warm", 5*time.Second, "how long the crowd redeems before it is measured")
 	hold      = flag.Duration("hold", 500*time.Millisecond, "how long a transaction holds its items when conflicts are measured")
 	measured  = flag.Duration("measured", 15*time.Second, "how long the crowd's redemptions are counted")
 )
 
-// model holds the limits of a code. They are slowed down so that the machine, which runs DynamoDB Local and the crowd, is not the limit.
+// model holds throughput limits of DynamoDB. They are lower than the real ones, so that this machine, which runs DynamoDB Local and the
+// crowd, is not the bottleneck.
 type model struct {
 	name   string
 	limits faultproxy.Settings
@@ -32,7 +33,7 @@ func models() []model {
 	return []model{
 		// A transaction locks its items for so long that one counter accepts at most 2 a second; its write units do not matter.
 		{"conflicts", faultproxy.Settings{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
-		// A partition key value has a 250th of its real units: 4 write units, which are 2 uses, and 12 reads a second.
+		// Each second, a partition key value has a 250th of its real units: 4 write units, enough for 2 uses, and 12 read units.
 		{"units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4, ReadUnits: 12}},
 		// This is like "units", but reads are unlimited, as if reading the code's terms cost nothing.
 		{"write units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4}},
@@ -74,7 +75,7 @@ func BenchmarkRedemptions(b *testing.B) {
 					}
 				}
 			}
-			b.Logf("%8s  %-26s  %-26s  %s", "counters", "redemptions a second", "times one counter's", "calls a redemption")
+			b.Logf("%8s  %-26s  %-26s  %s", "counters", "redemptions a second", "rate / rate of one", "calls per redemption")
 			for _, counters := range counts {
 				b.Logf("%8d  %-26s  %-26s  %s", counters, rates[counters], ratios[counters], costs[counters])
 				b.ReportMetric(rates[counters].median(), fmt.Sprintf("with-%d-counters/s", counters))
@@ -128,10 +129,10 @@ func BenchmarkSellOut(b *testing.B) {
 					ends[counters] = append(ends[counters], end)
 				}
 			}
-			b.Logf("%16s  %-26s  %-26s  %s", "uses a counter", "redemptions a second", "calls a redemption", "calls, last hundred")
+			b.Logf("%16s  %-26s  %-26s  %s", "uses per counter", "redemptions a second", "calls per redemption", "the same, last hundred")
 			for _, counters := range counts {
 				b.Logf("%16d  %-26s  %-26s  %s", uses/counters, rates[counters], costs[counters], ends[counters])
-				b.ReportMetric(ends[counters].median(), fmt.Sprintf("calls-of-%d-counters'-last", counters))
+				b.ReportMetric(ends[counters].median(), fmt.Sprintf("calls-per-late-redemption-with-%d-counters", counters))
 			}
 			b.ReportMetric(0, "ns/op") // means nothing here
 		})

@@ -142,7 +142,8 @@ func withVoucher(terms voucher.Terms) func(*round, subject) {
 // limited returns the terms of a code with two counters.
 func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(12)), Counters: 2} }
 
-// editField edits a field that does not affect the counters. The commands for these fields differ only in their write.
+// editField edits a field that does not affect the counters. The commands for these
+// fields make the same calls except for one write. So one command is ended at every call, and the others only at that write.
 func editField(only, field, value string) command {
 	return command{
 		kind: "edit, one field", variant: field, only: only, late: true, prepare: withVoucher(limited()), mask: mask{versions: true},
@@ -247,14 +248,14 @@ func createKey() command {
 	}
 }
 
-// evenBits are the random bits of each key, so that each key has the same ID.
-const evenBits = "emberforgeemberforgeemberforgeemberforgeember"
+// fixedBits replace the random bits of a key, so that the key's ID is known: dladqenqfd.
+const fixedBits = "emberforgeemberforgeemberforgeemberforgeember"
 
 func revokeKey() command {
 	return command{
 		kind: "key revoke", isWhole: true, late: true, args: ofShop("key", "revoke", "dladqenqfd"),
 		prepare: withSettings(func(r *round, shop *operator.Shop) error {
-			_, _, err := shop.CreateKey(r.t.Context(), "web shop", time.Time{}, strings.NewReader(evenBits), time.Now())
+			_, _, err := shop.CreateKey(r.t.Context(), "web shop", time.Time{}, strings.NewReader(fixedBits), time.Now())
 			return err
 		}),
 	}

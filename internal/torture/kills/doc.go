@@ -1,5 +1,5 @@
-// Package kills kills processes in the middle of their work and then repeats the work. It kills the functions that redeem, check
-// out, order and record events, and shopctl during commands that write. Each kill comes at a call to the store: before the call is
+// Package kills kills processes in the middle of their work and then repeats the work. It kills the functions that redeem, undo,
+// check out, place and cancel orders, and record events, and shopctl during commands that write. Each kill comes at a call to the store: before the call is
 // applied, after it was applied but before its response, or while it is still in flight. The items stored in the end must equal those of an
 // undisturbed run.
 //

@@ -17,8 +17,8 @@ import (
 // heldRequest is a kind of request about a code that a checkout holds, or about a redemption that is undone. Each takes one transaction.
 type heldRequest struct {
 	kind, function string
-	// of prepares what a request about a code needs, and returns the request.
-	of func(c *serverDesk, code string) testshop.Request
+	// prepare does what must come before the request, such as a checkout before its order, and returns the request.
+	prepare func(c *serverDesk, code string) testshop.Request
 }
 
 func heldRequests() []heldRequest {
@@ -107,7 +107,7 @@ func (c *serverDesk) killHeld(kind heldRequest, fate fate, record *recorder, ter
 	if _, err := c.shop.CreateVoucher(c.t.Context(), terms, time.Now()); err != nil {
 		c.t.Fatal(err)
 	}
-	r := kind.of(c, terms.Written)
+	r := kind.prepare(c, terms.Written)
 	if killed := c.sendKilled(kind, step{transact, 1, fate}, r); killed.Code != http.StatusInternalServerError {
 		record.violation(c.t, "%s never reached its transaction: %d %s", kind.kind, killed.Code, killed.Body)
 		return
@@ -122,14 +122,14 @@ func (c *serverDesk) killHeld(kind heldRequest, fate fate, record *recorder, ter
 		again = c.send(r)
 	}
 	if again.Code != http.StatusOK || isReplayed(again) != (fate == unanswered) {
-		record.violation(c.t, "%s, killed %s and sent again: status %d, replayed %t: %s",
+		record.violation(c.t, "%s (killed: %s), sent again: status %d, replayed %t: %s",
 			kind.kind, fate.relativeTo("its transaction"), again.Code, isReplayed(again), again.Body)
 	}
 	if err := c.trap.letGo(); err != nil {
 		c.t.Fatal(err)
 	}
 	if third := c.send(r); third.Code != http.StatusOK || !isReplayed(third) || third.Body.String() != again.Body.String() {
-		record.violation(c.t, "%s, killed %s and sent a third time: status %d, replayed %t: %s\nwant %s",
+		record.violation(c.t, "%s (killed: %s), sent a third time: status %d, replayed %t: %s\nwant %s",
 			kind.kind, fate.relativeTo("its transaction"), third.Code, isReplayed(third), third.Body, again.Body)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// The flag all builds and runs every mutation. Each mutation takes seconds. By default, at most one in fewMutations is built and run, and
-// the others are only compared with the source.
+// The flag all builds and runs every mutation. Each mutation takes seconds. By default, only every eighth is built and run, and the others are
+// only compared with the source.
 var all = flag.Bool("all", false, "build and run every mutation") //nolint:gochecknoglobals // a flag
 
 const fewMutations = 8

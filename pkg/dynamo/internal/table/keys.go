@@ -73,8 +73,8 @@ func AccessKeyKey(customer catalog.CustomerID, id access.KeyID) Key {
 	return Key{string(customer), AccessKeyPrefix + string(id)}
 }
 
-// OffSaleKey is the key of a product off sale. The prefix keeps products off sale out of the checkout area's query, which pays for every
-// item that it reads. Shopctl 0.1.0 stored all products under ProductKey.
+// OffSaleKey is the key of a product off sale. Because of the prefix, the query of the checkout area does not read these products: DynamoDB
+// charges for every item that a query reads. Shopctl 0.1.0 stored all products under ProductKey.
 func OffSaleKey(customer catalog.CustomerID, product catalog.ProductID) Key {
 	return Key{string(customer), OffSalePrefix + string(product)}
 }

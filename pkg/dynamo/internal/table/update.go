@@ -142,8 +142,8 @@ func (u *Update) Action(table string) types.TransactWriteItem {
 	}}
 }
 
-// Deletion returns the deletion of the update's item under the update's condition, as a part of a transaction. The update must have no Set
-// or Add, because DynamoDB rejects values that no expression uses.
+// Deletion returns the deletion of the update's item under the update's condition, as a part of a transaction. The update must have no Set,
+// Add or Remove, because DynamoDB rejects names and values that no expression uses.
 func (u *Update) Deletion(table string) *types.Delete {
 	return &types.Delete{
 		TableName: aws.String(table), Key: u.Key.Attributes(), ConditionExpression: aws.String(u.Condition),

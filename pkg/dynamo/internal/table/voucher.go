@@ -51,9 +51,9 @@ const (
 	AttrFullUntil   = "fullUntil"   // milliseconds; no use is free until then; valid while AttrFullVersion is the voucher's version
 	AttrFullVersion = "fullVersion" // see AttrFullUntil
 	AttrOver        = "over"        // the number of uses taken beyond a lowered limit; missing: 0
-	AttrReturns     = "returns"     // how many uses were given back, including those dropped because AttrOver was above 0; missing: 0
+	AttrReturns     = "returns"     // how many uses were given back, including those that did not become free because AttrOver was above 0; missing: 0
 	AttrLapse       = "lapse"       // milliseconds; no hold of the counter lapses earlier; missing: the counter never had a hold
-	AttrHolder      = "holder"      // in a counted hold, if nicks have a limit: the HashNick of the nick
+	AttrHolder      = "holder"      // in a counted hold, if the voucher has a limit per nick: the HashNick of the hold's nick
 	// AttrUndone, in a voucher or the item of a nick, is the number of redemptions that were undone. In the item of one redemption, it is the
 	// time in milliseconds when the redemption was undone.
 	AttrUndone = "undone"
@@ -61,7 +61,7 @@ const (
 	// redemption, it is 1 if the redemption was imported.
 	AttrImported = "imported"
 	AttrUndoneBy = "undoneBy" // in an undone redemption: who undid it; missing: unknown
-	AttrLapses   = "lapses"   // when the live holds of a source lapse, in milliseconds in base 36, separated by spaces
+	AttrLapses   = "lapses"   // in the refusals table: when the live holds of a source lapse, in milliseconds in base 36, separated by spaces
 
 	// RecordPrefix and a token form the name of an attribute with a redemption.
 	RecordPrefix = "r#"

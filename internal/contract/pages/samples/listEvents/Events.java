@@ -17,7 +17,7 @@ import java.util.regex.Pattern;
 public class Events {
     static final String DEPLOYMENT = "https://YOUR-DEPLOYMENT";
     static final int PAUSE = 10; // seconds
-    static final Path FILE = Path.of("events-next"); // your database
+    static final Path FILE = Path.of("events-next"); // in production, use your database
     // Read responses with your JSON library instead.
     static final Pattern PAGE = Pattern.compile("\"events\":\\[(.*)\\],"
         + "\"next\":\"([^\"]*)\",\"pollAfterSeconds\":([0-9]+)");

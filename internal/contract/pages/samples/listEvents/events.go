@@ -14,7 +14,7 @@ import (
 	"shopfront/pkg/client"
 )
 
-const file = "events-cursor.json" // your database
+const file = "events-cursor.json" // in production, use your database
 
 func main() {
 	secret := client.WithServerKey(os.Getenv("SHOP_KEY"))

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 const deployment = "https://YOUR-DEPLOYMENT";
 const pause = 10; // seconds
-const file = "events-next"; // your database
+const file = "events-next"; // in production, use your database
 const headers = { Authorization: `Bearer ${process.env.SHOP_KEY}` };
 
 // Applies events. Store the next path in the same transaction, and

@@ -3,7 +3,7 @@
 // Run it on the shop's server. SHOP_KEY is its secret key.
 const DEPLOYMENT = 'https://YOUR-DEPLOYMENT';
 const PAUSE = 10; // seconds
-const FILE = 'events-next'; // your database
+const FILE = 'events-next'; // in production, use your database
 
 // Applies events. Store the next path in the same transaction, and
 // ignore an event whose id was applied before.

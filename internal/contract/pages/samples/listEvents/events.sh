@@ -3,7 +3,7 @@
 # Run it on the shop's server. SHOP_KEY is its secret key.
 deployment=https://YOUR-DEPLOYMENT
 pause=10
-file=events-next # your database
+file=events-next # in production, use your database
 
 # Applies events. Store the next path in the same transaction, and
 # ignore an event whose id was applied before.
