@@ -30,6 +30,7 @@ type unreliable struct {
 	store     *httputil.ReverseProxy
 	operation string
 	seen      atomic.Int32
+	inFlight  atomic.Int32
 	// happen is called twice for each request: with done false before the request is forwarded, and with done true before the response
 	// is forwarded. n counts the requests from 1. If happen returns true, the connection is cut.
 	happen func(n int, done bool) (cut bool)
@@ -52,9 +53,13 @@ func (u *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	n := int(u.seen.Add(1))
+	u.inFlight.Add(1)
+	defer u.inFlight.Add(-1)
 	if u.happen(n, false) {
 		panic(http.ErrAbortHandler)
 	}
+	// Even if the client is gone, the request is in flight until the store has applied it.
+	r = r.WithContext(context.WithoutCancel(r.Context()))
 	u.store.ServeHTTP(answer{w, func() bool { return u.happen(n, true) }}, r)
 }
 
@@ -151,16 +156,17 @@ func TestGenerate_Killed_IsCompletedByResume(t *testing.T) {
 }
 
 // runAndSignal runs shopctl as a process and sends it a signal after 30 lines. The store holds back further writes until
-// then, so the process cannot finish first, however busy the machine is.
+// then, so the process cannot finish first, however busy the machine is. At the end, no write of the process is in flight.
 func (s *shopfront) runAndSignal(t *testing.T, signal syscall.Signal, args ...string) (printed []string, stderr string, exit int) {
 	t.Helper()
 	signalled := make(chan struct{})
-	restore := s.through(t, newUnreliable(t, s, "PutItem", func(n int, done bool) bool {
+	network := newUnreliable(t, s, "PutItem", func(n int, done bool) bool {
 		if n > 100 && !done {
 			<-signalled
 		}
 		return false
-	}))
+	})
+	restore := s.through(t, network)
 	goOn := sync.OnceFunc(func() { close(signalled) })
 	t.Cleanup(goOn)
 	process := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -187,6 +193,9 @@ func (s *shopfront) runAndSignal(t *testing.T, signal syscall.Signal, args ...st
 	}
 	restore()
 	_ = process.Wait() // the exit code has the outcome
+	for goOn(); network.inFlight.Load() > 0; {
+		time.Sleep(time.Millisecond)
+	}
 	return generated(t, text.String()), errors.String(), process.ProcessState.ExitCode()
 }
 
