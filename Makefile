@@ -97,21 +97,29 @@ help: ## List the targets
 run: needs-run bin/shopctl ## Start a shop on this machine (ARGS= are flags of `shopctl dev`)
 	@exec bin/shopctl dev $(ARGS)
 
-.PHONY: needs-run needs-test needs-browser
-needs-run needs-test needs-browser: needs-%:
+.PHONY: needs-run needs-test needs-proofs needs-browser
+needs-run needs-test needs-proofs needs-browser: needs-%:
 	@.ci/prerequisites $*
 
 .PHONY: bin/shopctl
 bin/shopctl: ## Build the operator's command
 	@go build -buildvcs=false -trimpath -o $@ ./cmd/shopctl
 
+# Go's own limit of ten minutes would end a package's tests on a busy machine.
+go_test := go test -buildvcs=false -timeout 30m
+
 .PHONY: test
 test: needs-test ## Run every test (ARGS= are flags of `go test`)
-	@go test -buildvcs=false $(ARGS) ./...
+	@$(go_test) $(ARGS) ./...
+
+# Proofs need minutes and are seldom affected by a change. They have the build tag proofs.
+.PHONY: proofs
+proofs: needs-proofs ## Prove what no test can: rights, licences, build rules, and that checks find removed guards (ARGS= are flags of `go test`)
+	@$(go_test) -tags proofs $(ARGS) ./infra ./internal/torture/mutation
 
 .PHONY: browser
 browser: needs-browser $(axe) ## Test the shop's page in Chromium (ARGS= are flags of `go test`; CHROMIUM= is its path)
-	@AXE=$(axe) go test -buildvcs=false -count=1 -parallel 4 -tags browser ./internal/browser $(ARGS)
+	@AXE=$(axe) $(go_test) -count=1 -parallel 4 -tags browser ./internal/browser $(ARGS)
 
 .PHONY: lighthouse
 lighthouse: needs-browser $(lighthouse) ## Rate a page of a running `make run` with Lighthouse (URL=, PAGE=); fails below 95 of 100
@@ -153,7 +161,7 @@ torture: ## Redeem under faults, kills and load, check every response, and print
 		seconds += substr($$0, 1, RLENGTH - 1) * (unit == "h" ? 3600 : unit == "m" ? 60 : 1); $$0 = substr($$0, RLENGTH + 1) } \
 		print seconds < 3 ? 3 : seconds < 300 ? int(seconds) : 300 }'); \
 	table=$$(mktemp) || exit; trap 'rm -f "$$table"' EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; status=0; \
-	try() { echo "$$@"; "$$@" || status=1; }; run='go test -buildvcs=false -count=1 -timeout 0'; \
+	try() { echo "$$@"; "$$@" || status=1; }; run='go test -buildvcs=false -tags proofs -count=1 -timeout 0'; \
 	try $$run -v ./internal/torture -seed $$seed -duration $(DURATION) -injections $$((part * 10 / 3)) -table "$$table"; \
 	try $$run ./internal/torture/kills -kills $$((part / 3)) -table "$$table"; \
 	try $$run ./internal/torture/budget -seed $$seed -all -requests $$((part * 1000 / 3)) -table "$$table"; \
@@ -224,7 +232,7 @@ sbom: build bin/shopctl $(cyclonedx) ## Write a bill of materials of each progra
 		$(cyclonedx) bin -json -std -licenses -short-purls -noserial -notimestamp -version v0.0.0 \
 			-output .aws-sam/sbom/$${program%%=*}.cdx.json $${program#*=} 2>.aws-sam/sbom/log || { cat .aws-sam/sbom/log >&2; exit 1; }; \
 	done
-	@go test -buildvcs=false -count=1 -run '^TestLicences' -v ./infra >.aws-sam/sbom/licences.txt || { cat .aws-sam/sbom/licences.txt >&2; exit 1; }
+	@$(go_test) -tags proofs -count=1 -run '^TestLicences' -v ./infra >.aws-sam/sbom/licences.txt || { cat .aws-sam/sbom/licences.txt >&2; exit 1; }
 	@sed -n 's/^ *licences_test.go:[0-9]*: //p' .aws-sam/sbom/licences.txt | sort -u
 
 .PHONY: rehearse
@@ -257,7 +265,7 @@ $(addprefix invoke-,$(functions)): invoke-%: docker tables build
 # The SAM CLI has its own gateway. So skip the tests of responses that the local run's gateway makes itself, and of malformed HTTP.
 .PHONY: start-api
 start-api: docker build ## Run the end-to-end tests on the functions behind `sam local start-api`, in Docker (ARGS= are its flags)
-	@go test -buildvcs=false -count=1 -timeout 30m ./internal/endtoend -sam $(sam) -sam-args '$(ARGS)' \
+	@$(go_test) -count=1 ./internal/endtoend -sam $(sam) -sam-args '$(ARGS)' \
 		-skip '^Test(Redeem_Bad|Query|Path|Connection|Function|CORS|Pages|RemovedPayment|Store|ShopctlDev)'
 
 .PHONY: docker

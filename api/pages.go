@@ -14,8 +14,8 @@ var feed string
 //go:embed pages/policy.txt
 var policy string
 
-// Origin is a placeholder in the feed for the scheme and authority of the deployment that serves it, because a feed needs
-// absolute URLs. No host can have this name (RFC 6761, section 6.4).
+// Origin is a placeholder in the feed for the scheme and authority of the deployment that serves it, because a feed
+// needs absolute URLs. No host can have this name (RFC 6761, section 6.4).
 const Origin = "https://deployment.invalid"
 
 // DocsPage is the page to read and try the interface, in HTML.

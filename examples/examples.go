@@ -1,4 +1,5 @@
-// Package examples embeds the JSON Schema of the catalogue files. The schema is in the folder of the demo shop, so that an editor finds it.
+// Package examples embeds the JSON Schema of the catalogue files. The schema is in the folder of the demo shop, so that
+// an editor finds it.
 package examples
 
 import _ "embed"

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// metricsOf returns the metrics that an alarm watches. If there are several, the alarm's expression must combine all of them and
-// replace missing data by 0: the sum for counts, or the maximum for percentiles, which cannot be added.
+// metricsOf returns the metrics that an alarm watches. If there are several, the alarm's expression must combine all of
+// them and replace missing data by 0: the sum for counts, or the maximum for percentiles, which cannot be added.
 func metricsOf(t *testing.T, alarm any) []metric {
 	t.Helper()
 	queries := list(alarm, "Metrics")
@@ -51,8 +51,8 @@ func readMetric(v any) metric {
 	return m
 }
 
-// shared returns a property of an alarm. If the alarm has an expression, its metrics have the property instead, under the name
-// ofMetric, and must all have the same value.
+// shared returns a property of an alarm. If the alarm has an expression, its metrics have the property instead, under
+// the name ofMetric, and must all have the same value.
 func shared(t *testing.T, alarm any, property, ofMetric string) string {
 	t.Helper()
 	queries := list(alarm, "Metrics")
@@ -69,11 +69,6 @@ func shared(t *testing.T, alarm any, property, ofMetric string) string {
 	return all[0]
 }
 
-func operations(t *testing.T) string {
-	t.Helper()
-	return contents(t, filepath.Join(root, "docs", "operations.md"))
-}
-
 func contents(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -83,24 +78,25 @@ func contents(t *testing.T, path string) string {
 	return string(content)
 }
 
-// checkAlarm checks that an alarm has the name that follows from its logical ID, that its description names its section of the manual,
-// and that it notifies nobody if no address is given.
-func checkAlarm(t *testing.T, alarm any, name, manual string) {
+// checkAlarm checks that an alarm has the name that follows from its logical ID, that its description names its section
+// of the runbook, and that it notifies nobody if no address is given.
+func checkAlarm(t *testing.T, alarm any, name, runbook string) {
 	t.Helper()
 	if got, want := text(alarm, "AlarmName"), "market-"+name; got != want {
 		t.Errorf("its name is %s, want %s", got, want)
 	}
 	heading := "Alarm " + name
-	if !strings.Contains(text(alarm, "AlarmDescription"), `docs/operations.md, "`+heading+`"`) ||
-		!strings.Contains(manual, "\n#### "+heading+"\n") {
-		t.Errorf("its description does not name the section %q of docs/operations.md", heading)
+	if !strings.Contains(text(alarm, "AlarmDescription"), `docs/operating/runbook.md, "`+heading+`"`) ||
+		!strings.Contains(runbook, "\n## "+heading+"\n") {
+		t.Errorf("its description does not name the section %q of docs/operating/runbook.md", heading)
 	}
 	if len(list(alarm, "AlarmActions"))+len(list(alarm, "OKActions")) > 0 {
 		t.Error("it notifies somebody although no address is given")
 	}
 }
 
-// rule says when an alarm goes off: when the statistic of its metrics reaches the threshold in a number of consecutive periods.
+// rule says when an alarm goes off: when the statistic of its metrics reaches the threshold in a number of consecutive
+// periods.
 type rule struct {
 	namespace       string
 	names, of       []string // names of the metrics and values of their dimension, in every combination
@@ -115,7 +111,8 @@ func rules(t *testing.T, s stack) map[string]rule {
 	ofOrders := []string{"${PlaceOrder}", "${ListOrders}", "${ShowOrder}", "${FulfilOrder}", "${CancelOrder}"}
 	_, functions, _ := series(t, s, "AWS/Lambda")
 	ofEvents := []string{"${ListEvents}", "${RecordEvents}", "${PublishEvents}"}
-	functions = slices.DeleteFunc(functions, func(f string) bool { return slices.Contains(append(ofOrders, ofEvents...), f) })
+	functions = slices.DeleteFunc(functions,
+		func(f string) bool { return slices.Contains(append(ofOrders, ofEvents...), f) })
 	_, tables, _ := series(t, s, "AWS/DynamoDB")
 	ofEvents = slices.DeleteFunc(ofEvents, func(f string) bool { return s.properties[strings.Trim(f, "${}")] == nil })
 	tables = slices.DeleteFunc(tables, func(table string) bool { return table == "${EventLog}" })
@@ -125,27 +122,77 @@ func rules(t *testing.T, s stack) map[string]rule {
 		"FunctionThrottles":      {"AWS/Lambda", []string{"Throttles"}, functions, "Sum", 300, 1, "1"},
 		"OrderFunctionErrors":    {"AWS/Lambda", []string{"Errors"}, ofOrders, "Sum", 300, 1, "3"},
 		"OrderFunctionThrottles": {"AWS/Lambda", []string{"Throttles"}, ofOrders, "Sum", 300, 1, "1"},
-		"TableThrottles":         {"AWS/DynamoDB", []string{"ReadThrottleEvents", "WriteThrottleEvents"}, tables, "Sum", 300, 1, "50"},
-		"StoreErrors":            {"Shopfront", []string{"StoreErrors"}, []string{"market"}, "Sum", 300, 1, "5"},
-		"UncountedRefusals":      {"Shopfront", []string{"UncountedRefusals"}, []string{"market"}, "Sum", 300, 1, "5"},
-		"InternalErrors":         {"Shopfront", []string{"Errors"}, []string{"market"}, "Sum", 300, 1, "1"},
-		"SlowRedemptions":        {"AWS/Lambda", []string{"Duration"}, []string{"${RedeemVoucher}"}, "p99", 300, 3, "1000"},
-		"SlowCheckouts":          {"AWS/Lambda", []string{"Duration"}, []string{"${Checkout}", "${CheckoutVariant}"}, "p99", 300, 3, "1000"},
-		"Refusals":               {"Shopfront", []string{"Refused"}, []string{"market"}, "Sum", 300, 1, "250"},
+		"TableThrottles": {
+			"AWS/DynamoDB",
+			[]string{"ReadThrottleEvents", "WriteThrottleEvents"},
+			tables, "Sum",
+			300, 1, "50",
+		},
+		"StoreErrors":       {"Shopfront", []string{"StoreErrors"}, []string{"market"}, "Sum", 300, 1, "5"},
+		"UncountedRefusals": {"Shopfront", []string{"UncountedRefusals"}, []string{"market"}, "Sum", 300, 1, "5"},
+		"InternalErrors":    {"Shopfront", []string{"Errors"}, []string{"market"}, "Sum", 300, 1, "1"},
+		"SlowRedemptions": {
+			"AWS/Lambda",
+			[]string{"Duration"},
+			[]string{"${RedeemVoucher}"},
+			"p99", 300, 3,
+			"1000",
+		},
+		"SlowCheckouts": {
+			"AWS/Lambda",
+			[]string{"Duration"},
+			[]string{"${Checkout}", "${CheckoutVariant}"},
+			"p99", 300, 3, "1000",
+		},
+		"Refusals": {"Shopfront", []string{"Refused"}, []string{"market"}, "Sum", 300, 1, "250"},
 	}
 	if len(ofEvents) > 0 {
 		maps.Copy(all, map[string]rule{
 			"EventFunctionErrors":    {"AWS/Lambda", []string{"Errors"}, ofEvents, "Sum", 300, 1, "3"},
 			"EventFunctionThrottles": {"AWS/Lambda", []string{"Throttles"}, ofEvents, "Sum", 300, 1, "1"},
-			"EventTableThrottles":    {"AWS/DynamoDB", []string{"ReadThrottleEvents", "WriteThrottleEvents"}, []string{"${EventLog}"}, "Sum", 300, 1, "50"},
-			"LateEvents":             {"AWS/Lambda", []string{"IteratorAge"}, []string{"${RecordEvents}"}, "Maximum", 300, 1, "3600000"},
-			"EventsAtRisk":           {"AWS/Lambda", []string{"IteratorAge"}, []string{"${RecordEvents}"}, "Maximum", 300, 1, "39600000"},
-			"DiscardedRecords":       {"AWS/SQS", []string{"ApproximateNumberOfMessagesVisible"}, []string{"${DiscardedRecords.QueueName}"}, "Maximum", 300, 1, "1"},
-			"ParkedRecords":          {"Shopfront", []string{"ParkedRecords"}, []string{"market"}, "Maximum", 1800, 1, "1"},
+			"EventTableThrottles": {
+				"AWS/DynamoDB",
+				[]string{"ReadThrottleEvents", "WriteThrottleEvents"},
+				[]string{"${EventLog}"},
+				"Sum", 300, 1, "50",
+			},
+			"LateEvents": {
+				"AWS/Lambda",
+				[]string{"IteratorAge"},
+				[]string{"${RecordEvents}"},
+				"Maximum",
+				300, 1, "3600000",
+			},
+			"EventsAtRisk": {
+				"AWS/Lambda",
+				[]string{"IteratorAge"},
+				[]string{"${RecordEvents}"},
+				"Maximum",
+				300, 1, "39600000",
+			},
+			"DiscardedRecords": {
+				"AWS/SQS",
+				[]string{"ApproximateNumberOfMessagesVisible"},
+				[]string{"${DiscardedRecords.QueueName}"},
+				"Maximum", 300, 1, "1",
+			},
+			"ParkedRecords": {
+				"Shopfront",
+				[]string{"ParkedRecords"},
+				[]string{"market"},
+				"Maximum", 1800, 1,
+				"1",
+			},
 		})
 	}
 	if slices.Contains(ofEvents, "${PublishEvents}") {
-		all["LateBus"] = rule{"AWS/Lambda", []string{"IteratorAge"}, []string{"${PublishEvents}"}, "Maximum", 300, 1, "3600000"}
+		all["LateBus"] = rule{
+			"AWS/Lambda",
+			[]string{"IteratorAge"},
+			[]string{"${PublishEvents}"},
+			"Maximum", 300, 1,
+			"3600000",
+		}
 	}
 	return all
 }
@@ -153,11 +200,13 @@ func rules(t *testing.T, s stack) map[string]rule {
 // check compares an alarm, and the figures in its description, with its rule.
 func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	t.Helper()
-	// Two properties must be absent. DatapointsToAlarm defaults to all periods. EvaluateLowSampleCountPercentile, set to "ignore",
-	// would stop an alarm from changing its state below a thousand requests:
+	// Two properties must be absent. DatapointsToAlarm defaults to all periods. EvaluateLowSampleCountPercentile, set
+	// to "ignore", would stop an alarm from changing its state below a thousand requests:
 	// https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/percentiles-with-low-samples.html
-	checkKeys(t, alarm, "AlarmName", "AlarmDescription", "Namespace", "MetricName", "Dimensions", "Statistic", "ExtendedStatistic",
-		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData", "AlarmActions", "OKActions")
+	checkKeys(t, alarm, "AlarmName", "AlarmDescription", "Namespace", "MetricName", "Dimensions", "Statistic",
+		"ExtendedStatistic",
+		"Period", "Metrics", "ComparisonOperator", "Threshold", "EvaluationPeriods", "TreatMissingData", "AlarmActions",
+		"OKActions")
 	for property, want := range map[string]string{
 		"ComparisonOperator": "GreaterThanOrEqualToThreshold", "Threshold": r.threshold,
 		"EvaluationPeriods": strconv.Itoa(r.periods), "TreatMissingData": "notBreaching",
@@ -190,7 +239,8 @@ func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	}
 }
 
-// unfounded returns the first number or unit of time in a description that does not follow from the rule, or "". It ignores status codes.
+// unfounded returns the first number or unit of time in a description that does not follow from the rule, or "". It
+// ignores status codes.
 func (r rule) unfounded(description string) string {
 	words, _, _ := strings.Cut(strings.ToLower(description), "what to do:")
 	founded := []string{map[int]string{300: "in five minutes", 900: "for a quarter of an hour"}[r.period*r.periods]}
@@ -199,7 +249,10 @@ func (r rule) unfounded(description string) string {
 		count := map[string]string{"3": "three", "5": "five", "50": "fifty"}[r.threshold]
 		founded = append(founded, count+" requests or more", count+" times or more")
 	case "Maximum":
-		founded = append(founded, map[string]string{"3600000": "an hour late or later", "39600000": "eleven hours late"}[r.threshold],
+		founded = append(founded, map[string]string{
+			"3600000":  "an hour late or later",
+			"39600000": "eleven hours late",
+		}[r.threshold],
 			"after twelve hours") // MaximumRecordAgeInSeconds of the template
 	case "p99":
 		founded = append(founded, "one redemption in a hundred", "one checkout in a hundred",
@@ -209,7 +262,9 @@ func (r rule) unfounded(description string) string {
 		words = strings.ReplaceAll(words, phrase, "")
 	}
 	words = regexp.MustCompile(`\b50[03]\b`).ReplaceAllString(words, "")
-	return regexp.MustCompile(`\b(\d+|one|two|three|four|five|six|ten|twenty|fifty|hundred|thousand|minutes?|hours?|seconds?)\b`).FindString(words)
+	return regexp.MustCompile(
+		`\b(\d+|one|two|three|four|five|six|ten|twenty|fifty|hundred|thousand|minutes?|hours?|seconds?)\b`,
+	).FindString(words)
 }
 
 func TestAlarms_FollowTheirRules(t *testing.T) {
@@ -226,7 +281,7 @@ func TestAlarms_FollowTheirRules(t *testing.T) {
 // checkAlarms compares a stack's alarms with their rules. The stack must notify nobody.
 func checkAlarms(t *testing.T, s stack) {
 	t.Helper()
-	manual, want := operations(t), rules(t, s)
+	runbook, want := contents(t, filepath.Join(root, "docs", "operating", "runbook.md")), rules(t, s)
 	if got := len(s.byType[typeAlarm]); got != len(want) {
 		t.Errorf("there are %d alarms, want %d", got, len(want))
 	}
@@ -234,7 +289,7 @@ func checkAlarms(t *testing.T, s stack) {
 		name := strings.TrimPrefix(address, "Watch.")
 		t.Run(name, func(t *testing.T) {
 			alarm := s.properties[address]
-			checkAlarm(t, alarm, kebab(name), manual)
+			checkAlarm(t, alarm, kebab(name), runbook)
 			metrics := metricsOf(t, alarm)
 			for _, m := range metrics {
 				checkMetric(t, s, m)
@@ -250,7 +305,8 @@ func checkAlarms(t *testing.T, s stack) {
 }
 
 func TestAlarms_WrongFigureInADescription_IsFound(t *testing.T) {
-	sum, p99 := rule{statistic: "Sum", period: 300, periods: 1, threshold: "5"}, rule{statistic: "p99", period: 300, periods: 3, threshold: "1000"}
+	sum, p99 := rule{statistic: "Sum", period: 300, periods: 1, threshold: "5"},
+		rule{statistic: "p99", period: 300, periods: 3, threshold: "1000"}
 	for _, test := range []struct {
 		rule        rule
 		says, found string
@@ -288,7 +344,10 @@ func TestAlarms_ExistingTopic_IsNotified(t *testing.T) {
 	if made := s.byType["AWS::SNS::Topic"]; len(made) > 0 {
 		t.Errorf("the stack creates %q although a topic exists", made)
 	}
-	checkActions(t, deploy(t, map[string]string{"Alarms": "on", "AlarmTopicArn": topic, "AlarmEmail": "owner@shop.example"}), "${Watch.Topic}", topic)
+	checkActions(t, deploy(t, map[string]string{
+		"Alarms": "on", "AlarmTopicArn": topic,
+		"AlarmEmail": "owner@shop.example",
+	}), "${Watch.Topic}", topic)
 }
 
 func TestAlarms_EmailAddress_IsNotified(t *testing.T) {

@@ -1,3 +1,5 @@
+//go:build proofs
+
 package infra_test
 
 import (
@@ -13,7 +15,8 @@ import (
 	"shopfront/internal/local/gobuild"
 )
 
-// dryRun returns the commands that make would run. It clears the environment, because the test may itself run under make.
+// dryRun returns the commands that make would run. It clears the environment, because the test may itself run under
+// make.
 func dryRun(t *testing.T, arguments ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "make", append([]string{"--dry-run"}, arguments...)...)
@@ -37,7 +40,8 @@ func TestBuildRule_EachFunction_IsBuiltFromItsFolder(t *testing.T) {
 		}
 		out := strings.ReplaceAll(dryRun(t, arguments...), "\\\n", "")
 		for _, f := range functions {
-			want := "CGO_ENABLED=0 GOOS=linux GOARCH=" + goarch + " go build " + flags + " \t-o \"/artifacts/" + f.Handler + `" ./` + f.Package + "\n"
+			want := "CGO_ENABLED=0 GOOS=linux GOARCH=" + goarch + " go build " + flags + " \t-o \"/artifacts/" +
+				f.Handler + `" ./` + f.Package + "\n"
 			if !strings.Contains(out, want) {
 				t.Errorf("ARCH=%s: %s is not built by %q:\n%s", arch, f.Name, want, out)
 			}
@@ -45,18 +49,20 @@ func TestBuildRule_EachFunction_IsBuiltFromItsFolder(t *testing.T) {
 	}
 }
 
-// `make build` builds for the architecture in the environment's parameters, into the folder that `sam deploy` reads. Builds for
-// this machine have another folder, so they can never be deployed.
+// `make build` builds for the architecture in the environment's parameters, into the folder that `sam deploy` reads.
+// Builds for this machine have another folder, so they can never be deployed.
 func TestBuild_ArchitectureFollowsTheEnvironment(t *testing.T) {
 	for _, environment := range []string{"dev", "staging", "prod"} {
 		architecture := text(source(t, "infra/parameters/"+environment+".yaml"), "Architecture")
 		out := dryRun(t, "build", "ENV="+environment, "VERSION=1.2.3")
-		if want := "built .aws-sam/build " + architecture + " 1.2.3\n"; architecture == "" || !strings.Contains(out, want) {
+		if want := "built .aws-sam/build " + architecture + " 1.2.3\n"; architecture == "" ||
+			!strings.Contains(out, want) {
 			t.Errorf("make build ENV=%s does not run deployment.py %q:\n%s", environment, want, out)
 		}
 	}
 	if out := dryRun(t, "-o", "docker", "-o", "tables", "invoke-checkout"); strings.Contains(out, ".aws-sam/build") ||
-		!strings.Contains(out, "--build-dir .aws-sam/local") || !strings.Contains(out, "--template .aws-sam/local/template.yaml") {
+		!strings.Contains(out, "--build-dir .aws-sam/local") ||
+		!strings.Contains(out, "--template .aws-sam/local/template.yaml") {
 		t.Errorf("a local target uses the folder of `sam deploy`:\n%s", out)
 	}
 }
@@ -69,21 +75,29 @@ func TestPreflight(t *testing.T) {
 	}
 	const region, credentials = "a region:", "credentials:"
 	for name, test := range map[string]struct{ environment, missing []string }{
-		"nothing is set":          {nil, []string{region, credentials}},
-		"AWS_REGION":              {[]string{"AWS_REGION=eu-central-1"}, []string{credentials}},
-		"AWS_DEFAULT_REGION":      {[]string{"AWS_DEFAULT_REGION=eu-central-1"}, []string{credentials}},
-		"keys":                    {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, []string{region}},
-		"keys and region":         {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b", "AWS_REGION=eu-central-1"}, nil},
+		"nothing is set":     {nil, []string{region, credentials}},
+		"AWS_REGION":         {[]string{"AWS_REGION=eu-central-1"}, []string{credentials}},
+		"AWS_DEFAULT_REGION": {[]string{"AWS_DEFAULT_REGION=eu-central-1"}, []string{credentials}},
+		"keys":               {[]string{"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b"}, []string{region}},
+		"keys and region": {[]string{
+			"AWS_ACCESS_KEY_ID=a", "AWS_SECRET_ACCESS_KEY=b",
+			"AWS_REGION=eu-central-1",
+		}, nil},
 		"a profile's region":      {[]string{"AWS_CONFIG_FILE=" + config}, []string{credentials}},
 		"a profile's credentials": {[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=till"}, []string{region}},
-		"a missing profile":       {[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=none"}, []string{region, credentials}},
-		"a web identity":          {[]string{"AWS_WEB_IDENTITY_TOKEN_FILE=token", "AWS_REGION=eu-central-1"}, nil},
+		"a missing profile": {
+			[]string{"AWS_CONFIG_FILE=" + config, "AWS_PROFILE=none"},
+			[]string{region, credentials},
+		},
+		"a web identity": {[]string{"AWS_WEB_IDENTITY_TOKEN_FILE=token", "AWS_REGION=eu-central-1"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			// -S hides installed libraries, because the preflight runs before any is installed.
-			cmd := exec.CommandContext(t.Context(), "python3", "-S", filepath.Join(root, "infra", "deployment.py"), "preflight")
+			cmd := exec.CommandContext(t.Context(), "python3", "-S", filepath.Join(root, "infra", "deployment.py"),
+				"preflight")
 			home := t.TempDir()
-			cmd.Env = append(test.environment, "PATH="+os.Getenv("PATH"), "HOME="+home, "AWS_EC2_METADATA_DISABLED=true")
+			cmd.Env = append(test.environment, "PATH="+os.Getenv("PATH"), "HOME="+home,
+				"AWS_EC2_METADATA_DISABLED=true")
 			out, err := cmd.CombinedOutput()
 			// The limit is on processor time, because other tests may keep the machine busy.
 			if took := cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(); took > 2*time.Second {

@@ -63,24 +63,29 @@ func (m metric) of() string {
 	return strings.Join(values, "/")
 }
 
-// series describes AWS's metrics in a namespace: their dimension, the values that it can have in this stack, and the names of the
-// metrics: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html,
+// series describes AWS's metrics in a namespace: their dimension, the values that it can have in this stack, and the
+// names of the metrics: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-metrics.html,
 // https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html,
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html.
 func series(t *testing.T, s stack, namespace string) (dimension string, values, names []string) {
 	t.Helper()
 	switch namespace {
 	case "AWS/ApiGateway":
-		return "ApiId", []string{"${Api}"}, []string{"Count", "4xx", "5xx", "Latency", "IntegrationLatency", "DataProcessed"}
+		return "ApiId", []string{"${Api}"},
+			[]string{"Count", "4xx", "5xx", "Latency", "IntegrationLatency", "DataProcessed"}
 	case "AWS/Lambda":
 		for _, f := range s.byType[typeFunction] {
 			values = append(values, "${"+f+"}")
 		}
-		return "FunctionName", values, []string{"Invocations", "Errors", "Throttles", "Duration", "ConcurrentExecutions", "IteratorAge"}
+		return "FunctionName", values,
+			[]string{"Invocations", "Errors", "Throttles", "Duration", "ConcurrentExecutions", "IteratorAge"}
 	case "AWS/SQS":
 		return "QueueName", []string{"${DiscardedRecords.QueueName}"}, []string{"ApproximateNumberOfMessagesVisible"}
 	case "AWS/DynamoDB":
-		return "TableName", []string{"${Catalogue}", "${Vouchers}", "${Checkouts}", "${Checkouts}/orders", "${Refusals}", "${EventLog}"}, []string{
+		tables := []string{
+			"${Catalogue}", "${Vouchers}", "${Checkouts}", "${Checkouts}/orders", "${Refusals}", "${EventLog}",
+		}
+		return "TableName", tables, []string{
 			"ConsumedReadCapacityUnits", "ConsumedWriteCapacityUnits", "ReadThrottleEvents", "WriteThrottleEvents",
 		}
 	default:
@@ -92,7 +97,8 @@ func series(t *testing.T, s stack, namespace string) (dimension string, values, 
 // counted returns the names of the metrics that the functions emit.
 func counted(t *testing.T) []string {
 	t.Helper()
-	return append(constants(t, "pkg/httpapi/record.go", "metric"), constants(t, "pkg/lambdahttp/eventfunction/eventfunction.go", "metric")...)
+	return append(constants(t, "pkg/httpapi/record.go", "metric"),
+		constants(t, "pkg/lambdahttp/eventfunction/eventfunction.go", "metric")...)
 }
 
 // checkMetric fails unless the functions emit the metric, or AWS emits it for a resource of the stack named market.
@@ -104,7 +110,8 @@ func checkMetric(t *testing.T, s stack, m metric) {
 			t.Errorf("%s has no metric %s", m.namespace, m.name)
 		}
 		if m.dimensions[dimension] == "" || !slices.Contains(values, m.of()) {
-			t.Errorf("%s of %s has the dimensions %v, want %s with one of %v", m.name, m.namespace, m.dimensions, dimension, values)
+			t.Errorf("%s of %s has the dimensions %v, want %s with one of %v", m.name, m.namespace, m.dimensions,
+				dimension, values)
 		}
 		return
 	}
@@ -123,7 +130,8 @@ func checkMetric(t *testing.T, s stack, m metric) {
 	}
 }
 
-// The body of a dashboard: https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html
+// The body of a dashboard:
+// https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/CloudWatch-Dashboard-Body-Structure.html
 type dashboard struct {
 	Widgets []struct {
 		Type                string
@@ -153,7 +161,8 @@ func TestDashboard_ShowsEveryMetricAndResource(t *testing.T) {
 	shown := make(map[string]bool)
 	for _, widget := range body.Widgets {
 		if widget.Type != "metric" || widget.Properties.Region != "eu-central-1" || widget.X+widget.Width > 24 {
-			t.Errorf("the widget %q has the type %s, the region %s and ends in column %d", widget.Properties.Title, widget.Type,
+			t.Errorf("the widget %q has the type %s, the region %s and ends in column %d", widget.Properties.Title,
+				widget.Type,
 				widget.Properties.Region, widget.X+widget.Width)
 		}
 		for _, row := range widget.Properties.Metrics {
@@ -194,7 +203,8 @@ func readRow(t *testing.T, row []any) metric {
 		}
 		texts = append(texts, text)
 	}
-	if options, ok := row[len(row)-1].(map[string]any); !ok || options["label"] == "" || len(texts)%2 != 0 || len(texts) < 4 {
+	if options, ok := row[len(row)-1].(map[string]any); !ok || options["label"] == "" || len(texts)%2 != 0 ||
+		len(texts) < 4 {
 		t.Fatalf("%v is not a metric with a label", row)
 	}
 	m := metric{texts[0], texts[1], make(map[string]string)}

@@ -19,7 +19,7 @@ import struct
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")  # the tables that release 0.1.0 has
+TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable", "RefusalsTable", "EventsTable")
 INDEXED, INDEX = "CheckoutsTable", "orders"
 STREAMS = {"VouchersTable": "VouchersStream", "CheckoutsTable": "CheckoutsStream", "EventsTable": "EventsStream"}
 POLICY = (ROOT / "infra" / "stack-policy.json").read_text()
@@ -121,25 +121,17 @@ def check(environment):
     cloudformation = boto3.client("cloudformation")
     deployed = describe(cloudformation, stack) or {}
     before = {parameter["ParameterKey"]: parameter.get("ParameterValue", "") for parameter in deployed.get("Parameters", [])}
-    outputs = {output["OutputKey"]: output["OutputValue"] for output in deployed.get("Outputs", [])}
-    nested = deployed and has_nested_tables(cloudformation, stack)
     lost = []
-    for name in (*TABLES, "RefusalsTable", "EventsTable"):
+    for name in TABLES:
         table = wanted.get(name, before.get(name, ""))
         stream = wanted.get(STREAMS.get(name), before.get(STREAMS.get(name)))
-        if table and (table != before.get(name) or stream or name == INDEXED):  # the present table may lack an index that this version needs
+        if table and (table != before.get(name) or stream):
             check_table(name, table, stream if wanted.get("Events", before.get("Events")) != "off" else "")
-        if not table and (nested and name in TABLES or before.get(name) and name != "RefusalsTable"):  # an empty RefusalsTable loses nothing
-            lost.append(f"  {name}: {before.get(name) or outputs.get(name, 'TABLE')}")
+        if not table and before.get(name) and name != "RefusalsTable":  # an empty RefusalsTable loses nothing
+            lost.append(f"  {name}: {before[name]}")
     if lost:
-        reason = f"{stack} has its tables in a nested stack, like every stack of 0.1.0." if nested else f"{file} no longer names tables that {stack} uses."
-        sys.exit(f"{reason} This deployment would create empty tables. Nothing was changed.\n"
-                 f"Name the existing tables in {file}; docs/operations.md has the details:\n" + "\n".join(lost))
-
-
-def has_nested_tables(cloudformation, stack):
-    resources = cloudformation.describe_stack_resources(StackName=stack)["StackResources"]
-    return any((r.get("LogicalResourceId"), r.get("ResourceType")) == ("Tables", "AWS::CloudFormation::Stack") for r in resources)
+        sys.exit(f"{file} no longer names tables that {stack} uses. This deployment would create empty tables. Nothing was changed.\n"
+                 f"Name the existing tables in {file}; docs/guides/restore.md has the details:\n" + "\n".join(lost))
 
 
 def check_table(parameter, name, stream):
@@ -162,13 +154,12 @@ def check_table(parameter, name, stream):
 
 
 def check_index(name, table):
-    index = next((i for i in table.get("GlobalSecondaryIndexes", []) if i["IndexName"] == INDEX), {})
-    keys = [(key["AttributeName"], key["KeyType"]) for key in index.get("KeySchema", [])]
-    whole = index.get("Projection", {}).get("ProjectionType") == "ALL"
-    if keys != [("customer", "HASH"), ("ordered", "RANGE")] or not whole or index.get("IndexStatus") != "ACTIVE":
-        state = f"is {index['IndexStatus']} with the key {keys}" if index else "does not exist"
-        sys.exit(f"{INDEXED}: {name} cannot be used: its index {INDEX} {state}. docs/operations.md says how to add it, under "
-                 '"The index of orders". Nothing was changed.')
+    for index in table.get("GlobalSecondaryIndexes", []):
+        keys = [(key["AttributeName"], key["KeyType"]) for key in index["KeySchema"]]
+        whole = index["Projection"]["ProjectionType"] == "ALL"
+        if (index["IndexName"], index["IndexStatus"]) == (INDEX, "ACTIVE") and keys == [("customer", "HASH"), ("ordered", "RANGE")] and whole:
+            return
+    sys.exit(f"{INDEXED}: {name} cannot be used: it has no active index {INDEX} as in template.yaml. Restore the table with its indexes. Nothing was changed.")
 
 
 def protect(environment, policy=POLICY):

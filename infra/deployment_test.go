@@ -16,8 +16,8 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// resources lists the resources that a template and its nested stacks create, with the prefix before each name. It returns an error if
-// CloudFormation would reject a parameter, or if an expression cannot be evaluated here.
+// resources lists the resources that a template and its nested stacks create, with the prefix before each name. It
+// returns an error if CloudFormation would reject a parameter, or if an expression cannot be evaluated here.
 func resources(path, prefix string, parameters map[string]string) ([]samtemplate.Resource, error) {
 	document, err := samtemplate.Open(path, prefix, parameters)
 	if err != nil {
@@ -103,7 +103,8 @@ func checkDeclarations(document *samtemplate.Document, path string, parameters m
 		}
 		// Values that exist only in a deployed stack cannot be checked here.
 		if problem := declared.violation(text); problem != "" && !strings.Contains(text, "${") {
-			return fmt.Errorf("%s:%d: the parameter %s: %s (%s)", file, node.Line, name, problem, declared.ConstraintDescription)
+			return fmt.Errorf("%s:%d: the parameter %s: %s (%s)", file, node.Line, name, problem,
+				declared.ConstraintDescription)
 		}
 	}
 	for name, rule := range sections.Rules {
@@ -182,15 +183,33 @@ func write(t *testing.T, template string) string {
 }
 
 func TestDeployment_RejectsWhatCloudFormationRejects(t *testing.T) {
-	const nested = "Resources:\n  Watch:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      TemplateURL: watch.yaml\n      Parameters: {Shop: "
+	const nested = "Resources:\n  Watch:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      " +
+		"TemplateURL: watch.yaml\n      Parameters: {Shop: "
 	for name, test := range map[string]struct{ template, want string }{
-		"a missing parameter":   {"Parameters:\n  Shop: {Type: Number}\n", `template.yaml:2: the parameter Shop: "" is not a number`},
-		"a wrong default":       {"Parameters:\n  Shop: {Type: Number, Default: a, ConstraintDescription: A number.}\n", `template.yaml:2: the parameter Shop: "a" is not a number (A number.)`},
-		"a broken rule":         {"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n", "template.yaml:6: the rule Open: The shop is b."},
-		"an empty assertion":    {"Rules:\n  Open:\n    Assertions: [{}]\n", "template.yaml:1: this machine cannot evaluate this as a condition"},
-		"an unknown expression": {"Resources:\n  Log:\n    Type: AWS::Logs::LogGroup\n    Properties: {LogGroupName: !ImportValue log}\n", "template.yaml:4: this machine cannot evaluate"},
-		"a missing nested file": {strings.Replace(nested, "watch", "none", 1) + "a}\n", "template.yaml:2: the nested stack: read the template: open"},
-		"a nested parameter":    {nested + "a}\n", `watch.yaml:2: the parameter Shop: "a" is not one of b`},
+		"a missing parameter": {
+			"Parameters:\n  Shop: {Type: Number}\n",
+			`template.yaml:2: the parameter Shop: "" is not a number`,
+		},
+		"a wrong default": {
+			"Parameters:\n  Shop: {Type: Number, Default: a, ConstraintDescription: A number.}\n",
+			`template.yaml:2: the parameter Shop: "a" is not a number (A number.)`,
+		},
+		"a broken rule": {
+			"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    " +
+				"Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n",
+			"template.yaml:6: the rule Open: The shop is b.",
+		},
+		"an empty assertion": {
+			"Rules:\n  Open:\n    Assertions: [{}]\n",
+			"template.yaml:1: this machine cannot evaluate this as a condition",
+		},
+		"an unknown expression": {"Resources:\n  Log:\n    Type: AWS::Logs::LogGroup\n    Properties: " +
+			"{LogGroupName: !ImportValue log}\n", "template.yaml:4: this machine cannot evaluate"},
+		"a missing nested file": {
+			strings.Replace(nested, "watch", "none", 1) + "a}\n",
+			"template.yaml:2: the nested stack: read the template: open",
+		},
+		"a nested parameter": {nested + "a}\n", `watch.yaml:2: the parameter Shop: "a" is not one of b`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := write(t, test.template)
@@ -199,7 +218,8 @@ func TestDeployment_RejectsWhatCloudFormationRejects(t *testing.T) {
 			}
 		})
 	}
-	rule := "Rules:\n  Open:\n    RuleCondition: !Equals [a, b]\n    Assertions:\n      - {Assert: !Equals [a, b], AssertDescription: Never.}\n"
+	rule := "Rules:\n  Open:\n    RuleCondition: !Equals [a, b]\n    Assertions:\n      - {Assert: !Equals [a, b], " +
+		"AssertDescription: Never.}\n"
 	if _, err := resources(write(t, rule), "", nil); err != nil {
 		t.Errorf("a rule that does not apply: %v", err)
 	}

@@ -58,7 +58,8 @@ func TestEvents_Records_ReportARedemption(t *testing.T) {
 		t.Fatalf("record-events gets %+v, want one redemption of emberforge", changes)
 	}
 	added, err := dynamo.EventAdditions(records(t, "publish-events"))
-	if fact := changes[0].Facts[0]; err != nil || len(added) != 1 || added[0].ID != fact.ID() || fact.Type != event.RedemptionCreated {
+	if fact := changes[0].Facts[0]; err != nil || len(added) != 1 || added[0].ID != fact.ID() ||
+		fact.Type != event.RedemptionCreated {
 		t.Errorf("publish-events gets %+v, %v, want the event %s of %+v", added, err, fact.ID(), fact)
 	}
 }
@@ -66,14 +67,15 @@ func TestEvents_Records_ReportARedemption(t *testing.T) {
 func records(t *testing.T, function string) []json.RawMessage {
 	t.Helper()
 	var batch struct{ Records []json.RawMessage }
-	if err := json.Unmarshal([]byte(contents(t, filepath.Join(root, "functions", function, "event.json"))), &batch); err != nil {
+	if err := json.Unmarshal([]byte(contents(t, filepath.Join(root, "functions", function, "event.json"))),
+		&batch); err != nil {
 		t.Fatal(err)
 	}
 	return batch.Records
 }
 
-// checkRecords checks that records come from the stream of one of the function's tables in the local run, and have everything that Lambda
-// sends.
+// checkRecords checks that records come from the stream of one of the function's tables in the local run, and have
+// everything that Lambda sends.
 func checkRecords(t *testing.T, text []byte, environment map[string]string) {
 	t.Helper()
 	var batch events.DynamoDBEvent
@@ -87,18 +89,21 @@ func checkRecords(t *testing.T, text []byte, environment map[string]string) {
 			t.Errorf("the record is from %s, want a stream of a table in %v", r.EventSourceArn, environment)
 		}
 		change := r.Change
-		if r.EventSource != "aws:dynamodb" || r.EventID == "" || change.SequenceNumber == "" || change.StreamViewType != "NEW_AND_OLD_IMAGES" {
+		if r.EventSource != "aws:dynamodb" || r.EventID == "" || change.SequenceNumber == "" ||
+			change.StreamViewType != "NEW_AND_OLD_IMAGES" {
 			t.Errorf("Lambda would not send such a record: %+v", r)
 		}
 		for _, image := range []map[string]events.DynamoDBAttributeValue{change.OldImage, change.NewImage} {
-			if image["customer"].String() != change.Keys["customer"].String() || image["sk"].String() != change.Keys["sk"].String() {
+			if image["customer"].String() != change.Keys["customer"].String() ||
+				image["sk"].String() != change.Keys["sk"].String() {
 				t.Errorf("an image has other keys than %v", change.Keys)
 			}
 		}
 	}
 }
 
-// checkRequest checks that an event is a request for one of the routes, and that fields with the same content, such as the path, agree.
+// checkRequest checks that an event is a request for one of the routes, and that fields with the same content, such as
+// the path, agree.
 func checkRequest(t *testing.T, text []byte, routes []string) {
 	t.Helper()
 	var request events.APIGatewayV2HTTPRequest

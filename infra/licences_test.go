@@ -1,3 +1,5 @@
+//go:build proofs
+
 package infra_test
 
 import (
@@ -15,8 +17,8 @@ import (
 // unknown stands for a file that is named like a licence, but whose text does not match a known licence.
 const unknown = "UNKNOWN"
 
-// objection returns why an Apache-2.0 program may not link a module with these licences, or "" if it may. It allows the licences
-// of category A in https://www.apache.org/legal/resolved.html, which require only attribution.
+// objection returns why an Apache-2.0 program may not link a module with these licences, or "" if it may. It allows the
+// licences of category A in https://www.apache.org/legal/resolved.html, which require only attribution.
 func objection(licences []string) string {
 	allowed := []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0"}
 	if len(licences) == 0 {
@@ -65,7 +67,8 @@ func licencesIn(t *testing.T, folder string) []string {
 func TestLicences_LinkedModules_AreCompatible(t *testing.T) {
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-tags", "lambda.norpc",
-			"-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}={{.Dir}}{{end}}{{end}}", "./functions/...", "./cmd/shopctl")
+			"-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}={{.Dir}}{{end}}{{end}}", "./functions/...",
+			"./cmd/shopctl")
 		list.Dir = root
 		list.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system)
 		out, err := list.Output()
@@ -104,13 +107,22 @@ NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE US
 		files map[string]string
 		want  []string
 	}{
-		"one licence":         {map[string]string{"LICENSE": string(apache)}, []string{"Apache-2.0"}},
-		"two licences":        {map[string]string{"LICENSE.txt": string(apache), "LICENCE-parser": isc}, []string{"Apache-2.0", "ISC"}},
-		"two in one file":     {map[string]string{"COPYING": string(apache) + isc}, []string{"Apache-2.0", "ISC"}},
-		"a licence's summary": {map[string]string{"LICENSE": isc, "LICENSE-SUMMARY": "The parser is under ISC."}, []string{"ISC"}},
-		"an unknown licence":  {map[string]string{"LICENSE": "You may sell coins with this, but no T-shirts."}, []string{unknown}},
-		"no licence":          {map[string]string{"README.md": isc, "license.go": "package license"}, nil},
-		"no file":             {nil, nil},
+		"one licence": {map[string]string{"LICENSE": string(apache)}, []string{"Apache-2.0"}},
+		"two licences": {
+			map[string]string{"LICENSE.txt": string(apache), "LICENCE-parser": isc},
+			[]string{"Apache-2.0", "ISC"},
+		},
+		"two in one file": {map[string]string{"COPYING": string(apache) + isc}, []string{"Apache-2.0", "ISC"}},
+		"a licence's summary": {
+			map[string]string{"LICENSE": isc, "LICENSE-SUMMARY": "The parser is under ISC."},
+			[]string{"ISC"},
+		},
+		"an unknown licence": {
+			map[string]string{"LICENSE": "You may sell coins with this, but no T-shirts."},
+			[]string{unknown},
+		},
+		"no licence": {map[string]string{"README.md": isc, "license.go": "package license"}, nil},
+		"no file":    {nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()

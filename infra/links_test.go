@@ -26,6 +26,32 @@ func TestDocs_RelativeLinks_LeadToFilesAndHeadings(t *testing.T) {
 	}
 }
 
+// A page that answers one question is short. All pages together must stay readable in an afternoon.
+func TestDocs_AreShort(t *testing.T) {
+	const mostOfAPage, mostOfAll = 900, 24_000
+	all := 0
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+		files, _ := filepath.Glob(filepath.Join(root, pattern)) // fails only for a malformed pattern
+		for _, file := range files {
+			words := len(strings.Fields(contents(t, file)))
+			most := mostOfAPage
+			switch filepath.Base(filepath.Dir(file)) {
+			case "measurements": // printed by programs
+				continue
+			case filepath.Base(root): // README, CONTRIBUTING and CHANGELOG
+				most = 1100
+			}
+			if words > most {
+				t.Errorf("%s has %d words, want at most %d: say one thing once, or divide it", file, words, most)
+			}
+			all += words
+		}
+	}
+	if all > mostOfAll {
+		t.Errorf("the pages have %d words, want at most %d: delete what another page says", all, mostOfAll)
+	}
+}
+
 // anchors returns the anchors that GitHub gives the headings of a Markdown text.
 func anchors(text string) map[string]bool {
 	found := make(map[string]bool)

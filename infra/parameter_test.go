@@ -2,17 +2,18 @@ package infra_test
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// Operators read about parameters in the CloudFormation console and in docs/operations.md.
+// Operators read about parameters in the CloudFormation console and in docs/reference/parameters.md.
 func TestParameters_AreDescribed(t *testing.T) {
 	template := source(t, "template.yaml")
 	declared, _ := template["Parameters"].(map[string]any)
 	names := slices.Sorted(maps.Keys(declared))
-	manual := operations(t)
+	manual := contents(t, filepath.Join(root, "docs", "reference", "parameters.md"))
 	for _, name := range names {
 		for _, attribute := range []string{"Default", "Description", "ConstraintDescription"} {
 			if under(declared[name], attribute) == nil {
@@ -24,7 +25,7 @@ func TestParameters_AreDescribed(t *testing.T) {
 			t.Errorf("%s accepts any value", name)
 		}
 		if !strings.Contains(manual, "`"+name+"`") {
-			t.Errorf("docs/operations.md does not explain %s", name)
+			t.Errorf("docs/reference/parameters.md does not explain %s", name)
 		}
 	}
 	form := under(template["Metadata"], "AWS::CloudFormation::Interface")

@@ -1,3 +1,5 @@
+//go:build proofs
+
 package infra_test
 
 import (
@@ -22,9 +24,9 @@ import (
 	"shopfront/pkg/storefront"
 )
 
-// These tests compare a function's IAM rights with the calls that it can make. The linker's symbols show which methods of the client
-// and of the stores in pkg/dynamo are reachable. The source shows which calls each method makes, and on which of the store's tables. The
-// wiring shows which tables the store gets.
+// These tests compare a function's IAM rights with the calls that it can make. The linker's symbols show which methods
+// of the client and of the stores in pkg/dynamo are reachable. The source shows which calls each method makes, and on
+// which of the store's tables. The wiring shows which tables the store gets.
 
 // actions returns the names of the operations of DynamoDB's client. An IAM action has the name of its operation.
 func actions() map[string]bool {
@@ -63,15 +65,16 @@ func linked(t *testing.T, path string) []string {
 	var names []string
 	for line := range strings.Lines(string(out)) {
 		fields := strings.Fields(line) // address, unless it is undefined; type; name
-		if i := slices.IndexFunc(fields, func(s string) bool { return s == "T" || s == "t" }); i >= 0 && i+1 < len(fields) {
+		if i := slices.IndexFunc(fields, func(s string) bool { return s == "T" || s == "t" }); i >= 0 &&
+			i+1 < len(fields) {
 			names = append(names, fields[i+1])
 		}
 	}
 	return names
 }
 
-// access is an action on a table. The table is written as the routine names it: a parameter, or a dot and a field of the receiver, such as
-// .tables.Checkouts. A transaction itself has no table.
+// access is an action on a table. The table is written as the routine names it: a parameter, or a dot and a field of
+// the receiver, such as .tables.Checkouts. A transaction itself has no table.
 type access struct {
 	action, table string
 	ofIndex       bool // on the index of orders, not on its table
@@ -91,8 +94,8 @@ type routineCall struct {
 	arguments []string // written like tables; "" for an argument that cannot be a table
 }
 
-// library is the source of pkg/dynamo. Routines are named as the linker names them: (*Catalogue).Product. Routines of the package table
-// have the prefix table.
+// library is the source of pkg/dynamo. Routines are named as the linker names them: (*Catalogue).Product. Routines of
+// the package table have the prefix table.
 type library struct {
 	routines map[string]routine
 	methods  map[string][]string // types that have a method, such as (*Catalogue), by its name
@@ -104,7 +107,8 @@ type library struct {
 // https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis-iam.html
 func parts() map[string]string {
 	return map[string]string{
-		"Update": "UpdateItem", "Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem", "Get": "GetItem",
+		"Update": "UpdateItem", "Put": "PutItem", "Delete": "DeleteItem", "ConditionCheck": "ConditionCheckItem",
+		"Get": "GetItem",
 	}
 }
 
@@ -193,7 +197,10 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 			if on, ok := n.X.(*ast.Ident); ok && on.Name == "table" {
 				r.calls = append(r.calls, routineCall{"table." + n.Sel.Name, "", arguments[n]})
 			} else {
-				r.calls = append(r.calls, routineCall{n.Sel.Name, "." + strings.TrimPrefix(write(n.X), "."), arguments[n]})
+				r.calls = append(r.calls, routineCall{
+					n.Sel.Name, "." + strings.TrimPrefix(write(n.X), "."),
+					arguments[n],
+				})
 			}
 		case *ast.Ident:
 			if !selected[n] {
@@ -205,11 +212,12 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 	return r
 }
 
-// resolve replaces a call that has a local variable among its arguments by several calls, one for each table that the variable may
-// hold.
+// resolve replaces a call that has a local variable among its arguments by several calls, one for each table that the
+// variable may hold.
 func (r *routine) resolve(locals map[string][]string) {
 	tables := func(name string) []string {
-		return slices.DeleteFunc(slices.Clone(locals[name]), func(value string) bool { return !strings.HasPrefix(value, ".") })
+		return slices.DeleteFunc(slices.Clone(locals[name]),
+			func(value string) bool { return !strings.HasPrefix(value, ".") })
 	}
 	for _, call := range r.calls {
 		for i, argument := range call.arguments {
@@ -310,8 +318,8 @@ func accessesOf(t *testing.T, literal *ast.CompositeLit, known map[string]bool, 
 	return []access{found}
 }
 
-// reached returns the accesses of a routine and of all routines that it calls, directly or indirectly, and the names of these routines.
-// Tables are written as fields of the first routine's receiver.
+// reached returns the accesses of a routine and of all routines that it calls, directly or indirectly, and the names of
+// these routines. Tables are written as fields of the first routine's receiver.
 func (s library) reached(name string) (made map[access]bool, seen map[string]bool) {
 	if of, method, isMethod := strings.Cut(name, ")."); isMethod {
 		name = s.method(of+")", method)
@@ -321,8 +329,8 @@ func (s library) reached(name string) (made map[access]bool, seen map[string]boo
 	return w.made, w.seen
 }
 
-// walk follows the calls of one routine, the first routine of the walk, and of the routines that it calls. Tables are written as fields of
-// the first routine's receiver.
+// walk follows the calls of one routine, the first routine of the walk, and of the routines that it calls. Tables are
+// written as fields of the first routine's receiver.
 type walk struct {
 	library
 
@@ -331,7 +339,8 @@ type walk struct {
 	visited map[string]bool
 }
 
-// visit is a call of a routine. Its receiver and arguments are written as the first routine of the walk would write them.
+// visit is a call of a routine. Its receiver and arguments are written as the first routine of the walk would write
+// them.
 type visit struct {
 	name, receiver string
 	arguments      []string
@@ -382,7 +391,8 @@ func (s library) next(v visit, r routine, c routineCall) []visit {
 	var candidates []visit
 	for _, of := range s.methods[c.name] {
 		if !s.isStore(of) { // stores do not call each other
-			candidates = append(candidates, visit{of + "." + c.name, "elsewhere", passed}) // so that a table of that receiver is unknown
+			// so that a table of that receiver is unknown
+			candidates = append(candidates, visit{of + "." + c.name, "elsewhere", passed})
 		}
 	}
 	return candidates
@@ -429,23 +439,29 @@ func sources(t *testing.T, folder string) []*ast.File {
 	return files
 }
 
-// stores returns the stores by the names of their constructors. Each table has a placeholder as its name: the number of the
-// constructor's argument and, if the argument is a dynamo.Tables, the field, such as 1.Vouchers. If a linked store is missing here, the
-// test fails.
+// stores returns the stores by the names of their constructors. Each table has a placeholder as its name: the number of
+// the constructor's argument and, if the argument is a dynamo.Tables, the field, such as 1.Vouchers. If a linked store
+// is missing here, the test fails.
 func stores() map[string]any {
 	several := dynamo.Tables{Checkouts: "1.Checkouts", Vouchers: "1.Vouchers", Refusals: "1.Refusals"}
 	return map[string]any{
 		"dynamo.NewCatalogue": dynamo.NewCatalogue(nil, "1", nil), "dynamo.NewAccess": dynamo.NewAccess(nil, "1", nil),
-		"dynamo.NewRedemptions": dynamo.NewRedemptions(nil, "1", nil), "dynamo.NewRefusals": dynamo.NewRefusals(nil, "1"),
-		"dynamo.NewCheckouts": dynamo.NewCheckouts(nil, "1"), "dynamo.NewHeldCheckouts": dynamo.NewHeldCheckouts(nil, several, nil),
-		"dynamo.NewOrders": dynamo.NewOrders(nil, "1", "2", nil), "dynamo.NewRedemptionRecords": dynamo.NewRedemptionRecords(nil, several, nil),
-		"dynamo.NewEventSource": dynamo.NewEventSource(nil, several, nil), "dynamo.NewEventLog": dynamo.NewEventLog(nil, "1", 0, nil, nil, nil),
-		"dynamo.NewEventParking": dynamo.NewEventParking(nil, "1", nil), "dynamo.NewEventPages": dynamo.NewEventPages(nil, "1", nil, nil),
-		"dynamoclient.New": &warm{"2"},
+		"dynamo.NewRedemptions":       dynamo.NewRedemptions(nil, "1", nil),
+		"dynamo.NewRefusals":          dynamo.NewRefusals(nil, "1"),
+		"dynamo.NewCheckouts":         dynamo.NewCheckouts(nil, "1"),
+		"dynamo.NewHeldCheckouts":     dynamo.NewHeldCheckouts(nil, several, nil),
+		"dynamo.NewOrders":            dynamo.NewOrders(nil, "1", "2", nil),
+		"dynamo.NewRedemptionRecords": dynamo.NewRedemptionRecords(nil, several, nil),
+		"dynamo.NewEventSource":       dynamo.NewEventSource(nil, several, nil),
+		"dynamo.NewEventLog":          dynamo.NewEventLog(nil, "1", 0, nil, nil, nil),
+		"dynamo.NewEventParking":      dynamo.NewEventParking(nil, "1", nil),
+		"dynamo.NewEventPages":        dynamo.NewEventPages(nil, "1", nil, nil),
+		"dynamoclient.New":            &warm{"2"},
 	}
 }
 
-// warm stands for the function Warm, which is not a store. The name is that of the table for which Warm opens a connection.
+// warm stands for the function Warm, which is not a store. The name is that of the table for which Warm opens a
+// connection.
 type warm struct{ name string }
 
 // tableOf returns the name of the table in a field of a store, or "" if it has no such field.
@@ -467,7 +483,8 @@ func tableOf(store any, field string) string {
 
 // wiring says which tables a package passes to the constructors of stores.
 type wiring struct {
-	tables   map[string]string // the setting that names a table, such as VouchersTable, by constructor and argument: dynamo.NewOrders 2
+	// the setting that names a table, such as VouchersTable, by constructor and argument: dynamo.NewOrders 2
+	tables   map[string]string
 	settings map[string]string // by variable
 	calls    map[string][]ast.Expr
 }
@@ -494,9 +511,6 @@ func readWiring(t *testing.T, folder string, callers wiring) wiring {
 // assign records the settings that are assigned to a variable.
 func (w wiring) assign(n *ast.AssignStmt) {
 	variable := written(n.Lhs[0], "")
-	if setting, of := strings.CutPrefix(called(n.Rhs[0]), "env."); of {
-		w.settings[variable] = setting
-	}
 	for member, setting := range w.members(n.Rhs[0]) {
 		w.settings[variable+member] = setting
 	}
@@ -525,7 +539,8 @@ func (w wiring) bind(f *ast.FuncDecl, caller wiring, arguments []ast.Expr) {
 	}
 }
 
-// members returns the settings in a variable or in a literal of dynamo.Tables, by member: .Vouchers, or "" for the whole value.
+// members returns the settings in a variable or its field, in a literal of dynamo.Tables, or in a call such as
+// env.VouchersTable(), by member: .Vouchers, or "" for the whole value.
 func (w wiring) members(expression ast.Expr) map[string]string {
 	found := make(map[string]string)
 	switch e := expression.(type) {
@@ -534,6 +549,14 @@ func (w wiring) members(expression ast.Expr) map[string]string {
 			if member, ok := strings.CutPrefix(variable, e.Name); ok && (member == "" || member[0] == '.') {
 				found[member] = setting
 			}
+		}
+	case *ast.SelectorExpr:
+		if setting, known := w.settings[written(e, "")]; known {
+			found[""] = setting
+		}
+	case *ast.CallExpr:
+		if setting, of := strings.CutPrefix(called(e), "env."); of {
+			found[""] = setting
 		}
 	case *ast.CompositeLit:
 		if written(e.Type, "") != "dynamo.Tables" {
@@ -582,14 +605,18 @@ func readProgram(t *testing.T, path string, f samtemplate.Function, known map[st
 		if in := wires.FindStringSubmatch(name); in != nil {
 			maps.Copy(p.tables, readWiring(t, in[1], own).tables)
 		}
-		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/dynamodb.(*Client)."); ok && known[action] {
+		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/dynamodb.(*Client)."); ok &&
+			known[action] {
 			p.client[action] = true
 		}
-		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/eventbridge.(*Client)."); ok && ast.IsExported(action) && action != "Options" {
+		if action, ok := strings.CutPrefix(name, "github.com/aws/aws-sdk-go-v2/service/eventbridge.(*Client)."); ok &&
+			ast.IsExported(action) && action != "Options" {
 			p.bus = append(p.bus, "events:"+action)
 		}
-		// The calls of a plain function count as calls of its callers. Warm is the only plain function that other packages call.
-		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok && (name == "Warm" || strings.HasPrefix(name, "(*")) {
+		// The calls of a plain function count as calls of its callers. Warm is the only plain function that other
+		// packages call.
+		if name, ok := strings.CutPrefix(name, "shopfront/pkg/dynamo."); ok &&
+			(name == "Warm" || strings.HasPrefix(name, "(*")) {
 			p.methods = append(p.methods, name)
 		}
 	}
@@ -655,12 +682,16 @@ func (s *Checkouts) forget(c checkout.Checkout) error {
 	library := readLibrary(t, actions(), file)
 	got, _ := library.reached("(*Checkouts).Open")
 	if want := map[access]bool{
-		{"PutItem", ".tables.Checkouts", false}: true, {"Query", ".tables.Checkouts", true}: true, {"UpdateItem", ".table", false}: true,
+		{"PutItem", ".tables.Checkouts", false}: true, {"Query", ".tables.Checkouts", true}: true,
+		{"UpdateItem", ".table", false}: true,
 	}; !maps.Equal(got, want) {
 		t.Errorf("opening a checkout does %v, want %v", got, want)
 	}
 	got, _ = library.reached("(*Checkouts).Reread")
-	if want := map[access]bool{{"GetItem", ".tables.Vouchers", false}: true, {"GetItem", ".tables.Checkouts", false}: true}; !maps.Equal(got, want) {
+	if want := map[access]bool{
+		{"GetItem", ".tables.Vouchers", false}:  true,
+		{"GetItem", ".tables.Checkouts", false}: true,
+	}; !maps.Equal(got, want) {
 		t.Errorf("reading one of two tables does %v, want %v", got, want)
 	}
 }
@@ -703,11 +734,12 @@ func (p program) methodsOf(store any) []string {
 	if _, is := store.(*warm); is {
 		prefix = "Warm"
 	}
-	return slices.DeleteFunc(slices.Clone(p.methods), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+	return slices.DeleteFunc(slices.Clone(p.methods),
+		func(name string) bool { return !strings.HasPrefix(name, prefix) })
 }
 
-// checkFound fails if the symbols show an action or a routine that the source does not show: then one of the two was misread. The
-// source may show more, because the parts of a transaction have no symbols.
+// checkFound fails if the symbols show an action or a routine that the source does not show: then one of the two was
+// misread. The source may show more, because the parts of a transaction have no symbols.
 func (p program) checkFound(t *testing.T, s library, actions, routines map[string]bool) {
 	t.Helper()
 	for action := range p.client {
@@ -732,7 +764,7 @@ func TestFunctions(t *testing.T) {
 func checkRoles(t *testing.T, folder string) {
 	t.Helper()
 	known := actions()
-	all := readLibrary(t, known, slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/internal/table"))...)
+	all := readLibrary(t, known, slices.Concat(sources(t, "pkg/dynamo"), sources(t, "pkg/dynamo/table"))...)
 	withBus := map[string]string{"EventBus": "shops"}
 	quiet, traced := deploy(t, withBus), deploy(t, map[string]string{"EventBus": "shops", "Tracing": "on"})
 	for _, f := range load(t, withBus).Functions {
@@ -757,15 +789,16 @@ func checkRoles(t *testing.T, folder string) {
 	}
 }
 
-// Each function imports pkg/httpapi, which imports pkg/storefront. As long as no variable or init refers to the page, the linker leaves its
-// code and embedded files out of the functions that do not show it.
+// Each function imports pkg/httpapi, which imports pkg/storefront. As long as no variable or init refers to the page,
+// the linker leaves its code and embedded files out of the functions that do not show it.
 func checkPage(t *testing.T, folder string) {
 	t.Helper()
 	site := storefront.NewSite()
 	for _, f := range load(t, map[string]string{"EventBus": "shops"}).Functions {
 		path, shows := filepath.Join(folder, f.Name), f.Name == "storefront"
 		names := linked(t, path)
-		code := slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "shopfront/pkg/storefront.") })
+		code := slices.ContainsFunc(names,
+			func(name string) bool { return strings.HasPrefix(name, "shopfront/pkg/storefront.") })
 		if code != shows {
 			t.Errorf("%s links code of the page: %t, want %t", f.Name, code, shows)
 		}
@@ -773,7 +806,10 @@ func checkPage(t *testing.T, folder string) {
 			t.Errorf("%s links package html, whose table of entities takes 70 kB", f.Name)
 		}
 		content := contents(t, path)
-		for _, file := range []storefront.Asset{site.Script, site.Stylesheet, {Name: "en.json", Content: contents(t, filepath.Join(root, "pkg/storefront/texts/en.json"))}} {
+		for _, file := range []storefront.Asset{
+			site.Script, site.Stylesheet,
+			{Name: "en.json", Content: contents(t, filepath.Join(root, "pkg/storefront/texts/en.json"))},
+		} {
 			if embedded := strings.Contains(content, file.Content); embedded != shows {
 				t.Errorf("%s embeds %s: %t, want %t", f.Name, file.Name, embedded, shows)
 			}
@@ -781,7 +817,8 @@ func checkPage(t *testing.T, folder string) {
 	}
 }
 
-// ofStreams returns the rights that Lambda needs to read the streams that invoke a function, and to report discarded records.
+// ofStreams returns the rights that Lambda needs to read the streams that invoke a function, and to report discarded
+// records.
 func ofStreams(function any) map[string][]string {
 	rights := make(map[string][]string)
 	sources, _ := under(function, "Events").(map[string]any)
@@ -793,12 +830,14 @@ func ofStreams(function any) map[string][]string {
 		rights["arn:aws:dynamodb:eu-central-1:123456789012:table/"+table+"/stream/*"] = []string{
 			"dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator", "dynamodb:ListStreams",
 		}
-		rights[text(source, "Properties", "DestinationConfig", "OnFailure", "Destination")] = []string{"sqs:SendMessage"}
+		rights[text(source, "Properties", "DestinationConfig", "OnFailure",
+			"Destination")] = []string{"sqs:SendMessage"}
 	}
 	return rights
 }
 
-// checkRole checks that a function's role allows exactly these actions on these resources, and that only Lambda can assume it.
+// checkRole checks that a function's role allows exactly these actions on these resources, and that only Lambda can
+// assume it.
 func checkRole(t *testing.T, s stack, function string, want map[string][]string) {
 	t.Helper()
 	if got, want := text(s.properties[function], "Role"), "${"+function+"Role.Arn}"; got != want {

@@ -15,7 +15,10 @@ const (
 )
 
 func TestEvents_ResourcesFollowTheParameters(t *testing.T) {
-	withEvents := []string{"ListEvents", "ListEventsRole", "ListEventsLogs", "RecordEvents", "RecordEventsRole", "RecordEventsLogs", "DiscardedRecords"}
+	withEvents := []string{
+		"ListEvents", "ListEventsRole", "ListEventsLogs", "RecordEvents", "RecordEventsRole",
+		"RecordEventsLogs", "DiscardedRecords",
+	}
 	withBus := []string{"PublishEvents", "PublishEventsRole", "PublishEventsLogs"}
 	const images = "NEW_AND_OLD_IMAGES" // another type would make a new stream, and lose the unread records
 	for name, test := range map[string]struct {
@@ -23,15 +26,21 @@ func TestEvents_ResourcesFollowTheParameters(t *testing.T) {
 		created    []string
 		streams    map[string]string // the view types, by table
 	}{
-		"on":         {nil, withEvents, map[string]string{"Vouchers": images, "Checkouts": images}},
-		"off":        {map[string]string{"Events": "off"}, nil, nil},
-		"with a bus": {map[string]string{"EventBus": "shops"}, slices.Concat(withEvents, withBus), map[string]string{"Vouchers": images, "Checkouts": images, "EventLog": images}},
+		"on":  {nil, withEvents, map[string]string{"Vouchers": images, "Checkouts": images}},
+		"off": {map[string]string{"Events": "off"}, nil, nil},
+		"with a bus": {
+			map[string]string{"EventBus": "shops"},
+			slices.Concat(withEvents, withBus),
+			map[string]string{"Vouchers": images, "Checkouts": images, "EventLog": images},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := deploy(t, test.parameters)
-			tables := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"} // exist even without events
+			// exist even without events
+			tables := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"}
 			for _, id := range slices.Concat(withEvents, withBus, tables) {
-				if got, want := s.properties[id] != nil, slices.Contains(slices.Concat(test.created, tables), id); got != want {
+				if got, want := s.properties[id] != nil,
+					slices.Contains(slices.Concat(test.created, tables), id); got != want {
 					t.Errorf("%s is created: %t, want %t", id, got, want)
 				}
 			}
@@ -44,7 +53,8 @@ func TestEvents_ResourcesFollowTheParameters(t *testing.T) {
 	}
 }
 
-// Without the output EventsTable, shopctl assumes that the deployment has no events. With events, it needs the other outputs.
+// Without the output EventsTable, shopctl assumes that the deployment has no events. With events, it needs the other
+// outputs.
 func TestOutputs_OfEvents_ExistOnlyWithEvents(t *testing.T) {
 	outputs := source(t, "template.yaml")["Outputs"]
 	for _, name := range []string{"EventsTable", "EventRetentionDays", "VouchersStream", "CheckoutsStream"} {
@@ -58,8 +68,9 @@ func TestOutputs_OfEvents_ExistOnlyWithEvents(t *testing.T) {
 func mapping(stream string) map[string]any {
 	return map[string]any{
 		"Stream": stream, "StartingPosition": "TRIM_HORIZON", "BatchSize": "100", "MaximumBatchingWindowInSeconds": "1",
-		"ParallelizationFactor": "1", "FunctionResponseTypes": []any{"ReportBatchItemFailures"}, "BisectBatchOnFunctionError": "true",
-		"MaximumRetryAttempts": "-1", "MaximumRecordAgeInSeconds": "43200",
+		"ParallelizationFactor": "1", "FunctionResponseTypes": []any{"ReportBatchItemFailures"},
+		"BisectBatchOnFunctionError": "true",
+		"MaximumRetryAttempts":       "-1", "MaximumRecordAgeInSeconds": "43200",
 		"DestinationConfig": map[string]any{"OnFailure": map[string]any{"Destination": "${DiscardedRecords.Arn}"}},
 	}
 }
@@ -69,7 +80,11 @@ func TestStreams_RecordsAreRetriedForHalfADay(t *testing.T) {
 		parameters                  map[string]string
 		vouchers, checkouts, events string
 	}{
-		{map[string]string{"EventBus": "shops"}, "${Vouchers.StreamArn}", "${Checkouts.StreamArn}", "${EventLog.StreamArn}"},
+		{
+			map[string]string{"EventBus": "shops"},
+			"${Vouchers.StreamArn}", "${Checkouts.StreamArn}",
+			"${EventLog.StreamArn}",
+		},
 		{
 			map[string]string{
 				"EventBus": "shops", "VouchersTable": "vouchers-restored", "VouchersStream": vouchersStream,
@@ -81,7 +96,7 @@ func TestStreams_RecordsAreRetriedForHalfADay(t *testing.T) {
 	} {
 		s := deploy(t, test.parameters)
 		pages := mapping(test.events)
-		prefix := constants(t, "pkg/dynamo/internal/table/event.go", "pagePrefix")[0]
+		prefix := constants(t, "pkg/dynamo/table/event.go", "pagePrefix")[0]
 		pages["FilterCriteria"] = map[string]any{"Filters": []any{map[string]any{
 			"Pattern": `{"dynamodb": {"Keys": {"sk": {"S": [{"prefix": "` + prefix + `"}]}}}}`,
 		}}}
@@ -89,7 +104,10 @@ func TestStreams_RecordsAreRetriedForHalfADay(t *testing.T) {
 			"RecordEvents": {
 				"Vouchers":  map[string]any{"Type": "DynamoDB", "Properties": mapping(test.vouchers)},
 				"Checkouts": map[string]any{"Type": "DynamoDB", "Properties": mapping(test.checkouts)},
-				"Retry":     map[string]any{"Type": "Schedule", "Properties": map[string]any{"Schedule": "rate(15 minutes)"}},
+				"Retry": map[string]any{
+					"Type":       "Schedule",
+					"Properties": map[string]any{"Schedule": "rate(15 minutes)"},
+				},
 			},
 			"PublishEvents": {"Pages": map[string]any{"Type": "DynamoDB", "Properties": pages}},
 		} {
@@ -113,7 +131,8 @@ func TestEventBus_WithoutAStreamOfEvents_IsRejected(t *testing.T) {
 	for want, parameters := range map[string]map[string]string{
 		"EventsTable needs EventsStream": parameters, "EventBus needs events": {"Events": "off", "EventBus": "shops"},
 	} {
-		if _, err := resources(filepath.Join(root, "template.yaml"), "", parameters); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := resources(filepath.Join(root, "template.yaml"), "", parameters); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
@@ -121,7 +140,8 @@ func TestEventBus_WithoutAStreamOfEvents_IsRejected(t *testing.T) {
 
 func TestEventBusWebhook_PostsEventsOfTheCustomer(t *testing.T) {
 	created, err := resources(filepath.Join(root, "examples", "event-bus-webhook.yaml"), "", map[string]string{
-		"EventBus": "shops", "Customer": "emberforge", "Endpoint": "https://game.example/events", "Key": "a-secret-of-the-game-server",
+		"EventBus": "shops", "Customer": "emberforge", "Endpoint": "https://game.example/events",
+		"Key": "a-secret-of-the-game-server",
 	})
 	if err != nil {
 		t.Fatal(err)

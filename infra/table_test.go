@@ -25,7 +25,8 @@ func TestTables_Keys_NeverChange(t *testing.T) {
 	}
 	for i, table := range tables {
 		if table.LogicalID != want[i].id || table.Name != want[i].output {
-			t.Errorf("table %s with the output %s; want %s with %s", table.LogicalID, table.Name, want[i].id, want[i].output)
+			t.Errorf("table %s with the output %s; want %s with %s", table.LogicalID, table.Name, want[i].id,
+				want[i].output)
 		}
 		attributes := []types.AttributeDefinition{
 			{AttributeName: aws.String("customer"), AttributeType: types.ScalarAttributeTypeS},
@@ -42,14 +43,18 @@ func TestTables_Keys_NeverChange(t *testing.T) {
 			})
 			indexes = []types.GlobalSecondaryIndex{{
 				IndexName: aws.String("orders"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
-				KeySchema: []types.KeySchemaElement{keys[0], {AttributeName: aws.String("ordered"), KeyType: types.KeyTypeRange}},
+				KeySchema: []types.KeySchemaElement{
+					keys[0],
+					{AttributeName: aws.String("ordered"), KeyType: types.KeyTypeRange},
+				},
 			}}
 		}
 		if !reflect.DeepEqual(table.Indexes, indexes) {
 			t.Errorf("%s has the indexes %v, want %v", table.LogicalID, table.Indexes, indexes)
 		}
 		if !reflect.DeepEqual(table.Attributes, attributes) || !reflect.DeepEqual(table.Keys, keys) {
-			t.Errorf("%s has the attributes %v and the keys %v, want %v and %v", table.LogicalID, table.Attributes, table.Keys, attributes, keys)
+			t.Errorf("%s has the attributes %v and the keys %v, want %v and %v", table.LogicalID, table.Attributes,
+				table.Keys, attributes, keys)
 		}
 		if table.TTL != want[i].ttl {
 			t.Errorf("items of %s expire by %q, want %q", table.LogicalID, table.TTL, want[i].ttl)
@@ -63,7 +68,8 @@ func TestTables_NamedByParameter_AreNotCreated(t *testing.T) {
 	for _, table := range template.Tables {
 		created = append(created, table.Name)
 	}
-	if want := []string{"CatalogueTable", "CheckoutsTable", "RefusalsTable", "EventsTable"}; !slices.Equal(created, want) {
+	if want := []string{"CatalogueTable", "CheckoutsTable", "RefusalsTable", "EventsTable"}; !slices.Equal(created,
+		want) {
 		t.Errorf("the stack creates %q, want %q", created, want)
 	}
 	if got := template.Functions[0].Environment["VOUCHERS_TABLE"]; got != "vouchers-restored" {
@@ -71,34 +77,29 @@ func TestTables_NamedByParameter_AreNotCreated(t *testing.T) {
 	}
 }
 
-func allNamed() map[string]string {
-	return map[string]string{
-		"CatalogueTable": "catalogue-restored", "VouchersTable": "vouchers-restored", "CheckoutsTable": "checkouts-restored",
-		"RefusalsTable": "refusals-shared", "EventsTable": "events-restored", "Events": "off",
-	}
-}
-
 func TestTables_AllNamedByParameter_NothingIsCreated(t *testing.T) {
-	template := load(t, allNamed())
+	template := load(t, map[string]string{
+		"CatalogueTable": "catalogue-restored", "VouchersTable": "vouchers-restored",
+		"CheckoutsTable": "checkouts-restored",
+		"RefusalsTable":  "refusals-shared", "EventsTable": "events-restored", "Events": "off",
+	})
 	if tables := template.Tables; len(tables) != 0 {
 		t.Errorf("the stack creates %v, want no table", tables)
 	}
 	if len(template.Ignored) > 0 {
 		t.Errorf("the local run ignores %q, want nothing", template.Ignored)
 	}
-	parameters := allNamed()
-	delete(parameters, "RefusalsTable") // a 0.1.0 stack has neither of these two
-	delete(parameters, "EventsTable")
-	if guards := deploy(t, parameters).byType["AWS::CloudFormation::WaitConditionHandle"]; guards != nil {
-		t.Errorf("%q would reject the update of a 0.1.0 stack that names its tables", guards)
-	}
 }
 
 func TestTables_AreProtectedAgainstLoss(t *testing.T) {
 	s := deploy(t, nil)
 	declared := source(t, "template.yaml")["Resources"]
-	// Under a new logical ID, CloudFormation would create an empty table. TestTables_Keys_NeverChange checks names and keys.
-	if want := []string{"Catalogue", "Vouchers", "Checkouts", "Refusals", "EventLog"}; !slices.Equal(s.byType[typeTable], want) {
+	// Under a new logical ID, CloudFormation would create an empty table. TestTables_Keys_NeverChange checks names and
+	// keys.
+	if want := []string{
+		"Catalogue", "Vouchers", "Checkouts", "Refusals",
+		"EventLog",
+	}; !slices.Equal(s.byType[typeTable], want) {
 		t.Errorf("the tables are %q, want %q", s.byType[typeTable], want)
 	}
 	for _, id := range []string{"Catalogue", "Vouchers", "Checkouts", "EventLog"} {
@@ -117,24 +118,10 @@ func TestTables_AreProtectedAgainstLoss(t *testing.T) {
 			{"PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"},
 			{"SSESpecification", "SSEEnabled"},
 		} {
-			if got := text(table, keys...); got != "true" && (id != "EventLog" || keys[0] != "PointInTimeRecoverySpecification") {
+			if got := text(table, keys...); got != "true" &&
+				(id != "EventLog" || keys[0] != "PointInTimeRecoverySpecification") {
 				t.Errorf("%s: %v is %q, want true", id, keys, got)
 			}
-		}
-	}
-}
-
-// In a 0.1.0 stack, Tables is a nested stack with three tables, and CloudFormation cannot change the type of a resource. If the
-// template creates any of these tables, it declares a wait handle named Tables, so that CloudFormation rejects the update of a 0.1.0 stack.
-func TestTables_AnyIsCreated_UpdateFromRelease010IsRejected(t *testing.T) {
-	for _, named := range []string{"", "CatalogueTable", "VouchersTable", "CheckoutsTable"} {
-		parameters := allNamed()
-		parameters[named] = ""
-		if named == "" {
-			parameters = nil
-		}
-		if got := deploy(t, parameters).byType["AWS::CloudFormation::WaitConditionHandle"]; !slices.Equal(got, []string{"Tables"}) {
-			t.Errorf("if the parameter %q names no table, the guards are %q, want Tables", named, got)
 		}
 	}
 }
@@ -182,7 +169,10 @@ func TestTables_WarmThroughput_FollowsTheParameters(t *testing.T) {
 		{map[string]string{"VouchersWarmReadUnits": "24000"}, map[string]string{"ReadUnitsPerSecond": "24000"}, nil},
 		{map[string]string{"VouchersWarmWriteUnits": "9000"}, map[string]string{"WriteUnitsPerSecond": "9000"}, nil},
 		{
-			map[string]string{"VouchersWarmReadUnits": "24000", "VouchersWarmWriteUnits": "9000", "CheckoutsWarmWriteUnits": "8000"},
+			map[string]string{
+				"VouchersWarmReadUnits": "24000", "VouchersWarmWriteUnits": "9000",
+				"CheckoutsWarmWriteUnits": "8000",
+			},
 			map[string]string{"ReadUnitsPerSecond": "24000", "WriteUnitsPerSecond": "9000"},
 			map[string]string{"WriteUnitsPerSecond": "8000"},
 		},

@@ -1,5 +1,5 @@
-// Command contract checks the OpenAPI document of the interface (`make contract`), freezes it as a release (`make release`), and renders
-// the files that functions embed (`go generate ./api`). Package contract does the work.
+// Command contract checks the OpenAPI document of the interface (`make contract`), freezes it as a release (`make
+// release`), and renders the files that functions embed (`go generate ./api`). Package contract does the work.
 package main
 
 import (

@@ -5,9 +5,10 @@
 //	measure cost   [--requests N] [--json]
 //	measure bulk   [--count N] [--rounds N] [--json]
 //
-// bench compares the functions with reference functions, oracle compares the times of refused requests, cost computes what requests cost
-// at AWS, and bulk compares the commands that work on many vouchers with a bare loop of writes. Progress goes to stderr. A missed target is
-// an error only for bulk, because a busy machine slows the commands and the bare loop alike.
+// bench compares the functions with reference functions, oracle compares the times of refused requests, cost computes
+// what requests cost at AWS, and bulk compares the commands that work on many vouchers with a bare loop of writes.
+// Progress goes to stderr. A missed target is an error only for bulk, because a busy machine slows the commands and the
+// bare loop alike.
 package main
 
 import (
@@ -127,5 +128,6 @@ func machine(now time.Time) string {
 		model, _, _ = strings.Cut(model, "\n")
 		processor = strings.Trim(model, "\t :")
 	}
-	return fmt.Sprintf("%s, %s, %d cores, %s/%s, %s", now.Format(time.DateOnly), processor, runtime.NumCPU(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return fmt.Sprintf("%s, %s, %d cores, %s/%s, %s", now.Format(time.DateOnly), processor, runtime.NumCPU(),
+		runtime.GOOS, runtime.GOARCH, runtime.Version())
 }

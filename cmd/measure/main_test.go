@@ -25,7 +25,8 @@ func TestRun_WrongArguments_AreRefused(t *testing.T) {
 		"cost --free-tier":    "not defined",
 		"bulk --count=0":      "1 or more",
 	} {
-		if err := run(t.Context(), strings.Fields(arguments), io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
+		if err := run(t.Context(), strings.Fields(arguments), io.Discard, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("measure %s: error %v, want %q", arguments, err, want)
 		}
 	}

@@ -81,8 +81,8 @@ func (f *countedFlag) Set(text string) error {
 	return f.Value.Set(text)
 }
 
-// countFlags counts how often each flag of a command and of its subcommands is given, for refuseRepeated. A flag that takes a list may be
-// repeated, so it is not counted.
+// countFlags counts how often each flag of a command and of its subcommands is given, for refuseRepeated. A flag that
+// takes a list may be repeated, so it is not counted.
 func countFlags(command *cobra.Command) {
 	count := func(flag *pflag.Flag) {
 		if _, isList := flag.Value.(pflag.SliceValue); !isList {
@@ -96,8 +96,8 @@ func countFlags(command *cobra.Command) {
 	}
 }
 
-// refuseRepeated rejects a flag that is given twice, because the last value would win silently. Set cannot reject it: shell completion
-// parses the flags twice.
+// refuseRepeated rejects a flag that is given twice, because the last value would win silently. Set cannot reject it:
+// shell completion parses the flags twice.
 func refuseRepeated(command *cobra.Command, _ []string) (err error) {
 	command.Flags().Visit(func(flag *pflag.Flag) {
 		if counted, is := flag.Value.(*countedFlag); is && counted.times > 1 && err == nil {
@@ -120,12 +120,15 @@ func textFlag(value *string) *parsedFlag {
 
 // addChoice adds a flag that takes one of the choices; shell completion offers them. The initial value is the default.
 func addChoice[S ~string](command *cobra.Command, value *S, name, usage string, choices ...S) {
-	command.Flags().Var(&parsedFlag{kind: strings.Join(represent(choices, toString), "|"), written: string(*value), parse: func(text string) error {
-		if *value = S(text); !slices.Contains(choices, *value) {
-			return errors.New("must be " + alternatives(choices))
-		}
-		return nil
-	}}, name, usage)
+	command.Flags().Var(&parsedFlag{
+		kind: strings.Join(represent(choices, toString), "|"), written: string(*value),
+		parse: func(text string) error {
+			if *value = S(text); !slices.Contains(choices, *value) {
+				return errors.New("must be " + alternatives(choices))
+			}
+			return nil
+		},
+	}, name, usage)
 	fixed := cobra.FixedCompletions(represent(choices, toString), cobra.ShellCompDirectiveNoFileComp)
 	_ = command.RegisterFlagCompletionFunc(name, fixed) // cannot fail: the flag was just added
 }

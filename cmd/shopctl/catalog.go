@@ -14,13 +14,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/pkg/access"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/wire"
 )
 
 func newCatalogCommand(s *session) *cobra.Command {
-	return newGroup("catalog", "Load and show customers with their products", newCatalogApplyCommand(s), newCatalogListCommand(s), newCatalogShowCommand(s))
+	return newGroup("catalog", "Load and show shops with their products", newCatalogApplyCommand(s),
+		newCatalogListCommand(s), newCatalogShowCommand(s))
 }
 
 type applyJSON struct {
@@ -40,15 +42,15 @@ type otherTermsJSON struct {
 func newCatalogApplyCommand(s *session) *cobra.Command {
 	var dryRun, prune, yes bool
 	command := &cobra.Command{
-		Use: "apply FILE...", Short: "Create and update customers from YAML files", Args: atLeastOne("FILE"),
+		Use: "apply FILE...", Short: "Create and update shops from YAML files", Args: atLeastOne("FILE"),
 		ValidArgsFunction: cobra.FixedCompletions([]string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt),
-		Long: `Create and update customers, with their products, variants and vouchers, from YAML files; - is standard input.
+		Long: `Create and update shops, with their products, variants and vouchers, from YAML files; - is standard input.
 examples/demo.yaml shows every field; examples/catalogue.schema.json lets an editor check them.
 
 All files are checked before anything is changed. Whatever the files do not mention stays as it is, unless --prune
 takes it off sale. A voucher is created if its code does not exist yet. An existing voucher is never changed: if its
 terms differ from the file's, the command applies everything else, reports the voucher and exits with 3. Applying the
-same files again changes nothing, or completes an interrupted apply. A customer's currency never changes, and nothing
+same files again changes nothing, or completes an interrupted apply. A shop's currency never changes, and nothing
 is ever deleted.
 
 Changes of access and refusals take effect within 15 seconds. Create a key (shopctl key create) before you let
@@ -127,16 +129,16 @@ func (s *session) readFile(name string) ([]byte, error) {
 	return text, errors.Join(err, file.Close())
 }
 
-func (s *session) apply(ctx context.Context, plan operator.CataloguePlan) error {
+func (s *session) apply(ctx context.Context, plan backoffice.CataloguePlan) error {
 	bar := s.newProgress("applied", plan.Writes())
 	defer bar.end()
 	return plan.Apply(ctx, bar.step)
 }
 
 // unlikelyPrices returns an error that lists the prices that are probably slips, or nil.
-func unlikelyPrices(plan operator.CataloguePlan) error {
+func unlikelyPrices(plan backoffice.CataloguePlan) error {
 	var prices []string
-	for _, shop := range plan.Shops {
+	for _, shop := range plan {
 		for _, change := range shop.Catalogue.Changes {
 			if change.Unlikely {
 				prices = append(prices, change.String())
@@ -146,14 +148,16 @@ func unlikelyPrices(plan operator.CataloguePlan) error {
 	if len(prices) == 0 {
 		return nil
 	}
-	return refused(kindInvalid, "these prices may be slips, so nothing was changed: correct them, or accept them with --yes:\n%s",
+	return refused(kindInvalid, "these prices may be slips, so nothing was changed: correct them, or accept them "+
+		"with --yes:\n%s",
 		strings.Join(prices, "\n"))
 }
 
-// differingVouchers returns an error if the store has vouchers with other terms than the files. These vouchers stay as they are.
-func (s *session) differingVouchers(plan operator.CataloguePlan) error {
+// differingVouchers returns an error if the store has vouchers with other terms than the files. These vouchers stay as
+// they are.
+func (s *session) differingVouchers(plan backoffice.CataloguePlan) error {
 	differing := 0
-	for _, shop := range plan.Shops {
+	for _, shop := range plan {
 		differing += len(shop.OtherTerms)
 	}
 	if differing == 0 {
@@ -163,22 +167,28 @@ func (s *session) differingVouchers(plan operator.CataloguePlan) error {
 		countOf(differing, "voucher"), s.commandLine("voucher edit"))
 }
 
-func (s *session) showPlan(plan operator.CataloguePlan, dryRun bool) error {
-	document := applyJSON{DryRun: dryRun, Changes: []catalog.Change{}, Vouchers: []voucherJSON{}, OtherTerms: []otherTermsJSON{}}
+func (s *session) showPlan(plan backoffice.CataloguePlan, dryRun bool) error {
+	document := applyJSON{
+		DryRun: dryRun, Changes: []catalog.Change{}, Vouchers: []voucherJSON{},
+		OtherTerms: []otherTermsJSON{},
+	}
 	var lines []string
-	for _, shop := range plan.Shops {
+	for _, shop := range plan {
 		document.Changes = append(document.Changes, shop.Catalogue.Changes...)
 		for _, change := range shop.Catalogue.Changes {
 			lines = append(lines, change.String())
 		}
 		for _, v := range shop.Vouchers {
 			document.Vouchers = append(document.Vouchers, representVoucher(shop.Catalogue.Customer, v))
-			lines = append(lines, fmt.Sprintf("%s: voucher %s: new, %s", shop.Catalogue.Customer, v.Written, formatReward(v.Reward)))
+			lines = append(lines, fmt.Sprintf("%s: voucher %s: new, %s", shop.Catalogue.Customer, v.Written,
+				formatReward(v.Reward)))
 		}
 		for _, other := range shop.OtherTerms {
-			document.OtherTerms = append(document.OtherTerms, otherTermsJSON{string(shop.Catalogue.Customer), other.Kept.Written, other.Fields})
+			document.OtherTerms = append(document.OtherTerms,
+				otherTermsJSON{string(shop.Catalogue.Customer), other.Stored.Written, other.Fields})
 			s.note(fmt.Sprintf("%s: voucher %s: exists with other terms (%s) and stays as it is: see %s",
-				shop.Catalogue.Customer, other.Kept.Written, strings.Join(other.Fields, ", "), s.commandLine("voucher edit")))
+				shop.Catalogue.Customer, other.Stored.Written, strings.Join(other.Fields, ", "),
+				s.commandLine("voucher edit")))
 		}
 	}
 	if s.json {
@@ -232,7 +242,10 @@ func (c customerJSON) cells() []string {
 }
 
 func representCustomer(c catalog.Customer) customerJSON {
-	return customerJSON{ID: string(c.ID), Name: c.Name, Currency: string(c.Currency), OffSale: c.OffSale, Page: representPage(c.Page)}
+	return customerJSON{
+		ID: string(c.ID), Name: c.Name, Currency: string(c.Currency), OffSale: c.OffSale,
+		Page: representPage(c.Page),
+	}
 }
 
 func representPage(p catalog.Page) *pageJSON {
@@ -254,7 +267,7 @@ func representLink(l catalog.Link) *linkJSON {
 
 func newCatalogListCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "list", Short: "List customers", Args: exactly(),
+		Use: "list", Short: "List shops", Args: exactly(),
 		Example: "  shopctl --local catalog list",
 		RunE: s.command(func(ctx context.Context, _ []string) error {
 			deployment, err := s.deployment(ctx)
@@ -266,7 +279,7 @@ func newCatalogListCommand(s *session) *cobra.Command {
 				return err
 			}
 			rows := represent(customers, representCustomer)
-			return list(&s.output, "customers", []string{"CUSTOMER", "NAME", "CURRENCY", "ON SALE"}, rows)
+			return list(&s.output, "shops", []string{"SHOP", "NAME", "CURRENCY", "ON SALE"}, rows)
 		}),
 	}
 }
@@ -316,7 +329,7 @@ type productJSON struct {
 type variantJSON struct {
 	ID         string          `json:"id"`
 	Name       string          `json:"name"`
-	Price      *moneyJSON      `json:"price"`
+	Price      *wire.Money     `json:"price"`
 	Sale       *saleJSON       `json:"sale,omitempty"`
 	MinAmount  int64           `json:"minAmount"`
 	MaxAmount  int64           `json:"maxAmount"`
@@ -325,15 +338,16 @@ type variantJSON struct {
 }
 
 type saleJSON struct {
-	Price *moneyJSON `json:"price"`
-	From  string     `json:"from,omitempty"`
-	Until string     `json:"until,omitempty"`
+	Price *wire.Money `json:"price"`
+	From  string      `json:"from,omitempty"`
+	Until string      `json:"until,omitempty"`
 }
 
 func newCatalogShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CUSTOMER", Short: "Print a customer's catalogue as a file for apply", Args: exactly("CUSTOMER"),
-		Long: "Print a customer's whole catalogue, including what is off sale, as YAML that apply reads. Vouchers are not included.",
+		Use: "show SHOP", Short: "Print a shop's catalogue as a file for apply", Args: exactly("SHOP"),
+		Long: "Print a shop's whole catalogue, including what is off sale, as YAML that apply reads. Vouchers " +
+			"are not included.",
 		Example: `  shopctl --local catalog show emberforge > emberforge.yaml
   shopctl --local catalog apply emberforge.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -345,13 +359,14 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			shop, err := deployment.Catalogue(ctx, id)
+			shop, err := deployment.CatalogueEntry(ctx, id)
 			if err != nil {
 				return s.describeNoCustomer(err, id)
 			}
 			if s.json {
 				return writeJSON(s.stdout, shopJSON{
-					representCustomer(shop.Customer), representPolicies(shop.Access.Redeem, shop.Access.CheckOut, *shop.Access.Refusals),
+					representCustomer(shop.Customer),
+					representPolicies(shop.Access.Redeem, shop.Access.CheckOut, *shop.Access.Refusals),
 					represent(shop.Products, representProduct),
 				})
 			}
@@ -362,18 +377,19 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 
 func representProduct(p catalog.Product) productJSON {
 	return productJSON{
-		ID: string(p.ID), Name: p.Name, Description: p.Description, Image: p.Image, Category: p.Category, Position: p.Position,
-		OffSale: p.OffSale, Variants: represent(p.Variants, representVariant),
+		ID: string(p.ID), Name: p.Name, Description: p.Description, Image: p.Image, Category: p.Category,
+		Position: p.Position,
+		OffSale:  p.OffSale, Variants: represent(p.Variants, representVariant),
 	}
 }
 
 func representVariant(v catalog.Variant) variantJSON {
 	represented := variantJSON{
-		ID: string(v.ID), Name: v.Name, Price: representMoney(v.Price), MinAmount: v.MinAmount, MaxAmount: v.MaxAmount,
+		ID: string(v.ID), Name: v.Name, Price: wire.OfMoney(v.Price), MinAmount: v.MinAmount, MaxAmount: v.MaxAmount,
 		DataSchema: json.RawMessage(v.DataSchema), OffSale: v.OffSale,
 	}
 	if v.Sale != (catalog.Sale{}) {
-		represented.Sale = &saleJSON{representMoney(v.Sale.Price), formatTime(v.Sale.From), formatTime(v.Sale.Until)}
+		represented.Sale = &saleJSON{wire.OfMoney(v.Sale.Price), wire.Time(v.Sale.From), wire.Time(v.Sale.Until)}
 	}
 	return represented
 }

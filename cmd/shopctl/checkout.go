@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"iter"
 	"slices"
@@ -13,89 +12,62 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
-// checkoutJSON is a checkout as in the HTTP interface, with its order.
+// checkoutJSON is a checkout as in HTTP responses, with its order.
 type checkoutJSON struct {
-	ID      string `json:"id"`
-	Status  string `json:"status"`
-	Product string `json:"product"`
-	Variant string `json:"variant"`
-	Amount  int64  `json:"amount"`
-	// Data is an object if the variant declares a schema, otherwise a string.
-	Data      any        `json:"data"`
-	Code      string     `json:"code,omitempty"` // as written at creation
-	Nick      string     `json:"nick,omitempty"`
-	UnitPrice *moneyJSON `json:"unitPrice"`
-	Subtotal  *moneyJSON `json:"subtotal"`
-	Discount  *moneyJSON `json:"discount"`
-	Total     *moneyJSON `json:"total"`
-	CreatedAt string     `json:"createdAt"`
-	ExpiresAt string     `json:"expiresAt"`
-	// Order is missing in the HTTP interface. It is nil if the checkout was not ordered.
-	Order *checkoutOrderJSON `json:"order,omitempty"`
+	wire.Checkout
+
+	Order *checkoutOrderJSON `json:"order,omitempty"` // nil: not ordered
 }
 
-// checkoutOrderJSON is the order of a checkout.
 type checkoutOrderJSON struct {
 	Status string `json:"status"`
-	placedJSON
+	wire.Placement
 }
 
 func (c checkoutJSON) cells() []string {
 	return []string{
-		c.CreatedAt, c.Status, c.Product + "/" + c.Variant, strconv.FormatInt(c.Amount, 10), c.Code, c.Discount.Display, c.Total.Display, c.Nick, c.ID,
+		c.CreatedAt, c.Status, c.Product + "/" + c.Variant, strconv.FormatInt(c.Amount, 10), c.Code, c.Discount.Display,
+		c.Total.Display, c.Nick, c.ID,
 	}
 }
 
-// fields returns the lines that a checkout and its order have in common.
-func (c checkoutJSON) fields(data string) []field {
+// pricedFields returns the lines that a checkout and its order have in common.
+func pricedFields(p wire.Priced, data string) []field {
 	return []field{
-		{"ID", c.ID},
-		{"status", c.Status},
-		{"variant", c.Product + "/" + c.Variant},
-		{"amount", strconv.FormatInt(c.Amount, 10)},
+		{"ID", p.ID},
+		{"status", p.Status},
+		{"variant", p.Product + "/" + p.Variant},
+		{"amount", strconv.FormatInt(p.Amount, 10)},
 		{"data", data},
-		{"code", c.Code},
-		{"nick", c.Nick},
-		{"unit price", c.UnitPrice.Display},
-		{"subtotal", c.Subtotal.Display},
-		{"discount", c.Discount.Display},
-		{"total", c.Total.Display},
-		{"created", c.CreatedAt},
+		{"code", p.Code},
+		{"nick", p.Nick},
+		{"unit price", p.UnitPrice.Display},
+		{"subtotal", p.Subtotal.Display},
+		{"discount", p.Discount.Display},
+		{"total", p.Total.Display},
+		{"created", p.CreatedAt},
 	}
 }
 
 func representCheckout(c checkout.Checkout, at time.Time) checkoutJSON {
-	represented := representPriced(c, c.Status(at))
+	represented := checkoutJSON{Checkout: wire.OfCheckout(c, at)}
 	if c.Order != nil {
-		represented.Order = &checkoutOrderJSON{string(c.Order.Status()), representPlaced(*c.Order)}
-	}
-	return represented
-}
-
-// representPriced represents a checkout without its order, with a status of the checkout or of the order.
-func representPriced[S ~string](c checkout.Checkout, status S) checkoutJSON {
-	represented := checkoutJSON{
-		ID: string(c.ID), Status: string(status), Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount, Data: c.Data,
-		Code: c.Code, Nick: c.Nick,
-		UnitPrice: representMoney(c.UnitPrice), Subtotal: representMoney(c.Subtotal),
-		Discount: representMoney(c.Discount), Total: representMoney(c.Total),
-		CreatedAt: formatTime(c.Created), ExpiresAt: formatTime(c.Expires),
-	}
-	if c.DataIsObject {
-		represented.Data = json.RawMessage(c.Data)
+		represented.Order = &checkoutOrderJSON{string(c.Order.Status()), wire.OfPlacement(*c.Order)}
 	}
 	return represented
 }
 
 func newCheckoutCommand(s *session) *cobra.Command {
-	return newGroup("checkout", "List, export and show checkouts", newCheckoutListCommand(s), newCheckoutExportCommand(s), newCheckoutShowCommand(s))
+	return newGroup("checkout", "List, export and show checkouts", newCheckoutListCommand(s),
+		newCheckoutExportCommand(s), newCheckoutShowCommand(s))
 }
 
 // checkoutFilter has the flags that pick checkouts.
@@ -106,7 +78,10 @@ type checkoutFilter struct {
 }
 
 func checkoutStatuses() []checkout.Status {
-	return []checkout.Status{checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReleased, checkout.StatusOrdered}
+	return []checkout.Status{
+		checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReleased,
+		checkout.StatusOrdered,
+	}
 }
 
 func (f *checkoutFilter) add(command *cobra.Command) {
@@ -117,12 +92,15 @@ func (f *checkoutFilter) add(command *cobra.Command) {
 		}
 		return nil
 	}}, "product", "only checkouts of the product `ID`")
-	addChoice(command, &f.filter.Status, "status", "only checkouts with the `STATUS` "+alternatives(checkoutStatuses()), checkoutStatuses()...)
+	addChoice(command, &f.filter.Status, "status", "only checkouts with the `STATUS` "+alternatives(checkoutStatuses()),
+		checkoutStatuses()...)
 	flags.Var(timeFlag(&f.filter.From), "since", "only checkouts made at or after this time; a date means midnight UTC")
 	flags.Var(timeFlag(&f.filter.Until), "until", "only checkouts made before this time; a date means midnight UTC")
 }
 
-func (f *checkoutFilter) open(ctx context.Context, customer string, at time.Time) (iter.Seq2[checkout.Checkout, error], error) {
+func (f *checkoutFilter) open(
+	ctx context.Context, customer string, at time.Time,
+) (iter.Seq2[checkout.Checkout, error], error) {
 	if err := checkPeriod(f.filter.From, f.filter.Until); err != nil {
 		return nil, err
 	}
@@ -136,7 +114,7 @@ func (f *checkoutFilter) open(ctx context.Context, customer string, at time.Time
 func newCheckoutListCommand(s *session) *cobra.Command {
 	filter := checkoutFilter{session: s}
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List checkouts, oldest first", Args: exactly("CUSTOMER"),
+		Use: "list SHOP", Short: "List checkouts, oldest first", Args: exactly("SHOP"),
 		Long: `List checkouts, oldest first. A checkout is deleted 8 days after it expires, unless it was ordered. A released
 checkout was replaced by a newer one, and can no longer be ordered.`,
 		Example: `  shopctl --local checkout list emberforge --status open
@@ -147,7 +125,7 @@ checkout was replaced by a newer one, and can no longer be ordered.`,
 			if err != nil {
 				return err
 			}
-			checkouts, err := operator.Collect(found)
+			checkouts, err := backoffice.Collect(found)
 			if err != nil {
 				return err
 			}
@@ -164,17 +142,19 @@ checkout was replaced by a newer one, and can no longer be ordered.`,
 }
 
 func newCheckoutExportCommand(s *session) *cobra.Command {
-	command := newExportCommand(s, "checkout", &checkoutFilter{session: s}, func(file io.Writer, at time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
-		rows := csvfile.NewCheckoutWriter(file)
-		return rows.Writer, func(c checkout.Checkout) error { return rows.Write(c, at) }
-	})
-	command.Long = "Write checkouts to a CSV file, in no particular order. docs/operations.md describes the columns."
+	command := newExportCommand(s, "checkout", &checkoutFilter{session: s},
+		func(file io.Writer, at time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
+			rows := csvfile.NewCheckoutWriter(file)
+			return rows.Writer, func(c checkout.Checkout) error { return rows.Write(c, at) }
+		})
+	command.Long = "Write checkouts to a CSV file, in no particular order. docs/reference/files.md describes the " +
+		"columns."
 	command.Example = "  shopctl --local checkout export emberforge --status expired --output left-behind.csv"
 	return command
 }
 
-// shopAndID reads the arguments CUSTOMER and ID of a checkout or an order.
-func (s *session) shopAndID(ctx context.Context, args []string) (*operator.Shop, checkout.ID, error) {
+// shopAndID reads the arguments SHOP and ID of a checkout or an order.
+func (s *session) shopAndID(ctx context.Context, args []string) (*backoffice.Shop, checkout.ID, error) {
 	id, err := checkout.ParseID(args[1])
 	if err != nil {
 		return nil, "", misused("ID: %s", err)
@@ -183,15 +163,16 @@ func (s *session) shopAndID(ctx context.Context, args []string) (*operator.Shop,
 	return shop, id, err
 }
 
-// withDashedID lets commands accept an ID of a checkout, an order, a redemption or an event that begins with a dash. It moves the ID, which
-// is the last argument, to the end of the command line, after a --. There the ID is not parsed as a flag.
+// withDashedID lets commands accept an ID of a checkout, an order, a redemption or an event that begins with a dash. It
+// moves the ID, which is the last argument, to the end of the command line, after a --. There the ID is not parsed as a
+// flag.
 func withDashedID(root *cobra.Command, args []string) []string {
 	command, _, err := root.Find(args)
 	if err != nil || slices.Contains(args, "--") {
 		return args
 	}
 	takes := func(arguments string) bool { return strings.HasPrefix(command.Use, command.Name()+arguments) }
-	if !takes(" CUSTOMER CODE ID") && !takes(" CUSTOMER ID") {
+	if !takes(" SHOP CODE ID") && !takes(" SHOP ID") {
 		return args
 	}
 	isID := func(text string) bool {
@@ -214,7 +195,7 @@ func withDashedID(root *cobra.Command, args []string) []string {
 
 func newCheckoutShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CUSTOMER ID", Short: "Show a checkout", Args: exactly("CUSTOMER", "ID"),
+		Use: "show SHOP ID", Short: "Show a checkout", Args: exactly("SHOP", "ID"),
 		Example: "  shopctl --local checkout show emberforge ID",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			shop, id, err := s.shopAndID(ctx, args)
@@ -226,18 +207,18 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 				return s.describeNoCheckout(err, shop, id)
 			}
 			document := representCheckout(c, s.now())
-			fields := append(document.fields(c.Data), field{"expires", document.ExpiresAt})
+			fields := append(pricedFields(document.Priced, c.Data), field{"expires", document.ExpiresAt})
 			if document.Order != nil {
 				fields = append(fields, field{"order", document.Order.Status})
-				fields = append(fields, document.Order.fields()...)
+				fields = append(fields, placementFields(document.Order.Placement)...)
 			}
 			return s.document(document, fields)
 		}),
 	}
 }
 
-func (s *session) describeNoCheckout(err error, shop *operator.Shop, id checkout.ID) error {
-	return describeNotFound(err, "customer %s has no checkout %s: see %s; "+
+func (s *session) describeNoCheckout(err error, shop *backoffice.Shop, id checkout.ID) error {
+	return describeNotFound(err, "shop %s has no checkout %s: see %s; "+
 		"a checkout is deleted 8 days after it expires, unless it was ordered",
 		shop.Customer.ID, id, s.commandLine("checkout list "+string(shop.Customer.ID)))
 }

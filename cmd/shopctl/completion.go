@@ -12,21 +12,28 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// completionTimeout is how long a shell waits for names from the target. If the target does not respond by then, nothing is completed.
+// completionTimeout is how long a shell waits for names from the target. If the target does not respond by then,
+// nothing is completed.
 const completionTimeout = 2 * time.Second
 
 // namesOf returns the names that could complete the typed word. args are the arguments before that word.
 type namesOf func(ctx context.Context, args []string, typed string) []cobra.Completion
 
-// completeNames lets shells complete customers, batches, products and rewards in the arguments and flags of a command and its subcommands.
+// completeNames lets shells complete shops, batches, products and rewards in the arguments and flags of a command and
+// its subcommands.
 func (s *session) completeNames(command *cobra.Command) {
-	flags := map[string]namesOf{"batch": s.batchNames, "resume": s.batchNames, "product": s.productNames, "reward": s.rewardNames}
+	flags := map[string]namesOf{
+		"batch": s.batchNames, "resume": s.batchNames, "product": s.productNames,
+		"reward": s.rewardNames,
+	}
 	command.Flags().VisitAll(func(flag *pflag.Flag) {
 		if names := flags[flag.Name]; names != nil {
-			_ = command.RegisterFlagCompletionFunc(flag.Name, completer(names)) // cannot fail: the flag exists, and has no completion yet
+			// cannot fail: the flag exists, and has no completion yet
+			_ = command.RegisterFlagCompletionFunc(flag.Name, completer(names))
 		}
 	})
-	if takes := strings.Fields(command.Use); command.ValidArgsFunction == nil && len(takes) > 1 && strings.Trim(takes[1], "[]") == "CUSTOMER" {
+	if takes := strings.Fields(command.Use); command.ValidArgsFunction == nil && len(takes) > 1 &&
+		strings.Trim(takes[1], "[]") == "SHOP" {
 		command.ValidArgsFunction = completer(s.customerNames)
 	}
 	for _, below := range command.Commands() {
@@ -52,7 +59,9 @@ func (s *session) customerNames(ctx context.Context, args []string, _ string) []
 		return nil
 	}
 	customers, _ := deployment.Customers(ctx) // a shell cannot show errors
-	return represent(customers, func(c catalog.Customer) cobra.Completion { return cobra.CompletionWithDesc(string(c.ID), c.Name) })
+	return represent(
+		customers, func(c catalog.Customer) cobra.Completion { return cobra.CompletionWithDesc(string(c.ID), c.Name) },
+	)
 }
 
 func (s *session) batchNames(ctx context.Context, args []string, _ string) []cobra.Completion {
@@ -67,7 +76,8 @@ func (s *session) batchNames(ctx context.Context, args []string, _ string) []cob
 }
 
 func (s *session) productNames(ctx context.Context, args []string, _ string) []cobra.Completion {
-	return represent(s.products(ctx, args), func(p catalog.Product) cobra.Completion { return cobra.CompletionWithDesc(string(p.ID), p.Name) })
+	return represent(s.products(ctx, args),
+		func(p catalog.Product) cobra.Completion { return cobra.CompletionWithDesc(string(p.ID), p.Name) })
 }
 
 // rewardNames completes the last variant of a reward such as coins/1000+2*rank/vip.
@@ -83,7 +93,7 @@ func (s *session) rewardNames(ctx context.Context, args []string, typed string) 
 	return rewards
 }
 
-// products returns the products of the customer that the first argument names, or nil.
+// products returns the products of the shop that the first argument names, or nil.
 func (s *session) products(ctx context.Context, args []string) []catalog.Product {
 	if len(args) == 0 {
 		return nil
@@ -92,7 +102,7 @@ func (s *session) products(ctx context.Context, args []string) []catalog.Product
 	if err != nil {
 		return nil
 	}
-	id, _ := parseCustomer(args[0])          // if it fails, the ID is empty, and no customer has that ID
-	shop, _ := deployment.Catalogue(ctx, id) // a shell cannot show errors
+	id, _ := parseCustomer(args[0])               // if it fails, the ID is empty, and no shop has that ID
+	shop, _ := deployment.CatalogueEntry(ctx, id) // a shell cannot show errors
 	return shop.Products
 }

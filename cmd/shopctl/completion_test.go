@@ -13,7 +13,8 @@ func (s *shopfront) completions(t *testing.T, args ...string) []string {
 	t.Helper()
 	got := s.shopctl(t.Context(), append([]string{"__complete"}, args...)...)
 	offered, hasDirective := strings.CutSuffix(got.stdout, ":4\n") // :4 tells the shell not to complete file names
-	if !hasDirective || got.exit != exitOK || got.stderr != "Completion ended with directive: ShellCompDirectiveNoFileComp\n" {
+	if !hasDirective || got.exit != exitOK ||
+		got.stderr != "Completion ended with directive: ShellCompDirectiveNoFileComp\n" {
 		t.Errorf("%q: %v", args, got)
 	}
 	return slices.Collect(strings.SplitSeq(strings.TrimSuffix(offered, "\n"), "\n"))
@@ -35,14 +36,20 @@ func TestCompletion_Names_AreThoseOfTheTarget(t *testing.T) {
 		"order cancel emberforge |":          {""},
 		"voucher list emberforge --batch |":  batches,
 		"voucher list emberforge --batch=s|": batches[1:2],
-		"voucher disable emberforge --batch spring\x00sale|":       batches[1:2],
-		"voucher pause emberforge --batch winter --batch advent|":  batches[:1],
-		"voucher generate emberforge --resume |":                   batches,
-		"voucher list sakura-goods --batch |":                      {""},
-		"voucher list nobody --batch |":                            {""},
-		"voucher list --batch |":                                   {""},
-		"checkout list emberforge --product |":                     {"coins\tEmber coins", "vip-rank\tVIP rank", "winter-cape\tWinter cape"},
-		"voucher create emberforge JOIN --reward coins|":           {"coins/500\tEmber coins, 500 coins", "coins/1200\tEmber coins, 1200 coins"},
+		"voucher disable emberforge --batch spring\x00sale|":      batches[1:2],
+		"voucher pause emberforge --batch winter --batch advent|": batches[:1],
+		"voucher generate emberforge --resume |":                  batches,
+		"voucher list sakura-goods --batch |":                     {""},
+		"voucher list nobody --batch |":                           {""},
+		"voucher list --batch |":                                  {""},
+		"checkout list emberforge --product |": {
+			"coins\tEmber coins", "vip-rank\tVIP rank",
+			"winter-cape\tWinter cape",
+		},
+		"voucher create emberforge JOIN --reward coins|": {
+			"coins/500\tEmber coins, 500 coins",
+			"coins/1200\tEmber coins, 1200 coins",
+		},
 		"voucher generate emberforge --reward coins/500+2*vip|":    {"coins/500+2*vip-rank/30-days\tVIP rank, 30 days"},
 		"voucher create ../emberforge JOIN --reward |":             {""},
 		"voucher create emberforge JOIN --reward 2*winter-cape/x|": {""},
@@ -73,11 +80,19 @@ func TestCompletion_WithoutTheTarget_OffersNothing(t *testing.T) {
 		variables map[string]string
 		lines     [][]string
 	}{
-		"no target":            {nil, nil, completedNames()},
-		"no such stack":        {[]string{"--stack", "shopfront-test"}, nil, completedNames()},
-		"two targets":          {[]string{"--stack", "shopfront-prod", "--local"}, nil, completedNames()},
-		"stack without region": {[]string{"--stack", "shopfront-prod"}, map[string]string{"AWS_REGION": ""}, completedNames()},
-		"unreachable stack":    {[]string{"--stack", "shopfront-prod"}, map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, completedNames()[:1]},
+		"no target":     {nil, nil, completedNames()},
+		"no such stack": {[]string{"--stack", "shopfront-test"}, nil, completedNames()},
+		"two targets":   {[]string{"--stack", "shopfront-prod", "--local"}, nil, completedNames()},
+		"stack without region": {
+			[]string{"--stack", "shopfront-prod"},
+			map[string]string{"AWS_REGION": ""},
+			completedNames(),
+		},
+		"unreachable stack": {
+			[]string{"--stack", "shopfront-prod"},
+			map[string]string{"AWS_ENDPOINT_URL": "http://127.0.0.1:1"},
+			completedNames()[:1],
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newShopfront(t)

@@ -21,9 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"shopfront/internal/local/dynamolocal"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -46,15 +46,16 @@ func (s *shopfront) createSummer(t *testing.T, flags ...string) {
 // countItems returns how many items the vouchers table has.
 func (s *shopfront) countItems(t *testing.T) int32 {
 	t.Helper()
-	items, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.state.Tables.Vouchers), ConsistentRead: aws.Bool(true)})
+	items, err := s.client.Scan(t.Context(),
+		&dynamodb.ScanInput{TableName: aws.String(s.state.Tables.Vouchers), ConsistentRead: aws.Bool(true)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return items.Count
 }
 
-// heldWrite is a proxy to DynamoDB Local. It holds back the first write to an item of a voucher with many uses, until goOn is closed. It
-// closes held when it has the write.
+// heldWrite is a proxy to DynamoDB Local. It holds back the first write to an item of a voucher with many uses, until
+// goOn is closed. It closes held when it has the write.
 type heldWrite struct {
 	store      http.Handler
 	held, goOn chan struct{}
@@ -65,7 +66,8 @@ func (h *heldWrite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body) // the store rejects an incomplete request
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	if slices.Contains([]string{"PutItem", "UpdateItem", "TransactWriteItems"}, operation) && bytes.Contains(body, []byte("SUMMER20#")) {
+	if slices.Contains([]string{"PutItem", "UpdateItem", "TransactWriteItems"}, operation) &&
+		bytes.Contains(body, []byte("SUMMER20#")) {
 		h.once.Do(func() {
 			close(h.held)
 			<-h.goOn
@@ -95,10 +97,14 @@ func TestDelete_RedemptionInFlight_KeepsTheVoucher(t *testing.T) {
 			t.Parallel()
 			s := newShopfront(t)
 			s.createSummer(t, flags...)
-			write := &heldWrite{store: newUnreliable(t, s, "", nil), held: make(chan struct{}), goOn: make(chan struct{})}
+			write := &heldWrite{
+				store: newUnreliable(t, s, "", nil), held: make(chan struct{}),
+				goOn: make(chan struct{}),
+			}
 			restore := s.through(t, write)
 			redeemer := voucher.Redeemer{
-				Store:  dynamo.NewRedemptions(dynamolocal.NewClient(s.state.DynamoDBEndpoint), s.state.Tables.Vouchers, mathrand.Int64N),
+				Store: dynamo.NewRedemptions(dynamolocal.NewClient(s.state.DynamoDBEndpoint), s.state.Tables.Vouchers,
+					mathrand.Int64N),
 				Random: mathrand.NewChaCha8([32]byte{2}),
 			}
 			restore()
@@ -115,8 +121,8 @@ func TestDelete_RedemptionInFlight_KeepsTheVoucher(t *testing.T) {
 				return <-redeemed
 			}
 			got := s.shopctl(t.Context(), "--local", "voucher", "delete", "emberforge", "SUMMER-20")
-			if got.exit != exitRefused || waited != operator.Draining {
-				t.Errorf("waited %v, want %v: %v", waited, operator.Draining, got)
+			if got.exit != exitRefused || waited != backoffice.Draining {
+				t.Errorf("waited %v, want %v: %v", waited, backoffice.Draining, got)
 			}
 			standing := objectOf(t, s.must(t, "voucher", "show", "emberforge", "SUMMER-20", "--json"))
 			if standing["status"] != "redeemable" || standing["used"] != 1. {
@@ -194,8 +200,10 @@ func TestDelete_HeldByACheckout_IsRefused(t *testing.T) {
 			s.sleep = func(context.Context, time.Duration) error { return nil }
 			s.createSummer(t, flags...)
 			request := s.summer(t)
-			id := s.checkOutWith(t, "emberforge", "coins/500", "1", "", checkout.Request{Code: request.Code, Nick: request.Nick})
-			if got := s.shopctl(t.Context(), "--local", "voucher", "delete", "emberforge", "SUMMER-20"); got.exit != exitRefused {
+			id := s.checkOutWith(t, "emberforge", "coins/500", "1", "",
+				checkout.Request{Code: request.Code, Nick: request.Nick})
+			if got := s.shopctl(t.Context(), "--local", "voucher", "delete", "emberforge",
+				"SUMMER-20"); got.exit != exitRefused {
 				t.Error(got)
 			}
 			s.place(t, id)
@@ -216,15 +224,18 @@ func TestDelete_Interrupted_IsCompletedByDelete(t *testing.T) {
 			return ctx.Err()
 		}
 		got := s.shopctl(ctx, append([]string{"--local", "voucher", "delete", "emberforge"}, args...)...)
-		if got.exit != exitInterrupted || !strings.HasSuffix(got.stderr, "; codes with many uses may be disabled: run the command again\n") {
+		if got.exit != exitInterrupted ||
+			!strings.HasSuffix(got.stderr, "; codes with many uses may be disabled: run the command again\n") {
 			t.Error(got)
 		}
-		if standing := objectOf(t, s.must(t, "voucher", "show", "emberforge", "SUMMER-20", "--json")); standing["status"] != "disabled" {
+		if standing := objectOf(t, s.must(t, "voucher", "show", "emberforge", "SUMMER-20",
+			"--json")); standing["status"] != "disabled" {
 			t.Error(standing)
 		}
 	}
 	s.neverPause()
-	if got := s.must(t, "voucher", "delete", "emberforge", "--batch", "summer", "--yes"); got != "deleted 1 of 1 voucher in batch summer\n" {
+	if got := s.must(t, "voucher", "delete", "emberforge", "--batch", "summer",
+		"--yes"); got != "deleted 1 of 1 voucher in batch summer\n" {
 		t.Error(got)
 	}
 	if left := s.countItems(t); left != 0 {
@@ -280,7 +291,8 @@ func TestDeleteBatch_OnATerminal_AsksForTheNameOfTheBatch(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.createSummer(t, "--batch", "summer")
-	const question = "Delete up to 1 voucher of batch summer? Those that were redeemed or held stay. Type the name of the batch to go on: "
+	const question = "Delete up to 1 voucher of batch summer? Those that were redeemed or held stay. Type the name " +
+		"of the batch to go on: "
 	deletion := []string{"--local", "voucher", "delete", "emberforge", "--batch", "summer"}
 	for _, typed := range []string{"yes\n", "\n", "SUMMER\n"} {
 		s.stdin = terminal(t, typed)
@@ -296,7 +308,8 @@ func TestDeleteBatch_OnATerminal_AsksForTheNameOfTheBatch(t *testing.T) {
 		t.Error(exit)
 	}
 	s.stdin = terminal(t, "summer\n")
-	if got := s.shopctl(t.Context(), deletion...); got != (result{"deleted 1 of 1 voucher in batch summer\n", question, exitOK}) {
+	if got := s.shopctl(t.Context(),
+		deletion...); got != (result{"deleted 1 of 1 voucher in batch summer\n", question, exitOK}) {
 		t.Error(got)
 	}
 }

@@ -32,7 +32,10 @@ With --json the command prints one document once it serves; everything else goes
 			if err != nil {
 				return err
 			}
-			options := localrun.Options{Root: root, Port: port, Fresh: fresh, Out: s.stdout, Warnings: s.stderr, Now: s.now, Random: s.jitter}
+			options := localrun.Options{
+				Root: root, Port: port, Fresh: fresh, Out: s.stdout, Warnings: s.stderr,
+				Now: s.now, Random: s.jitter,
+			}
 			if s.json {
 				options.Out = s.stderr
 			}

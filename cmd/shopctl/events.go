@@ -14,22 +14,24 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/pkg/access"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/client"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/wire"
 )
 
 func newEventsCommand(s *session) *cobra.Command {
 	return newGroup("events", "List, follow and forward what happened in a shop",
-		newEventsTailCommand(s), newEventsForwardCommand(s), newEventsReplayCommand(s), newEventsListCommand(s), newEventsShowCommand(s),
+		newEventsTailCommand(s), newEventsForwardCommand(s), newEventsReplayCommand(s), newEventsListCommand(s),
+		newEventsShowCommand(s),
 		newEventsParkedCommand(s), newEventsRetryCommand(s), newEventsRebuildCommand(s))
 }
 
 const (
 	keyVariable = "SHOPFRONT_KEY"
-	// eventsKeyName is the name of the keys that the events commands create for themselves. eventsKeyLifetime bounds the life of such a key
-	// if it cannot be revoked.
+	// eventsKeyName is the name of the keys that the events commands create for themselves. eventsKeyLifetime bounds
+	// the life of such a key if it cannot be revoked.
 	eventsKeyName     = "shopctl events"
 	eventsKeyLifetime = 24 * time.Hour
 	revokeTimeout     = 5 * time.Second
@@ -44,7 +46,7 @@ SHOPFRONT_KEY or a --key-file. With --url it needs nothing else, not even an AWS
 and --stack create a key for this run and revoke it at the end. That key expires after a day: a command that runs
 longer needs a --key-file or SHOPFRONT_KEY.`
 
-// feed is a customer's feed of events over HTTP.
+// feed is a shop's feed of events over HTTP.
 type feed struct {
 	*client.Client
 
@@ -59,10 +61,11 @@ type feedFlags struct{ url, keyFile string }
 
 func (f *feedFlags) add(command *cobra.Command) {
 	command.Flags().Var(textFlag(&f.url), "url", "the base `URL` of the deployment, instead of --stack or --local")
-	command.Flags().Var(textFlag(&f.keyFile), "key-file", "read the key of the shop's server from `FILE` (default: "+keyVariable+")")
+	command.Flags().Var(textFlag(&f.keyFile), "key-file",
+		"read the key of the shop's server from `FILE` (default: "+keyVariable+")")
 }
 
-// withFeed opens a customer's feed and passes it to the function do.
+// withFeed opens a shop's feed and passes it to the function do.
 func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags, do func(feed) error) error {
 	id, err := parseCustomer(customer)
 	if err != nil {
@@ -99,7 +102,10 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 	case flags.url != "" && checkAddress(flags.url) != nil:
 		return misused("--url: %s", checkAddress(flags.url))
 	}
-	options := []client.Option{client.WithServerKey(key), client.WithOutageReport(func(cause error) { s.reportOutage(baseURL, cause) })}
+	options := []client.Option{
+		client.WithServerKey(key),
+		client.WithOutageReport(func(cause error) { s.reportOutage(baseURL, cause) }),
+	}
 	if s.local {
 		options = append(options, client.WithLongestPoll(localPoll))
 	}
@@ -141,25 +147,30 @@ func (s *session) serverKey(file string) (string, error) {
 }
 
 // temporaryKey creates a key for this run. revoke must be called even after an error: the key may exist.
-func (s *session) temporaryKey(ctx context.Context, deployment *operator.Deployment, id catalog.CustomerID) (secret string, revoke func(), err error) {
+func (s *session) temporaryKey(
+	ctx context.Context, deployment *backoffice.Deployment, id catalog.CustomerID,
+) (secret string, revoke func(), err error) {
 	shop, err := deployment.Shop(ctx, id)
 	if err != nil {
 		return "", func() {}, s.describeNoCustomer(err, id)
 	}
 	key, _, err := shop.CreateKey(ctx, eventsKeyName, s.now().Add(eventsKeyLifetime), s.random, s.now())
 	if errors.Is(err, access.ErrTooManyKeys) {
-		err = refused(kindInvalid, "%s: set %s to one of them, or revoke one, see %s", err, keyVariable, s.commandLine("key list "+string(id)))
+		err = refused(kindInvalid, "%s: set %s to one of them, or revoke one, see %s", err, keyVariable,
+			s.commandLine("key list "+string(id)))
 	}
 	return key.Secret(), func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)
 		defer cancel()
 		if _, err := shop.RevokeKey(ctx, key.ID, s.now()); err != nil && !errors.Is(err, access.ErrKeyUnknown) {
-			s.warn(fmt.Sprintf("key %s of this run was not revoked; it expires within a day: %s", key.ID, operator.AWSError(err)))
+			s.warn(fmt.Sprintf("key %s of this run was not revoked; it expires within a day: %s", key.ID,
+				backoffice.AWSError(err)))
 		}
 	}, err
 }
 
-// checkAddress rejects a URL that is neither https nor on this machine: the requests contain secrets and shoppers' names.
+// checkAddress rejects a URL that is neither https nor on this machine: the requests contain secrets and shoppers'
+// names.
 func checkAddress(address string) error {
 	to, err := url.Parse(address)
 	if err != nil || to.Host == "" || to.User != nil {
@@ -173,8 +184,9 @@ func checkAddress(address string) error {
 	return nil
 }
 
-// start returns the cursor to begin at: the given cursor or, if it is nil, the cursor of the newest event. If the feed is out of reach,
-// start returns an error, because the command line may be wrong. Later requests wait for the feed instead.
+// start returns the cursor to begin at: the given cursor or, if it is nil, the cursor of the newest event. If the feed
+// is out of reach, start returns an error, because the command line may be wrong. Later requests wait for the feed
+// instead.
 func (f feed) start(ctx context.Context, given *client.EventCursor) (client.EventCursor, error) {
 	if given == nil {
 		newest, err := f.NewestEvent(ctx)
@@ -191,21 +203,27 @@ func (f feed) explain(err error) error {
 	case err == nil || errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, client.ErrUnauthorized) && f.isOwnKey:
-		return refused(kindInvalid, "%s refuses the key of this run: the local run was started anew, or the key expired: run the command again", f.baseURL)
+		return refused(kindInvalid, "%s refuses the key of this run: the local run was started anew, or the key "+
+			"expired: run the command again", f.baseURL)
 	case errors.Is(err, client.ErrUnauthorized):
-		return refused(kindInvalid, "%s refuses the key: give a live key of %s, see shopctl key create --help", f.baseURL, f.customer)
+		return refused(kindInvalid, "%s refuses the key: give a live key of %s, see shopctl key create --help",
+			f.baseURL, f.customer)
 	case errors.Is(err, client.ErrCursorExpired):
-		expired := refused(kindNotFound, "the next events are no longer kept, or the feed was lost and began again: the oldest event that is kept is %d",
+		expired := refused(kindNotFound,
+			"the next events are no longer kept, or the feed was lost and began again: the oldest event that is "+
+				"kept is %d",
 			details.Earliest+1)
 		if f.stateFile != "" {
-			expired.next = "to continue, compare your records with the shop's (docs/interface.md#when-events-were-missed), then run the command once with " +
+			expired.next = "to continue, compare your records with the shop's " +
+				"(docs/reference/events.md#when-events-were-missed), then run the command once with " +
 				"--after 0, which begins the state file " + f.stateFile + " anew"
 		}
 		return expired
 	case errors.Is(err, client.ErrInvalid):
 		return refused(kindInvalid, "the feed has no event with that number yet")
 	case errors.Is(err, client.ErrWrongBaseURL):
-		return failed(kindFailed, "%s has no feed of events: check the URL, and that the deployment's parameter Events is on", f.baseURL)
+		return failed(kindFailed, "%s has no feed of events: check the URL, and that the deployment's parameter "+
+			"Events is on", f.baseURL)
 	default:
 		return failed(kindUnavailable, "%s: %s", f.baseURL, err)
 	}
@@ -215,7 +233,7 @@ func newEventsTailCommand(s *session) *cobra.Command {
 	var flags feedFlags
 	var after *client.EventCursor
 	command := &cobra.Command{
-		Use: "tail CUSTOMER", Short: "Print events as they happen, until Ctrl-C", Args: exactly("CUSTOMER"),
+		Use: "tail SHOP", Short: "Print events as they happen, until Ctrl-C", Args: exactly("SHOP"),
 		Long: `Print events as they happen: one line each, or with --json each event as in the feed. Without --after the command
 begins with the next event. If the shop is out of reach at the start, the command fails; later it waits, and misses
 nothing. Ctrl-C ends it with exit code 0. An event takes a second or two to reach the feed. It is printed up to 15
@@ -242,7 +260,8 @@ seconds after that; with --local it is printed at once.
 			}))
 		}),
 	}
-	command.Flags().Var(afterFlag(&after), "after", "begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
+	command.Flags().Var(afterFlag(&after), "after",
+		"begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
 	flags.add(command)
 	return command
 }
@@ -258,7 +277,7 @@ func afterFlag(value **client.EventCursor) *parsedFlag {
 
 // describeEvent returns the line that people see for an event. The line ends with the text more.
 func describeEvent(e client.Event, more string) string {
-	return fmt.Sprintf("%s  %5d  %-18s  %s", formatTime(e.Timestamp), e.Sequence, printable(string(e.Type)), more)
+	return fmt.Sprintf("%s  %5d  %-18s  %s", wire.Time(e.Timestamp), e.Sequence, printable(string(e.Type)), more)
 }
 
 // about describes the subject of an event for people.
@@ -284,7 +303,8 @@ func formatClientReward(r client.Reward) string {
 	case client.RewardAmountOff:
 		return r.AmountOff.Display + " off"
 	case client.RewardBundle:
-		return strings.Join(represent(r.Items, func(g client.Good) string { return formatAmount(g.Amount, g.Product, g.Variant) }), "+")
+		return strings.Join(represent(r.Items,
+			func(g client.Good) string { return formatAmount(g.Amount, g.Product, g.Variant) }), "+")
 	default:
 		return string(r.Kind)
 	}

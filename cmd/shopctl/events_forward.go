@@ -51,15 +51,15 @@ func newEventsForwardCommand(s *session) *cobra.Command {
 	var stateFile string
 	var newSecret bool
 	command := &cobra.Command{
-		Use: "forward CUSTOMER URL", Short: "Post events to a web server as they happen, until Ctrl-C",
+		Use: "forward SHOP URL", Short: "Post events to a web server as they happen, until Ctrl-C",
 		Args: func(command *cobra.Command, args []string) error {
 			if newSecret {
 				return exactly()(command, args)
 			}
-			return exactly("CUSTOMER", "URL")(command, args)
+			return exactly("SHOP", "URL")(command, args)
 		},
 		Long: `Post each event to a web server of the shop, in sequence. The first run begins with the next event. Every later run
-with the same deployment, customer and URL continues where the last one stopped, so no event is missed. To begin
+with the same deployment, shop and URL continues where the last one stopped, so no event is missed. To begin
 elsewhere, give --after. If the shop is out of reach at the start, the command fails; later it waits. Ctrl-C ends it
 with exit code 0.
 ` + postHelp + "\n" + feedHelp,
@@ -84,9 +84,13 @@ with exit code 0.
 			}))
 		}),
 	}
-	command.Flags().Var(afterFlag(&after), "after", "begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
-	command.Flags().Var(textFlag(&stateFile), "state", "store the progress in `FILE` (default: one file for each deployment, customer and URL\nin $XDG_STATE_HOME/shopfront or ~/.local/state/shopfront)")
-	command.Flags().BoolVar(&newSecret, "new-secret", false, "print a new secret for "+webhookSecretVariable+", and end")
+	command.Flags().Var(afterFlag(&after), "after",
+		"begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
+	command.Flags().Var(textFlag(&stateFile), "state",
+		"store the progress in `FILE` (default: one file for each deployment, shop and URL\nin "+
+			"$XDG_STATE_HOME/shopfront or ~/.local/state/shopfront)")
+	command.Flags().BoolVar(&newSecret, "new-secret", false,
+		"print a new secret for "+webhookSecretVariable+", and end")
 	flags.add(command)
 	return command
 }
@@ -96,7 +100,7 @@ func newEventsReplayCommand(s *session) *cobra.Command {
 	var from, to int
 	var since time.Time
 	command := &cobra.Command{
-		Use: "replay CUSTOMER URL", Short: "Post earlier events again, and end", Args: exactly("CUSTOMER", "URL"),
+		Use: "replay SHOP URL", Short: "Post earlier events again, and end", Args: exactly("SHOP", "URL"),
 		Long: `Post events to a web server again, in sequence. The command ends after the newest event, or after the event --to.
 It does not change where forward continues. With --since it reads the whole feed and posts the events that happened at
 that time or later.
@@ -120,7 +124,8 @@ that time or later.
 		}),
 	}
 	command.Flags().Var(numberFlag(&from, 1), "from", "the sequence `N` of the first event")
-	command.Flags().Var(sinceFlag(s.now, &since), "since", "only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
+	command.Flags().Var(sinceFlag(s.now, &since), "since",
+		"only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	command.Flags().Var(numberFlag(&to, 1), "to", "the sequence `N` of the last event (default: the newest)")
 	flags.add(command)
 	return command
@@ -156,7 +161,8 @@ func (s *session) newPoster(to string) (*poster, error) {
 	text, isSecret := strings.CutPrefix(secret, webhookSecretPrefix)
 	key, err := base64.StdEncoding.DecodeString(text)
 	if !isSecret || err != nil || len(key) < 24 || len(key) > 64 {
-		return nil, misused("%s must be the receiver's secret, %s followed by 24 to 64 bytes in base64: shopctl events forward --new-secret prints a new one",
+		return nil, misused("%s must be the receiver's secret, %s followed by 24 to 64 bytes in base64: shopctl "+
+			"events forward --new-secret prints a new one",
 			webhookSecretVariable, webhookSecretPrefix)
 	}
 	signer, err := standardwebhooks.NewWebhookRaw(key)
@@ -169,8 +175,8 @@ func (s *session) newPoster(to string) (*poster, error) {
 	}}, nil
 }
 
-// forward posts events as they happen. It stores its progress before the first event and after each one, so that the next run misses
-// nothing.
+// forward posts events as they happen. It stores its progress before the first event and after each one, so that the
+// next run misses nothing.
 func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor) error {
 	lock := flock.New(f.stateFile + ".lock")
 	locked, err := lock.TryLock()
@@ -178,9 +184,11 @@ func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor)
 		return failed(kindFailed, "state file: %s", err)
 	}
 	if !locked {
-		return failed(kindFailed, "another forward of this customer and URL is running: it stores its progress in %s", f.stateFile)
+		return failed(kindFailed, "another forward of this shop and URL is running: it stores its progress in %s",
+			f.stateFile)
 	}
-	defer func() { _ = lock.Unlock() }() // the lock file is not deleted: otherwise two processes could lock different files
+	// the lock file is not deleted: otherwise two processes could lock different files
+	defer func() { _ = lock.Unlock() }()
 	if after == nil {
 		stored, err := readState(f.stateFile)
 		if err != nil {
@@ -195,7 +203,8 @@ func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor)
 	if err := writeState(f.stateFile, begin); err != nil {
 		return err
 	}
-	p.note(fmt.Sprintf("posting events of %s after %d; progress is stored in %s; Ctrl-C ends", f.customer, begin.After, f.stateFile))
+	p.note(fmt.Sprintf("posting events of %s after %d; progress is stored in %s; Ctrl-C ends", f.customer, begin.After,
+		f.stateFile))
 	for event, err := range f.Events(ctx, begin) {
 		if err != nil {
 			return f.explain(err)
@@ -210,13 +219,14 @@ func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor)
 	return nil
 }
 
-// replay posts earlier events. The parameters from and to are the sequences of the first and the last event, and since is the time of the
-// earliest event. A zero value sets no bound.
+// replay posts earlier events. The parameters from and to are the sequences of the first and the last event, and since
+// is the time of the earliest event. A zero value sets no bound.
 func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time, to int64) error {
 	posted, last := 0, max(from, 1)-1
 	for event, err := range f.existing(ctx, client.EventCursor{After: last}) {
 		if err == nil && from > 0 && event.Sequence != last+1 {
-			err = refused(kindNotFound, "event %d is no longer kept: the oldest event that is kept is %d", from, event.Sequence)
+			err = refused(kindNotFound, "event %d is no longer kept: the oldest event that is kept is %d", from,
+				event.Sequence)
 		}
 		if err == nil && to > 0 && event.Sequence > to {
 			break
@@ -226,7 +236,10 @@ func (p *poster) replay(ctx context.Context, f feed, from int64, since time.Time
 			posted++
 		}
 		if errors.Is(err, context.Canceled) {
-			return &problem{exitInterrupted, kindInterrupted, "interrupted", fmt.Sprintf("to continue, run the command with --from %d", last+1)}
+			return &problem{
+				exitInterrupted, kindInterrupted, "interrupted",
+				fmt.Sprintf("to continue, run the command with --from %d", last+1),
+			}
 		}
 		if err != nil {
 			return err
@@ -264,8 +277,8 @@ type forwardedJSON struct {
 	Status   int              `json:"status"` // of the receiver's response
 }
 
-// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events. The parameter skip
-// is the flag with which the user can skip the event.
+// deliver posts an event until the receiver accepts it. It returns an error if the receiver wants no more events. The
+// parameter skip is the flag with which the user can skip the event.
 func (p *poster) deliver(ctx context.Context, event client.Event, skip string) error {
 	for delay := firstPostDelay; ; delay = min(2*delay, longestPostDelay) {
 		status, retryAfter, err := p.post(ctx, event)
@@ -274,14 +287,17 @@ func (p *poster) deliver(ctx context.Context, event client.Event, skip string) e
 			return ctx.Err()
 		case err != nil:
 		case status == http.StatusGone:
-			return failed(kindFailed, "the receiver wants no more events: it responded to event %d with 410", event.Sequence)
+			return failed(kindFailed, "the receiver wants no more events: it responded to event %d with 410",
+				event.Sequence)
 		case status >= http.StatusOK && status < http.StatusMultipleChoices:
-			return p.line(forwardedJSON{event.Sequence, event.ID, event.Type, status}, describeEvent(event, event.ID+"  "+strconv.Itoa(status)))
+			return p.line(forwardedJSON{event.Sequence, event.ID, event.Type, status},
+				describeEvent(event, event.ID+"  "+strconv.Itoa(status)))
 		default:
 			err = fmt.Errorf("the receiver responded with status %d", status)
 		}
 		pause := max(delay, min(retryAfter, longestPostDelay))
-		p.warn(fmt.Sprintf("event %d %s: %s: posting it again in %s (to skip it, press Ctrl-C and run the command with %s)",
+		p.warn(fmt.Sprintf("event %d %s: %s: posting it again in %s (to skip it, press Ctrl-C and run the command "+
+			"with %s)",
 			event.Sequence, event.ID, err, pause, skip))
 		if err := p.sleep(ctx, pause); err != nil {
 			return err
@@ -289,8 +305,8 @@ func (p *poster) deliver(ctx context.Context, event client.Event, skip string) e
 	}
 }
 
-// post posts an event once. It returns the status of the response, and how long the receiver asks to wait. Its errors do not contain the
-// URL, which may contain a secret.
+// post posts an event once. It returns the status of the response, and how long the receiver asks to wait. Its errors
+// do not contain the URL, which may contain a secret.
 func (p *poster) post(ctx context.Context, event client.Event) (status int, retryAfter time.Duration, err error) {
 	at := p.now()
 	signature, err := p.signer.Sign(event.ID, at, event.Raw)
@@ -303,7 +319,8 @@ func (p *poster) post(ctx context.Context, event client.Event) (status int, retr
 	}
 	for name, value := range map[string]string{
 		"Content-Type": "application/json", "User-Agent": "shopctl", standardwebhooks.HeaderWebhookID: event.ID,
-		standardwebhooks.HeaderWebhookTimestamp: strconv.FormatInt(at.Unix(), 10), standardwebhooks.HeaderWebhookSignature: signature,
+		standardwebhooks.HeaderWebhookTimestamp: strconv.FormatInt(at.Unix(), 10),
+		standardwebhooks.HeaderWebhookSignature: signature,
 	} {
 		request.Header.Set(name, value)
 	}
@@ -315,7 +332,8 @@ func (p *poster) post(ctx context.Context, event client.Event) (status int, retr
 		return 0, 0, err
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 64<<10)                          // read, so that the connection can be used again
+	// read, so that the connection can be used again
+	_, _ = io.CopyN(io.Discard, response.Body, 64<<10)
 	seconds, _ := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 32) // 0 without a number
 	return response.StatusCode, time.Duration(seconds) * time.Second, nil
 }

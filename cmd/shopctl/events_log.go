@@ -11,27 +11,27 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/client"
 	"shopfront/pkg/event"
-	"shopfront/pkg/httpapi"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
 // events opens the feeds of the deployment.
-func (s *session) events(ctx context.Context) (*operator.Deployment, *operator.Events, error) {
+func (s *session) events(ctx context.Context) (*backoffice.Deployment, *backoffice.Events, error) {
 	deployment, err := s.deployment(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	events, err := deployment.Events(httpapi.EventData, s.now, s.random)
+	events, err := deployment.Events(s.now, s.random)
 	return deployment, events, err
 }
 
-// eventsCommand returns a command's RunE. The function do gets the feeds, and the shop of the customer that the first argument names.
+// eventsCommand returns a command's RunE. The function do gets the feeds, and the shop that the first argument names.
 func (s *session) eventsCommand(
-	do func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error,
+	do func(ctx context.Context, events *backoffice.Events, shop *backoffice.Shop, args []string) error,
 ) func(*cobra.Command, []string) error {
 	return s.command(func(ctx context.Context, args []string) error {
 		id, err := parseCustomer(args[0])
@@ -56,7 +56,7 @@ func newEventsListCommand(s *session) *cobra.Command {
 	var kind event.Type
 	var limit int
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List recorded events, in sequence", Args: exactly("CUSTOMER"),
+		Use: "list SHOP", Short: "List recorded events, in sequence", Args: exactly("SHOP"),
 		Long: `List the events that are kept, in sequence: one line each, or with --json each event as in the feed. The command reads the
 tables. Events are in the order in which they were recorded, so a later line can have an earlier time.`,
 		Example: `  shopctl --local events list emberforge --since 24h
@@ -67,7 +67,9 @@ tables. Events are in the order in which they were recorded, so a later line can
 			}
 			return nil
 		},
-		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, _ []string) (err error) {
+		RunE: s.eventsCommand(func(ctx context.Context, events *backoffice.Events, shop *backoffice.Shop,
+			_ []string,
+		) (err error) {
 			cursor := event.Cursor{After: event.FromOldest}
 			switch {
 			case after != nil && after.After > 0:
@@ -82,8 +84,10 @@ tables. Events are in the order in which they were recorded, so a later line can
 		}),
 	}
 	flags := command.Flags()
-	flags.Var(afterFlag(&after), "after", "begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
-	flags.Var(sinceFlag(s.now, &since), "since", "only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
+	flags.Var(afterFlag(&after), "after",
+		"begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
+	flags.Var(sinceFlag(s.now, &since), "since",
+		"only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	addChoice(command, &kind, "type", "only events of this `TYPE`: "+alternatives(event.Types()), event.Types()...)
 	flags.Var(numberFlag(&limit, 1), "limit", "print at most `N` events")
 	return command
@@ -97,7 +101,8 @@ func sinceFlag(now func() time.Time, value *time.Time) *parsedFlag {
 			return nil
 		}
 		if timeFlag(value).Set(text) != nil {
-			return errors.New("must be a duration such as 24h, a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24")
+			return errors.New("must be a duration such as 24h, a time such as 2026-12-24T18:00:00Z, or a date such " +
+				"as 2026-12-24")
 		}
 		return nil
 	}}
@@ -105,7 +110,8 @@ func sinceFlag(now func() time.Time, value *time.Time) *parsedFlag {
 
 // listEvents prints at most limit wanted events after a cursor. A limit of 0 means no limit.
 func (s *session) listEvents(
-	ctx context.Context, feed event.Feed, customer catalog.CustomerID, cursor event.Cursor, wanted func(event.Event) bool, limit int,
+	ctx context.Context, feed event.Feed, customer catalog.CustomerID, cursor event.Cursor,
+	wanted func(event.Event) bool, limit int,
 ) error {
 	printed := 0
 	for more := true; more; {
@@ -134,7 +140,7 @@ func (s *session) listEvents(
 
 // printEvent prints an event as tail does.
 func (s *session) printEvent(e event.Event) error {
-	text, err := httpapi.EncodeEvent(e)
+	text, err := wire.Encode(e)
 	if err != nil {
 		return err
 	}
@@ -155,36 +161,31 @@ func describeCursor(err error) error {
 	return err
 }
 
-// storedEventJSON is an event without its sequence number in the feed.
-type storedEventJSON struct {
-	ID        string          `json:"id"`
-	Type      string          `json:"type"`
-	Timestamp string          `json:"timestamp"`
-	Customer  string          `json:"customer"`
-	Data      json.RawMessage `json:"data"`
-}
-
 func newEventsShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CUSTOMER ID", Short: "Show an event by its ID", Args: exactly("CUSTOMER", "ID"),
-		Long:    "Show a stored event, for example one whose ID a shop's server has logged. The output lacks the event's sequence number.",
+		Use: "show SHOP ID", Short: "Show an event by its ID", Args: exactly("SHOP", "ID"),
+		Long: "Show a stored event, for example one whose ID a shop's server has logged. The output lacks the " +
+			"event's sequence number.",
 		Example: "  shopctl --local events show emberforge ID",
-		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, args []string) error {
+		RunE: s.eventsCommand(func(ctx context.Context, events *backoffice.Events, shop *backoffice.Shop,
+			args []string,
+		) error {
 			listJSON := s.commandLine("events list " + string(shop.Customer.ID) + " --json")
 			id, err := voucher.ParseRedemptionID(args[1]) // an event ID has the same form
 			if err != nil {
-				return misused("ID: an event ID has 22 characters of A-Z a-z 0-9 _ -: %s shows the IDs of events", listJSON)
+				return misused("ID: an event ID has 22 characters of A-Z a-z 0-9 _ -: %s shows the IDs of events",
+					listJSON)
 			}
 			e, found, err := events.Find(ctx, shop, event.ID(id))
 			if err != nil {
 				return err
 			}
 			if !found {
-				return refused(kindNotFound, "customer %s has no event %s, or it is no longer kept: %s shows the IDs of events", shop.Customer.ID, id, listJSON)
+				return refused(kindNotFound, "shop %s has no event %s, or it is no longer kept: %s shows the "+
+					"IDs of events", shop.Customer.ID, id, listJSON)
 			}
-			document := storedEventJSON{string(e.ID), string(e.Type), formatTime(e.At), string(e.Customer), e.Data}
-			return s.document(document, []field{
-				{"ID", document.ID}, {"type", document.Type}, {"time", document.Timestamp}, {"data", string(e.Data)},
+			return s.document(e, []field{
+				{"ID", string(e.ID)}, {"type", string(e.Type)}, {"time", wire.Time(e.At)}, {"data", string(e.Data)},
 			})
 		}),
 	}
@@ -204,7 +205,7 @@ func (p parkedJSON) cells() []string {
 }
 
 func representParked(p event.Parked) parkedJSON {
-	return parkedJSON{placeOf(p), string(p.Customer), formatTime(p.First), p.Attempts, p.Reason}
+	return parkedJSON{placeOf(p), string(p.Customer), wire.Time(p.First), p.Attempts, p.Reason}
 }
 
 func placeOf(p event.Parked) string {
@@ -213,7 +214,8 @@ func placeOf(p event.Parked) string {
 
 func newEventsParkedCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "parked [CUSTOMER]", Short: "List changes that could not be recorded as events", Args: optional("CUSTOMER"),
+		Use: "parked [SHOP]", Short: "List changes that could not be recorded as events",
+		Args: optional("SHOP"),
 		Long: `List changes of vouchers and checkouts that could not be recorded as events and were set aside, with the place of the
 changed item and the reason. Shopfront retries them every 15 minutes; shopctl events retry does so at once. If there are
 more than 10,000 changes, the command lists only the first.`,
@@ -273,7 +275,8 @@ the item.`,
 				return err
 			}
 			if outcome.Parked > 0 {
-				return failed(kindFailed, "%s could not be recorded: %s shows why", countOf(outcome.Parked, "change"), s.commandLine("events parked"))
+				return failed(kindFailed, "%s could not be recorded: %s shows why", countOf(outcome.Parked, "change"),
+					s.commandLine("events parked"))
 			}
 			return nil
 		}),
@@ -296,12 +299,14 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 			return err
 		}
 		if !forgotten {
-			return failed(kindFailed, "the change at %s was set aside again meanwhile: run the command again", strconv.QuoteToGraphic(place))
+			return failed(kindFailed, "the change at %s was set aside again meanwhile: run the command again",
+				strconv.QuoteToGraphic(place))
 		}
 		s.note("forgotten: " + printable(place))
 		return nil
 	}
-	return refused(kindNotFound, "no change is parked at %s: see %s", strconv.QuoteToGraphic(place), s.commandLine("events parked"))
+	return refused(kindNotFound, "no change is parked at %s: see %s", strconv.QuoteToGraphic(place),
+		s.commandLine("events parked"))
 }
 
 // rebuiltJSON is the result of a rebuild. It has Added for a feed, and Indexed for the index of nicks.
@@ -316,21 +321,21 @@ func newEventsRebuildCommand(s *session) *cobra.Command {
 	var from time.Time
 	var nicks bool
 	command := &cobra.Command{
-		Use: "rebuild CUSTOMER", Short: "Add the events that a feed lacks", Args: exactly("CUSTOMER"),
-		Long: `Read all vouchers, redemptions and orders of a customer, and append the events that the feed lacks, earliest first. An
-event always has the same ID. Use this for redemptions and orders from before the deployment had events, and for events
-that were lost in an outage of many hours, or together with the table of events. Without --from the command goes back as
-far as events are kept. An earlier --from can add events again that have expired.
+		Use: "rebuild SHOP", Short: "Add the events that a feed lacks", Args: exactly("SHOP"),
+		Long: `Read all vouchers, redemptions and orders of a shop, and append the events that the feed lacks, earliest first. An
+event always has the same ID. Use this for redemptions and orders from a time when events were off, and for events that
+were lost in an outage of many hours, or together with the table of events. Without --from the command goes back as far
+as events are kept. An earlier --from can add events again that have expired.
 
 With --nicks the command leaves the feed as it is. It adds all redemptions with a nick to the index that shopctl
-redemption list --nick reads, and then marks the index as complete. Update the deployment first.
+redemption list --nick reads.
 
 The output shows how many events were added (or how many redemptions are indexed now), and how many items are unread,
-because they are damaged. If any are, the command adds the rest, does not mark the index as complete, and ends with
-exit code 1.
+because they are damaged. If any are, the command adds the rest and ends with exit code 1.
 
 The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
-		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from 2026-01-01\n" +
+		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from " +
+			"2026-01-01\n" +
 			"  shopctl --local events rebuild emberforge --nicks",
 		PreRunE: func(*cobra.Command, []string) error {
 			if nicks && !from.IsZero() {
@@ -338,16 +343,18 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 			}
 			return nil
 		},
-		RunE: s.eventsCommand(func(ctx context.Context, events *operator.Events, shop *operator.Shop, _ []string) error {
+		RunE: s.eventsCommand(func(ctx context.Context, events *backoffice.Events, shop *backoffice.Shop,
+			_ []string,
+		) error {
 			bar := s.newProgress("rebuilt", unknownCount)
-			var result operator.Rebuilt
+			var result backoffice.Rebuilt
 			var err error
 			document, count := rebuiltJSON{Customer: string(shop.Customer.ID)}, "added"
 			if nicks {
 				result, err = events.RebuildNicks(ctx, shop, bar.steps)
 				document.Indexed, count = &result.Added, "indexed"
 			} else {
-				result, err = events.Rebuild(ctx, shop, operator.Rebuilding{From: from, Progress: bar.steps})
+				result, err = events.Rebuild(ctx, shop, backoffice.Rebuilding{From: from, Progress: bar.steps})
 				document.Added = &result.Added
 			}
 			bar.end()
@@ -355,16 +362,19 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 				return err
 			}
 			document.Unread = result.Unread
-			if err := s.document(document, []field{{count, strconv.Itoa(result.Added)}, {"unread", strconv.Itoa(result.Unread)}}); err != nil {
+			if err := s.document(document,
+				[]field{{count, strconv.Itoa(result.Added)}, {"unread", strconv.Itoa(result.Unread)}}); err != nil {
 				return err
 			}
 			if result.Unread > 0 {
-				return failed(kindFailed, "%s cannot be read: see %s", countOf(result.Unread, "item"), s.commandLine("verify "+string(shop.Customer.ID)))
+				return failed(kindFailed, "%s cannot be read: see %s", countOf(result.Unread, "item"),
+					s.commandLine("verify "+string(shop.Customer.ID)))
 			}
 			return nil
 		}),
 	}
 	command.Flags().BoolVar(&nicks, "nicks", false, "index redemptions by nick instead")
-	command.Flags().Var(sinceFlag(s.now, &from), "from", "add what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
+	command.Flags().Var(sinceFlag(s.now, &from), "from",
+		"add what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	return command
 }

@@ -18,7 +18,10 @@ import (
 func (s *shopfront) park(t *testing.T, code string) string {
 	t.Helper()
 	place := event.Place{Table: event.Vouchers, Partition: "emberforge#00", Sort: code}
-	parked := event.Parked{Place: place, Customer: "emberforge", Reason: "voucher item: malformed redemption", First: s.clock}
+	parked := event.Parked{
+		Place: place, Customer: "emberforge", Reason: "voucher item: malformed redemption",
+		First: s.clock,
+	}
 	if err := dynamo.NewEventParking(s.client, s.state.Tables.Events, nil).Park(t.Context(), parked); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +34,10 @@ func (s *shopfront) putDamaged(t *testing.T, code string) {
 	text := func(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
 	_, err := s.client.PutItem(t.Context(), &dynamodb.PutItemInput{
 		TableName: aws.String(s.state.Tables.Vouchers),
-		Item:      map[string]types.AttributeValue{"customer": text("emberforge#00"), "sk": text(code), "reward": text("a dragon")},
+		Item: map[string]types.AttributeValue{
+			"customer": text("emberforge#00"), "sk": text(code),
+			"reward": text("a dragon"),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -50,11 +56,14 @@ func TestEventsParked_ListsChangesThatAreSetAside(t *testing.T) {
 			t.Errorf("%q:\n%s", args, got)
 		}
 	}
-	wantJSON := `{"place":"` + place + `","customer":"emberforge","since":"2026-11-20T18:00:00.000Z","attempts":1,"reason":"voucher item: malformed redemption"}` + "\n"
+	wantJSON := `{"place":"` + place +
+		`","customer":"emberforge","since":"2026-11-20T18:00:00.000Z","attempts":1,"reason":"voucher item: ` +
+		`malformed redemption"}` + "\n"
 	if got := s.must(t, "events", "parked", "--json"); got != wantJSON {
 		t.Errorf("JSON: %s", got)
 	}
-	if got := s.shopctl(t.Context(), "--local", "events", "parked", "sakura-goods"); got != (result{"", "no parked changes\n", exitOK}) {
+	if got := s.shopctl(t.Context(), "--local", "events", "parked",
+		"sakura-goods"); got != (result{"", "no parked changes\n", exitOK}) {
 		t.Errorf("of another customer: %v", got)
 	}
 }
@@ -66,14 +75,17 @@ func TestEventsRetry_ChangeOfADamagedItem_StaysParkedUntilItIsForgotten(t *testi
 	dragon := s.park(t, "DRAG0N")
 	s.putDamaged(t, "DRAG0N")
 	problem := "error: 1 change could not be recorded: shopctl --local events parked shows why\n"
-	if got := s.shopctl(t.Context(), "--local", "events", "retry"); got != (result{"recorded      0\nstill parked  1\n", problem, exitFailed}) {
+	if got := s.shopctl(t.Context(), "--local", "events",
+		"retry"); got != (result{"recorded      0\nstill parked  1\n", problem, exitFailed}) {
 		t.Errorf("retry: %v", got)
 	}
-	if got := s.must(t, "events", "parked", "--json"); !strings.Contains(got, dragon) || !strings.Contains(got, `"attempts":2`) || strings.Contains(got, "G1FT") {
+	if got := s.must(t, "events", "parked", "--json"); !strings.Contains(got, dragon) ||
+		!strings.Contains(got, `"attempts":2`) || strings.Contains(got, "G1FT") {
 		t.Errorf("parked: %s", got)
 	}
 	unknown := "error: no change is parked at \"vouchers/emberforge#00/G1FT\": see shopctl --local events parked\n"
-	if got := s.shopctl(t.Context(), "--local", "events", "retry", "--forget", "vouchers/emberforge#00/G1FT"); got != (result{"", unknown, exitRefused}) {
+	if got := s.shopctl(t.Context(), "--local", "events", "retry", "--forget",
+		"vouchers/emberforge#00/G1FT"); got != (result{"", unknown, exitRefused}) {
 		t.Errorf("forgetting a change that is not parked: %v", got)
 	}
 	s.must(t, "events", "retry", "--forget", dragon)
@@ -90,7 +102,8 @@ func TestEventsRetry_ForgetChangeOfUnknownTable_DropsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.must(t, "events", "retry", "--forget", "//")
-	if got := s.shopctl(t.Context(), "--local", "events", "parked"); got != (result{"", "no parked changes\n", exitOK}) {
+	if got := s.shopctl(t.Context(), "--local", "events",
+		"parked"); got != (result{"", "no parked changes\n", exitOK}) {
 		t.Errorf("parked: %v", got)
 	}
 }
@@ -100,7 +113,10 @@ func TestEventsRebuild_DamagedItem_IsReported(t *testing.T) {
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.putDamaged(t, "DRAG0N")
-	want := result{"added   0\nunread  1\n", "error: 1 item cannot be read: see shopctl --local verify emberforge\n", exitFailed}
+	want := result{
+		"added   0\nunread  1\n", "error: 1 item cannot be read: see shopctl --local verify emberforge\n",
+		exitFailed,
+	}
 	if got := s.shopctl(t.Context(), "--local", "events", "rebuild", "emberforge"); got != want {
 		t.Errorf("got %v want %v", got, want)
 	}
@@ -122,7 +138,8 @@ func TestEventsRetry_ForgetChangeThatIsSetAsideAgain_StaysParked(t *testing.T) {
 	place := s.park(t, "DRAG0N")
 	parking := busyParking{dynamo.NewEventParking(s.client, s.state.Tables.Events, nil)}
 	err := (&session{}).forget(t.Context(), parking, place)
-	if p, is := errors.AsType[*problem](err); !is || p.exit != exitFailed || !strings.Contains(s.must(t, "events", "parked"), place) {
+	if p, is := errors.AsType[*problem](err); !is || p.exit != exitFailed ||
+		!strings.Contains(s.must(t, "events", "parked"), place) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -135,11 +152,13 @@ func TestEvents_DeploymentWithoutEvents_SaysHowToTurnThemOn(t *testing.T) {
 	if err := s.state.Write(s.dir); err != nil {
 		t.Fatal(err)
 	}
-	want := result{"", "error: this deployment has no events: deploy it with the parameter Events set to on, see docs/operations.md\n", exitFailed}
+	want := result{"", "error: this deployment has no events: deploy it with the parameter Events set to on, see " +
+		"docs/operating/feeds.md\n", exitFailed}
 	for _, args := range []string{
 		"list emberforge", "show emberforge MTCXgwWFAhhCzmYLdegdZw", "parked", "retry", "rebuild emberforge",
 	} {
-		if got := s.shopctl(t.Context(), append([]string{"--local", "events"}, strings.Fields(args)...)...); got != want {
+		if got := s.shopctl(t.Context(),
+			append([]string{"--local", "events"}, strings.Fields(args)...)...); got != want {
 			t.Errorf("%s: %v", args, got)
 		}
 	}
@@ -153,13 +172,15 @@ func TestStatus_DisabledStream_Warns(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	_, err := s.client.UpdateTable(t.Context(), &dynamodb.UpdateTableInput{
-		TableName: aws.String(s.state.Tables.Vouchers), StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)},
+		TableName:           aws.String(s.state.Tables.Vouchers),
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := s.shopctl(t.Context(), "--local", "status")
-	want := "warning: the stream of the table " + s.state.Tables.Vouchers + " is disabled, so its changes are not recorded as events: see docs/operations.md\n"
+	want := "warning: the stream of the table " + s.state.Tables.Vouchers +
+		" is disabled, so its changes are not recorded as events: see docs/operating/feeds.md\n"
 	if got.exit != exitOK || got.stderr != want || !strings.Contains(got.stdout, "\nstream    disabled\n") {
 		t.Errorf("%v", got)
 	}

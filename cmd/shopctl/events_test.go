@@ -35,7 +35,7 @@ type fakeFeed struct {
 	ends   int               // how many requests have reached the end of the feed
 }
 
-// newEventsShop returns a Shopfront with the customer emberforge, and a feed with events.
+// newEventsShop returns a Shopfront with the shop emberforge, and a feed with events.
 func newEventsShop(t *testing.T, events int) (*shopfront, *fakeFeed) {
 	t.Helper()
 	s := newShopfront(t)
@@ -60,7 +60,8 @@ func (s *shopfront) serveFeed(t *testing.T, events int) *fakeFeed {
 func (f *fakeFeed) serve(s *shopfront, w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, _, err := s.guard.Admit(r.Context(), "emberforge", r.Header.Values("Authorization"), s.clock); err != nil || len(r.Header["Authorization"]) == 0 {
+	if _, _, err := s.guard.Admit(r.Context(), "emberforge", r.Header.Values("Authorization"), s.clock); err != nil ||
+		len(r.Header["Authorization"]) == 0 {
 		respondProblem(w, `"type":"urn:problem:shopfront:unauthorized"`, http.StatusUnauthorized)
 		return
 	}
@@ -75,7 +76,8 @@ func (f *fakeFeed) serve(s *shopfront, w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		respondProblem(w, `"type":"urn:problem:shopfront:malformed-request"`, http.StatusBadRequest)
 	case after < f.oldest-1 || query.Has("feed") && query.Get("feed") != f.id:
-		respondProblem(w, fmt.Sprintf(`"type":"urn:problem:shopfront:cursor-expired","earliest":%d,"feed":%q`, f.oldest-1, f.id), http.StatusGone)
+		respondProblem(w, fmt.Sprintf(`"type":"urn:problem:shopfront:cursor-expired","earliest":%d,"feed":%q`,
+			f.oldest-1, f.id), http.StatusGone)
 	case after > f.events:
 		respondProblem(w, `"type":"urn:problem:shopfront:invalid"`, http.StatusUnprocessableEntity)
 	default:
@@ -100,7 +102,8 @@ func (f *fakeFeed) page(w http.ResponseWriter, after int) {
 		f.atEnd(f.ends)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = fmt.Fprintf(w, `{"feed":%q,"events":[%s],"next":%q,"pollAfterSeconds":%d}`, feed, strings.Join(events, ","), next, pollAfter)
+	_, _ = fmt.Fprintf(w, `{"feed":%q,"events":[%s],"next":%q,"pollAfterSeconds":%d}`, feed, strings.Join(events, ","),
+		next, pollAfter)
 }
 
 func respondProblem(w http.ResponseWriter, members string, status int) {
@@ -115,19 +118,25 @@ func eventJSON(sequence int) string {
 	money := func(minor int, display string) string {
 		return fmt.Sprintf(`{"minor":%d,"currency":"EUR","display":%q}`, minor, display)
 	}
-	redemption := `{"id":"cWJxYWRzZmFzZGZhc2RmYQ","status":"redeemed","code":"WELCOME-COINS","nick":"Alder\u0007","redeemedAt":"` + at + `","reward":%s}`
-	order := `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed","product":"coins","variant":"500","amount":3,"data":"x",` +
-		`"unitPrice":` + money(499, "4.99 EUR") + `,"subtotal":` + money(1497, "14.97 EUR") + `,"discount":` + money(0, "0.00 EUR") + `,"total":` +
-		money(1497, "14.97 EUR") + `,"createdAt":"` + at + `","payment":{"provider":"stripe","reference":"pi_3Q0001"},"orderedAt":"` + at + `"}`
+	redemption := `{"id":"cWJxYWRzZmFzZGZhc2RmYQ","status":"redeemed","code":"WELCOME-COINS","nick":"Alder\u0007",` +
+		`"redeemedAt":"` + at + `","reward":%s}`
+	order := `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed","product":"coins",` +
+		`"variant":"500","amount":3,"data":"x",` +
+		`"unitPrice":` + money(499, "4.99 EUR") + `,"subtotal":` + money(1497, "14.97 EUR") + `,"discount":` +
+		money(0, "0.00 EUR") + `,"total":` +
+		money(1497, "14.97 EUR") + `,"createdAt":"` + at +
+		`","payment":{"provider":"stripe","reference":"pi_3Q0001"},"orderedAt":"` + at + `"}`
 	kinds := []struct{ kind, data string }{
 		{"gift.sent", `{ "to": "<Heron>" }`},
-		{"redemption.created", fmt.Sprintf(redemption, `{"kind":"product","product":"coins","variant":"500","amount":1}`)},
+		{"redemption.created", fmt.Sprintf(redemption,
+			`{"kind":"product","product":"coins","variant":"500","amount":1}`)},
 		{"redemption.created", fmt.Sprintf(redemption, `{"kind":"percent_off","percentOff":20}`)},
 		{"redemption.created", fmt.Sprintf(redemption, `{"kind":"amount_off","amountOff":`+money(500, "5.00 EUR")+`}`)},
 		{"order.created", order},
 	}
 	kind := kinds[sequence%len(kinds)]
-	return fmt.Sprintf(`{"id":"MTCXgwWFAhhCzmYLdegd%02d","type":%q,"timestamp":%q,"sequence":%d,"customer":"emberforge","data":%s}`,
+	return fmt.Sprintf(`{"id":"MTCXgwWFAhhCzmYLdegd%02d","type":%q,"timestamp":%q,"sequence":%d,`+
+		`"customer":"emberforge","data":%s}`,
 		sequence, kind.kind, at, sequence, kind.data)
 }
 
@@ -200,7 +209,8 @@ func TestTail_FlagAfter_BeginsWithAnEarlierEvent(t *testing.T) {
 	s, f := newEventsShop(t, 4)
 	f.oldest = 2
 	got := s.interrupted(t, 3, "--local", "events", "tail", "emberforge", "--after", "0")
-	if rows := strings.Split(got.stdout, "\n"); got.exit != exitOK || len(rows) != 4 || !strings.Contains(rows[0], "     2  redemption.created  WELCOME-COINS  20% off  ") ||
+	if rows := strings.Split(got.stdout, "\n"); got.exit != exitOK || len(rows) != 4 ||
+		!strings.Contains(rows[0], "     2  redemption.created  WELCOME-COINS  20% off  ") ||
 		!strings.Contains(rows[1], "     3  redemption.created  WELCOME-COINS  5.00 EUR off  ") {
 		t.Errorf("got %v", got)
 	}
@@ -230,7 +240,8 @@ func TestTail_ByURLAndKey_NeedsNoDeployment(t *testing.T) {
 	if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.interrupted(t, 1, append(tail, "--key-file", file)...); got.exit != exitOK || !strings.Contains(got.stdout, "coins/500") {
+	if got := s.interrupted(t, 1, append(tail, "--key-file", file)...); got.exit != exitOK ||
+		!strings.Contains(got.stdout, "coins/500") {
 		t.Errorf("with a file: %v", got)
 	}
 	s.variables[keyVariable] = strings.TrimSpace(key)
@@ -263,29 +274,80 @@ func TestTail_FaultsAreReported(t *testing.T) {
 		exit int
 		want string
 	}{
-		"no target":          {"", nil, exitUsage, "give --stack NAME (or set SHOPFRONT_STACK) for a deployed stack, or --local for the local run, or --url URL with a key"},
-		"no key":             {"", []string{"--url", foreign.URL}, exitUsage, "no key: set SHOPFRONT_KEY"},
-		"two targets":        {unknownKey, []string{"--local", "--url", foreign.URL}, exitUsage, "--url is a target of its own"},
-		"no https":           {unknownKey, []string{"--url", "http://shop.example"}, exitUsage, "--url: must begin with https://"},
-		"malformed key":      {"sf_1", []string{"--url", foreign.URL}, exitUsage, "malformed key"},
-		"no such key file":   {"", []string{"--local", "--key-file", "no-such.key"}, exitUsage, "--key-file: open no-such.key"},
-		"refused key":        {unknownKey, []string{"--local"}, exitRefused, "refuses the key: give a live key of emberforge"},
-		"events not kept":    {"", []string{"--local", "--after", "3"}, exitRefused, "the oldest event that is kept is 5"},
-		"beyond the newest":  {"", []string{"--local", "--after", "10"}, exitRefused, "the feed has no event with that number yet"},
-		"negative sequence":  {"", []string{"--local", "--after", "-1"}, exitUsage, "must be a whole number of at least 0"},
-		"URL without a feed": {unknownKey, []string{"--url", foreign.URL}, exitFailed, "has no feed of events: check the URL"},
-		"no such customer":   {"", []string{"--local", "sakura-goods"}, exitRefused, "customer sakura-goods does not exist"},
-		"malformed customer": {"", []string{"--local", "../emberforge"}, exitUsage, "CUSTOMER"},
-		"two customers":      {"", []string{"--local", "emberforge", "emberforge"}, exitUsage, "unexpected argument"},
+		"no target": {
+			"", nil, exitUsage,
+			"give --stack NAME (or set SHOPFRONT_STACK) for a deployed stack, or --local for the local run, or " +
+				"--url URL with a key",
+		},
+		"no key": {"", []string{"--url", foreign.URL}, exitUsage, "no key: set SHOPFRONT_KEY"},
+		"two targets": {
+			unknownKey,
+			[]string{"--local", "--url", foreign.URL},
+			exitUsage,
+			"--url is a target of its own",
+		},
+		"no https": {
+			unknownKey,
+			[]string{"--url", "http://shop.example"},
+			exitUsage,
+			"--url: must begin with https://",
+		},
+		"malformed key": {"sf_1", []string{"--url", foreign.URL}, exitUsage, "malformed key"},
+		"no such key file": {
+			"",
+			[]string{"--local", "--key-file", "no-such.key"},
+			exitUsage,
+			"--key-file: open no-such.key",
+		},
+		"refused key": {
+			unknownKey,
+			[]string{"--local"},
+			exitRefused,
+			"refuses the key: give a live key of emberforge",
+		},
+		"events not kept": {
+			"",
+			[]string{"--local", "--after", "3"},
+			exitRefused,
+			"the oldest event that is kept is 5",
+		},
+		"beyond the newest": {
+			"",
+			[]string{"--local", "--after", "10"},
+			exitRefused,
+			"the feed has no event with that number yet",
+		},
+		"negative sequence": {
+			"",
+			[]string{"--local", "--after", "-1"},
+			exitUsage,
+			"must be a whole number of at least 0",
+		},
+		"URL without a feed": {
+			unknownKey,
+			[]string{"--url", foreign.URL},
+			exitFailed,
+			"has no feed of events: check the URL",
+		},
+		"no such shop": {
+			"",
+			[]string{"--local", "sakura-goods"},
+			exitRefused,
+			"shop sakura-goods does not exist",
+		},
+		"malformed shop": {"", []string{"--local", "../emberforge"}, exitUsage, "SHOP"},
+		"two shops":      {"", []string{"--local", "emberforge", "emberforge"}, exitUsage, "unexpected argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.variables[keyVariable] = test.key
 			args := []string{"events", "tail"}
-			if !slices.ContainsFunc(test.args, func(arg string) bool { return strings.HasSuffix(arg, "emberforge") || arg == "sakura-goods" }) {
+			if !slices.ContainsFunc(test.args,
+				func(arg string) bool { return strings.HasSuffix(arg, "emberforge") || arg == "sakura-goods" }) {
 				args = append(args, "emberforge")
 			}
 			got := s.shopctl(t.Context(), append(args, test.args...)...)
-			if got.exit != test.exit || !strings.Contains(got.stderr, test.want) || got.stdout != "" || test.key != "" && strings.Contains(got.stderr, test.key) {
+			if got.exit != test.exit || !strings.Contains(got.stderr, test.want) || got.stdout != "" ||
+				test.key != "" && strings.Contains(got.stderr, test.key) {
 				t.Errorf("got %v want %s", got, test.want)
 			}
 		})
@@ -304,7 +366,8 @@ func TestTail_KeyOfTheRunEnds_SaysToRunTheCommandAgain(t *testing.T) {
 		}
 	}
 	got := s.shopctl(t.Context(), "--local", "events", "tail", "emberforge")
-	if got.exit != exitRefused || !strings.Contains(got.stderr, "refuses the key of this run: the local run was started anew, or the key expired: run the command again\n") {
+	if got.exit != exitRefused || !strings.Contains(got.stderr,
+		"refuses the key of this run: the local run was started anew, or the key expired: run the command again\n") {
 		t.Errorf("got %v", got)
 	}
 }
@@ -334,7 +397,8 @@ func TestTail_InterruptedWhileItCreatesItsKey_RevokesTheKey(t *testing.T) {
 	}))
 	got := s.shopctl(ctx, "--local", "events", "tail", "emberforge")
 	restore()
-	if keys := s.keyStatuses(t); got.exit != exitOK || got.stdout != "" || !slices.Equal(keys, []string{"shopctl events revoked"}) {
+	if keys := s.keyStatuses(t); got.exit != exitOK || got.stdout != "" ||
+		!slices.Equal(keys, []string{"shopctl events revoked"}) {
 		t.Errorf("got %v, keys %q", got, keys)
 	}
 }
@@ -349,7 +413,8 @@ func TestTail_OutOfReachFromTheStart_IsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.shopctl(t.Context(), "--local", "events", "tail", "emberforge")
-	if got.exit != exitFailed || !strings.HasPrefix(got.stderr, "error: "+gone.URL+": ") || !strings.Contains(got.stderr, "refused") {
+	if got.exit != exitFailed || !strings.HasPrefix(got.stderr, "error: "+gone.URL+": ") ||
+		!strings.Contains(got.stderr, "refused") {
 		t.Errorf("got %v", got)
 	}
 }
@@ -386,7 +451,8 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 	event, err := client.VerifyWebhook([]string{webhookSecret}, request.Header, body, r.s.clock)
 	if err != nil || event.ID != request.Header.Get("Webhook-Id") || string(body) != eventJSON(int(event.Sequence)) ||
-		request.Method != http.MethodPost || request.Header.Get("Content-Type") != "application/json" || request.URL.Path != "/events" {
+		request.Method != http.MethodPost || request.Header.Get("Content-Type") != "application/json" ||
+		request.URL.Path != "/events" {
 		r.t.Errorf("%s %s: %v: %s", request.Method, request.URL, err, body)
 	}
 	r.requests++
@@ -459,12 +525,14 @@ func TestForward_FailingReceiver_GetsEveryEventInOrder(t *testing.T) {
 		t.Fatal(got)
 	}
 	r.wantTaken(t, 2, 3, 4, 5)
-	if want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !slices.Equal(*delays, want) {
+	if want := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second}; !slices.Equal(*delays,
+		want) {
 		t.Errorf("delays %v, want %v", *delays, want)
 	}
 	wantNoSecret(t, got)
 	for _, want := range []string{
-		"warning: event 1 MTCXgwWFAhhCzmYLdegd01: the receiver responded with status 503: posting it again in 1s (to skip it, press Ctrl-C and run " +
+		"warning: event 1 MTCXgwWFAhhCzmYLdegd01: the receiver responded with status 503: posting it again in 1s " +
+			"(to skip it, press Ctrl-C and run " +
 			"the command with --after 1)\n",
 		"warning: event 1 MTCXgwWFAhhCzmYLdegd01: no response: ", "status 302", "status 400",
 	} {
@@ -492,7 +560,8 @@ func TestForward_DelaysGrowToFiveMinutes(t *testing.T) {
 		return ctx.Err()
 	}
 	got := s.shopctl(ctx, "--local", "events", "forward", "emberforge", r.url, "--after", "0")
-	if want := []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}; got.exit != exitOK || !slices.Equal(delays, want) {
+	if want := []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300}; got.exit != exitOK ||
+		!slices.Equal(delays, want) {
 		t.Errorf("delays %v, want %v: %v", delays, want, got)
 	}
 }
@@ -511,7 +580,10 @@ func TestForward_RetryAfter_LengthensTheDelay_UpToFiveMinutes(t *testing.T) {
 	}
 	r.answers(answers...)
 	got := s.interrupted(t, 1, "--local", "events", "forward", "emberforge", r.url, "--after", "0")
-	if want := []time.Duration{30 * time.Second, 2 * time.Second, 5 * time.Minute, 8 * time.Second}; got.exit != exitOK || !slices.Equal(*delays, want) {
+	if want := []time.Duration{
+		30 * time.Second, 2 * time.Second, 5 * time.Minute,
+		8 * time.Second,
+	}; got.exit != exitOK || !slices.Equal(*delays, want) {
 		t.Errorf("delays %v, want %v: %v", *delays, want, got)
 	}
 }
@@ -523,7 +595,8 @@ func TestForward_SecondRunWithTheSameState_IsRefused(t *testing.T) {
 	state := filepath.Join(s.dir, "forward.json")
 	forward := []string{"--local", "events", "forward", "emberforge", r.url, "--after", "0", "--state", state}
 	r.answers(func(w http.ResponseWriter) {
-		want := result{"", "error: another forward of this customer and URL is running: it stores its progress in " + state + "\n", exitFailed}
+		want := result{"", "error: another forward of this shop and URL is running: it stores its progress in " +
+			state + "\n", exitFailed}
 		if got := s.shopctl(t.Context(), forward...); got != want {
 			t.Errorf("the second run: %v", got)
 		}
@@ -537,8 +610,8 @@ func TestForward_SecondRunWithTheSameState_IsRefused(t *testing.T) {
 	r.wantTaken(t, 1)
 }
 
-// However often and whenever forward is stopped, the receiver gets every event in order. It gets an event twice only if forward was stopped
-// before it saw the response.
+// However often and whenever forward is stopped, the receiver gets every event in order. It gets an event twice only if
+// forward was stopped before it saw the response.
 func TestForward_Interrupted_ContinuesWhereItStopped(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 2)
@@ -574,7 +647,8 @@ func TestForward_Interrupted_ContinuesWhereItStopped(t *testing.T) {
 			t.Fatal(got)
 		}
 	}
-	if got := s.interrupted(t, 5, forward...); got.exit != exitOK || !strings.Contains(got.stdout, "     5  gift.sent") {
+	if got := s.interrupted(t, 5, forward...); got.exit != exitOK ||
+		!strings.Contains(got.stdout, "     5  gift.sent") {
 		t.Fatal(got)
 	}
 	r.wantTaken(t, 3, 4, 5, 6, 7, 8, 9)
@@ -585,8 +659,10 @@ func TestForward_StateInADirectoryThatDoesNotExist_IsReported(t *testing.T) {
 	s, _ := newEventsShop(t, 1)
 	r := s.newReceiver(t)
 	dir := filepath.Join(s.dir, "states")
-	got := s.shopctl(t.Context(), "--local", "events", "forward", "emberforge", r.url, "--state", filepath.Join(dir, "emberforge.json"))
-	if _, err := os.Stat(dir); got.exit != exitFailed || !strings.Contains(got.stderr, "error: state file: ") || !errors.Is(err, fs.ErrNotExist) {
+	got := s.shopctl(t.Context(), "--local", "events", "forward", "emberforge", r.url, "--state",
+		filepath.Join(dir, "emberforge.json"))
+	if _, err := os.Stat(dir); got.exit != exitFailed || !strings.Contains(got.stderr, "error: state file: ") ||
+		!errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
@@ -608,7 +684,8 @@ func TestForward_Progress_IsStoredInTheStateFile(t *testing.T) {
 
 	got := s.interrupted(t, 2, append(forward, "--after", "1", "--state", state, "--json")...)
 	want := `{"sequence":2,"id":"MTCXgwWFAhhCzmYLdegd02","type":"redemption.created","status":204}` + "\n"
-	if got.exit != exitOK || !strings.HasPrefix(got.stdout, want) || got.stderr != "" || stored(state) != `{"after":3,"feed":"Zk3p0c8Q"}`+"\n" {
+	if got.exit != exitOK || !strings.HasPrefix(got.stdout, want) || got.stderr != "" ||
+		stored(state) != `{"after":3,"feed":"Zk3p0c8Q"}`+"\n" {
 		t.Errorf("got %v, state %s", got, stored(state))
 	}
 	// Each URL has its own default file. XDG_STATE_HOME moves the default.
@@ -617,7 +694,10 @@ func TestForward_Progress_IsStoredInTheStateFile(t *testing.T) {
 	}
 	s.variables["XDG_STATE_HOME"] = filepath.Join(s.dir, "xdg")
 	s.interrupted(t, 1, append(forward, "--after", "3")...)
-	for pattern, want := range map[string]int{".local/state/shopfront/forward-emberforge-*.json": 2, "xdg/shopfront/forward-emberforge-*.json": 1} {
+	for pattern, want := range map[string]int{
+		".local/state/shopfront/forward-emberforge-*.json": 2,
+		"xdg/shopfront/forward-emberforge-*.json":          1,
+	} {
 		files, err := filepath.Glob(filepath.Join(s.dir, pattern))
 		if err != nil || len(files) != want || stored(files[0]) != `{"after":4,"feed":"Zk3p0c8Q"}`+"\n" {
 			t.Errorf("%s: %q, %v, want %d", pattern, files, err, want)
@@ -626,21 +706,25 @@ func TestForward_Progress_IsStoredInTheStateFile(t *testing.T) {
 	// In a feed that replaces a lost feed, the same sequences belong to other events.
 	f.id = "p0c8QZk3"
 	got = s.shopctl(t.Context(), append(forward, "--state", state)...)
-	if got.exit != exitRefused || !strings.Contains(got.stderr, "the feed was lost and began again: the oldest event that is kept is 1; to continue, compare") ||
+	if got.exit != exitRefused || !strings.Contains(got.stderr,
+		"the feed was lost and began again: the oldest event that is kept is 1; to continue, compare") ||
 		!strings.Contains(got.stderr, "with --after 0, which begins the state file "+state+" anew\n") {
 		t.Errorf("got %v", got)
 	}
-	if got := s.interrupted(t, 4, append(forward, "--state", state, "--after", "0")...); got.exit != exitOK || !strings.Contains(stored(state), f.id) {
+	if got := s.interrupted(t, 4, append(forward, "--state", state, "--after", "0")...); got.exit != exitOK ||
+		!strings.Contains(stored(state), f.id) {
 		t.Errorf("got %v, state %s", got, stored(state))
 	}
 	if err := os.WriteFile(state, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.shopctl(t.Context(), append(forward, "--state", state)...); got.exit != exitFailed || !strings.Contains(got.stderr, "correct it, or give --after") {
+	if got := s.shopctl(t.Context(), append(forward, "--state", state)...); got.exit != exitFailed ||
+		!strings.Contains(got.stderr, "correct it, or give --after") {
 		t.Errorf("got %v", got)
 	}
 	s.variables["XDG_STATE_HOME"], s.variables["HOME"] = "", ""
-	if got := s.shopctl(t.Context(), forward...); got.exit != exitUsage || !strings.Contains(got.stderr, "--state is missing") {
+	if got := s.shopctl(t.Context(), forward...); got.exit != exitUsage ||
+		!strings.Contains(got.stderr, "--state is missing") {
 		t.Errorf("got %v", got)
 	}
 }
@@ -675,7 +759,8 @@ func TestForward_Status410_EndsTheCommand(t *testing.T) {
 	r.answers(status(204), status(410))
 	forward := []string{"--local", "events", "forward", "emberforge", r.url}
 	got := s.shopctl(t.Context(), append(forward, "--after", "0")...)
-	if got.exit != exitFailed || !strings.Contains(got.stderr, "error: the receiver wants no more events: it responded to event 2 with 410\n") {
+	if got.exit != exitFailed || !strings.Contains(got.stderr,
+		"error: the receiver wants no more events: it responded to event 2 with 410\n") {
 		t.Errorf("got %v", got)
 	}
 	if got := s.interrupted(t, 3, forward...); got.exit != exitOK {
@@ -688,7 +773,8 @@ func TestForward_Receiver_Has15Seconds_AndRedirectsAreNotFollowed(t *testing.T) 
 	t.Parallel()
 	s := &session{program: program{lookupEnv: func(string) (string, bool) { return webhookSecret, true }}}
 	p, err := s.newPoster("https://shop.example/events")
-	if err != nil || p.http.Timeout != 15*time.Second || !errors.Is(p.http.CheckRedirect(nil, nil), http.ErrUseLastResponse) {
+	if err != nil || p.http.Timeout != 15*time.Second ||
+		!errors.Is(p.http.CheckRedirect(nil, nil), http.ErrUseLastResponse) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
@@ -697,7 +783,8 @@ func TestReplay_PostsEventsAgain_AndLeavesTheStateAlone(t *testing.T) {
 	t.Parallel()
 	s, f := newEventsShop(t, 7)
 	r := s.newReceiver(t)
-	if got := s.interrupted(t, 1, "--local", "events", "forward", "emberforge", r.url, "--after", "5"); got.exit != exitOK {
+	if got := s.interrupted(t, 1, "--local", "events", "forward", "emberforge", r.url, "--after",
+		"5"); got.exit != exitOK {
 		t.Fatal(got)
 	}
 	for name, test := range map[string]struct {
@@ -714,22 +801,27 @@ func TestReplay_PostsEventsAgain_AndLeavesTheStateAlone(t *testing.T) {
 		"since nothing": {[]string{"--since", "2026-11-21"}, nil},
 	} {
 		r.taken = nil
-		got := s.shopctl(t.Context(), append([]string{"--local", "events", "replay", "emberforge", r.url}, test.args...)...)
-		if got.exit != exitOK || got.stderr != "posted "+countOf(len(test.want), "event")+"\n" || !slices.Equal(r.taken, test.want) {
+		got := s.shopctl(t.Context(), append([]string{"--local", "events", "replay", "emberforge", r.url},
+			test.args...)...)
+		if got.exit != exitOK || got.stderr != "posted "+countOf(len(test.want), "event")+"\n" ||
+			!slices.Equal(r.taken, test.want) {
 			t.Errorf("%s: %d, want %d: %v", name, r.taken, test.want, got)
 		}
 		wantNoSecret(t, got)
 	}
 	r.taken = nil
-	if got := s.interrupted(t, 1, "--local", "events", "forward", "emberforge", r.url); got.exit != exitOK || !slices.Equal(r.taken, []int64{7}) {
+	if got := s.interrupted(t, 1, "--local", "events", "forward", "emberforge", r.url); got.exit != exitOK ||
+		!slices.Equal(r.taken, []int64{7}) {
 		t.Errorf("forward continues with %d, want 7: %v", r.taken, got)
 	}
 	f.oldest = 3
 	got := s.shopctl(t.Context(), "--local", "events", "replay", "emberforge", r.url, "--from", "1")
-	if got.exit != exitRefused || !strings.Contains(got.stderr, "event 1 is no longer kept: the oldest event that is kept is 3") {
+	if got.exit != exitRefused || !strings.Contains(got.stderr,
+		"event 1 is no longer kept: the oldest event that is kept is 3") {
 		t.Errorf("got %v", got)
 	}
-	if got := s.shopctl(t.Context(), "--local", "events", "replay", "emberforge", r.url, "--from", "2"); got.exit != exitRefused {
+	if got := s.shopctl(t.Context(), "--local", "events", "replay", "emberforge", r.url, "--from",
+		"2"); got.exit != exitRefused {
 		t.Errorf("got %v", got)
 	}
 }
@@ -740,7 +832,8 @@ func TestReplay_Interrupted_SaysHowToContinue(t *testing.T) {
 	r := s.newReceiver(t)
 	replay := []string{"--local", "events", "replay", "emberforge", r.url}
 	got := s.interrupted(t, 2, append(replay, "--from", "1")...)
-	if want := "error: interrupted; to continue, run the command with --from 3\n"; got.exit != exitInterrupted || got.stderr != want {
+	if want := "error: interrupted; to continue, run the command with --from 3\n"; got.exit != exitInterrupted ||
+		got.stderr != want {
 		t.Errorf("got %v want %s", got, want)
 	}
 	if got := s.shopctl(t.Context(), append(replay, "--from", "3")...); got.exit != exitOK {

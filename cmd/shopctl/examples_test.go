@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -73,8 +74,8 @@ func (s *shopfront) exampleID(t *testing.T, line string) string {
 	return id
 }
 
-// examplesOf calls try for each example of a command and its subcommands. Every command must have an example, except groups
-// and dev, which would start another run.
+// examplesOf calls try for each example of a command and its subcommands. Every command must have an example, except
+// groups and dev, which would start another run.
 func examplesOf(t *testing.T, command *cobra.Command, try func(t *testing.T, example string)) {
 	t.Helper()
 	if command.Name() == "dev" || command.Name() == "help" || command.Name() == "completion" {
@@ -89,4 +90,49 @@ func examplesOf(t *testing.T, command *cobra.Command, try func(t *testing.T, exa
 	for _, below := range command.Commands() {
 		examplesOf(t, below, try)
 	}
+}
+
+// The pages show commands as they are typed. A command that is renamed, or loses a flag, is found here.
+func TestDocs_CommandsAndFlagsExist(t *testing.T) {
+	block := regexp.MustCompile("(?ms)^ *```(?:sh|console)$(.*?)^ *```$")
+	command := regexp.MustCompile(`(?m)^ *(?:\$ )?(?:export )?(?:\w+=\$\()?bin/shopctl (.*?)(?:\)| > .*| # .*)?$`)
+	checked := 0
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", "examples/*/*.md"} {
+		pages, _ := filepath.Glob(filepath.Join("../..", pattern)) // fails only for a malformed pattern
+		for _, page := range pages {
+			text, err := os.ReadFile(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, code := range block.FindAllString(string(text), -1) {
+				for _, line := range command.FindAllStringSubmatch(code, -1) {
+					typed := strings.NewReplacer(`"`, "'", " TIME", " 2026-11-01").Replace(line[1])
+					if err := parse(splitWords(t, typed)); err != nil {
+						t.Errorf("%s: shopctl %s: %v", page, line[1], err)
+					}
+					checked++
+				}
+			}
+		}
+	}
+	if checked < 30 {
+		t.Errorf("the pages show %d commands, which is fewer than expected", checked)
+	}
+}
+
+// parse returns an error if shopctl would reject the arguments before it runs the command.
+func parse(args []string) error {
+	root := newRootCommand(&session{})
+	root.InitDefaultHelpFlag()
+	command, rest, err := root.Find(args)
+	if err != nil {
+		return err
+	}
+	if err := command.ParseFlags(rest); err != nil {
+		return err
+	}
+	if help, _ := command.Flags().GetBool("help"); help {
+		return nil
+	}
+	return command.ValidateArgs(command.Flags().Args())
 }

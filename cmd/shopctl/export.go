@@ -18,21 +18,22 @@ import (
 // filter has the flags that pick the items of a list.
 type filter[T any] interface {
 	add(command *cobra.Command)
-	// open checks the flags and opens the list of a customer as of a time.
+	// open checks the flags and opens the list of a shop as of a time.
 	open(ctx context.Context, customer string, at time.Time) (iter.Seq2[T, error], error)
 }
 
-// newExportCommand makes the command that writes a list as CSV. The noun is the name of one item, such as voucher. The function rows begins
-// a CSV file, and returns its writer and a function that writes one item.
+// newExportCommand makes the command that writes a list as CSV. The noun is the name of one item, such as voucher. The
+// function rows begins a CSV file, and returns its writer and a function that writes one item.
 func newExportCommand[T any](
 	s *session, noun string, picked filter[T], rows func(file io.Writer, at time.Time) (csvfile.Writer, func(T) error),
 ) *cobra.Command {
 	var path string
 	command := &cobra.Command{
-		Use: "export CUSTOMER", Short: "Write " + noun + "s to a CSV file", Args: exactly("CUSTOMER"),
+		Use: "export SHOP", Short: "Write " + noun + "s to a CSV file", Args: exactly("SHOP"),
 		PreRunE: func(command *cobra.Command, args []string) error {
 			if s.json {
-				return fmt.Errorf("export writes CSV: for JSON run %s list %s --json", command.Parent().CommandPath(), args[0])
+				return fmt.Errorf("export writes CSV: for JSON run %s list %s --json", command.Parent().CommandPath(),
+					args[0])
 			}
 			return nil
 		},
@@ -62,7 +63,8 @@ func newExportCommand[T any](
 			return file.end(write(file))
 		}),
 	}
-	command.Flags().Var(textFlag(&path), "output", "write to `FILE`, which is created or replaced when the export is complete")
+	command.Flags().Var(textFlag(&path), "output",
+		"write to `FILE`, which is created or replaced when the export is complete")
 	picked.add(command)
 	return command
 }
@@ -80,7 +82,8 @@ func eachOf[T any](items iter.Seq2[T, error], do func(T) error, done func()) err
 	return nil
 }
 
-// wholeFile is a file that gets its name when it is complete. Only its owner may read it, because it contains codes and nicks.
+// wholeFile is a file that gets its name when it is complete. Only its owner may read it, because it contains codes and
+// nicks.
 type wholeFile struct {
 	*os.File
 
@@ -95,7 +98,8 @@ func newWholeFile(path string) (*wholeFile, error) {
 	return &wholeFile{file, path}, err
 }
 
-// end closes the file and gives it its name. If err is not nil, or end itself fails, it removes the file and returns the error.
+// end closes the file and gives it its name. If err is not nil, or end itself fails, it removes the file and returns
+// the error.
 func (f *wholeFile) end(err error) error {
 	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), f.path)

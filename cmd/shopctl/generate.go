@@ -13,9 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
 func newVoucherGenerateCommand(s *session) *cobra.Command {
@@ -24,7 +25,8 @@ func newVoucherGenerateCommand(s *session) *cobra.Command {
 	var count int
 	var resume string
 	command := &cobra.Command{
-		Use: "generate CUSTOMER --count N --reward REWARD", Short: "Generate a batch of codes that cannot be guessed", Args: exactly("CUSTOMER"),
+		Use: "generate SHOP --count N --reward REWARD", Short: "Generate a batch of codes that cannot be guessed",
+		Args: exactly("SHOP"),
 		Long: fmt.Sprintf(`Generate a batch of vouchers with codes of at least 80 random bits. The vouchers are the same except for their
 codes. The command prints each code on its own line when the voucher is stored, and a summary to stderr. Without
 --batch it makes up a name for the batch and prints it. A batch has at most %d vouchers.
@@ -44,7 +46,7 @@ Up to %d codes of an interrupted run may still be in flight, and be stored after
 batch then has more vouchers than --count, and the extra codes were not printed. With --resume the command then
 refuses and says how many vouchers exist; run it with that --count to print all codes.
 
-`, voucher.MaxGenerated, operator.MaxWriters) + rewardHelp,
+`, voucher.MaxGenerated, backoffice.MaxWriters) + rewardHelp,
 		Example: `  shopctl --local voucher generate emberforge --count 500 --reward coins/500 --batch launch > launch.txt
   shopctl --local voucher generate emberforge --count 500 --reward coins/500 --resume launch > launch.txt
   shopctl --local voucher generate emberforge --count 500 --reward 20% --prefix XMAS --qr posters --qr-format svg
@@ -59,7 +61,7 @@ refuses and says how many vouchers exist; run it with that --count to print all 
 		}
 		return codes.check(command.Flags(), s.json)
 	}
-	command.RunE = s.shopCommand(func(ctx context.Context, shop *operator.Shop, _ []string) error {
+	command.RunE = s.shopCommand(func(ctx context.Context, shop *backoffice.Shop, _ []string) error {
 		if resume != "" {
 			flags.batch = resume
 		}
@@ -73,7 +75,10 @@ refuses and says how many vouchers exist; run it with that --count to print all 
 				return err
 			}
 		}
-		order := voucher.BatchOrder{Customer: shop.Customer.ID, Terms: terms, Count: count, Format: codes.format, Resume: resume != ""}
+		order := voucher.BatchOrder{
+			Terms: terms, Count: count, Format: codes.format,
+			Resume: resume != "",
+		}
 		if err := order.Validate(); err != nil {
 			return err
 		}
@@ -89,7 +94,8 @@ refuses and says how many vouchers exist; run it with that --count to print all 
 	flags.add(command.Flags())
 	codes.add(command)
 	command.Flags().Var(numberFlag(&count, 1), "count", "how many vouchers the batch gets in all (required)")
-	command.Flags().Var(textFlag(&resume), "resume", "complete the batch `BATCH`, which was started with the same flags")
+	command.Flags().Var(textFlag(&resume), "resume",
+		"complete the batch `BATCH`, which was started with the same flags")
 	return command
 }
 
@@ -103,7 +109,8 @@ type codeFlags struct {
 
 func (f *codeFlags) add(command *cobra.Command) {
 	flags := command.Flags()
-	flags.Var(textFlag(&f.format.Prefix), "prefix", "begin each code with `TEXT`: letters, digits, and dashes between them")
+	flags.Var(textFlag(&f.format.Prefix), "prefix",
+		"begin each code with `TEXT`: letters, digits, and dashes between them")
 	flags.Var(numberFlag(&f.format.Length, 0), "length", "make codes of `N` random characters, 16 to 48")
 	flags.Var(numberFlag(&f.format.Group, 0), "group", "put a dash after every `N` characters; 0 means no dashes")
 	addChoice(command, &f.rows, "format", "what to print", "text", "csv")
@@ -132,9 +139,11 @@ func linkFlag(value *string) *parsedFlag {
 	return &parsedFlag{kind: "URL", parse: func(text string) error {
 		*value = text
 		link, err := url.Parse(text)
-		if err != nil || link.Scheme != "https" && link.Scheme != "http" || link.Host == "" || strings.Contains(text, " ") ||
+		if err != nil || link.Scheme != "https" && link.Scheme != "http" || link.Host == "" ||
+			strings.Contains(text, " ") ||
 			strings.Count(text, codeInLink) != 1 {
-			return errors.New("must be a URL with exactly one {code}, after the host, such as https://shop.example/redeem?code={code}")
+			return errors.New("must be a URL with exactly one {code}, after the host, such as " +
+				"https://shop.example/redeem?code={code}")
 		}
 		return nil
 	}}
@@ -151,14 +160,15 @@ func (s *session) issuer(f *codeFlags) (func(voucher.Voucher) error, error) {
 	}
 	rows := csvfile.NewWriter(s.stdout, "code", "reward", "valid-until", "link")
 	return func(v voucher.Voucher) error {
-		link := strings.Replace(f.link, codeInLink, url.PathEscape(v.Written), 1) // a resumed batch may have codes that an operator wrote, with spaces
+		// a resumed batch may have codes that an operator wrote, with spaces
+		link := strings.Replace(f.link, codeInLink, url.PathEscape(v.Written), 1)
 		if f.qr.path != "" {
 			if err := f.qr.write(v.Written, cmp.Or(link, v.Written)); err != nil {
 				return err
 			}
 		}
 		if f.rows == "csv" {
-			return errors.Join(rows.Row(v.Written, v.Reward.String(), formatTime(v.ValidUntil), link), rows.Flush())
+			return errors.Join(rows.Row(v.Written, v.Reward.String(), wire.Time(v.ValidUntil), link), rows.Flush())
 		}
 		return s.line(generatedJSON{v.Written, v.Batch}, v.Written)
 	}, nil
@@ -185,7 +195,9 @@ type batchSummaryJSON struct {
 	Created  int    `json:"created"` // by this command; a lower bound if it failed
 }
 
-func (s *session) generate(ctx context.Context, shop *operator.Shop, order voucher.BatchOrder, issue func(voucher.Voucher) error) error {
+func (s *session) generate(
+	ctx context.Context, shop *backoffice.Shop, order voucher.BatchOrder, issue func(voucher.Voucher) error,
+) error {
 	bar := s.newProgress("generated", order.Count, s.stdout)
 	disabled := 0
 	result, err := shop.Generator(s.random, s.now, s.bulk("", bar)).Generate(ctx, order, func(v voucher.Voucher) error {
@@ -207,15 +219,19 @@ func (s *session) generate(ctx context.Context, shop *operator.Shop, order vouch
 	if order.Resume {
 		created = fmt.Sprintf("%d existed, %s", result.Found, created)
 	}
-	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}}, "batch "+batch+": "+created)
+	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}},
+		"batch "+batch+": "+created)
 	if disabled > 0 {
-		s.warn(fmt.Sprintf("batch %s has %s, and the vouchers created now are enabled: to enable all, run %s %s --batch %s",
-			batch, countOf(disabled, "disabled voucher"), s.commandLine("voucher enable"), shop.Customer.ID, shellWord(batch)))
+		s.warn(fmt.Sprintf("batch %s has %s, and the vouchers created now are enabled: to enable all, run %s %s "+
+			"--batch %s",
+			batch, countOf(disabled, "disabled voucher"), s.commandLine("voucher enable"), shop.Customer.ID,
+			shellWord(batch)))
 	}
 	if err == nil {
 		return nil
 	}
 	stopped := s.explain(err)[0]
-	stopped.next = fmt.Sprintf("to complete the batch of %d, run the command with --resume %s", order.Count, shellWord(batch))
+	stopped.next = fmt.Sprintf("to complete the batch of %d, run the command with --resume %s", order.Count,
+		shellWord(batch))
 	return stopped
 }

@@ -14,14 +14,17 @@ func newLetters(t *testing.T) *shopfront {
 	t.Helper()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-	s.must(t, "voucher", "create", "emberforge", "Tenth Visit", "--reward", "5.00", "--batch", "letters", "--valid-until", "2026-12-24")
+	s.must(t, "voucher", "create", "emberforge", "Tenth Visit", "--reward", "5.00", "--batch", "letters",
+		"--valid-until", "2026-12-24")
 	return s
 }
 
 func TestGenerate_CSV_HasALinkForEachCode(t *testing.T) {
 	t.Parallel()
-	got := newLetters(t).must(t, "voucher", "generate", "emberforge", "--count", "2", "--reward", "5.00", "--resume", "letters",
-		"--format", "csv", "--prefix", "XMAS", "--length", "20", "--group", "10", "--link", "https://shop.example/{code}?from=letter")
+	got := newLetters(t).must(t, "voucher", "generate", "emberforge", "--count", "2", "--reward", "5.00", "--resume",
+		"letters",
+		"--format", "csv", "--prefix", "XMAS", "--length", "20", "--group", "10", "--link",
+		"https://shop.example/{code}?from=letter")
 	const want = "code,reward,valid-until,link\r\n" +
 		"Tenth Visit,5.00,2026-12-24T00:00:00.000Z,https://shop.example/Tenth%20Visit?from=letter\r\n" +
 		"XMAS-S7YEDPACTF-1Y677BVVZ3,5.00,,https://shop.example/XMAS-S7YEDPACTF-1Y677BVVZ3?from=letter\r\n"
@@ -32,7 +35,8 @@ func TestGenerate_CSV_HasALinkForEachCode(t *testing.T) {
 
 func TestGenerate_RefusedCSV_PrintsNothing(t *testing.T) {
 	t.Parallel()
-	got := newLetters(t).shopctl(t.Context(), "--local", "voucher", "generate", "emberforge", "--count", "2", "--reward", "5.00", "--batch", "letters",
+	got := newLetters(t).shopctl(t.Context(), "--local", "voucher", "generate", "emberforge", "--count", "2",
+		"--reward", "5.00", "--batch", "letters",
 		"--format", "csv")
 	if got.exit != exitRefused || got.stdout != "" {
 		t.Errorf("%+v", got)
@@ -50,7 +54,8 @@ func TestGenerate_QR_WritesAFileForEachCode(t *testing.T) {
 		{"svg", func(file []byte) bool { return bytes.HasPrefix(file, []byte("<svg ")) }},
 	} {
 		folder := filepath.Join(t.TempDir(), "posters", "winter")
-		printed := s.must(t, "voucher", "generate", "emberforge", "--count", "3", "--reward", "5.00", "--resume", "letters",
+		printed := s.must(t, "voucher", "generate", "emberforge", "--count", "3", "--reward", "5.00", "--resume",
+			"letters",
 			"--qr", folder, "--qr-format", test.format)
 		files, err := os.ReadDir(folder)
 		if err != nil || len(files) != 3 {
@@ -77,7 +82,10 @@ func TestGenerate_QR_ContainsTheLink_OrTheCodeWithoutALink(t *testing.T) {
 		{"https://shop.example/Tenth%20Visit", []string{"--link", "https://shop.example/{code}"}},
 	} {
 		got, want := t.TempDir(), t.TempDir()
-		s.must(t, append([]string{"voucher", "generate", "emberforge", "--count", "1", "--reward", "5.00", "--resume", "letters", "--qr", got}, test.flags...)...)
+		s.must(t, append([]string{
+			"voucher", "generate", "emberforge", "--count", "1", "--reward", "5.00", "--resume",
+			"letters", "--qr", got,
+		}, test.flags...)...)
 		if err := (qrFolder{want, "png"}).write("Tenth Visit", test.content); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +104,8 @@ func TestGenerate_UnwritableQRFolder_CreatesNothing(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := s.shopctl(t.Context(), "--local", "voucher", "generate", "emberforge", "--count", "2", "--reward", "5.00", "--qr", file)
+	got := s.shopctl(t.Context(), "--local", "voucher", "generate", "emberforge", "--count", "2", "--reward", "5.00",
+		"--qr", file)
 	if got.exit != exitFailed || !strings.Contains(got.stderr, file) || strings.Contains(got.stderr, "batch") {
 		t.Errorf("%+v", got)
 	}

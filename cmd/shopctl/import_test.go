@@ -39,12 +39,13 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// applyEmpty loads customers with the catalogue of emberforge, but without vouchers.
+// applyEmpty loads shops with the catalogue of emberforge, but without vouchers.
 func (s *shopfront) applyEmpty(t *testing.T, customers ...string) {
 	t.Helper()
 	catalogue, _, _ := strings.Cut(read(t, "testdata/emberforge.yaml"), "    vouchers:")
 	for _, customer := range customers {
-		s.must(t, "catalog", "apply", s.write(t, customer+".yaml", strings.Replace(catalogue, "id: emberforge", "id: "+customer, 1)))
+		s.must(t, "catalog", "apply", s.write(t, customer+".yaml",
+			strings.Replace(catalogue, "id: emberforge", "id: "+customer, 1)))
 	}
 }
 
@@ -171,7 +172,8 @@ TEBEX-2,coins/500,2,,,2
 		t.Errorf("redeeming after undo: %s", got)
 	}
 	s.must(t, "events", "rebuild", "emberforge")
-	if events := s.must(t, "events", "list", "emberforge", "--json"); strings.Count(events, "\n") != 1 || strings.Contains(events, "undone") {
+	if events := s.must(t, "events", "list", "emberforge", "--json"); strings.Count(events, "\n") != 1 ||
+		strings.Contains(events, "undone") {
 		t.Errorf("want one event, of the redemption in this shop: %s", events)
 	}
 	s.must(t, "verify", "emberforge")
@@ -182,9 +184,12 @@ func TestImport_SkipInvalid_KeepsTheRejectedRows(t *testing.T) {
 	s := newShopfront(t)
 	s.applyEmpty(t, "emberforge")
 	s.must(t, "voucher", "create", "emberforge", "SPRING-4", "--reward", "5%")
-	path := s.write(t, "spring.csv", "\ufeffcode,reward,note\nSPRING-1,20%,\nSPRING-2,120%,\"two\nlines\"\n\n SPRING-3 ,20%,first\nSPRING-5,0%\nSPRING-4,20%,last")
+	path := s.write(t, "spring.csv",
+		"\ufeffcode,reward,note\nSPRING-1,20%,\nSPRING-2,120%,\"two\nlines\"\n\n SPRING-3 "+
+			",20%,first\nSPRING-5,0%\nSPRING-4,20%,last")
 	rejected := filepath.Join(s.dir, "spring.rejected.csv")
-	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path, "--skip-invalid", "--dry-run"); got.exit != exitFailed ||
+	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path, "--skip-invalid",
+		"--dry-run"); got.exit != exitFailed ||
 		got.stdout != "would create 2, 1 with other terms (unchanged), 2 rejected\n" {
 		t.Error(got)
 	}
@@ -196,10 +201,12 @@ func TestImport_SkipInvalid_KeepsTheRejectedRows(t *testing.T) {
 		!strings.Contains(got.stderr, "the rejected rows are in "+rejected+"\n") {
 		t.Error(got)
 	}
-	if text, want := read(t, rejected), "\ufeffcode,reward,note\nSPRING-2,120%,\"two\nlines\"\r\nSPRING-5,0%\r\nSPRING-4,20%,last\r\n"; text != want {
+	if text, want := read(t, rejected),
+		"\ufeffcode,reward,note\nSPRING-2,120%,\"two\nlines\"\r\nSPRING-5,0%\r\nSPRING-4,20%,last\r\n"; text != want {
 		t.Errorf("rejected %q, want %q", text, want)
 	}
-	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path, "--skip-invalid"); got.exit != exitRefused ||
+	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path,
+		"--skip-invalid"); got.exit != exitRefused ||
 		!strings.Contains(got.stderr, rejected+" exists") {
 		t.Error(got)
 	}
@@ -225,24 +232,39 @@ func TestImport_FileFormats(t *testing.T) {
 		exit           int
 		stdout, stderr string // stderr is only a part
 	}{
-		"empty":                  {"", exitRefused, "", "the file is empty: begin it with a header such as code,reward"},
+		"empty": {
+			"", exitRefused, "",
+			"the file is empty: begin it with a header such as code,reward",
+		},
 		"only a byte order mark": {"\ufeff", exitRefused, "", "the file is empty"},
 		"only a header":          {"code,reward", exitOK, "created 0\n", ""},
 		"LF":                     {"code,reward\nLF-1,20%\nLF-2,20%", exitOK, "created 2\n", ""},
 		"CRLF":                   {"code,reward\r\nCRLF-1,20%\r\n\r\nCRLF-2,20%\r\n", exitOK, "created 2\n", ""},
 		"byte order mark":        {"\ufeffcode,reward\nBOM-1,20%\n", exitOK, "created 1\n", ""},
-		"unknown columns":        {"code,reward,colour,size\nBLUE-1,20%,blue,XL\n", exitRefused, "", "unknown column \"colour\"\n  unknown column \"size\""},
-		"semicolons":             {"code;reward\nSEMI-1;20%\n", exitRefused, "", "the file uses semicolons: save it with commas"},
-		"not UTF-8":              {"code,reward,note\nLATIN-1,20%,\xe4\n", exitRefused, "", "line 2: note: must be in UTF-8"},
-		"a row of 64 KiB":        {"code,reward,note\nLONG-1,20%," + long + "\n", exitRefused, "", "line 2"},
-		"a quoted row of 64 KiB": {"code,reward,note\nLONG-1,20%,\"" + strings.Repeat("x\n", 33<<10) + "\"\nLONG-2,20%,\n", exitRefused, "", "line 2"},
-		"a header of 64 KiB":     {"code,reward," + long + "\n", exitRefused, "", "line 1"},
+		"unknown columns": {
+			"code,reward,colour,size\nBLUE-1,20%,blue,XL\n", exitRefused, "",
+			"unknown column \"colour\"\n  unknown column \"size\"",
+		},
+		"semicolons": {
+			"code;reward\nSEMI-1;20%\n", exitRefused, "",
+			"the file uses semicolons: save it with commas",
+		},
+		"not UTF-8": {
+			"code,reward,note\nLATIN-1,20%,\xe4\n", exitRefused, "",
+			"line 2: note: must be in UTF-8",
+		},
+		"a row of 64 KiB": {"code,reward,note\nLONG-1,20%," + long + "\n", exitRefused, "", "line 2"},
+		"a quoted row of 64 KiB": {"code,reward,note\nLONG-1,20%,\"" + strings.Repeat("x\n", 33<<10) +
+			"\"\nLONG-2,20%,\n", exitRefused, "", "line 2"},
+		"a header of 64 KiB": {"code,reward," + long + "\n", exitRefused, "", "line 1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", s.write(t, strings.ReplaceAll(name, " ", "-")+".csv", test.text))
+			got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge",
+				s.write(t, strings.ReplaceAll(name, " ", "-")+".csv", test.text))
 			if got.exit != test.exit || got.stdout != test.stdout || !strings.Contains(got.stderr, test.stderr) {
-				t.Errorf("exit %d, %s%.300s; want exit %d, %s%s", got.exit, got.stdout, got.stderr, test.exit, test.stdout, test.stderr)
+				t.Errorf("exit %d, %s%.300s; want exit %d, %s%s", got.exit, got.stdout, got.stderr, test.exit,
+					test.stdout, test.stderr)
 			}
 		})
 	}
@@ -260,12 +282,14 @@ func TestImport_FileThatCannotBeReadTwice_IsRefused(t *testing.T) {
 	if err := errors.Join(pipe.Close(), end.Close()); err != nil {
 		t.Error(err)
 	}
-	if got.exit != exitUsage || got.stderr != "error: import reads FILE.csv twice, so it cannot be standard input or a pipe: give the path of a file\n" {
+	if got.exit != exitUsage || got.stderr != "error: import reads FILE.csv twice, so it cannot be standard input "+
+		"or a pipe: give the path of a file\n" {
 		t.Error(got)
 	}
 }
 
-// someCodes returns a file of codes. Every fourth code has many uses. Of the single-use codes, about every third was used.
+// someCodes returns a file of codes. Every fourth code has many uses. Of the single-use codes, about every third was
+// used.
 func someCodes(count int) string {
 	var file strings.Builder
 	file.WriteString("code,reward,max-uses,created_at,redeemed_at\n")
@@ -294,7 +318,8 @@ func TestImport_Interrupted_IsCompletedByImport(t *testing.T) {
 				restore := s.through(t, newUnreliable(t, s, operation, cutAt(8, applied, interrupt)))
 				path := s.write(t, "launch.csv", someCodes(60)+"BROKEN,,,,\n")
 				got := s.shopctl(ctx, "--local", "voucher", "import", "emberforge", path, "--skip-invalid")
-				if got.exit != exitInterrupted || got.stdout != "" || !strings.Contains(got.stderr, "1 rejected, then stopped\nerror: interrupted") {
+				if got.exit != exitInterrupted || got.stdout != "" ||
+					!strings.Contains(got.stderr, "1 rejected, then stopped\nerror: interrupted") {
 					t.Fatal(got)
 				}
 				restore()
@@ -331,13 +356,16 @@ func TestImport_LostResponses_CreateEachCodeOnce(t *testing.T) {
 	lose := func(n int, done bool) bool { return n%4 == 0 && done || n%10 == 5 }
 	restore := s.through(t, newUnreliable(t, s, "PutItem", lose))
 	s.through(t, newUnreliable(t, s, "TransactWriteItems", lose)) // requests pass through both proxies
-	var created, existed int                                      // a code whose response was lost is found when the request is sent again
+	// a code whose response was lost is found when the request is sent again
+	var created, existed int
 	got := s.must(t, "voucher", "import", "emberforge", path)
-	if _, err := fmt.Sscanf(got, "created %d, existed %d (unchanged)\n", &created, &existed); err != nil || created+existed != count || existed == 0 {
+	if _, err := fmt.Sscanf(got, "created %d, existed %d (unchanged)\n", &created, &existed); err != nil ||
+		created+existed != count || existed == 0 {
 		t.Error(got, err)
 	}
 	restore()
-	if got := s.must(t, "voucher", "import", "emberforge", path); got != fmt.Sprintf("created 0, existed %d (unchanged)\n", count) {
+	if got := s.must(t, "voucher", "import", "emberforge",
+		path); got != fmt.Sprintf("created 0, existed %d (unchanged)\n", count) {
 		t.Error(got)
 	}
 	s.must(t, "verify", "emberforge")
@@ -352,7 +380,8 @@ func TestImport_AgainAfterRedemptions_LeavesTheCodesUnchanged(t *testing.T) {
 	s.clock = s.clock.Add(time.Minute)
 	// The limit of COUNT-9 was changed after the import.
 	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path); got.exit != exitFailed ||
-		got.stdout != "created 0, existed 10 (unchanged), 1 with other terms (unchanged)\n" || !strings.Contains(got.stderr, "line 10: ") {
+		got.stdout != "created 0, existed 10 (unchanged), 1 with other terms (unchanged)\n" ||
+		!strings.Contains(got.stderr, "line 10: ") {
 		t.Error(got)
 	}
 	if got := s.redeem(t, "emberforge", "COINS-1", ""); got != "refused: used_up" {
@@ -366,7 +395,8 @@ func TestExport_ToAFile_IsForItsOwnerOnly(t *testing.T) {
 	s.applyEmpty(t, "emberforge")
 	s.sellAndUse(t)
 	path := filepath.Join(s.dir, "codes.csv")
-	if got := s.shopctl(t.Context(), "--local", "voucher", "export", "emberforge", "--output", path); got != (result{}) {
+	if got := s.shopctl(t.Context(), "--local", "voucher", "export", "emberforge", "--output",
+		path); got != (result{}) {
 		t.Error(got)
 	}
 	info, err := os.Stat(path)
@@ -391,13 +421,17 @@ func TestExport_FailsInTheMiddle_PrintsAPart_ButWritesNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	lost := errors.New("DynamoDB is out of reach")
-	for want, args := range map[string][]string{"code\r\nGIFT-1\r\n": {"emberforge"}, "": {"emberforge", "--output", path}} {
+	for want, args := range map[string][]string{
+		"code\r\nGIFT-1\r\n": {"emberforge"},
+		"":                   {"emberforge", "--output", path},
+	} {
 		var stdout strings.Builder
 		s := &session{program: program{output: output{stdout: &stdout, stderr: io.Discard}, now: time.Now}}
-		command := newExportCommand(s, "voucher", lostList{lost}, func(file io.Writer, _ time.Time) (csvfile.Writer, func(string) error) {
-			rows := csvfile.NewWriter(file, "code")
-			return rows, func(code string) error { return rows.Row(code) }
-		})
+		command := newExportCommand(s, "voucher", lostList{lost},
+			func(file io.Writer, _ time.Time) (csvfile.Writer, func(string) error) {
+				rows := csvfile.NewWriter(file, "code")
+				return rows, func(code string) error { return rows.Row(code) }
+			})
 		command.SetArgs(args)
 		command.SilenceErrors, command.SilenceUsage = true, true
 		if err := command.ExecuteContext(t.Context()); !errors.Is(err, lost) || stdout.String() != want {

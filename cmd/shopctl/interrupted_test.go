@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"shopfront/pkg/wire"
 )
 
 // unreliable is a proxy in front of DynamoDB Local. It lets a test act on each request of one operation.
@@ -31,8 +33,8 @@ type unreliable struct {
 	operation string
 	seen      atomic.Int32
 	inFlight  atomic.Int32
-	// happen is called twice for each request: with done false before the request is forwarded, and with done true before the response
-	// is forwarded. n counts the requests from 1. If happen returns true, the connection is cut.
+	// happen is called twice for each request: with done false before the request is forwarded, and with done true
+	// before the response is forwarded. n counts the requests from 1. If happen returns true, the connection is cut.
 	happen func(n int, done bool) (cut bool)
 }
 
@@ -131,19 +133,26 @@ func TestGenerate_Killed_IsCompletedByResume(t *testing.T) {
 			t.Parallel()
 			s := newShopfront(t)
 			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-			generate := []string{"--local", "voucher", "generate", "emberforge", "--count", strconv.Itoa(count), "--reward", "coins/500"}
+			generate := []string{
+				"--local", "voucher", "generate", "emberforge", "--count", strconv.Itoa(count),
+				"--reward", "coins/500",
+			}
 			printed, stderr, exit := s.runAndSignal(t, test.signal, append(generate, "--batch", "launch")...)
 			if exit != test.exit {
 				t.Fatalf("exit %d, want %d: %s", exit, test.exit, stderr)
 			}
-			next := fmt.Sprintf(" created\nerror: interrupted; everything done so far is stored; to complete the batch of %d, run the command with --resume launch\n", count)
-			stderr = regexp.MustCompile("(?m)^generated: .*\n").ReplaceAllString(stderr, "") // on a busy machine, progress is printed, too
-			if exit == exitInterrupted && (!strings.HasPrefix(stderr, "batch launch: at least ") || !strings.HasSuffix(stderr, next)) {
+			next := fmt.Sprintf(" created\nerror: interrupted; everything done so far is stored; to complete the "+
+				"batch of %d, run the command with --resume launch\n", count)
+			// on a busy machine, progress is printed, too
+			stderr = regexp.MustCompile("(?m)^generated: .*\n").ReplaceAllString(stderr, "")
+			if exit == exitInterrupted && (!strings.HasPrefix(stderr, "batch launch: at least ") ||
+				!strings.HasSuffix(stderr, next)) {
 				t.Errorf("want stderr to say exactly once how to continue: %s", stderr)
 			}
 			stored := s.stored(t)
 			if len(printed) == 0 || len(stored) >= count {
-				t.Fatalf("%d printed, %d stored; want an interruption before the last of %d", len(printed), len(stored), count)
+				t.Fatalf("%d printed, %d stored; want an interruption before the last of %d", len(printed), len(stored),
+					count)
 			}
 			wantSubset(t, "printed but not stored", printed, stored)
 			all := generated(t, s.must(t, append(generate[1:], "--resume", "launch")...))
@@ -155,9 +164,12 @@ func TestGenerate_Killed_IsCompletedByResume(t *testing.T) {
 	}
 }
 
-// runAndSignal runs shopctl as a process and sends it a signal after 30 lines. The store holds back further writes until
-// then, so the process cannot finish first, however busy the machine is. At the end, no write of the process is in flight.
-func (s *shopfront) runAndSignal(t *testing.T, signal syscall.Signal, args ...string) (printed []string, stderr string, exit int) {
+// runAndSignal runs shopctl as a process and sends it a signal after 30 lines. The store holds back further writes
+// until then, so the process cannot finish first, however busy the machine is. At the end, no write of the process is
+// in flight.
+func (s *shopfront) runAndSignal(
+	t *testing.T, signal syscall.Signal, args ...string,
+) (printed []string, stderr string, exit int) {
 	t.Helper()
 	signalled := make(chan struct{})
 	network := newUnreliable(t, s, "PutItem", func(n int, done bool) bool {
@@ -205,7 +217,8 @@ func TestGenerate_LostResponses_EachCodeIsPrintedOnce(t *testing.T) {
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.through(t, newUnreliable(t, s, "PutItem", func(n int, done bool) bool { return n%4 == 0 && done || n%10 == 5 }))
-	all := generated(t, s.must(t, "voucher", "generate", "emberforge", "--count", strconv.Itoa(count), "--reward", "20%", "--batch", "launch"))
+	all := generated(t, s.must(t, "voucher", "generate", "emberforge", "--count", strconv.Itoa(count), "--reward",
+		"20%", "--batch", "launch"))
 	if stored := s.stored(t); len(all) != count || !slices.Equal(all, stored) {
 		t.Errorf("%d printed, %d stored, want %d", len(all), len(stored), count)
 	}
@@ -231,7 +244,8 @@ func TestGenerate_DiskIsFull_StopsAndIsCompletedByResume(t *testing.T) {
 	generate := []string{"--local", "voucher", "generate", "emberforge", "--count", "100", "--reward", "coins/500"}
 	stdout, stderr := fullDisk{lines: 10}, bytes.Buffer{}
 	exit := s.program(&stdout, &stderr).run(t.Context(), append(generate, "--batch", "launch"))
-	if exit != exitFailed || !strings.Contains(stderr.String(), "no space left") || !strings.Contains(stderr.String(), "--resume launch") {
+	if exit != exitFailed || !strings.Contains(stderr.String(), "no space left") ||
+		!strings.Contains(stderr.String(), "--resume launch") {
 		t.Fatalf("exit %d: %s", exit, stderr.String())
 	}
 	stored := s.stored(t)
@@ -244,7 +258,8 @@ func TestGenerate_DiskIsFull_StopsAndIsCompletedByResume(t *testing.T) {
 	}
 }
 
-// cutAt interrupts the operator's command at the request with the given number, before or after the store has applied the request.
+// cutAt interrupts the operator's command at the request with the given number, before or after the store has applied
+// the request.
 func cutAt(number int, applied bool, interrupt context.CancelFunc) func(n int, done bool) bool {
 	return func(n int, done bool) bool {
 		if n < number || done != applied {
@@ -261,7 +276,8 @@ func TestApply_Interrupted_IsCompletedByApply(t *testing.T) {
 	whole.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	looks := [][]string{{"catalog", "show", "emberforge"}, {"voucher", "list", "emberforge"}}
 	want := []string{whole.must(t, looks[0]...), whole.must(t, looks[1]...)}
-	// PutItem writes the customer (first closed, then open) and one voucher. Transactions write three products and the other voucher.
+	// PutItem writes the shop (first closed, then open) and one voucher. Transactions write three products and the
+	// other voucher.
 	for operation, writes := range map[string]int{"PutItem": 3, "TransactWriteItems": 4} {
 		for cut := range 2 * writes {
 			at, applied := cut/2+1, cut%2 == 1
@@ -271,7 +287,8 @@ func TestApply_Interrupted_IsCompletedByApply(t *testing.T) {
 				ctx, interrupt := context.WithCancel(t.Context())
 				restore := s.through(t, newUnreliable(t, s, operation, cutAt(at, applied, interrupt)))
 				got := s.shopctl(ctx, "--local", "catalog", "apply", "testdata/emberforge.yaml")
-				if got.exit != exitInterrupted || got.stdout != "" || !strings.HasPrefix(got.stderr, "error: interrupted") {
+				if got.exit != exitInterrupted || got.stdout != "" ||
+					!strings.HasPrefix(got.stderr, "error: interrupted") {
 					t.Fatal(got)
 				}
 				restore()
@@ -279,7 +296,8 @@ func TestApply_Interrupted_IsCompletedByApply(t *testing.T) {
 				if got := []string{s.must(t, looks[0]...), s.must(t, looks[1]...)}; !slices.Equal(got, want) {
 					t.Errorf("%v\nwant\n%v", got, want)
 				}
-				if again := s.shopctl(t.Context(), "--local", "catalog", "apply", "testdata/emberforge.yaml"); again.stderr != "nothing to change\n" {
+				if again := s.shopctl(t.Context(), "--local", "catalog", "apply",
+					"testdata/emberforge.yaml"); again.stderr != "nothing to change\n" {
 					t.Errorf("applied again: %v", again)
 				}
 			})
@@ -301,8 +319,10 @@ func TestEdit_Interrupted_IsShownWithTheCommandThatCompletesIt(t *testing.T) {
 				t.Fatal(got)
 			}
 			restore()
-			const hint = "warning: an edit to --max-uses 250 is in flight or was interrupted; to complete it run: shopctl --local voucher edit emberforge WINTER-10 --max-uses 250\n"
-			if shown := s.shopctl(t.Context(), "--local", "voucher", "show", "emberforge", "WINTER-10"); shown.stderr != hint {
+			const hint = "warning: an edit to --max-uses 250 is in flight or was interrupted; to complete it run: " +
+				"shopctl --local voucher edit emberforge WINTER-10 --max-uses 250\n"
+			if shown := s.shopctl(t.Context(), "--local", "voucher", "show", "emberforge",
+				"WINTER-10"); shown.stderr != hint {
 				t.Error(shown)
 			}
 			s.must(t, edit[1:]...)
@@ -367,14 +387,15 @@ func TestOrder_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
 				}
 				ctx, interrupt := context.WithCancel(t.Context())
 				restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(1, applied, interrupt)))
-				if got := s.shopctl(ctx, append([]string{"--local"}, changes[number]...)...); got.exit != exitInterrupted || got.stdout != "" {
+				if got := s.shopctl(ctx, append([]string{"--local"},
+					changes[number]...)...); got.exit != exitInterrupted || got.stdout != "" {
 					t.Fatal(got)
 				}
 				restore()
-				at := formatTime(s.clock)
+				at := wire.Time(s.clock)
 				s.clock = s.clock.Add(time.Minute)
 				if !applied {
-					at = formatTime(s.clock)
+					at = wire.Time(s.clock)
 				}
 				order := orderOf(t, s.must(t, changes[number]...))
 				if changed := []string{order.OrderedAt, order.FulfilledAt, order.CancelledAt}[number]; changed != at {
@@ -385,14 +406,16 @@ func TestOrder_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
 	}
 }
 
-// When a response is lost, the command's own retry finds the change. The command must not report it as made by somebody else before.
+// When a response is lost, the command's own retry finds the change. The command must not report it as made by somebody
+// else before.
 func TestOrder_LostResponses_AreNotReportedAsDoneBefore(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	s.through(t, newUnreliable(t, s, "UpdateItem", func(n int, done bool) bool { return n%2 == 1 && done }))
 	for _, change := range orderChanges(s.checkOut(t, "3")) {
-		change = slices.Concat([]string{"--local"}, change[:len(change)-1]) // without --json, because notes are for people
+		// without --json, because notes are for people
+		change = slices.Concat([]string{"--local"}, change[:len(change)-1])
 		if got := s.shopctl(t.Context(), change...); got.exit != exitOK || got.stderr != "" {
 			t.Errorf("%s: %v", change[2], got)
 		}
@@ -406,17 +429,20 @@ func TestUndo_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
 			t.Parallel()
 			s := newShopfront(t)
 			s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-			undo := []string{"--local", "redemption", "undo", "emberforge", "WINTER-10", s.redeem(t, "emberforge", "WINTER-10", "Heron")}
+			undo := []string{
+				"--local", "redemption", "undo", "emberforge", "WINTER-10",
+				s.redeem(t, "emberforge", "WINTER-10", "Heron"),
+			}
 			ctx, interrupt := context.WithCancel(t.Context())
 			restore := s.through(t, newUnreliable(t, s, "TransactWriteItems", cutAt(1, applied, interrupt)))
 			if got := s.shopctl(ctx, undo...); got.exit != exitInterrupted || got.stdout != "" {
 				t.Fatal(got)
 			}
 			restore()
-			at := formatTime(s.clock)
+			at := wire.Time(s.clock)
 			s.clock = s.clock.Add(time.Minute)
 			if !applied {
-				at = formatTime(s.clock)
+				at = wire.Time(s.clock)
 			}
 			if got := objectOf(t, s.must(t, slices.Concat(undo[1:], []string{"--json"})...)); got["undoneAt"] != at {
 				t.Errorf("undone at %v, want %s", got["undoneAt"], at)
@@ -435,7 +461,8 @@ func TestUndo_LostResponse_IsNotReportedAsAlreadyUndone(t *testing.T) {
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	id := s.redeem(t, "emberforge", "WINTER-10", "Heron")
 	s.through(t, newUnreliable(t, s, "TransactWriteItems", func(n int, done bool) bool { return n == 1 && done }))
-	if got := s.shopctl(t.Context(), "--local", "redemption", "undo", "emberforge", "WINTER-10", id); got.exit != exitOK || got.stderr != "" {
+	if got := s.shopctl(t.Context(), "--local", "redemption", "undo", "emberforge", "WINTER-10",
+		id); got.exit != exitOK || got.stderr != "" {
 		t.Error(got)
 	}
 }
@@ -470,7 +497,8 @@ func TestOrder_LateWriteOfAnInterruptedCommand_IsNotAppliedAfterCancelling(t *te
 	}
 }
 
-// lateWrite is a proxy that interrupts the command at its first UpdateItem, and holds that request back until deliver is called.
+// lateWrite is a proxy that interrupts the command at its first UpdateItem, and holds that request back until deliver
+// is called.
 type lateWrite struct {
 	store     http.Handler
 	interrupt context.CancelFunc
@@ -506,7 +534,8 @@ func TestSwitchBatch_LateWriteOfAnInterruptedSwitch_IsNotApplied(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			write := &lateWrite{store: newUnreliable(t, s, "", nil), interrupt: interrupt}
 			restore := s.through(t, write)
-			if got := s.shopctl(ctx, "--local", "voucher", interrupted, "emberforge", "--batch", "launch"); got.exit != exitInterrupted {
+			if got := s.shopctl(ctx, "--local", "voucher", interrupted, "emberforge", "--batch",
+				"launch"); got.exit != exitInterrupted {
 				t.Fatal(got)
 			}
 			restore()

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/pkg/access"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
+	"shopfront/pkg/wire"
 )
 
 func newKeyCommand(s *session) *cobra.Command {
@@ -32,7 +33,7 @@ func (k keyJSON) cells() []string {
 	return []string{k.ID, k.Name, k.CreatedAt, k.ExpiresAt, k.RevokedAt, k.Status}
 }
 
-func (s *session) representKey(shop *operator.Shop, record access.KeyRecord) keyJSON {
+func (s *session) representKey(shop *backoffice.Shop, record access.KeyRecord) keyJSON {
 	status := "live"
 	switch {
 	case !record.Revoked.IsZero():
@@ -41,8 +42,9 @@ func (s *session) representKey(shop *operator.Shop, record access.KeyRecord) key
 		status = "expired"
 	}
 	return keyJSON{
-		Customer: string(shop.Customer.ID), ID: string(record.ID), Name: record.Name, CreatedAt: formatTime(record.Created),
-		ExpiresAt: formatTime(record.Expires), RevokedAt: formatTime(record.Revoked), Status: status,
+		Customer: string(shop.Customer.ID), ID: string(record.ID), Name: record.Name,
+		CreatedAt: wire.Time(record.Created),
+		ExpiresAt: wire.Time(record.Expires), RevokedAt: wire.Time(record.Revoked), Status: status,
 	}
 }
 
@@ -50,10 +52,10 @@ func newKeyCreateCommand(s *session) *cobra.Command {
 	var name string
 	var expires time.Time
 	command := &cobra.Command{
-		Use: "create CUSTOMER --name NAME", Short: "Create a key and print it once", Args: exactly("CUSTOMER"),
+		Use: "create SHOP --name NAME", Short: "Create a key and print it once", Args: exactly("SHOP"),
 		Long: fmt.Sprintf(`Create a secret key for the shop's own server, which sends it as "Authorization: Bearer KEY". Anybody who has the
-key may do everything over HTTP in this customer's shop. The key is printed once, to stdout; only a hash of it is
-stored. The name is only for your lists: name the program that uses the key, for example. A customer has at most %d
+key may do everything over HTTP in this shop. The key is printed once, to stdout; only a hash of it is
+stored. The name is only for your lists: name the program that uses the key, for example. A shop has at most %d
 live keys.`, access.MaxLiveKeys),
 		Example: `  shopctl --local key create emberforge --name "web shop"
   shopctl --local key create emberforge --name "web shop" --expires 2027-06-30 > web-shop.key`,
@@ -71,20 +73,24 @@ live keys.`, access.MaxLiveKeys),
 			return s.createKey(ctx, shop, name, expires)
 		}),
 	}
-	command.Flags().StringVar(&name, "name", "", fmt.Sprintf("what the key is for, at most %d bytes of `TEXT` (required)", access.MaxKeyNameBytes))
-	command.Flags().Var(timeFlag(&expires), "expires", "the first moment at which the key is refused; a date means midnight UTC (default never)")
+	command.Flags().StringVar(&name, "name", "",
+		fmt.Sprintf("what the key is for, at most %d bytes of `TEXT` (required)", access.MaxKeyNameBytes))
+	command.Flags().Var(timeFlag(&expires), "expires",
+		"the first moment at which the key is refused; a date means midnight UTC (default never)")
 	return command
 }
 
-func (s *session) createKey(ctx context.Context, shop *operator.Shop, name string, expires time.Time) error {
+func (s *session) createKey(ctx context.Context, shop *backoffice.Shop, name string, expires time.Time) error {
 	key, record, err := shop.CreateKey(ctx, name, expires, s.random, s.now())
-	revoke := fmt.Sprintf("revoke it with %s, and create another", s.commandLine(fmt.Sprintf("key revoke %s %s", shop.Customer.ID, key.ID)))
+	revoke := fmt.Sprintf("revoke it with %s, and create another",
+		s.commandLine(fmt.Sprintf("key revoke %s %s", shop.Customer.ID, key.ID)))
 	if errors.Is(err, access.ErrTooManyKeys) {
-		return refused(kindInvalid, "%s: revoke one that is not in use, see %s", err, s.commandLine("key list "+string(shop.Customer.ID)))
+		return refused(kindInvalid, "%s: revoke one that is not in use, see %s", err,
+			s.commandLine("key list "+string(shop.Customer.ID)))
 	}
 	if err != nil {
 		stopped := s.explain(err)[0]
-		if ctx.Err() != nil || operator.IsOutcomeUnknown(err) {
+		if ctx.Err() != nil || backoffice.IsOutcomeUnknown(err) {
 			stopped.next = fmt.Sprintf("key %s may exist, although it was not shown: %s", key.ID, revoke)
 		}
 		return stopped
@@ -94,15 +100,16 @@ func (s *session) createKey(ctx context.Context, shop *operator.Shop, name strin
 	if err := s.line(document, document.Key); err != nil {
 		return failed(kindFailed, "key %s was created, but could not be printed: %s: %s", key.ID, err, revoke)
 	}
-	s.note(fmt.Sprintf("key %s of %s for %q: store it now, it is shown only once", key.ID, shop.Customer.ID, record.Name))
+	s.note(fmt.Sprintf("key %s of %s for %q: store it now, it is shown only once", key.ID, shop.Customer.ID,
+		record.Name))
 	return nil
 }
 
 func newKeyListCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "list CUSTOMER", Short: "List keys, oldest first, without their secrets", Args: exactly("CUSTOMER"),
+		Use: "list SHOP", Short: "List keys, oldest first, without their secrets", Args: exactly("SHOP"),
 		Example: "  shopctl --local key list emberforge",
-		RunE: s.shopCommand(func(ctx context.Context, shop *operator.Shop, _ []string) error {
+		RunE: s.shopCommand(func(ctx context.Context, shop *backoffice.Shop, _ []string) error {
 			records, err := shop.Keys(ctx)
 			if err != nil {
 				return err
@@ -115,7 +122,7 @@ func newKeyListCommand(s *session) *cobra.Command {
 
 func newKeyRevokeCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke CUSTOMER ID", Short: "Revoke a key for good", Args: exactly("CUSTOMER", "ID"),
+		Use: "revoke SHOP ID", Short: "Revoke a key for good", Args: exactly("SHOP", "ID"),
 		Long: `Revoke a key for good. Within 15 seconds, requests with it get 401. The ID of a key is the ten characters after sf_.
 Revoking a key again changes nothing.`,
 		Example: "  shopctl --local key revoke emberforge KEY-ID",
@@ -130,12 +137,14 @@ Revoking a key again changes nothing.`,
 			}
 			record, err := shop.RevokeKey(ctx, id, s.now())
 			if errors.Is(err, access.ErrKeyUnknown) {
-				return refused(kindNotFound, "customer %s has no key %s: see %s", shop.Customer.ID, id, s.commandLine("key list "+string(shop.Customer.ID)))
+				return refused(kindNotFound, "shop %s has no key %s: see %s", shop.Customer.ID, id,
+					s.commandLine("key list "+string(shop.Customer.ID)))
 			}
 			if err != nil {
 				return err
 			}
-			revoked := fmt.Sprintf("key %s of %s for %q: revoked at %s", id, shop.Customer.ID, record.Name, formatTime(record.Revoked))
+			revoked := fmt.Sprintf("key %s of %s for %q: revoked at %s", id, shop.Customer.ID, record.Name,
+				wire.Time(record.Revoked))
 			if err := s.line(s.representKey(shop, record), revoked); err != nil {
 				return err
 			}

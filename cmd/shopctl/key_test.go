@@ -37,8 +37,10 @@ func TestKeyCreate_OutputThatCannotBeWritten_SaysThatTheKeyExists(t *testing.T) 
 	closed, w := io.Pipe()
 	_ = closed.Close()
 	var stderr strings.Builder
-	exit := s.program(w, &stderr).run(t.Context(), []string{"--local", "key", "create", "emberforge", "--name", "web shop"})
-	if id := s.onlyKey(t); exit != exitFailed || !strings.Contains(stderr.String(), "key "+id+" was created, but could not be printed") {
+	exit := s.program(w, &stderr).run(t.Context(),
+		[]string{"--local", "key", "create", "emberforge", "--name", "web shop"})
+	if id := s.onlyKey(t); exit != exitFailed ||
+		!strings.Contains(stderr.String(), "key "+id+" was created, but could not be printed") {
 		t.Errorf("exit %d: %s", exit, stderr.String())
 	}
 }
@@ -61,7 +63,8 @@ func TestKeyCreate_MoreKeysThanAllowed_IsRefused(t *testing.T) {
 		s.must(t, "key", "create", "emberforge", "--name", "till")
 	}
 	got := s.shopctl(t.Context(), "--local", "key", "create", "emberforge", "--name", "till")
-	const want = "error: a customer has at most 20 live keys: revoke one that is not in use, see shopctl --local key list emberforge\n"
+	const want = "error: a shop has at most 20 live keys: revoke one that is not in use, see shopctl --local " +
+		"key list emberforge\n"
 	if got.exit != exitRefused || got.stdout != "" || got.stderr != want {
 		t.Errorf("got %v", got)
 	}

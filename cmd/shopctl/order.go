@@ -13,43 +13,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
-// orderJSON is an order as in the HTTP interface. An order has the ID of its checkout.
-type orderJSON struct {
-	checkoutJSON
-
-	ExpiresAt string `json:"expiresAt,omitempty"` // always empty: it hides the expiry of the checkout, because an order does not expire
-	placedJSON
-}
-
-// placedJSON has the fields that an order adds to its checkout.
-type placedJSON struct {
-	Payment      *paymentJSON `json:"payment"` // null: nothing was paid
-	OrderedAt    string       `json:"orderedAt"`
-	FulfilledAt  string       `json:"fulfilledAt,omitempty"`
-	CancelledAt  string       `json:"cancelledAt,omitempty"`
-	CancelReason string       `json:"cancelReason,omitempty"`
-}
-
-type paymentJSON struct {
-	Provider  string `json:"provider"`
-	Reference string `json:"reference"`
-}
+type orderJSON struct{ wire.Order }
 
 func (o orderJSON) cells() []string {
 	return []string{
-		o.OrderedAt, o.Status, o.Product + "/" + o.Variant, strconv.FormatInt(o.Amount, 10), o.Code, o.Total.Display, o.Payment.String(), o.Nick, o.ID,
+		o.OrderedAt, o.Status, o.Product + "/" + o.Variant, strconv.FormatInt(o.Amount, 10), o.Code, o.Total.Display,
+		formatPayment(o.Payment), o.Nick, o.ID,
 	}
 }
 
-func (p placedJSON) fields() []field {
+// placementFields returns the lines that an order adds to its checkout.
+func placementFields(p wire.Placement) []field {
 	return []field{
-		{"payment", p.Payment.String()},
+		{"payment", formatPayment(p.Payment)},
 		{"ordered", p.OrderedAt},
 		{"fulfilled", p.FulfilledAt},
 		{"cancelled", p.CancelledAt},
@@ -57,32 +40,20 @@ func (p placedJSON) fields() []field {
 	}
 }
 
-// String formats the payment for people; it is empty if nothing was paid.
-func (p *paymentJSON) String() string {
+// formatPayment formats a payment for people. The text is empty if nothing was paid.
+func formatPayment(p *wire.Payment) string {
 	if p == nil {
 		return ""
 	}
 	return p.Provider + " " + p.Reference
 }
 
-func representOrder(c checkout.Checkout) orderJSON {
-	return orderJSON{checkoutJSON: representPriced(c, c.Order.Status()), placedJSON: representPlaced(*c.Order)}
-}
-
-func representPlaced(order checkout.Order) placedJSON {
-	represented := placedJSON{
-		OrderedAt: formatTime(order.Placed), FulfilledAt: formatTime(order.Fulfilled),
-		CancelledAt: formatTime(order.Cancelled), CancelReason: order.Reason,
-	}
-	if order.Payment != (checkout.Payment{}) {
-		represented.Payment = &paymentJSON{Provider: order.Payment.Provider, Reference: order.Payment.Reference}
-	}
-	return represented
-}
+func representOrder(c checkout.Checkout) orderJSON { return orderJSON{wire.OfOrder(c)} }
 
 func newOrderCommand(s *session) *cobra.Command {
 	return newGroup("order", "List, export, show, place, fulfil and cancel orders",
-		newOrderListCommand(s), newOrderExportCommand(s), newOrderShowCommand(s), newOrderPlaceCommand(s), newOrderFulfilCommand(s), newOrderCancelCommand(s))
+		newOrderListCommand(s), newOrderExportCommand(s), newOrderShowCommand(s), newOrderPlaceCommand(s),
+		newOrderFulfilCommand(s), newOrderCancelCommand(s))
 }
 
 // orderFilter has the flags that pick orders.
@@ -95,13 +66,16 @@ type orderFilter struct {
 
 func (f *orderFilter) add(command *cobra.Command) {
 	flags := command.Flags()
-	addChoice(command, &f.filter.Status, "status", "only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()), checkout.OrderStatuses()...)
+	addChoice(command, &f.filter.Status, "status",
+		"only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()), checkout.OrderStatuses()...)
 	flags.Var(textFlag(&f.nick), "nick", "only orders whose checkout had the nick `NICK`")
 	flags.Var(timeFlag(&f.filter.From), "since", "only orders placed at or after this time; a date means midnight UTC")
 	flags.Var(timeFlag(&f.filter.Until), "until", "only orders placed before this time; a date means midnight UTC")
 }
 
-func (f *orderFilter) open(ctx context.Context, customer string, _ time.Time) (iter.Seq2[checkout.Checkout, error], error) {
+func (f *orderFilter) open(
+	ctx context.Context, customer string, _ time.Time,
+) (iter.Seq2[checkout.Checkout, error], error) {
 	err := checkPeriod(f.filter.From, f.filter.Until)
 	if err != nil {
 		return nil, err
@@ -119,7 +93,7 @@ func (f *orderFilter) open(ctx context.Context, customer string, _ time.Time) (i
 func newOrderListCommand(s *session) *cobra.Command {
 	filter := orderFilter{session: s}
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List orders, oldest first", Args: exactly("CUSTOMER"),
+		Use: "list SHOP", Short: "List orders, oldest first", Args: exactly("SHOP"),
 		Long: `List orders, oldest first. An order may be missing, or be listed with its former status, for about a second after it
 was placed or changed.`,
 		Example: `  shopctl --local order list emberforge --status placed
@@ -130,7 +104,7 @@ was placed or changed.`,
 			if err != nil {
 				return err
 			}
-			orders, err := operator.Collect(found)
+			orders, err := backoffice.Collect(found)
 			if err != nil {
 				return err
 			}
@@ -144,21 +118,26 @@ was placed or changed.`,
 }
 
 func newOrderExportCommand(s *session) *cobra.Command {
-	command := newExportCommand(s, "order", &orderFilter{session: s}, func(file io.Writer, _ time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
-		rows := csvfile.NewOrderWriter(file)
-		return rows.Writer, rows.Write
-	})
+	command := newExportCommand(s, "order", &orderFilter{session: s},
+		func(file io.Writer, _ time.Time) (csvfile.Writer, func(checkout.Checkout) error) {
+			rows := csvfile.NewOrderWriter(file)
+			return rows.Writer, rows.Write
+		})
 	command.Long = `Write orders to a CSV file, newest first. An order may be missing, or have its former status, for about a second after
-it was placed or changed. docs/operations.md describes the columns.`
-	command.Example = "  shopctl --local order export emberforge --since 2026-11-01 --until 2026-12-01 --output november.csv"
+it was placed or changed. docs/reference/files.md describes the columns.`
+	command.Example = "  shopctl --local order export emberforge --since 2026-11-01 --until 2026-12-01 --output " +
+		"november.csv"
 	return command
 }
 
 func newOrderShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CUSTOMER ID", Short: "Show an order", Args: exactly("CUSTOMER", "ID"),
+		Use: "show SHOP ID", Short: "Show an order", Args: exactly("SHOP", "ID"),
 		Example: "  shopctl --local order show emberforge ID",
-		RunE: s.orderCommand("shown", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+		RunE: s.orderCommand("shown", func(ctx context.Context, shop *backoffice.Shop,
+			id checkout.ID) (checkout.Checkout,
+			bool, error,
+		) {
 			order, err := shop.Order(ctx, id)
 			return order, false, err
 		}),
@@ -169,8 +148,8 @@ func newOrderPlaceCommand(s *session) *cobra.Command {
 	var provider, reference string
 	var payment checkout.Payment
 	command := &cobra.Command{
-		Use: "place CUSTOMER ID [--provider NAME --reference TEXT]", Short: "Turn a paid checkout into an order",
-		Args: exactly("CUSTOMER", "ID"), DisableFlagsInUseLine: true,
+		Use: "place SHOP ID [--provider NAME --reference TEXT]", Short: "Turn a paid checkout into an order",
+		Args: exactly("SHOP", "ID"), DisableFlagsInUseLine: true,
 		Long: `Turn a paid checkout into an order, up to 7 days after the checkout expired. The command refuses if the checkout's key
 has made another checkout since, or if another checkout replaced this one. If the checkout has a code, the order
 redeems it; the command refuses if somebody else has taken the use of the code. The order has the ID of its checkout.
@@ -183,43 +162,48 @@ again with the same payment, it changes nothing and prints the same order.`,
 		Example: "  shopctl --local order place emberforge ID --provider stripe --reference pi_3QK8ZbF2eZvKYlo1",
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if (provider == "") != (reference == "") {
-				return errors.New("--provider and --reference belong together: give both, or neither if the total is zero")
+				return errors.New("--provider and --reference belong together: give both, or neither if the total " +
+					"is zero")
 			}
 			if provider != "" {
 				payment, err = checkout.ParsePayment(provider, reference)
 			}
 			return describeMember(err)
 		},
-		RunE: s.orderCommand("placed", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
-			order, replayed, err := shop.PlaceOrder(ctx, id, payment, s.now())
-			if errors.Is(err, checkout.ErrPaymentMismatch) && payment == (checkout.Payment{}) {
-				err = refused(kindExists, "checkout %s was ordered with a payment, but the command names no payment; nothing was changed: see %s", id,
-					s.lineAbout("order show", shop, id))
-			}
-			return order, replayed, err
-		}),
+		RunE: s.orderCommand("placed",
+			func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+				order, replayed, err := shop.PlaceOrder(ctx, id, payment, s.now())
+				if errors.Is(err, checkout.ErrPaymentMismatch) && payment == (checkout.Payment{}) {
+					err = refused(kindExists, "checkout %s was ordered with a payment, but the command names no "+
+						"payment; nothing was changed: see %s", id,
+						s.lineAbout("order show", shop, id))
+				}
+				return order, replayed, err
+			}),
 	}
 	command.Flags().Var(textFlag(&provider), "provider", "the payment provider's `NAME`, such as stripe")
-	command.Flags().Var(textFlag(&reference), "reference", "the provider's ID of the payment, at most 255 characters of `TEXT`")
+	command.Flags().Var(textFlag(&reference), "reference",
+		"the provider's ID of the payment, at most 255 characters of `TEXT`")
 	return command
 }
 
 func newOrderFulfilCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "fulfil CUSTOMER ID", Short: "Note that an order was delivered", Args: exactly("CUSTOMER", "ID"),
+		Use: "fulfil SHOP ID", Short: "Note that an order was delivered", Args: exactly("SHOP", "ID"),
 		Long: `Note that an order was delivered. The command delivers nothing. If you run it again, it changes nothing: the
 first time stays. A cancelled order cannot be fulfilled.`,
 		Example: "  shopctl --local order fulfil emberforge ID",
-		RunE: s.orderCommand("fulfilled", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
-			return shop.FulfilOrder(ctx, id, s.now())
-		}),
+		RunE: s.orderCommand("fulfilled",
+			func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+				return shop.FulfilOrder(ctx, id, s.now())
+			}),
 	}
 }
 
 func newOrderCancelCommand(s *session) *cobra.Command {
 	var reason string
 	command := &cobra.Command{
-		Use: "cancel CUSTOMER ID --reason TEXT", Short: "Cancel an order for good", Args: exactly("CUSTOMER", "ID"),
+		Use: "cancel SHOP ID --reason TEXT", Short: "Cancel an order for good", Args: exactly("SHOP", "ID"),
 		Long: `Cancel an order for good. The command refunds nothing: do that at the payment provider. An order that was
 fulfilled can be cancelled, too, for example after a chargeback. If the order redeemed a code, the redemption is
 undone, and its use comes back. If you run the command again, it changes nothing: the first time and reason stay.`,
@@ -231,11 +215,13 @@ undone, and its use comes back. If you run the command again, it changes nothing
 			_, err = checkout.ParseReason(reason)
 			return describeMember(err)
 		},
-		RunE: s.orderCommand("cancelled", func(ctx context.Context, shop *operator.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
-			return shop.CancelOrder(ctx, id, reason, s.now())
-		}),
+		RunE: s.orderCommand("cancelled",
+			func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+				return shop.CancelOrder(ctx, id, reason, s.now())
+			}),
 	}
-	command.Flags().Var(textFlag(&reason), "reason", fmt.Sprintf("why, at most %d bytes of `TEXT` (required)", checkout.MaxReasonBytes))
+	command.Flags().Var(textFlag(&reason), "reason",
+		fmt.Sprintf("why, at most %d bytes of `TEXT` (required)", checkout.MaxReasonBytes))
 	return command
 }
 
@@ -247,10 +233,12 @@ func describeMember(err error) error {
 	return err
 }
 
-// orderCommand wraps the work of a command about one order, and prints the order. The parameter done names the change in messages, such as
-// placed. The function do reports in replayed whether the change was made before.
+// orderCommand wraps the work of a command about one order, and prints the order. The parameter done names the change
+// in messages, such as placed. The function do reports in replayed whether the change was made before.
 func (s *session) orderCommand(
-	done string, do func(ctx context.Context, shop *operator.Shop, id checkout.ID) (c checkout.Checkout, replayed bool, err error),
+	done string, do func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (c checkout.Checkout,
+		replayed bool,
+		err error),
 ) func(*cobra.Command, []string) error {
 	return s.command(func(ctx context.Context, args []string) error {
 		shop, id, err := s.shopAndID(ctx, args)
@@ -261,8 +249,9 @@ func (s *session) orderCommand(
 		if err != nil {
 			return s.describeNoOrder(ctx, err, shop, id)
 		}
-		document := representOrder(order)
-		if err := s.document(document, append(document.checkoutJSON.fields(order.Data), document.placedJSON.fields()...)); err != nil {
+		document := wire.OfOrder(order)
+		fields := append(pricedFields(document.Priced, order.Data), placementFields(document.Placement)...)
+		if err := s.document(document, fields); err != nil {
 			return err
 		}
 		if replayed {
@@ -273,45 +262,51 @@ func (s *session) orderCommand(
 }
 
 // lineAbout returns the command line that runs a command, such as order show, for an order or a checkout.
-func (s *session) lineAbout(command string, shop *operator.Shop, id checkout.ID) string {
+func (s *session) lineAbout(command string, shop *backoffice.Shop, id checkout.ID) string {
 	return s.commandLine(fmt.Sprintf("%s %s %s", command, shop.Customer.ID, id))
 }
 
 // describeNoOrder explains why an order could not be shown, placed or changed.
-func (s *session) describeNoOrder(ctx context.Context, err error, shop *operator.Shop, id checkout.ID) error {
+func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffice.Shop, id checkout.ID) error {
 	show := s.lineAbout("order show", shop, id)
 	_, isMember := errors.AsType[*checkout.MemberError](err)
 	switch {
 	case isMember:
-		return refused(kindInvalid, "checkout %s needs a payment, because its total is not zero: give --provider and --reference", id)
+		return refused(kindInvalid, "checkout %s needs a payment, because its total is not zero: give --provider "+
+			"and --reference", id)
 	case errors.Is(err, checkout.ErrOrderNotFound):
 		return s.describeNotOrdered(ctx, shop, id)
 	case errors.Is(err, checkout.ErrExpired):
-		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout since, the use of its code was taken since, "+
+		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout "+
+			"since, the use of its code was taken since, "+
 			"or the ID is mistyped; nothing was ordered: check it with %s before you refund anything",
 			id, s.lineAbout("checkout show", shop, id))
 	case errors.Is(err, checkout.ErrReleased):
-		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer one with %s, and refund the "+
+		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer "+
+			"one with %s, and refund the "+
 			"payment unless it is for the newer one", id, s.commandLine("checkout list "+string(shop.Customer.ID)))
 	case errors.Is(err, checkout.ErrPaymentMismatch):
-		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and refund the payment that "+
+		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and "+
+			"refund the payment that "+
 			"the order does not name", id, show)
 	case errors.Is(err, checkout.ErrOrderCancelled):
-		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and refund its payment "+
+		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and "+
+			"refund its payment "+
 			"unless that is done; see %s", id, show)
 	default:
 		return s.describeNoCheckout(err, shop, id)
 	}
 }
 
-// describeNotOrdered explains that there is no order with the ID. If there is a checkout with the ID, the error says how to order it.
-func (s *session) describeNotOrdered(ctx context.Context, shop *operator.Shop, id checkout.ID) error {
+// describeNotOrdered explains that there is no order with the ID. If there is a checkout with the ID, the error says
+// how to order it.
+func (s *session) describeNotOrdered(ctx context.Context, shop *backoffice.Shop, id checkout.ID) error {
 	customer := string(shop.Customer.ID)
 	_, err := shop.Checkout(ctx, id)
 	if err == nil {
-		return refused(kindNotFound, "checkout %s of customer %s was not ordered: if it was paid, run %s",
+		return refused(kindNotFound, "checkout %s of shop %s was not ordered: if it was paid, run %s",
 			id, customer, s.lineAbout("order place", shop, id))
 	}
-	return describeNotFound(err, "customer %s has no order %s, and no checkout with this ID: see %s and %s",
+	return describeNotFound(err, "shop %s has no order %s, and no checkout with this ID: see %s and %s",
 		customer, id, s.commandLine("order list "+customer), s.commandLine("checkout list "+customer))
 }

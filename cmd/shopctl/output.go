@@ -10,13 +10,10 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/term"
-
-	"shopfront/pkg/money"
 )
 
 // output writes results and messages: as text for people or, with json set, as JSON for scripts.
@@ -43,8 +40,8 @@ func (o *output) document(document any, fields []field) error {
 // row is an item of a list. Its cells are for the table; JSON has the item itself.
 type row interface{ cells() []string }
 
-// list writes rows as JSON lines, or as a table with a head. If there are no rows, it writes a note to stderr instead of the table. The
-// plural names the rows in that note.
+// list writes rows as JSON lines, or as a table with a head. If there are no rows, it writes a note to stderr instead
+// of the table. The plural names the rows in that note.
 func list[R row](o *output, plural string, head []string, rows []R) error {
 	return stream(o, plural, head, func(yield func(R, error) bool) {
 		for _, r := range rows {
@@ -133,7 +130,8 @@ func (o *output) warn(text string) {
 func (o *output) reportProblems(problems []*problem) {
 	for _, p := range problems {
 		if o.json {
-			_ = writeJSON(o.stderr, map[string]any{"error": map[string]string{"kind": p.kind, "message": p.Error()}}) // as in note
+			// as in note
+			_ = writeJSON(o.stderr, map[string]any{"error": map[string]string{"kind": p.kind, "message": p.Error()}})
 			continue
 		}
 		_, _ = fmt.Fprintln(o.stderr, "error: "+strings.ReplaceAll(p.Error(), "\n", "\n  ")) // as in note
@@ -181,23 +179,4 @@ func countOf(n int, noun string) string {
 func isTerminal[S any](stream S) bool {
 	file, is := any(stream).(*os.File)
 	return is && term.IsTerminal(int(file.Fd()))
-}
-
-// moneyJSON is an amount of money as in the HTTP interface.
-type moneyJSON struct {
-	Minor    int64  `json:"minor"`
-	Currency string `json:"currency"`
-	Display  string `json:"display"`
-}
-
-func representMoney(m money.Money) *moneyJSON {
-	return &moneyJSON{Minor: m.Minor, Currency: string(m.Currency), Display: m.String()}
-}
-
-// formatTime writes a time as RFC 3339 in UTC, with milliseconds, and the zero time as the empty string.
-func formatTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }

@@ -54,7 +54,10 @@ func TestTable_ControlSequences_AreQuoted(t *testing.T) {
 
 func TestShellWord_IsOneWord(t *testing.T) {
 	t.Parallel()
-	for batch, want := range map[string]string{"launch-2026": "launch-2026", "spring sale": "'spring sale'", "rowan's": `'rowan'\''s'`, "$(id)": "'$(id)'"} {
+	for batch, want := range map[string]string{
+		"launch-2026": "launch-2026", "spring sale": "'spring sale'",
+		"rowan's": `'rowan'\''s'`, "$(id)": "'$(id)'",
+	} {
 		if got := shellWord(batch); got != want {
 			t.Errorf("%q is written %s, want %s", batch, got, want)
 		}

@@ -8,15 +8,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
 // The 15 seconds in takesEffect follow from access.Lifetime.
 const takesEffect = "this takes effect within 15 seconds"
 
-// pauseJSON is the pause of a customer's codes.
+// pauseJSON is the pause of a shop's codes.
 type pauseJSON struct {
 	All     bool     `json:"all"`
 	Batches []string `json:"batches"` // paused by name
@@ -44,7 +44,9 @@ type shopPauseJSON struct {
 }
 
 // batchCommand is shopCommand for a command with the flag --batch, which can be repeated.
-func (s *session) batchCommand(batches *[]string, do func(ctx context.Context, shop *operator.Shop) error) func(*cobra.Command, []string) error {
+func (s *session) batchCommand(
+	batches *[]string, do func(ctx context.Context, shop *backoffice.Shop) error,
+) func(*cobra.Command, []string) error {
 	return s.command(func(ctx context.Context, args []string) error {
 		if slices.ContainsFunc(*batches, func(batch string) bool { return strings.TrimSpace(batch) == "" }) {
 			return misused("--batch must not be empty")
@@ -60,15 +62,17 @@ func (s *session) batchCommand(batches *[]string, do func(ctx context.Context, s
 func newVoucherPauseCommand(s *session) *cobra.Command {
 	var batches []string
 	command := &cobra.Command{
-		Use: "pause CUSTOMER [--batch NAME]...", Short: "Stop the redemption of all codes, or of batches, within 15 seconds", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Stop the redemption of all codes of a customer, or of up to %d batches. The pause takes effect within 15 seconds,
+		Use:   "pause SHOP [--batch NAME]...",
+		Short: "Stop the redemption of all codes, or of batches, within 15 seconds", Args: exactly("SHOP"),
+		Long: fmt.Sprintf(`Stop the redemption of all codes of a shop, or of up to %d batches. The pause takes effect within 15 seconds,
 however many vouchers there are, and the vouchers stay as they are. The refusal of a paused code looks like any other
 refusal. A retry with the key of an earlier redemption still gets that redemption.
 
 Vouchers that join a paused batch later are paused, too. The command warns of a batch that has no vouchers. To
-find out, it may read all of the customer's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
-		Example: "  shopctl --local voucher pause emberforge\n  shopctl --local voucher pause emberforge --batch summer --batch advent",
-		RunE: s.batchCommand(&batches, func(ctx context.Context, shop *operator.Shop) error {
+find out, it may read all of the shop's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
+		Example: "  shopctl --local voucher pause emberforge\n  shopctl --local voucher pause emberforge --batch " +
+			"summer --batch advent",
+		RunE: s.batchCommand(&batches, func(ctx context.Context, shop *backoffice.Shop) error {
 			paused, err := shop.Pause(ctx, batches...)
 			if err != nil {
 				return err
@@ -78,23 +82,27 @@ find out, it may read all of the customer's vouchers, after it has written the p
 			}
 			missing, err := shop.WithoutVouchers(ctx, slices.Compact(slices.Sorted(slices.Values(batches))))
 			for _, batch := range missing {
-				s.warn(fmt.Sprintf("no voucher belongs to batch %s yet: check its name with %s", batch, s.commandLine("voucher list "+string(shop.Customer.ID))))
+				s.warn(fmt.Sprintf("no voucher belongs to batch %s yet: check its name with %s", batch,
+					s.commandLine("voucher list "+string(shop.Customer.ID))))
 			}
 			return err
 		}),
 	}
-	command.Flags().StringArrayVar(&batches, "batch", nil, "only the batch `NAME`; give the flag again for more batches")
+	command.Flags().StringArrayVar(&batches, "batch", nil,
+		"only the batch `NAME`; give the flag again for more batches")
 	return command
 }
 
 func newVoucherResumeCommand(s *session) *cobra.Command {
 	var batches []string
 	command := &cobra.Command{
-		Use: "resume CUSTOMER [--batch NAME]...", Short: "Lift the pause of all codes, or of batches, within 15 seconds", Args: exactly("CUSTOMER"),
+		Use:   "resume SHOP [--batch NAME]...",
+		Short: "Lift the pause of all codes, or of batches, within 15 seconds", Args: exactly("SHOP"),
 		Long: `Lift the pause of all codes, or of batches, within 15 seconds. Without --batch, batches that were paused by name
 stay paused, and the command prints how to resume them.`,
-		Example: "  shopctl --local voucher resume emberforge\n  shopctl --local voucher resume emberforge --batch summer",
-		RunE: s.batchCommand(&batches, func(ctx context.Context, shop *operator.Shop) error {
+		Example: "  shopctl --local voucher resume emberforge\n  shopctl --local voucher resume emberforge --batch " +
+			"summer",
+		RunE: s.batchCommand(&batches, func(ctx context.Context, shop *backoffice.Shop) error {
 			before, after, err := shop.Resume(ctx, batches...)
 			if err != nil {
 				return err
@@ -108,7 +116,8 @@ stay paused, and the command prints how to resume them.`,
 				return err
 			}
 			if len(batches) == 0 && len(after.Batches) > 0 {
-				s.warn("batches that were paused by name stay paused; to resume them run: " + s.resumeCommand(shop.Customer.ID, after.Batches))
+				s.warn("batches that were paused by name stay paused; to resume them run: " +
+					s.resumeCommand(shop.Customer.ID, after.Batches))
 			}
 			if len(batches) > 0 && after.All {
 				s.warn("all codes stay paused; to resume them run: " + s.resumeCommand(shop.Customer.ID, nil))
@@ -116,11 +125,12 @@ stay paused, and the command prints how to resume them.`,
 			return nil
 		}),
 	}
-	command.Flags().StringArrayVar(&batches, "batch", nil, "only the batch `NAME`, which was paused by name; give the flag again for more batches")
+	command.Flags().StringArrayVar(&batches, "batch", nil,
+		"only the batch `NAME`, which was paused by name; give the flag again for more batches")
 	return command
 }
 
-func (s *session) showPause(shop *operator.Shop, paused voucher.Pause) error {
+func (s *session) showPause(shop *backoffice.Shop, paused voucher.Pause) error {
 	text := formatPause(paused)
 	if text == "" {
 		text = "nothing"
@@ -145,6 +155,7 @@ func (s *session) warnPaused(customer catalog.CustomerID, batch string, paused v
 		s.warn("all codes are paused; to resume them run: " + s.resumeCommand(customer, nil))
 	}
 	if (voucher.Pause{Batches: paused.Batches}).Covers(batch) {
-		s.warn(fmt.Sprintf("batch %s is paused; to resume it run: %s", batch, s.resumeCommand(customer, []string{batch})))
+		s.warn(fmt.Sprintf("batch %s is paused; to resume it run: %s", batch,
+			s.resumeCommand(customer, []string{batch})))
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"shopfront/internal/local/localrun"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/checkout"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -90,8 +90,8 @@ func usageError(command *cobra.Command, args []string, err error) error {
 	return misused("%s (see %s --help)", err, command.CommandPath())
 }
 
-// commandWord returns the argument that should name one of a group's commands. It returns "" if an unknown flag comes first, because the
-// next argument may be that flag's value.
+// commandWord returns the argument that should name one of a group's commands. It returns "" if an unknown flag comes
+// first, because the next argument may be that flag's value.
 func commandWord(group *cobra.Command, args []string) string {
 	if !group.HasSubCommands() {
 		return ""
@@ -117,19 +117,24 @@ func commandWord(group *cobra.Command, args []string) string {
 // describeNotFound replaces an error that means "not found" by a problem with the given message.
 func describeNotFound(err error, format string, args ...any) error {
 	reason, isRefusal := voucher.IsRefusal(err)
-	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, checkout.ErrNotFound) || isRefusal && reason == voucher.ReasonUnknown {
+	if errors.Is(err, catalog.ErrNotFound) || errors.Is(err, checkout.ErrNotFound) || isRefusal &&
+		reason == voucher.ReasonUnknown {
 		return refused(kindNotFound, format, args...)
 	}
 	return err
 }
 
-// explain turns an error into one problem for each fault, with what to do about it. The program exits with the code of the first problem.
+// explain turns an error into one problem for each fault, with what to do about it. The program exits with the code of
+// the first problem.
 func (s *session) explain(err error) []*problem {
 	if described, is := errors.AsType[*problem](err); is {
 		return []*problem{described}
 	}
 	if errors.Is(err, context.Canceled) {
-		return []*problem{{exitInterrupted, kindInterrupted, "interrupted; everything done so far is stored", "to complete it run the command again"}}
+		return []*problem{{
+			exitInterrupted, kindInterrupted, "interrupted; everything done so far is stored",
+			"to complete it run the command again",
+		}}
 	}
 	if many, is := err.(interface{ Unwrap() []error }); is { // joined errors
 		var problems []*problem
@@ -146,14 +151,15 @@ func (s *session) explainOne(err error) *problem {
 		return refused(kindInvalid, "%s", err)
 	}
 	if _, is := errors.AsType[*voucher.OtherTermsError](err); is {
-		return refused(kindExists, "%s: give the terms with which the batch was started, or take such vouchers out of the batch with %s", err,
+		return refused(kindExists, "%s: give the terms with which the batch was started, or take such vouchers out "+
+			"of the batch with %s", err,
 			s.commandLine(fmt.Sprintf(`voucher edit %s CODE --batch ""`, s.customer)))
 	}
 	if taken, is := errors.AsType[*voucher.CodeTakenError](err); is {
 		return refused(kindExists, "%s: edit that one, or choose another code", taken)
 	}
-	isUnknown := operator.IsOutcomeUnknown(err)
-	err = operator.AWSError(err)
+	isUnknown := backoffice.IsOutcomeUnknown(err)
+	err = backoffice.AWSError(err)
 	if isUnknown {
 		p := failed(kindUnavailable, "%s", err)
 		p.next = "the command may have taken effect: check, and run it again"
@@ -165,22 +171,21 @@ func (s *session) explainOne(err error) *problem {
 	switch {
 	case errors.Is(err, localrun.ErrNotRunning):
 		return failed(kindNotRunning, "%s: start one with make run", err)
-	case errors.Is(err, operator.ErrNoStack):
+	case errors.Is(err, backoffice.ErrNoStack):
 		return refused(kindNotFound, "%s: check the name, AWS_REGION and AWS_PROFILE", err)
-	case errors.Is(err, operator.ErrNoRegion):
+	case errors.Is(err, backoffice.ErrNoRegion):
 		return failed(kindFailed, "%s: set AWS_REGION, or set AWS_PROFILE to a profile that has a region", err)
-	case errors.Is(err, operator.ErrNoOrdersIndex):
-		return failed(kindFailed, "%s: see docs/operations.md", err)
-	case errors.Is(err, operator.ErrNoEvents):
-		return failed(kindFailed, "%s: deploy it with the parameter Events set to on, see docs/operations.md", err)
-	case errors.Is(err, operator.ErrNoCredentials):
+	case errors.Is(err, backoffice.ErrNoEvents):
+		return failed(kindFailed, "%s: deploy it with the parameter Events set to on, see docs/operating/feeds.md", err)
+	case errors.Is(err, backoffice.ErrNoCredentials):
 		return failed(kindFailed, "%s: set AWS_PROFILE, or sign in with aws configure or aws sso login", err)
-	case errors.Is(err, operator.ErrNoProfile):
+	case errors.Is(err, backoffice.ErrNoProfile):
 		return failed(kindFailed, "%s: set AWS_PROFILE to another profile, or create it with aws configure", err)
 	case errors.Is(err, voucher.ErrBatchTaken):
 		return refused(kindExists, "%s: complete it with --resume, or choose another name", err)
 	case errors.Is(err, voucher.ErrBatchUnknown):
-		return refused(kindNotFound, "%s: see %s for the batches that exist", err, s.commandLine("voucher list "+string(s.customer)))
+		return refused(kindNotFound, "%s: see %s for the batches that exist", err,
+			s.commandLine("voucher list "+string(s.customer)))
 	case errors.Is(err, voucher.ErrBatchLarger):
 		return refused(kindExists, "%s: give a --count of at least that number", err)
 	default:

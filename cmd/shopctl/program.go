@@ -10,8 +10,8 @@ import (
 
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/operator"
 )
 
 // program is shopctl with everything that its process provides.
@@ -54,7 +54,7 @@ type session struct {
 	program
 	stack string
 	local bool
-	// customer is the customer whose shop is open.
+	// customer is the ID of the shop that is open.
 	customer catalog.CustomerID
 	// began is set once a command was found and its arguments and flags were valid.
 	began bool
@@ -70,8 +70,10 @@ func (s *session) command(do func(ctx context.Context, args []string) error) fun
 	}
 }
 
-// shopCommand wraps the work of a command in the shop of the customer that its first argument names.
-func (s *session) shopCommand(do func(ctx context.Context, shop *operator.Shop, args []string) error) func(*cobra.Command, []string) error {
+// shopCommand wraps the work of a command in the shop that its first argument names.
+func (s *session) shopCommand(
+	do func(ctx context.Context, shop *backoffice.Shop, args []string) error,
+) func(*cobra.Command, []string) error {
 	return s.command(func(ctx context.Context, args []string) error {
 		shop, err := s.shop(ctx, args[0])
 		if err != nil {
@@ -82,7 +84,7 @@ func (s *session) shopCommand(do func(ctx context.Context, shop *operator.Shop, 
 }
 
 // deployment finds the target. SHOPFRONT_STACK is only a default: both --stack and --local override it.
-func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) {
+func (s *session) deployment(ctx context.Context) (*backoffice.Deployment, error) {
 	switch stack := s.stackName(); {
 	case s.local && s.stack != "":
 		return nil, errTwoTargets
@@ -100,7 +102,7 @@ func (s *session) deployment(ctx context.Context) (*operator.Deployment, error) 
 		}
 		return state.Deployment(s.jitter), nil
 	case stack != "":
-		return operator.FindStack(ctx, stack, s.jitter)
+		return backoffice.FindStack(ctx, stack, s.jitter)
 	default:
 		return nil, errNoTarget
 	}
@@ -127,8 +129,8 @@ func (s *session) commandLine(command string) string {
 	}
 }
 
-// shop opens the shop of the customer that an argument names.
-func (s *session) shop(ctx context.Context, customer string) (*operator.Shop, error) {
+// shop opens the shop that an argument names.
+func (s *session) shop(ctx context.Context, customer string) (*backoffice.Shop, error) {
 	id, err := parseCustomer(customer)
 	if err != nil {
 		return nil, err
@@ -145,7 +147,7 @@ func (s *session) shop(ctx context.Context, customer string) (*operator.Shop, er
 func parseCustomer(text string) (catalog.CustomerID, error) {
 	id, err := catalog.ParseID[catalog.CustomerID](text)
 	if err != nil {
-		return "", misused("CUSTOMER %s", err)
+		return "", misused("SHOP %s", err)
 	}
 	return id, nil
 }
@@ -159,5 +161,6 @@ func optionalCustomer(args []string) (catalog.CustomerID, error) {
 }
 
 func (s *session) describeNoCustomer(err error, id catalog.CustomerID) error {
-	return describeNotFound(err, "customer %s does not exist: see %s, or load it with %s", id, s.commandLine("catalog list"), s.commandLine("catalog apply FILE"))
+	return describeNotFound(err, "shop %s does not exist: see %s, or load it with %s", id,
+		s.commandLine("catalog list"), s.commandLine("catalog apply FILE"))
 }

@@ -8,10 +8,11 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 )
 
-// progress shows how far a command has come: on a terminal as a bar, elsewhere as a line every lineInterval. The zero value shows nothing.
+// progress shows how far a command has come: on a terminal as a bar, elsewhere as a line every lineInterval. The zero
+// value shows nothing.
 type progress struct {
 	bar *progressbar.ProgressBar // nil: progress prints lines
 
@@ -28,9 +29,9 @@ const unknownCount = -1
 // lineInterval is the shortest time between two lines.
 const lineInterval = 10 * time.Second
 
-// newProgress starts a bar on stderr if stderr is a terminal and the other writers are not: a bar would garble their output. In all other
-// cases progress prints a line at most every lineInterval. With --json it prints nothing. The label, such as "generated", stands before the
-// count.
+// newProgress starts a bar on stderr if stderr is a terminal and the other writers are not: a bar would garble their
+// output. In all other cases progress prints a line at most every lineInterval. With --json it prints nothing. The
+// label, such as "generated", stands before the count.
 func (p *program) newProgress(label string, count int, others ...io.Writer) *progress {
 	now := p.now()
 	shown := &progress{now: p.now, say: p.note, label: label, count: count, begun: now, nextLine: now.Add(lineInterval)}
@@ -42,8 +43,10 @@ func (p *program) newProgress(label string, count int, others ...io.Writer) *pro
 
 func newBar(w io.Writer, label string, count int) *progressbar.ProgressBar {
 	return progressbar.NewOptions(count,
-		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(label), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(label), progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetSpinnerChangeInterval(0)) // otherwise a spinner would draw over the output that follows
 }
 
@@ -64,7 +67,8 @@ func (p *progress) steps(n int) {
 	}
 }
 
-// line returns a text that says how many items are done after a time, how many a second, and how long the rest takes at that rate.
+// line returns a text that says how many items are done after a time, how many a second, and how long the rest takes at
+// that rate.
 func (p *progress) line(elapsed time.Duration) string {
 	rate := float64(p.done) / elapsed.Seconds()
 	if p.count == unknownCount || rate == 0 {
@@ -82,8 +86,8 @@ func (p *progress) end() {
 }
 
 // bulk shows the progress of a command that writes many items. The label is that of newProgress.
-func (p *program) bulk(label string, shown *progress) operator.Bulk {
-	return operator.Bulk{
+func (p *program) bulk(label string, shown *progress) backoffice.Bulk {
+	return backoffice.Bulk{
 		Begin: func(count int) { *shown = *p.newProgress(label, count) },
 		Wrote: shown.step,
 		Slow: func(writers int) {

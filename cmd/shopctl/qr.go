@@ -22,8 +22,8 @@ const (
 // qrFolder is the folder for the QR codes of vouchers.
 type qrFolder struct{ path, format string }
 
-// write writes a QR code with the given content to a file with the name of the voucher's code. Codes have only letters, digits, spaces and
-// dashes, so each code is a valid file name.
+// write writes a QR code with the given content to a file with the name of the voucher's code. Codes have only letters,
+// digits, spaces and dashes, so each code is a valid file name.
 func (f qrFolder) write(code, content string) error {
 	symbol, err := qr.Encode(content, qr.M, qr.Auto)
 	if err != nil {
@@ -67,6 +67,8 @@ func writeSVG(w io.Writer, symbol image.Image) {
 			}
 		}
 	}
-	_, _ = fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[1]d" shape-rendering="crispEdges">`+
-		`<path fill="#fff" d="M0 0h%[1]dv%[1]dH0z"/><path d="%[2]s"/></svg>`+"\n", modules+2*quietZone, squares.String())
+	_, _ = fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %[1]d %[1]d" `+
+		`shape-rendering="crispEdges">`+
+		`<path fill="#fff" d="M0 0h%[1]dv%[1]dH0z"/><path d="%[2]s"/></svg>`+"\n", modules+2*quietZone,
+		squares.String())
 }

@@ -17,7 +17,8 @@ import (
 
 const redeemLink = "https://emberforge.example/redeem?code=XMAS-0Z0Z-0Z0Z-0Z0Z-0Z0Z"
 
-// qrModules returns the QR code that the library draws for redeemLink, with the quiet zone around it. A # is a dark module.
+// qrModules returns the QR code that the library draws for redeemLink, with the quiet zone around it. A # is a dark
+// module.
 func qrModules(t *testing.T) string {
 	t.Helper()
 	symbol, err := qr.Encode(redeemLink, qr.M, qr.Auto)

@@ -11,23 +11,19 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
+// redemptionJSON is a redemption as in HTTP responses, with what only the operator sees.
 type redemptionJSON struct {
-	ID         string     `json:"id"`
-	Status     string     `json:"status"` // redeemed or undone
-	RedeemedAt string     `json:"redeemedAt"`
-	Code       string     `json:"code"` // as written at creation
-	Nick       string     `json:"nick,omitempty"`
-	Reward     rewardJSON `json:"reward"`
-	Batch      string     `json:"batch,omitempty"`
-	UndoneAt   string     `json:"undoneAt,omitempty"`
-	UndoReason string     `json:"undoReason,omitempty"`
-	UndoneBy   string     `json:"undoneBy,omitempty"` // operator, order, or "key:" and the ID of a key
-	Imported   bool       `json:"imported,omitempty"` // redeemed in another system, before the code was imported
+	wire.Redemption
+
+	Batch    string `json:"batch,omitempty"`
+	UndoneBy string `json:"undoneBy,omitempty"` // operator, order, or "key:" and the ID of a key
+	Imported bool   `json:"imported,omitempty"` // redeemed in another system, before the code was imported
 
 	reward string
 }
@@ -63,28 +59,24 @@ func (r redemptionJSON) fields() []field {
 	}
 }
 
-func representRedemption(r operator.Redemption) redemptionJSON {
-	represented := redemptionJSON{
-		ID: r.ID, Status: "redeemed", Imported: r.Imported, RedeemedAt: formatTime(r.At), Code: r.Code, Nick: r.Nick,
-		Reward: representReward(r.Reward), Batch: r.Batch, reward: formatReward(r.Reward),
+func representRedemption(r backoffice.Redemption) redemptionJSON {
+	return redemptionJSON{
+		Redemption: wire.OfRedemption(r.Redemption), Batch: r.Batch, UndoneBy: r.UndoneBy, Imported: r.Imported,
+		reward: formatReward(r.Reward),
 	}
-	if !r.Undone.IsZero() {
-		represented.Status, represented.UndoneAt, represented.UndoReason = "undone", formatTime(r.Undone), r.UndoReason
-		represented.UndoneBy = r.UndoneBy
-	}
-	return represented
 }
 
 func newRedemptionCommand(s *session) *cobra.Command {
 	return newGroup("redemption", "List, export, show and undo redemptions",
-		newRedemptionListCommand(s), newRedemptionExportCommand(s), newRedemptionShowCommand(s), newRedemptionUndoCommand(s))
+		newRedemptionListCommand(s), newRedemptionExportCommand(s), newRedemptionShowCommand(s),
+		newRedemptionUndoCommand(s))
 }
 
 // redemptionFilter has the flags that pick redemptions.
 type redemptionFilter struct {
 	*session
 
-	filter     operator.RedemptionFilter
+	filter     backoffice.RedemptionFilter
 	code, nick string
 }
 
@@ -97,7 +89,9 @@ func (f *redemptionFilter) add(command *cobra.Command) {
 	flags.Var(timeFlag(&f.filter.Until), "until", "only redemptions before this time; a date means midnight UTC")
 }
 
-func (f *redemptionFilter) open(ctx context.Context, customer string, _ time.Time) (iter.Seq2[operator.Redemption, error], error) {
+func (f *redemptionFilter) open(
+	ctx context.Context, customer string, _ time.Time,
+) (iter.Seq2[backoffice.Redemption, error], error) {
 	err := checkPeriod(f.filter.From, f.filter.Until)
 	if err != nil {
 		return nil, err
@@ -117,11 +111,8 @@ func (f *redemptionFilter) open(ctx context.Context, customer string, _ time.Tim
 	list := shop.Redemptions
 	if f.filter.Nick != (voucher.Nick{}) && f.code == "" {
 		list = shop.RedemptionsOfNick
-		if err := f.warnUnlessIndexed(ctx, shop); err != nil {
-			return nil, err
-		}
 	}
-	return func(yield func(operator.Redemption, error) bool) {
+	return func(yield func(backoffice.Redemption, error) bool) {
 		for redemption, err := range list(ctx, f.filter) {
 			if !yield(redemption, f.describeNoVoucher(err, shop, f.code)) {
 				return
@@ -133,9 +124,9 @@ func (f *redemptionFilter) open(ctx context.Context, customer string, _ time.Tim
 func newRedemptionListCommand(s *session) *cobra.Command {
 	filter := redemptionFilter{session: s}
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List redemptions, sorted by code", Args: exactly("CUSTOMER"),
+		Use: "list SHOP", Short: "List redemptions, sorted by code", Args: exactly("SHOP"),
 		Long: `List redemptions in the order of their codes, including those that were undone. Without --code or --nick the command
-reads all of the customer's vouchers and redemptions. With --nick but no --code it reads an index, in which redemptions
+reads all of the shop's vouchers and redemptions. With --nick but no --code it reads an index, in which redemptions
 appear after some seconds, and lists the oldest first.`,
 		Example: `  shopctl --local redemption list emberforge
   shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
@@ -152,31 +143,26 @@ appear after some seconds, and lists the oldest first.`,
 }
 
 func newRedemptionExportCommand(s *session) *cobra.Command {
-	command := newExportCommand(s, "redemption", &redemptionFilter{session: s}, func(file io.Writer, _ time.Time) (csvfile.Writer, func(operator.Redemption) error) {
-		rows := csvfile.NewRedemptionWriter(file)
-		return rows.Writer, func(r operator.Redemption) error { return rows.Write(r.Redemption, r.Batch) }
-	})
+	command := newExportCommand(s, "redemption", &redemptionFilter{session: s},
+		func(file io.Writer, _ time.Time) (csvfile.Writer, func(backoffice.Redemption) error) {
+			rows := csvfile.NewRedemptionWriter(file)
+			return rows.Writer, func(r backoffice.Redemption) error { return rows.Write(r.Redemption, r.Batch) }
+		})
 	command.Long = `Write redemptions to a CSV file, in the order of shopctl redemption list, including those that were undone.
-docs/operations.md describes the columns.`
-	command.Example = "  shopctl --local redemption export emberforge --since 2026-11-01 --until 2026-12-01 --output november.csv"
+docs/reference/files.md describes the columns.`
+	command.Example = "  shopctl --local redemption export emberforge --since 2026-11-01 --until 2026-12-01 " +
+		"--output november.csv"
 	return command
-}
-
-// warnUnlessIndexed warns if the index of nicks may lack earlier redemptions, and says how to add them.
-func (s *session) warnUnlessIndexed(ctx context.Context, shop *operator.Shop) error {
-	indexed, err := shop.NicksIndexed(ctx)
-	if err == nil && !indexed {
-		s.warn("earlier redemptions may be missing: run " + s.commandLine("events rebuild "+string(shop.Customer.ID)+" --nicks") + " once")
-	}
-	return err
 }
 
 func newRedemptionShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CUSTOMER CODE ID", Short: "Show a redemption", Args: exactly("CUSTOMER", "CODE", "ID"),
+		Use: "show SHOP CODE ID", Short: "Show a redemption", Args: exactly("SHOP", "CODE", "ID"),
 		Long:    "Show a redemption, even if it was undone. The command reads all redemptions of the code.",
 		Example: "  shopctl --local redemption show emberforge FORUM-5 ID",
-		RunE: s.redemptionCommand(func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (operator.Redemption, bool, error) {
+		RunE: s.redemptionCommand(func(ctx context.Context, shop *backoffice.Shop, code voucher.Code,
+			id string,
+		) (backoffice.Redemption, bool, error) {
 			redemption, err := shop.Redemption(ctx, code, id)
 			return redemption, false, err
 		}),
@@ -186,8 +172,8 @@ func newRedemptionShowCommand(s *session) *cobra.Command {
 func newRedemptionUndoCommand(s *session) *cobra.Command {
 	var reason string
 	command := &cobra.Command{
-		Use: "undo CUSTOMER CODE ID [--reason TEXT]", Short: "Undo a redemption for good, and give its use back",
-		Args: exactly("CUSTOMER", "CODE", "ID"), DisableFlagsInUseLine: true,
+		Use: "undo SHOP CODE ID [--reason TEXT]", Short: "Undo a redemption for good, and give its use back",
+		Args: exactly("SHOP", "CODE", "ID"), DisableFlagsInUseLine: true,
 		Long: `Undo a redemption for good, and give its use back: the code can be redeemed once more, under its usual rules. The
 command takes nothing back from the shopper: do that first. The record stays, marked as undone, and a retry of the
 redemption with its key is refused. If you run the command again, it changes nothing: the first time and reason
@@ -200,43 +186,51 @@ stay. To undo a redemption that an order made, run shopctl order cancel.`,
 			}
 			return err
 		},
-		RunE: s.redemptionCommand(func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (operator.Redemption, bool, error) {
+		RunE: s.redemptionCommand(func(ctx context.Context, shop *backoffice.Shop, code voucher.Code,
+			id string,
+		) (backoffice.Redemption, bool, error) {
 			return s.undo(ctx, shop, code, id, reason)
 		}),
 	}
-	command.Flags().Var(textFlag(&reason), "reason", fmt.Sprintf("why, at most %d bytes of `TEXT`", voucher.MaxUndoReasonBytes))
+	command.Flags().Var(textFlag(&reason), "reason",
+		fmt.Sprintf("why, at most %d bytes of `TEXT`", voucher.MaxUndoReasonBytes))
 	return command
 }
 
-func (s *session) undo(ctx context.Context, shop *operator.Shop, code voucher.Code, id, reason string) (operator.Redemption, bool, error) {
+func (s *session) undo(
+	ctx context.Context, shop *backoffice.Shop, code voucher.Code, id, reason string,
+) (backoffice.Redemption, bool, error) {
 	standing, err := shop.Voucher(ctx, code, s.now())
 	if err != nil {
-		return operator.Redemption{}, false, err
+		return backoffice.Redemption{}, false, err
 	}
 	undone, replayed, err := shop.UndoRedemption(ctx, code, id, reason, s.now())
 	if errors.Is(err, voucher.ErrRedemptionOfOrder) {
 		err = s.describeOfOrder(ctx, shop, code, id)
 	}
-	return operator.Redemption{Redemption: undone, Batch: standing.Batch}, replayed, err
+	return backoffice.Redemption{Redemption: undone, Batch: standing.Batch}, replayed, err
 }
 
 // describeOfOrder names the command that undoes a redemption that an order made.
-func (s *session) describeOfOrder(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) error {
+func (s *session) describeOfOrder(ctx context.Context, shop *backoffice.Shop, code voucher.Code, id string) error {
 	made, err := shop.Redemption(ctx, code, id)
 	if err != nil {
 		return err
 	}
 	cancel := s.commandLine("order list "+string(shop.Customer.ID)) + " shows the order"
-	if order, err := shop.OrderOf(ctx, made); err == nil { // otherwise the order was placed just now, or the index of orders is missing
+	// otherwise the order was placed just now, and the index of orders does not show it yet
+	if order, err := shop.OrderOf(ctx, made); err == nil {
 		cancel = s.lineAbout("order cancel", shop, order) + " --reason TEXT"
 	}
-	return refused(kindInvalid, "an order made redemption %s; nothing was changed: cancel the order, which undoes the redemption: %s", id, cancel)
+	return refused(kindInvalid, "an order made redemption %s; nothing was changed: cancel the order, which undoes "+
+		"the redemption: %s", id, cancel)
 }
 
-// redemptionCommand wraps the work of a command about one redemption, and prints the redemption. The function do reports in replayed
-// whether the redemption was already undone.
+// redemptionCommand wraps the work of a command about one redemption, and prints the redemption. The function do
+// reports in replayed whether the redemption was already undone.
 func (s *session) redemptionCommand(
-	do func(ctx context.Context, shop *operator.Shop, code voucher.Code, id string) (r operator.Redemption, replayed bool, err error),
+	do func(ctx context.Context, shop *backoffice.Shop, code voucher.Code, id string) (r backoffice.Redemption,
+		replayed bool, err error),
 ) func(*cobra.Command, []string) error {
 	return s.command(func(ctx context.Context, args []string) error {
 		id, err := voucher.ParseRedemptionID(args[2])
@@ -263,10 +257,11 @@ func (s *session) redemptionCommand(
 }
 
 // describeNoRedemption explains why a redemption could not be shown or undone.
-func (s *session) describeNoRedemption(err error, shop *operator.Shop, code, id string) error {
+func (s *session) describeNoRedemption(err error, shop *backoffice.Shop, code, id string) error {
 	customer := string(shop.Customer.ID)
 	if errors.Is(err, voucher.ErrRedemptionNotFound) {
-		return refused(kindNotFound, "voucher %s of customer %s has no redemption %s: see %s", strconv.QuoteToGraphic(code), customer, id,
+		return refused(kindNotFound, "voucher %s of shop %s has no redemption %s: see %s",
+			strconv.QuoteToGraphic(code), customer, id,
 			s.commandLine("redemption list "+customer+" --code "+shellWord(code)))
 	}
 	return s.describeNoVoucher(err, shop, code)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 )
 
 const (
@@ -33,7 +33,7 @@ type reportRowJSON struct {
 	bar string
 }
 
-func reportHead(by operator.ReportGrouping) []string {
+func reportHead(by backoffice.ReportGrouping) []string {
 	if by.CountsNow() {
 		return []string{"group", "created", "redeemed", "held", "undone", "left"}
 	}
@@ -60,11 +60,12 @@ func (r reportRowJSON) cells() []string {
 }
 
 func newReportCommand(s *session) *cobra.Command {
-	query := operator.ReportQuery{MaxGroups: maxReportGroups}
+	query := backoffice.ReportQuery{MaxGroups: maxReportGroups}
 	var asCSV bool
 	command := &cobra.Command{
-		Use: "report CUSTOMER", Short: "Count codes and their uses, by day, batch, reward or nick", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Count a customer's codes and their uses. The last row is the total.
+		Use: "report SHOP", Short: "Count codes and their uses, by day, batch, reward or nick",
+		Args: exactly("SHOP"),
+		Long: fmt.Sprintf(`Count a shop's codes and their uses. The last row is the total.
   created, redeemed, undone   what happened in the period; an undone redemption counts as redeemed, too
   held                        the uses that checkouts hold now, of codes with a limit
   left                        the uses that are left now, of codes with a limit that are neither disabled nor expired
@@ -73,7 +74,7 @@ held and left are missing with --by day and --by nick. Days are in UTC. With --b
 redeem counts as created for that nick. Imported uses count as redeemed. Those of a code with many uses count at the
 time when the code was created.
 
-The command reads all of the customer's vouchers and redemptions. A report has at most %d groups.`, maxReportGroups),
+The command reads all of the shop's vouchers and redemptions. A report has at most %d groups.`, maxReportGroups),
 		Example: `  shopctl --local report emberforge --by batch
   shopctl --local report emberforge --from 2026-11-01 --to 2026-12-01 --by day --csv > november.csv`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -91,8 +92,9 @@ The command reads all of the customer's vouchers and redemptions. A report has a
 			query.Read = bar.steps
 			groups, sum, err := shop.Report(ctx, query, s.now())
 			bar.end()
-			if errors.Is(err, operator.ErrTooManyGroups) {
-				return failed(kindFailed, "%s, more than %d: narrow it with --from and --to, or with --batch", err, maxReportGroups)
+			if errors.Is(err, backoffice.ErrTooManyGroups) {
+				return failed(kindFailed, "%s, more than %d: narrow it with --from and --to, or with --batch", err,
+					maxReportGroups)
 			}
 			if err != nil {
 				return err
@@ -102,27 +104,34 @@ The command reads all of the customer's vouchers and redemptions. A report has a
 	}
 	flags := command.Flags()
 	flags.Var(textFlag(&query.Batch), "batch", "only vouchers of the batch `NAME`")
-	flags.Var(sinceFlag(s.now, &query.From), "from", "count what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
+	flags.Var(sinceFlag(s.now, &query.From), "from",
+		"count what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
 	flags.Var(timeFlag(&query.To), "to", "count what happened before this time; a date means midnight UTC")
-	addChoice(command, &query.By, "by", "count for each `GROUP`: "+alternatives(operator.ReportGroupings()), operator.ReportGroupings()...)
+	addChoice(command, &query.By, "by", "count for each `GROUP`: "+alternatives(backoffice.ReportGroupings()),
+		backoffice.ReportGroupings()...)
 	flags.BoolVar(&asCSV, "csv", false, "print CSV")
 	return command
 }
 
 // showCounts prints a report. For people, a bar shows how much of each group was redeemed.
-func (s *session) showCounts(by operator.ReportGrouping, groups []operator.ReportGroup, sum operator.ReportCounts, asCSV bool) error {
+func (s *session) showCounts(
+	by backoffice.ReportGrouping, groups []backoffice.ReportGroup, sum backoffice.ReportCounts, asCSV bool,
+) error {
 	most := 1
 	for _, group := range groups {
 		most = max(most, group.Redeemed)
 	}
-	represented := func(label, name string, counts operator.ReportCounts) reportRowJSON {
-		row := reportRowJSON{By: label, Group: name, Created: counts.Created, Redeemed: counts.Redeemed, Undone: counts.Undone}
+	represented := func(label, name string, counts backoffice.ReportCounts) reportRowJSON {
+		row := reportRowJSON{
+			By: label, Group: name, Created: counts.Created, Redeemed: counts.Redeemed,
+			Undone: counts.Undone,
+		}
 		if by.CountsNow() {
 			row.Held, row.Left = &counts.Held, &counts.Left
 		}
 		return row
 	}
-	rows := represent(groups, func(g operator.ReportGroup) reportRowJSON {
+	rows := represent(groups, func(g backoffice.ReportGroup) reportRowJSON {
 		row := represented(string(by), g.Name, g.ReportCounts)
 		row.bar = strings.Repeat("█", (g.Redeemed*barWidth+most-1)/most)
 		return row

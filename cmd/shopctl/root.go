@@ -5,8 +5,7 @@ import (
 )
 
 const rootHelp = `shopctl runs a Shopfront on your machine, loads its catalogue, creates and imports voucher codes,
-lists and exports what was redeemed, and works on orders. A customer is one shop. Give each flag
-only once, unless its help says otherwise.
+lists and exports what was redeemed, and works on orders. Give each flag only once, unless its help says otherwise.
 
 Target
   Every command except dev needs a target: the deployment to work on.
@@ -54,7 +53,8 @@ More about a command: {{.CommandPath}} COMMAND --help{{end}}
 
 func newRootCommand(s *session) *cobra.Command {
 	root := newGroup("shopctl", "Run and operate a Shopfront",
-		newDevCommand(s), newStatusCommand(s), newCatalogCommand(s), newVoucherCommand(s), newRedemptionCommand(s), newCheckoutCommand(s),
+		newDevCommand(s), newStatusCommand(s), newCatalogCommand(s), newVoucherCommand(s), newRedemptionCommand(s),
+		newCheckoutCommand(s),
 		newOrderCommand(s), newReportCommand(s), newKeyCommand(s), newEventsCommand(s), newVerifyCommand(s))
 	root.Long = rootHelp
 	root.Example = `  shopctl --local catalog apply examples/demo.yaml
@@ -69,7 +69,8 @@ func newRootCommand(s *session) *cobra.Command {
 	s.completeNames(root)
 	countFlags(root)
 	root.PersistentPreRunE = refuseRepeated
-	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp) // most arguments are not files
+	// most arguments are not files
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	root.SetHelpCommand(newHelpCommand(root))
 	root.InitDefaultCompletionCmd()
 	for _, command := range root.Commands() {
@@ -88,7 +89,8 @@ func newGroup(name, short string, commands ...*cobra.Command) *cobra.Command {
 	return group
 }
 
-// requireSubcommand makes it an error to run a group without one of its commands. cobra would print the help and exit with success.
+// requireSubcommand makes it an error to run a group without one of its commands. cobra would print the help and exit
+// with success.
 func requireSubcommand(group *cobra.Command) {
 	group.Use = group.Name() + " COMMAND"
 	group.DisableFlagsInUseLine = true

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/internal/local/localrun"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 )
 
 const schemaFile = "../../docs/shopctl.schema.json"
@@ -97,7 +97,8 @@ func (d documents) checkLines(t *testing.T, args []string, stream, text string, 
 			}
 		}
 		if len(faults) == len(names) {
-			t.Errorf("shopctl %q printed a line to %s that no document of %s allows:\n%s%s", args, stream, schemaFile, line,
+			t.Errorf("shopctl %q printed a line to %s that no document of %s allows:\n%s%s", args, stream, schemaFile,
+				line,
 				strings.Join(faults, "\n"))
 		}
 	}
@@ -132,7 +133,8 @@ func TestSchema_NamesTheDocumentsOfEveryCommand(t *testing.T) {
 	}
 }
 
-// If a schema allowed further properties, a document with a new field would match, although the schema does not describe the field.
+// If a schema allowed further properties, a document with a new field would match, although the schema does not
+// describe the field.
 func TestSchema_DocumentsAllowNoFurtherProperties(t *testing.T) {
 	t.Parallel()
 	d := newDocuments(t, readSchema(t))
@@ -147,8 +149,8 @@ func TestSchema_DocumentsAllowNoFurtherProperties(t *testing.T) {
 	}
 }
 
-// checkClosed fails the test if a schema allows further properties. A schema that is only a part of another schema may allow them, because
-// the other schema forbids them.
+// checkClosed fails the test if a schema allows further properties. A schema that is only a part of another schema may
+// allow them, because the other schema forbids them.
 func (d documents) checkClosed(t *testing.T, path string, schema map[string]any, isPart bool) {
 	t.Helper()
 	if !isPart && d.isOpen(schema) {
@@ -171,14 +173,17 @@ func (d documents) checkClosed(t *testing.T, path string, schema map[string]any,
 func (d documents) isOpen(schema map[string]any) bool {
 	ref, _ := schema["$ref"].(string)
 	_, hasProperties := schema["properties"]
-	hasProperties = hasProperties || schema["allOf"] != nil || ref != "" && d.isOpen(d.defs[strings.TrimPrefix(ref, "#/$defs/")])
+	hasProperties = hasProperties || schema["allOf"] != nil || ref != "" &&
+		d.isOpen(d.defs[strings.TrimPrefix(ref, "#/$defs/")])
 	return hasProperties && schema["additionalProperties"] != false && schema["unevaluatedProperties"] != false
 }
 
 func TestSchema_Replay_PrintsEventsAndTheirNumber(t *testing.T) {
 	t.Parallel()
 	s, _ := newEventsShop(t, 3)
-	got := s.shopctl(t.Context(), "--local", "events", "replay", "emberforge", s.newReceiver(t).url, "--from", "2", "--json") // checks the schema
+	// checks the schema
+	got := s.shopctl(t.Context(), "--local", "events", "replay", "emberforge", s.newReceiver(t).url, "--from", "2",
+		"--json")
 	if got.exit != exitOK || strings.Count(got.stdout, "\n") != 2 || got.stderr != `{"posted":2}`+"\n" {
 		t.Errorf("got %v", got)
 	}
@@ -187,9 +192,10 @@ func TestSchema_Replay_PrintsEventsAndTheirNumber(t *testing.T) {
 // The test does not run dev itself, because dev would build the functions.
 func TestSchema_Dev_PrintsWhereItServes(t *testing.T) {
 	t.Parallel()
-	printed, err := json.Marshal(localrun.State{Tables: operator.Tables{Events: "EventsTable"}})
+	printed, err := json.Marshal(localrun.State{Tables: backoffice.Tables{Events: "EventsTable"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	newDocuments(t, readSchema(t)).checkLines(t, []string{"dev", "--json"}, "stdout", string(printed), []string{"localRun"})
+	newDocuments(t, readSchema(t)).checkLines(t, []string{"dev", "--json"}, "stdout", string(printed),
+		[]string{"localRun"})
 }

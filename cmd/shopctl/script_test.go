@@ -17,13 +17,13 @@ import (
 
 var update = flag.Bool("update", false, "update the scripts in testdata with their commands' current output") //nolint:gochecknoglobals // a flag of the test
 
-// TestScripts runs each script in testdata against its own Shopfront and compares the output. In a script, a comment begins with #, and a
-// command with $. Below each command is its output: lines of stdout, lines of stderr after a !, and the exit code unless it is 0. The
-// commands are
+// TestScripts runs each script in testdata against its own Shopfront and compares the output. In a script, a comment
+// begins with #, and a command with $. Below each command is its output: lines of stdout, lines of stderr after a !,
+// and the exit code unless it is 0. The commands are
 //
 //	shopctl ARGUMENT...                   as an operator types it; may end in "| sort", which sorts the output
-//	redeem CUSTOMER CODE [NICK]           a shopper redeems a code
-//	checkout CUSTOMER VARIANT [AMOUNT [DATA [CODE [NICK [REPLACED-ID]]]]]
+//	redeem SHOP CODE [NICK]           a shopper redeems a code
+//	checkout SHOP VARIANT [AMOUNT [DATA [CODE [NICK [REPLACED-ID]]]]]
 //	wait DURATION                         time passes
 //	export NAME=VALUE                     sets an environment variable
 func TestScripts(t *testing.T) {
@@ -47,7 +47,8 @@ func TestScripts(t *testing.T) {
 				return
 			}
 			if got != string(text) {
-				t.Errorf("%s: the output differs (go test ./cmd/shopctl -run Scripts -update updates it)\n%s", file, firstDifference(string(text), got))
+				t.Errorf("%s: the output differs (go test ./cmd/shopctl -run Scripts -update updates it)\n%s", file,
+					firstDifference(string(text), got))
 			}
 		})
 	}
@@ -186,7 +187,8 @@ func firstDifference(want, got string) string {
 	wantLines, gotLines := strings.Split(want, "\n"), strings.Split(got, "\n")
 	for i := range wantLines {
 		if i >= len(gotLines) || wantLines[i] != gotLines[i] {
-			return fmt.Sprintf("line %d: want\n%s\ngot\n%s", i+1, strings.Join(wantLines[i:min(i+4, len(wantLines))], "\n"),
+			return fmt.Sprintf("line %d: want\n%s\ngot\n%s", i+1,
+				strings.Join(wantLines[i:min(i+4, len(wantLines))], "\n"),
 				strings.Join(gotLines[min(i, len(gotLines)):min(i+4, len(gotLines))], "\n"))
 		}
 	}

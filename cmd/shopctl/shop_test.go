@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	mathrand "math/rand/v2"
@@ -17,15 +18,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/spf13/cobra"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/access"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dataschema"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -59,19 +60,22 @@ type shopfront struct {
 func newShopfront(t *testing.T) *shopfront {
 	t.Helper()
 	s := &shopfront{
-		dir: t.TempDir(), client: localtest.Client(t),
-		stdin: strings.NewReader(""), random: mathrand.NewChaCha8([32]byte{}), clock: time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC),
+		dir: t.TempDir(), client: dynamotest.Client(t),
+		stdin: strings.NewReader(""), random: mathrand.NewChaCha8([32]byte{}),
+		clock:     time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC),
 		variables: map[string]string{}, sleep: sleep,
 	}
 	s.state = localrun.State{
-		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: localtest.Endpoint(t), Region: localtest.Region,
-		Tables: operator.Tables{
-			Catalogue: localtest.Table(t, "CatalogueTable"), Vouchers: localtest.TableWithStream(t, "VouchersTable"), Checkouts: localtest.TableWithStream(t, "CheckoutsTable"),
-			Events: localtest.Table(t, "EventsTable"),
+		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: dynamotest.Endpoint(t), Region: dynamotest.Region,
+		Tables: backoffice.Tables{
+			Catalogue: dynamotest.Table(t, "CatalogueTable"), Vouchers: dynamotest.TableWithStream(t, "VouchersTable"),
+			Checkouts: dynamotest.TableWithStream(t, "CheckoutsTable"),
+			Events:    dynamotest.Table(t, "EventsTable"),
 		},
-		PID: os.Getpid(), Version: "0.1.0",
+		PID: os.Getpid(), Version: "1.0.0",
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(s.dir, samtemplate.File), nil, 0o600), s.state.Write(s.dir)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(s.dir, samtemplate.File), nil, 0o600),
+		s.state.Write(s.dir)); err != nil {
 		t.Fatal(err)
 	}
 	s.guard = access.NewGuard(dynamo.NewAccess(s.client, s.state.Tables.Catalogue, mathrand.Int64N))
@@ -82,8 +86,10 @@ func newShopfront(t *testing.T) *shopfront {
 	}
 	s.checkouts = checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, s.state.Tables.Catalogue, mathrand.Int64N)},
-		Store:     dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts), Data: &dataschema.Validator{}, Random: shoppersRandom,
-		Holds: dynamo.NewHeldCheckouts(s.client, s.tables(), mathrand.Int64N), // requests have no source, so no holds are counted
+		Store:     dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts), Data: &dataschema.Validator{},
+		Random: shoppersRandom,
+		// requests have no source, so no holds are counted
+		Holds: dynamo.NewHeldCheckouts(s.client, s.tables(), mathrand.Int64N),
 	}
 	schema := readSchema(t)
 	s.printed = func(args []string, got result) { checkJSON(t, schema, args, got) }
@@ -126,7 +132,8 @@ func (s *shopfront) program(stdout, stderr io.Writer) program {
 		output: output{stdout: stdout, stderr: stderr}, stdin: s.stdin,
 		lookupEnv: func(name string) (string, bool) { value, found := s.variables[name]; return value, found },
 		workDir:   func() (string, error) { return s.dir, nil },
-		now:       func() time.Time { return s.clock }, random: s.random, jitter: mathrand.Int64N, sleep: s.sleep, settle: 10 * time.Millisecond,
+		now:       func() time.Time { return s.clock }, random: s.random, jitter: mathrand.Int64N, sleep: s.sleep,
+		settle: 10 * time.Millisecond,
 	}
 }
 
@@ -172,9 +179,11 @@ func (s *shopfront) checkOut(t *testing.T, amount string) string {
 	return s.checkOutWith(t, "emberforge", "coins/500", amount, "", checkout.Request{})
 }
 
-// checkOutWith sends a shopper's request with a code, a nick or a checkout to replace. It returns the checkout's ID, or the reason for
-// the refusal.
-func (s *shopfront) checkOutWith(t *testing.T, customer, variant, amount, data string, request checkout.Request) string {
+// checkOutWith sends a shopper's request with a code, a nick or a checkout to replace. It returns the checkout's ID, or
+// the reason for the refusal.
+func (s *shopfront) checkOutWith(
+	t *testing.T, customer, variant, amount, data string, request checkout.Request,
+) string {
 	t.Helper()
 	request.Customer, request.At = catalog.CustomerID(customer), s.clock
 	product, variantID, _ := strings.Cut(variant, "/")
@@ -202,4 +211,13 @@ func (s *shopfront) checkOutWith(t *testing.T, customer, variant, amount, data s
 func (s *shopfront) place(t *testing.T, id string) {
 	t.Helper()
 	s.must(t, "order", "place", "emberforge", id, "--provider", "stripe", "--reference", "pi_3QK8ZbF2eZvKYlo1")
+}
+
+// objectOf reads a JSON document that a command printed.
+func objectOf(t *testing.T, text string) (object map[string]any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &object); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	return object
 }

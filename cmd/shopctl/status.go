@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"shopfront/pkg/access"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 )
 
 type statusJSON struct {
@@ -23,24 +23,20 @@ type statusJSON struct {
 }
 
 type tableJSON struct {
-	Name        string `json:"name"`
-	Status      string `json:"status"`
-	OrdersIndex string `json:"ordersIndex,omitempty"` // status of the index of the checkouts table
-	Stream      string `json:"stream,omitempty"`      // status of the stream from which events are recorded
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Stream string `json:"stream,omitempty"` // status of the stream from which events are recorded
 }
 
 func (t tableJSON) fields() []field {
 	fields := []field{{"table", t.Name + "  " + strings.ToLower(t.Status)}}
-	if t.OrdersIndex != "" {
-		fields = append(fields, field{"index", "orders  " + strings.ToLower(t.OrdersIndex)})
-	}
 	if t.Stream != "" {
 		fields = append(fields, field{"stream", strings.ToLower(t.Stream)})
 	}
 	return fields
 }
 
-// shopAccessJSON says who may use a customer's shop, and what is paused there.
+// shopAccessJSON says who may use a shop, and what is paused there.
 type shopAccessJSON struct {
 	Customer string `json:"customer"`
 	policiesJSON
@@ -55,19 +51,20 @@ func (a shopAccessJSON) cells() []string {
 	return []string{a.Customer, a.Access.Redeem, a.Access.CheckOut, a.refusals, strconv.Itoa(a.LiveKeys), a.paused}
 }
 
-func representAccess(a operator.ShopAccess) shopAccessJSON {
+func representAccess(a backoffice.ShopAccess) shopAccessJSON {
 	return shopAccessJSON{
-		Customer: string(a.Customer), policiesJSON: representPolicies(a.Redeem, a.CheckOut, a.Refusals), Paused: representPause(a.Paused),
+		Customer: string(a.Customer), policiesJSON: representPolicies(a.Redeem, a.CheckOut, a.Refusals),
+		Paused:   representPause(a.Paused),
 		LiveKeys: a.LiveKeys, refusals: a.Refusals.String(), paused: formatPause(a.Paused),
 	}
 }
 
 func newStatusCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "status [CUSTOMER]", Short: "Show base URL, version, tables, and who may use the shops", Args: optional("CUSTOMER"),
-		Long: `Show base URL, version, tables, the index of orders and the streams of events. For the customer, or for all customers,
-show who may redeem and check out, how many refused codes one source may cause, the number of live keys, and what is
-paused.`,
+		Use: "status [SHOP]", Short: "Show base URL, version, tables, and who may use the shops",
+		Args: optional("SHOP"),
+		Long: `Show base URL, version, tables and the streams of events. For the shop, or for all shops, show who may redeem and
+check out, how many refused codes one source may cause, the number of live keys, and what is paused.`,
 		Example: "  shopctl --local status\n  shopctl --local status emberforge",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			customer, err := optionalCustomer(args)
@@ -88,14 +85,18 @@ paused.`,
 			}
 			document := statusJSON{
 				Shops:  represent(shops, representAccess),
-				Target: "stack", Stack: deployment.Stack, BaseURL: deployment.BaseURL, Region: deployment.Region, Version: deployment.Version,
+				Target: "stack", Stack: deployment.Stack, BaseURL: deployment.BaseURL, Region: deployment.Region,
+				Version: deployment.Version,
 			}
 			target := "stack " + deployment.Stack
 			if deployment.Stack == "" {
 				document.Target, target = "local", "local run"
 			}
 			fields := []field{
-				{"target", target}, {"base URL", document.BaseURL}, {"region", document.Region}, {"version", document.Version},
+				{"target", target},
+				{"base URL", document.BaseURL},
+				{"region", document.Region},
+				{"version", document.Version},
 			}
 			for _, table := range tables {
 				document.Tables = append(document.Tables, tableJSON(table))
@@ -110,37 +111,37 @@ paused.`,
 	}
 }
 
-// warnOfTables warns if the index of orders or a stream is missing. The shop works without them, but orders cannot be listed and events are
-// not recorded.
-func (s *session) warnOfTables(tables []operator.TableStatus) {
+// warnOfTables warns if a stream is missing, for example that of a restored table. The shop works without it, but
+// events are not recorded.
+func (s *session) warnOfTables(tables []backoffice.TableStatus) {
 	for _, table := range tables {
-		if table.OrdersIndex != "" && table.OrdersIndex != "ACTIVE" {
-			s.warn(fmt.Sprintf("the index orders of the checkouts table is %s; orders can be listed when it is active: see docs/operations.md",
-				strings.ToLower(table.OrdersIndex)))
-		}
-		if table.Stream != "" && table.Stream != operator.StreamEnabled {
-			s.warn(fmt.Sprintf("the stream of the table %s is %s, so its changes are not recorded as events: see docs/operations.md",
+		if table.Stream != "" && table.Stream != backoffice.StreamEnabled {
+			s.warn(fmt.Sprintf("the stream of the table %s is %s, so its changes are not recorded as events: see "+
+				"docs/operating/feeds.md",
 				table.Name, strings.ToLower(table.Stream)))
 		}
 	}
 }
 
-// showAccess prints a table of shops, except in JSON. It warns of shops without a limit on refused codes, and of server-only shops
-// without a live key.
+// showAccess prints a table of shops, except in JSON. It warns of shops without a limit on refused codes, and of
+// server-only shops without a live key.
 func (s *session) showAccess(shops []shopAccessJSON) error {
 	if !s.json && len(shops) > 0 {
 		if _, err := fmt.Fprintln(s.stdout); err != nil {
 			return err
 		}
-		if err := list(&s.output, "customers", []string{"CUSTOMER", "REDEEM", "CHECK OUT", "REFUSALS", "LIVE KEYS", "PAUSED"}, shops); err != nil {
+		if err := list(&s.output, "shops",
+			[]string{"SHOP", "REDEEM", "CHECK OUT", "REFUSALS", "LIVE KEYS", "PAUSED"}, shops); err != nil {
 			return err
 		}
 	}
 	for _, shop := range shops {
 		if shop.Refusals == nil {
-			s.warn(shop.Customer + " does not limit refused codes, so anybody can guess codes: set refusals in its catalogue file")
+			s.warn(shop.Customer + " does not limit refused codes, so anybody can guess codes: set refusals in its " +
+				"catalogue file")
 		}
-		if shop.LiveKeys == 0 && (shop.Access.Redeem == string(access.ServerOnly) || shop.Access.CheckOut == string(access.ServerOnly)) {
+		if shop.LiveKeys == 0 && (shop.Access.Redeem == string(access.ServerOnly) ||
+			shop.Access.CheckOut == string(access.ServerOnly)) {
 			s.warn(fmt.Sprintf("%s lets only its server redeem or check out, but has no live key: run %s",
 				shop.Customer, s.commandLine("key create "+shop.Customer+" --name NAME")))
 		}

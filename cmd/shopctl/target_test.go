@@ -49,7 +49,7 @@ func (s *shopfront) cloud(t *testing.T) {
 	tables := s.state.Tables
 	stacks := map[string]map[string]string{
 		"shopfront-prod": {
-			"BaseUrl": "https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com", "Version": "0.1.0",
+			"BaseUrl": "https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com", "Version": "1.0.0",
 			"CatalogueTable": tables.Catalogue, "VouchersTable": tables.Vouchers, "CheckoutsTable": tables.Checkouts,
 		},
 		"newsletter": {"BaseUrl": "https://newsletter.example.com"},
@@ -70,8 +70,10 @@ func (s *shopfront) cloud(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	for name, value := range map[string]string{
-		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE", "AWS_SECRET_ACCESS_KEY": "example",
-		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "", "AWS_DEFAULT_REGION": "",
+		"AWS_ENDPOINT_URL": server.URL, "AWS_REGION": "eu-central-1", "AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+		"AWS_SECRET_ACCESS_KEY": "example",
+		"AWS_CONFIG_FILE":       os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull, "AWS_PROFILE": "",
+		"AWS_DEFAULT_REGION":        "",
 		"AWS_EC2_METADATA_DISABLED": "true",
 	} {
 		t.Setenv(name, value)
@@ -99,11 +101,10 @@ func TestStack_IsFoundByItsName(t *testing.T) {
 	want := `target    stack shopfront-prod
 base URL  https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com
 region    eu-central-1
-version   0.1.0
+version   1.0.0
 table     CatalogueTable  active
 table     VouchersTable  active
 table     CheckoutsTable  active
-index     orders  active
 `
 	if s.withoutRandomNames(got.stdout) != want || got.exit != exitOK || got.stderr != "" {
 		t.Errorf("got %v want\n%s", got, want)
@@ -130,17 +131,22 @@ func TestStack_EventsRebuild_GoesBackAsFarAsTheRetention(t *testing.T) {
 	if got := s.must(t, "events", "rebuild", "emberforge"); got != "added   0\nunread  0\n" {
 		t.Errorf("with 90 days: %s", got)
 	}
-	if got := s.shopctl(t.Context(), "--stack", "shopfront-events", "events", "rebuild", "emberforge"); got != (result{stdout: "added   1\nunread  0\n"}) {
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-events", "events", "rebuild",
+		"emberforge"); got != (result{stdout: "added   1\nunread  0\n"}) {
 		t.Errorf("with 365 days: %v", got)
 	}
-	if got := s.shopctl(t.Context(), "--stack", "shopfront-events", "status"); !strings.Contains(s.withoutRandomNames(got.stdout), "table     EventsTable  active\n") {
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-events",
+		"status"); !strings.Contains(s.withoutRandomNames(got.stdout), "table     EventsTable  active\n") {
 		t.Errorf("status: %v", got)
 	}
-	want := "error: stack \"shopfront-forever\" in eu-central-1: the output EventRetentionDays is not a number of days\n"
-	if got := s.shopctl(t.Context(), "--stack", "shopfront-forever", "status"); got != (result{stderr: want, exit: exitFailed}) {
+	want := "error: stack \"shopfront-forever\" in eu-central-1: the output EventRetentionDays is not a number of " +
+		"days\n"
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-forever",
+		"status"); got != (result{stderr: want, exit: exitFailed}) {
 		t.Errorf("without a number of days: %v", got)
 	}
-	if got := s.shopctl(t.Context(), "--stack", "shopfront-prod", "events", "parked"); got.exit != exitFailed || !strings.Contains(got.stderr, "no events") {
+	if got := s.shopctl(t.Context(), "--stack", "shopfront-prod", "events", "parked"); got.exit != exitFailed ||
+		!strings.Contains(got.stderr, "no events") {
 		t.Errorf("without events: %v", got)
 	}
 }
@@ -153,14 +159,17 @@ func TestStack_Missing_IsReported(t *testing.T) {
 		want          result
 	}{
 		"unknown": {"shopfront-test", "eu-central-1", result{
-			stderr: "error: no Shopfront found: there is no stack \"shopfront-test\" in eu-central-1: check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
+			stderr: "error: no Shopfront found: there is no stack \"shopfront-test\" in eu-central-1: check the " +
+				"name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
 		"not a Shopfront": {"newsletter", "eu-central-1", result{
-			stderr: "error: no Shopfront found: the stack \"newsletter\" in eu-central-1 is another application, or its deployment is incomplete:" +
+			stderr: "error: no Shopfront found: the stack \"newsletter\" in eu-central-1 is another application, " +
+				"or its deployment is incomplete:" +
 				" it has no output CatalogueTable: check the name, AWS_REGION and AWS_PROFILE\n", exit: exitRefused,
 		}},
 		"no region": {"shopfront-prod", "", result{
-			stderr: "error: no AWS region is set: set AWS_REGION, or set AWS_PROFILE to a profile that has a region\n", exit: exitFailed,
+			stderr: "error: no AWS region is set: set AWS_REGION, or set AWS_PROFILE to a profile that has a region\n",
+			exit:   exitFailed,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,10 +187,13 @@ func TestStore_Refusal_IsReportedInOneLine(t *testing.T) {
 	s.through(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: clerk is not authorized to perform: dynamodb:GetItem"}`) // fails only if the client has disconnected
+		// fails only if the client has disconnected
+		_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#AccessDeniedException","message":"User: `+
+			`clerk is not authorized to perform: dynamodb:GetItem"}`)
 	}))
 	got := s.shopctl(t.Context(), "--local", "voucher", "list", "emberforge")
-	if got.exit != exitFailed || strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, "not authorized to perform: dynamodb:GetItem") {
+	if got.exit != exitFailed || strings.Count(got.stderr, "\n") != 1 ||
+		!strings.Contains(got.stderr, "not authorized to perform: dynamodb:GetItem") {
 		t.Error(got)
 	}
 }
@@ -201,10 +213,12 @@ func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 		"unknown profile": {
 			map[string]string{"AWS_PROFILE": "emberforge"},
 			"",
-			result{stderr: "error: no such AWS profile: \"emberforge\": set AWS_PROFILE to another profile, or create it with aws configure\n", exit: exitFailed},
+			result{stderr: "error: no such AWS profile: \"emberforge\": set AWS_PROFILE to another profile, or " +
+				"create it with aws configure\n", exit: exitFailed},
 		},
 		"expired": {nil, "ExpiredToken", result{
-			stderr: "error: no valid AWS credentials: CloudFormation refuses: ExpiredToken: as AWS says it" + next, exit: exitFailed,
+			stderr: "error: no valid AWS credentials: CloudFormation refuses: ExpiredToken: as AWS says it" + next,
+			exit:   exitFailed,
 		}},
 		"not allowed": {nil, "AccessDenied", result{
 			stderr: "error: CloudFormation refuses: AccessDenied: as AWS says it\n", exit: exitFailed,
@@ -215,7 +229,8 @@ func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 			s.cloud(t)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(http.StatusForbidden)
-				_, _ = io.WriteString(w, `<ErrorResponse><Error><Type>Sender</Type><Code>`+test.code+`</Code><Message>as AWS says it</Message></Error></ErrorResponse>`)
+				_, _ = io.WriteString(w, `<ErrorResponse><Error><Type>Sender</Type><Code>`+test.code+
+					`</Code><Message>as AWS says it</Message></Error></ErrorResponse>`)
 			}))
 			t.Cleanup(server.Close)
 			t.Setenv("AWS_ENDPOINT_URL", server.URL)
@@ -238,8 +253,12 @@ func TestStack_EndpointOutOfReach_IsUnavailable(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", "http://"+address)
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	got := s.shopctl(t.Context(), "--stack", "shopfront-prod", "status", "--json")
-	want := result{stderr: `{"error":{"kind":"unavailable","message":"AWS or the local run cannot be reached: dial tcp ` + address +
-		`: connect: connection refused; the command may have taken effect: check, and run it again"}}` + "\n", exit: exitFailed}
+	want := result{
+		stderr: `{"error":{"kind":"unavailable","message":"AWS or the local run cannot be reached: dial tcp ` +
+			address +
+			`: connect: connection refused; the command may have taken effect: check, and run it again"}}` + "\n",
+		exit: exitFailed,
+	}
 	if got != want {
 		t.Errorf("got %v want %v", got, want)
 	}
@@ -249,7 +268,8 @@ func TestLocal_OutsideAClone_SaysToChangeIntoOne(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.dir = t.TempDir()
-	want := result{stderr: "error: no local run: there is no template.yaml in " + s.dir + " or above it: change into a clone of Shopfront\n", exit: exitFailed}
+	want := result{stderr: "error: no local run: there is no template.yaml in " + s.dir +
+		" or above it: change into a clone of Shopfront\n", exit: exitFailed}
 	if got := s.shopctl(t.Context(), "--local", "status"); got != want {
 		t.Errorf("got %v want %v", got, want)
 	}
@@ -264,8 +284,12 @@ func TestSuggestedCommands_HaveTheTarget(t *testing.T) {
 		variable string
 		want     string
 	}{
-		"local run":          {[]string{"--local"}, "", "shopctl --local voucher list emberforge\n"},
-		"stack":              {[]string{"--stack", "shopfront-prod"}, "", "shopctl --stack shopfront-prod voucher list emberforge\n"},
+		"local run": {[]string{"--local"}, "", "shopctl --local voucher list emberforge\n"},
+		"stack": {
+			[]string{"--stack", "shopfront-prod"},
+			"",
+			"shopctl --stack shopfront-prod voucher list emberforge\n",
+		},
 		"stack, by variable": {nil, "shopfront-prod", "shopctl --stack shopfront-prod voucher list emberforge\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -301,19 +325,26 @@ func TestExplain_Error_BecomesOneProblemForEachFault(t *testing.T) {
 		want []problem
 	}{
 		"the outcome is unknown": {
-			fmt.Errorf("customer emberforge: %w", &dynamo.UnavailableError{Err: errors.New("throttled")}),
+			fmt.Errorf("shop emberforge: %w", &dynamo.UnavailableError{Err: errors.New("throttled")}),
 			[]problem{{
-				exitFailed, kindUnavailable, "customer emberforge: store unavailable: throttled",
+				exitFailed, kindUnavailable, "shop emberforge: store unavailable: throttled",
 				"the command may have taken effect: check, and run it again",
 			}},
 		},
 		"several faults": {
-			errors.Join(&voucher.FieldError{Field: "note", Err: errors.New("too long")}, nil, errors.Join(&voucher.FieldError{Field: "nick", Err: errors.New("too long")})),
-			[]problem{{exitRefused, kindInvalid, "note: too long", ""}, {exitRefused, kindInvalid, "nick: too long", ""}},
+			errors.Join(&voucher.FieldError{Field: "note", Err: errors.New("too long")}, nil,
+				errors.Join(&voucher.FieldError{Field: "nick", Err: errors.New("too long")})),
+			[]problem{
+				{exitRefused, kindInvalid, "note: too long", ""},
+				{exitRefused, kindInvalid, "nick: too long", ""},
+			},
 		},
 		"an apply that another apply overtook": {
-			fmt.Errorf("customer emberforge, after 1 of 3 writes: %w", catalog.ErrChanged),
-			[]problem{{exitFailed, kindFailed, "customer emberforge, after 1 of 3 writes: " + catalog.ErrChanged.Error(), ""}},
+			fmt.Errorf("shop emberforge, after 1 of 3 writes: %w", catalog.ErrChanged),
+			[]problem{{
+				exitFailed, kindFailed,
+				"shop emberforge, after 1 of 3 writes: " + catalog.ErrChanged.Error(), "",
+			}},
 		},
 		"unknown": {errors.New("disk on fire"), []problem{{exitFailed, kindFailed, "disk on fire", ""}}},
 	} {

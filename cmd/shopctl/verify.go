@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/audit"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/operator"
-	"shopfront/pkg/reconciliation"
 	"shopfront/pkg/voucher"
 )
 
@@ -42,13 +42,17 @@ type motionJSON struct {
 	Message string `json:"message"`
 }
 
-func representReport(customer catalog.CustomerID, report reconciliation.Report) verifyJSON {
+func representReport(customer catalog.CustomerID, report audit.Report) verifyJSON {
 	return verifyJSON{
-		Customer: string(customer), Vouchers: report.Vouchers, Redemptions: report.Redemptions, Checkouts: report.Checkouts, Found: report.Found,
-		Findings: represent(report.Findings, func(f reconciliation.Finding) findingJSON {
-			return findingJSON{string(f.Kind), string(f.Code), f.Place.Table, f.Place.Partition, f.Place.Sort, f.Message}
+		Customer: string(customer), Vouchers: report.Vouchers, Redemptions: report.Redemptions,
+		Checkouts: report.Checkouts, Found: report.Found,
+		Findings: represent(report.Findings, func(f audit.Finding) findingJSON {
+			return findingJSON{
+				string(f.Kind), string(f.Code), f.Place.Table, f.Place.Partition, f.Place.Sort,
+				f.Message,
+			}
 		}),
-		InMotion: represent(report.InMotion, func(m reconciliation.Motion) motionJSON {
+		InMotion: represent(report.InMotion, func(m audit.Motion) motionJSON {
 			return motionJSON{string(m.Kind), string(m.Code), int(m.MaxUses), m.Message}
 		}),
 	}
@@ -56,8 +60,9 @@ func representReport(customer catalog.CustomerID, report reconciliation.Report) 
 
 func newVerifyCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "verify CUSTOMER", Short: "Check that vouchers, redemptions, checkouts and orders add up", Args: exactly("CUSTOMER"),
-		Long: fmt.Sprintf(`Read all vouchers, redemptions, checkouts and orders of a customer, and report violations of these rules: the uses taken
+		Use: "verify SHOP", Short: "Check that vouchers, redemptions, checkouts and orders add up",
+		Args: exactly("SHOP"),
+		Long: fmt.Sprintf(`Read all vouchers, redemptions, checkouts and orders of a shop, and report violations of these rules: the uses taken
 match the recorded redemptions, per nick and in total; counters and limits agree; every record has its
 voucher; no expired checkout is stored too long; every order has its payment and is stored for good; the feed of events
 reports exactly what happened; no key or setting is damaged. The command changes nothing.
@@ -65,13 +70,13 @@ reports exactly what happened; no key or setting is damaged. The command changes
 The shop can stay live. Whatever looks wrong is read again before it is reported. Records that keep
 changing, or are in the middle of an edit, are listed as in motion; they are not findings.
 
-The command prints the first %d findings, each with its item; docs/operations.md explains every kind.
-With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsistent),
+The command prints the first %d findings, each with its item; docs/operating/verify.md explains every kind.
+With findings the exit code is %d.`, audit.MaxFindings, exitInconsistent),
 		Example: `  shopctl --local verify emberforge
   shopctl --local verify emberforge --json`,
-		RunE: s.shopCommand(func(ctx context.Context, shop *operator.Shop, _ []string) error {
+		RunE: s.shopCommand(func(ctx context.Context, shop *backoffice.Shop, _ []string) error {
 			bar := s.newProgress("items read", unknownCount)
-			report, err := shop.Verify(ctx, operator.Verification{Now: s.now, Read: bar.steps, Settle: s.settle})
+			report, err := shop.Verify(ctx, backoffice.Verification{Now: s.now, Read: bar.steps, Settle: s.settle})
 			bar.end()
 			if err != nil {
 				return err
@@ -81,7 +86,7 @@ With findings the exit code is %d.`, reconciliation.MaxFindings, exitInconsisten
 	}
 }
 
-func (s *session) showReport(shop *operator.Shop, report reconciliation.Report) error {
+func (s *session) showReport(shop *backoffice.Shop, report audit.Report) error {
 	document := representReport(shop.Customer.ID, report)
 	if s.json {
 		if err := writeJSON(s.stdout, document); err != nil {
@@ -94,21 +99,24 @@ func (s *session) showReport(shop *operator.Shop, report reconciliation.Report) 
 		return nil
 	}
 	return &problem{
-		exit: exitInconsistent, kind: kindInconsistent, message: countOf(report.Found, "finding") + " about " + document.Customer,
-		next: "nothing was changed; docs/operations.md explains each finding and what to do",
+		exit: exitInconsistent, kind: kindInconsistent,
+		message: countOf(report.Found, "finding") + " about " + document.Customer,
+		next:    "nothing was changed; docs/operating/verify.md explains each finding and what to do",
 	}
 }
 
-func (s *session) showFindings(shop *operator.Shop, document verifyJSON) error {
+func (s *session) showFindings(shop *backoffice.Shop, document verifyJSON) error {
 	if len(document.Findings) > 0 {
-		if err := list(&s.output, "findings", []string{"KIND", "TABLE", "CUSTOMER", "SK", "WHAT"}, document.Findings); err != nil {
+		if err := list(&s.output, "findings", []string{"KIND", "TABLE", "CUSTOMER", "SK", "WHAT"},
+			document.Findings); err != nil {
 			return err
 		}
 	}
 	for _, m := range document.InMotion {
 		text := "in motion: " + m.Code + ": " + m.Message
 		if limit := voucher.Limit(m.MaxUses); limit != voucher.NoLimit {
-			text += fmt.Sprintf(": %s", s.commandLine(fmt.Sprintf("voucher edit %s %s --max-uses %d", shop.Customer.ID, m.Code, limit)))
+			text += fmt.Sprintf(": %s", s.commandLine(fmt.Sprintf("voucher edit %s %s --max-uses %d", shop.Customer.ID,
+				m.Code, limit)))
 		}
 		s.note(text)
 	}
@@ -116,7 +124,8 @@ func (s *session) showFindings(shop *operator.Shop, document verifyJSON) error {
 	if document.Found > 0 {
 		outcome = countOf(document.Found, "finding")
 	}
-	s.note(fmt.Sprintf("%s, %s and %s read: %s", countOf(document.Vouchers, "voucher"), countOf(document.Redemptions, "redemption"),
+	s.note(fmt.Sprintf("%s, %s and %s read: %s", countOf(document.Vouchers, "voucher"),
+		countOf(document.Redemptions, "redemption"),
 		countOf(document.Checkouts, "checkout"), outcome))
 	return nil
 }

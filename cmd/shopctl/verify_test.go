@@ -24,7 +24,10 @@ func (s *shopfront) loseAUse(t *testing.T) {
 	}
 	_, err = s.client.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
 		TableName: aws.String(s.state.Tables.Vouchers), UpdateExpression: aws.String("ADD #left :less, used :more"),
-		Key:                      map[string]types.AttributeValue{"customer": items.Items[0]["customer"], "sk": items.Items[0]["sk"]},
+		Key: map[string]types.AttributeValue{
+			"customer": items.Items[0]["customer"],
+			"sk":       items.Items[0]["sk"],
+		},
 		ExpressionAttributeNames: map[string]string{"#left": "left"},
 		ExpressionAttributeValues: map[string]types.AttributeValue{
 			":less": &types.AttributeValueMemberN{Value: "-1"}, ":more": &types.AttributeValueMemberN{Value: "1"},
@@ -45,11 +48,12 @@ func TestVerify_Findings_SayWhatIsWrongAndWhere(t *testing.T) {
 	lines := strings.Split(s.withoutRandomNames(got.stdout), "\n")
 	const message = "the counters count 2 uses, but the records show 1 redemption and 0 holds"
 	if len(lines) != 3 || strings.Join(strings.Fields(lines[0]), " ") != "KIND TABLE CUSTOMER SK WHAT" ||
-		!strings.HasPrefix(lines[1], "uses_differ  VouchersTable  emberforge#") || !strings.HasSuffix(lines[1], "  W1NTER10  "+message) {
+		!strings.HasPrefix(lines[1], "uses_differ  VouchersTable  emberforge#") ||
+		!strings.HasSuffix(lines[1], "  W1NTER10  "+message) {
 		t.Errorf("prints %s", got.stdout)
 	}
 	const summary = `2 vouchers, 1 redemption and 0 checkouts read: 1 finding
-error: 1 finding about emberforge; nothing was changed; docs/operations.md explains each finding and what to do
+error: 1 finding about emberforge; nothing was changed; docs/operating/verify.md explains each finding and what to do
 `
 	if got.exit != exitInconsistent || got.stderr != summary {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
@@ -63,11 +67,15 @@ error: 1 finding about emberforge; nothing was changed; docs/operations.md expla
 	if len(document.Findings) != 1 || document.Found != 1 || !strings.Contains(got.stdout, `"inMotion":[]`) {
 		t.Fatalf("prints %s", got.stdout)
 	}
-	want := findingJSON{"uses_differ", "W1NTER10", s.state.Tables.Vouchers, document.Findings[0].Partition, "W1NTER10", message}
+	want := findingJSON{
+		"uses_differ", "W1NTER10", s.state.Tables.Vouchers, document.Findings[0].Partition, "W1NTER10",
+		message,
+	}
 	if f := document.Findings[0]; f != want || !strings.HasPrefix(f.Partition, "emberforge#") {
 		t.Errorf("prints %+v, want %+v", f, want)
 	}
-	if got.exit != exitInconsistent || !strings.HasPrefix(got.stderr, `{"error":{"kind":"inconsistent",`) || strings.Count(got.stderr, "\n") != 1 {
+	if got.exit != exitInconsistent || !strings.HasPrefix(got.stderr, `{"error":{"kind":"inconsistent",`) ||
+		strings.Count(got.stderr, "\n") != 1 {
 		t.Errorf("exit %d: %s", got.exit, got.stderr)
 	}
 }
@@ -78,18 +86,21 @@ func TestVerify_InterruptedEdit_SaysHowToCompleteIt(t *testing.T) {
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	ctx, interrupt := context.WithCancel(t.Context())
 	restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(3, true, interrupt)))
-	if got := s.shopctl(ctx, "--local", "voucher", "edit", "emberforge", "WINTER-10", "--max-uses", "250"); got.exit != exitInterrupted {
+	if got := s.shopctl(ctx, "--local", "voucher", "edit", "emberforge", "WINTER-10", "--max-uses",
+		"250"); got.exit != exitInterrupted {
 		t.Fatal(got)
 	}
 	restore()
 	const want = `in motion: W1NTER10: an edit of the limit is in flight or was interrupted; run the edit again to complete it: shopctl --local voucher edit emberforge W1NTER10 --max-uses 250
 2 vouchers, 0 redemptions and 0 checkouts read: nothing is wrong
 `
-	if got := s.shopctl(t.Context(), "--local", "verify", "emberforge"); got.exit != exitOK || got.stdout != "" || got.stderr != want {
+	if got := s.shopctl(t.Context(), "--local", "verify", "emberforge"); got.exit != exitOK || got.stdout != "" ||
+		got.stderr != want {
 		t.Errorf("reports %v", got)
 	}
 	s.must(t, "voucher", "edit", "emberforge", "W1NTER10", "--max-uses", "250")
-	const whole = `{"customer":"emberforge","vouchers":2,"redemptions":0,"checkouts":0,"found":0,"findings":[],"inMotion":[]}` + "\n"
+	const whole = `{"customer":"emberforge","vouchers":2,"redemptions":0,"checkouts":0,"found":0,"findings":[],` +
+		`"inMotion":[]}` + "\n"
 	if got := s.must(t, "verify", "emberforge", "--json"); got != whole {
 		t.Errorf("after completing the edit: %s", got)
 	}
@@ -104,7 +115,8 @@ func TestVerify_FailingStore_IsAnErrorAndNotAFinding(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.shopctl(t.Context(), "--local", "verify", "emberforge")
-	if got.exit != exitFailed || got.stdout != "" || !strings.HasPrefix(got.stderr, "error: DynamoDB refuses: ResourceNotFoundException") {
+	if got.exit != exitFailed || got.stdout != "" ||
+		!strings.HasPrefix(got.stderr, "error: DynamoDB refuses: ResourceNotFoundException") {
 		t.Errorf("reports %v", got)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -24,7 +24,7 @@ const rewardHelp = `REWARD is what a redemption gives:
   coins/500     a free product: one of variant 500 of the product coins
   2*coins/500   two of them
   20%           a percentage off the price
-  5.00          an amount off the price, in the customer's currency, with its decimals
+  5.00          an amount off the price, in the shop's currency, with its decimals
 
 For several goods at once give --reward up to 10 times, or join the goods: coins/500+2*rank/vip.`
 
@@ -32,7 +32,8 @@ func newVoucherCommand(s *session) *cobra.Command {
 	return newGroup("voucher", "Create, import, list, edit, pause and delete vouchers",
 		newVoucherCreateCommand(s), newVoucherGenerateCommand(s), newVoucherImportCommand(s),
 		newVoucherListCommand(s), newVoucherShowCommand(s), newVoucherExportCommand(s), newVoucherEditCommand(s),
-		newVoucherPauseCommand(s), newVoucherResumeCommand(s), newVoucherSwitchCommand(s, true), newVoucherSwitchCommand(s, false),
+		newVoucherPauseCommand(s), newVoucherResumeCommand(s), newVoucherSwitchCommand(s, true),
+		newVoucherSwitchCommand(s, false),
 		newVoucherDeleteCommand(s))
 }
 
@@ -46,9 +47,11 @@ type editFlags struct {
 
 func (f *editFlags) add(flags *pflag.FlagSet) {
 	flags.Var(limitFlag(&f.maxUses), "max-uses", "how often the code can be redeemed")
-	flags.Var(limitFlag(&f.maxUsesPerNick), "max-uses-per-nick", "how often one nick can redeem it, 1 to 10; with a limit every request needs a nick")
+	flags.Var(limitFlag(&f.maxUsesPerNick), "max-uses-per-nick",
+		"how often one nick can redeem it, 1 to 10; with a limit every request needs a nick")
 	flags.Var(timeOrNoneFlag(&f.validFrom), "valid-from", "the first moment of validity; a date means midnight UTC")
-	flags.Var(timeOrNoneFlag(&f.validUntil), "valid-until", "the first moment after validity; a date means midnight UTC")
+	flags.Var(timeOrNoneFlag(&f.validUntil), "valid-until",
+		"the first moment after validity; a date means midnight UTC")
 	flags.BoolVar(&f.disabled, "disabled", false, "refuse all redemptions")
 	flags.StringVar(&f.nick, "nick", "", "only the shopper `NICK` can redeem it")
 	flags.StringVar(&f.batch, "batch", "", "the batch `NAME` that the voucher belongs to, at most 64 bytes")
@@ -61,10 +64,12 @@ func (f *editFlags) edit(flags *pflag.FlagSet) (voucher.Edit, error) {
 		MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
 		ValidFrom: f.validFrom, ValidUntil: f.validUntil,
 		Disabled: given(flags, "disabled", &f.disabled),
-		Nick:     given(flags, "nick", &f.nick), Batch: given(flags, "batch", &f.batch), Note: given(flags, "note", &f.note),
+		Nick:     given(flags, "nick", &f.nick), Batch: given(flags, "batch", &f.batch),
+		Note: given(flags, "note", &f.note),
 	}
 	if edit == (voucher.Edit{}) {
-		return voucher.Edit{}, misused("nothing to change: give a flag, such as --max-uses 200 or --valid-until 2026-12-24")
+		return voucher.Edit{}, misused("nothing to change: give a flag, such as --max-uses 200 or --valid-until " +
+			"2026-12-24")
 	}
 	return edit, nil
 }
@@ -84,26 +89,32 @@ type createFlags struct {
 }
 
 func (f *createFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.rewards, "reward", nil, "the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required); repeat the flag for several goods")
+	flags.StringArrayVar(&f.rewards, "reward", nil,
+		"the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required); repeat the flag for several goods")
 	f.editFlags.add(flags)
-	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch) // unlike an edit, reject empty texts
+	// unlike an edit, reject empty texts
+	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch)
 	flags.Lookup("max-uses").Usage += " (default 1)"
 	flags.Lookup("max-uses-per-nick").Usage += " (default 1, or none if --max-uses is 1)"
-	flags.Var(numberFlag(&f.counters, 1), "counters", "how many counters share a limit above 1: 1 to 64 (default 1 per 64 uses)")
+	flags.Var(numberFlag(&f.counters, 1), "counters",
+		"how many counters share a limit above 1: 1 to 64 (default 1 per 64 uses)")
 }
 
-// terms reads the flags for a shop. It warns about a reward that is off sale, and about a pause that covers the voucher.
-func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags) (voucher.Terms, error) {
+// terms reads the flags for a shop. It warns about a reward that is off sale, and about a pause that covers the
+// voucher.
+func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFlags) (voucher.Terms, error) {
 	written := strings.Join(f.rewards, "+")
 	switch {
 	case len(f.rewards) == 0:
-		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an amount such as 5.00")
+		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an " +
+			"amount such as 5.00")
 	case written == "":
 		return voucher.Terms{}, misused("--reward: a reward is empty")
 	}
 	reward, offSale, err := shop.Reward(ctx, written)
 	if err != nil {
-		return voucher.Terms{}, describeNotFound(err, "--reward: %s: see %s", err, s.commandLine("catalog show "+string(shop.Customer.ID)))
+		return voucher.Terms{}, describeNotFound(err, "--reward: %s: see %s", err,
+			s.commandLine("catalog show "+string(shop.Customer.ID)))
 	}
 	if offSale && reward.Kind == voucher.RewardBundle {
 		written = "part of " + written
@@ -126,7 +137,8 @@ func (s *session) terms(ctx context.Context, shop *operator.Shop, f *createFlags
 func newVoucherCreateCommand(s *session) *cobra.Command {
 	var flags createFlags
 	command := &cobra.Command{
-		Use: "create CUSTOMER CODE --reward REWARD", Short: "Create a voucher with a code of your choice", Args: exactly("CUSTOMER", "CODE"),
+		Use: "create SHOP CODE --reward REWARD", Short: "Create a voucher with a code of your choice",
+		Args: exactly("SHOP", "CODE"),
 		Long: `Create a voucher with a code of your choice. Case, spaces and dashes make no difference between codes, nor do O
 and 0, or I, L and 1. If the code exists already, the command refuses; it never overwrites a voucher.
 
@@ -135,7 +147,7 @@ and 0, or I, L and 1. If the code exists already, the command refuses; it never 
   shopctl --local voucher create emberforge AUTUMN-20 --reward 20% --max-uses 100 --valid-until 2027-12-01
   shopctl --local voucher create emberforge NEWCOMERS --reward coins/1200 --reward '2*crate-key/single'
   shopctl --local voucher create sakura-goods ARIGATO --reward 500 --max-uses none`,
-		RunE: s.shopCommand(func(ctx context.Context, shop *operator.Shop, args []string) error {
+		RunE: s.shopCommand(func(ctx context.Context, shop *backoffice.Shop, args []string) error {
 			terms, err := s.terms(ctx, shop, &flags)
 			if err != nil {
 				return err
@@ -154,7 +166,8 @@ and 0, or I, L and 1. If the code exists already, the command refuses; it never 
 
 func newVoucherShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "show CUSTOMER CODE", Short: "Show a voucher, its uses left and its redemptions", Args: exactly("CUSTOMER", "CODE"),
+		Use: "show SHOP CODE", Short: "Show a voucher, its uses left and its redemptions",
+		Args: exactly("SHOP", "CODE"),
 		Long: `Show a voucher, its uses left and its redemptions. A use is redeemed, held by a checkout that is not paid yet,
 or left. A hold lapses 10 to 20 seconds after its checkout expires; then the use is left again. For a code with
 --max-uses none, holds are not counted.`,
@@ -179,13 +192,15 @@ or left. A hold lapses 10 to 20 seconds after its checkout expires; then the use
 }
 
 // look reads a voucher with its uses and redemptions.
-func look(ctx context.Context, shop *operator.Shop, code voucher.Code, at time.Time) (voucher.Standing, []operator.Redemption, error) {
+func look(
+	ctx context.Context, shop *backoffice.Shop, code voucher.Code, at time.Time,
+) (voucher.Standing, []backoffice.Redemption, error) {
 	standing, err := shop.Voucher(ctx, code, at)
 	if err != nil {
 		return voucher.Standing{}, nil, err
 	}
-	redemptions, err := operator.Collect(shop.Redemptions(ctx, operator.RedemptionFilter{Code: code}))
-	slices.SortStableFunc(redemptions, func(a, b operator.Redemption) int { return a.At.Compare(b.At) })
+	redemptions, err := backoffice.Collect(shop.Redemptions(ctx, backoffice.RedemptionFilter{Code: code}))
+	slices.SortStableFunc(redemptions, func(a, b backoffice.Redemption) int { return a.At.Compare(b.At) })
 	if standing.MaxUses == voucher.NoLimit { // a code without a limit has no counters
 		standing.Used = standing.Imported
 		for _, redemption := range redemptions {
@@ -200,7 +215,7 @@ func look(ctx context.Context, shop *operator.Shop, code voucher.Code, at time.T
 func newVoucherEditCommand(s *session) *cobra.Command {
 	var flags editFlags
 	command := &cobra.Command{
-		Use: "edit CUSTOMER CODE", Short: "Change a voucher", Args: exactly("CUSTOMER", "CODE"),
+		Use: "edit SHOP CODE", Short: "Change a voucher", Args: exactly("SHOP", "CODE"),
 		Long: `Change a voucher. The change applies to every request that begins after the command returned.
 
 Code, reward and counters never change. A limit cannot change from a number to none or back, and --max-uses cannot
@@ -253,12 +268,13 @@ func newVoucherSwitchCommand(s *session, disabled bool) *cobra.Command {
 	}
 	var batch string
 	command := &cobra.Command{
-		Use: verb + " CUSTOMER {CODE | --batch NAME}", Short: short,
+		Use: verb + " SHOP {CODE | --batch NAME}", Short: short,
 		Long: short + `. The change applies to every request that begins after the command
 returned. With --batch the command writes every voucher of the batch, even those that already have the wanted state.
 So a write of an interrupted command that is still in flight cannot undo the change.`,
-		Example: fmt.Sprintf("  shopctl --local voucher %s emberforge SUMMER-20\n  shopctl --local voucher %s emberforge --batch summer", verb, verb),
-		Args:    codeOrBatch,
+		Example: fmt.Sprintf("  shopctl --local voucher %s emberforge SUMMER-20\n  shopctl --local voucher %s "+
+			"emberforge --batch summer", verb, verb),
+		Args: codeOrBatch,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
 				return s.editVoucher(ctx, args, voucher.Edit{Disabled: &disabled})
@@ -270,15 +286,15 @@ So a write of an interrupted command that is still in flight cannot undo the cha
 	return command
 }
 
-// codeOrBatch requires the arguments CUSTOMER and CODE, or only CUSTOMER if --batch is given.
+// codeOrBatch requires the arguments SHOP and CODE, or only SHOP if --batch is given.
 func codeOrBatch(command *cobra.Command, args []string) error {
 	if command.Flags().Changed("batch") {
 		if len(args) == 2 {
 			return errors.New("give CODE or --batch, not both")
 		}
-		return exactly("CUSTOMER")(command, args)
+		return exactly("SHOP")(command, args)
 	}
-	return exactly("CUSTOMER", "CODE (or --batch NAME)")(command, args)
+	return exactly("SHOP", "CODE (or --batch NAME)")(command, args)
 }
 
 type batchSwitchJSON struct {
@@ -300,7 +316,8 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 	bar.end()
 	if err != nil {
 		if result.Vouchers > 0 {
-			s.note(fmt.Sprintf("%s %d of %d vouchers in batch %s, then stopped", verb, result.Switched, result.Vouchers, batch))
+			s.note(fmt.Sprintf("%s %d of %d vouchers in batch %s, then stopped", verb, result.Switched, result.Vouchers,
+				batch))
 		}
 		return err
 	}
@@ -316,7 +333,7 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 type voucherFilter struct {
 	*session
 
-	filter operator.VoucherFilter
+	filter backoffice.VoucherFilter
 	nick   string
 }
 
@@ -324,10 +341,13 @@ func (f *voucherFilter) add(command *cobra.Command) {
 	flags := command.Flags()
 	flags.Var(textFlag(&f.filter.Batch), "batch", "only vouchers of the batch `NAME`")
 	flags.Var(textFlag(&f.nick), "nick", "only vouchers for the shopper `NICK`")
-	addChoice(command, &f.filter.Status, "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()), voucher.Statuses()...)
+	addChoice(command, &f.filter.Status, "status", "only vouchers with the `STATUS` "+alternatives(voucher.Statuses()),
+		voucher.Statuses()...)
 }
 
-func (f *voucherFilter) open(ctx context.Context, customer string, at time.Time) (iter.Seq2[voucher.Standing, error], error) {
+func (f *voucherFilter) open(
+	ctx context.Context, customer string, at time.Time,
+) (iter.Seq2[voucher.Standing, error], error) {
 	var err error
 	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
@@ -342,8 +362,9 @@ func (f *voucherFilter) open(ctx context.Context, customer string, at time.Time)
 func newVoucherListCommand(s *session) *cobra.Command {
 	filter := voucherFilter{session: s}
 	command := &cobra.Command{
-		Use: "list CUSTOMER", Short: "List vouchers, sorted by code", Args: exactly("CUSTOMER"),
-		Long: `List vouchers in the order of their codes. The command reads all of the customer's vouchers and redemptions.`,
+		Use: "list SHOP", Short: "List vouchers, sorted by code", Args: exactly("SHOP"),
+		Long: `List vouchers in the order of their codes. The command reads all of the shop's vouchers and ` +
+			`redemptions.`,
 		Example: `  shopctl --local voucher list emberforge
   shopctl --local voucher list emberforge --batch summer --status redeemable --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -352,7 +373,8 @@ func newVoucherListCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return stream(&s.output, "vouchers", []string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"}, vouchers,
+			return stream(&s.output, "vouchers",
+				[]string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"}, vouchers,
 				func(v voucher.Standing) standingJSON { return representStanding(catalog.CustomerID(args[0]), v, at) })
 		}),
 	}
@@ -361,22 +383,23 @@ func newVoucherListCommand(s *session) *cobra.Command {
 }
 
 func newVoucherExportCommand(s *session) *cobra.Command {
-	command := newExportCommand(s, "voucher", &voucherFilter{session: s}, func(file io.Writer, at time.Time) (csvfile.Writer, func(voucher.Standing) error) {
-		rows := csvfile.NewVoucherWriter(file)
-		return rows.Writer, func(v voucher.Standing) error { return rows.Write(v, at) }
-	})
+	command := newExportCommand(s, "voucher", &voucherFilter{session: s},
+		func(file io.Writer, at time.Time) (csvfile.Writer, func(voucher.Standing) error) {
+			rows := csvfile.NewVoucherWriter(file)
+			return rows.Writer, func(v voucher.Standing) error { return rows.Write(v, at) }
+		})
 	command.Long = `Write vouchers with their uses to a CSV file, in the order of their codes. shopctl voucher import reads such a file:
 used codes stay used. The file contains codes and nicks, so keep it like money. The shop can stay live.
 
-docs/operations.md describes the columns. If the command fails, stdout may have a part of the file, but --output FILE
-stays as it was. The command reads all of the customer's vouchers and redemptions.`
+docs/reference/files.md describes the columns. If the command fails, stdout may have a part of the file, but --output FILE
+stays as it was. The command reads all of the shop's vouchers and redemptions.`
 	command.Example = `  shopctl --local voucher export emberforge --output emberforge.csv
   shopctl --local voucher export emberforge --batch summer --status used_up`
 	return command
 }
 
-// shopAndCode reads the arguments CUSTOMER and CODE.
-func (s *session) shopAndCode(ctx context.Context, args []string) (*operator.Shop, voucher.Code, error) {
+// shopAndCode reads the arguments SHOP and CODE.
+func (s *session) shopAndCode(ctx context.Context, args []string) (*backoffice.Shop, voucher.Code, error) {
 	shop, err := s.shop(ctx, args[0])
 	if err != nil {
 		return nil, "", err
@@ -385,7 +408,8 @@ func (s *session) shopAndCode(ctx context.Context, args []string) (*operator.Sho
 	return shop, code, s.describeNoVoucher(err, shop, args[1])
 }
 
-func (s *session) describeNoVoucher(err error, shop *operator.Shop, code string) error {
-	return describeNotFound(err, "customer %s has no voucher %s: see %s", shop.Customer.ID, strconv.QuoteToGraphic(code),
+func (s *session) describeNoVoucher(err error, shop *backoffice.Shop, code string) error {
+	return describeNotFound(err, "shop %s has no voucher %s: see %s", shop.Customer.ID,
+		strconv.QuoteToGraphic(code),
 		s.commandLine("voucher list "+string(shop.Customer.ID)))
 }

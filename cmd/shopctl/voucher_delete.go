@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -31,8 +31,9 @@ func newVoucherDeleteCommand(s *session) *cobra.Command {
 	var batch string
 	var yes bool
 	command := &cobra.Command{
-		Use: "delete CUSTOMER {CODE | --batch NAME} [--yes]", Short: "Delete an unused voucher, or all unused vouchers of a batch",
-		Args: codeOrBatch, DisableFlagsInUseLine: true,
+		Use:   "delete SHOP {CODE | --batch NAME} [--yes]",
+		Short: "Delete an unused voucher, or all unused vouchers of a batch",
+		Args:  codeOrBatch, DisableFlagsInUseLine: true,
 		Long: fmt.Sprintf(`Delete a voucher that was never redeemed or held by a checkout, for good. Its code can then be created again. A voucher
 that was redeemed or held stays, even if the use was undone: run shopctl voucher disable to stop it.
 
@@ -41,8 +42,9 @@ asks first; in a script, give --yes.
 
 A code with many uses is first disabled. The command then waits %.0f seconds until no request for the code is in flight,
 and deletes the code. If the code was used in the meantime, the command enables it again. If the command is interrupted,
-such codes stay disabled: run the command again.`, operator.Draining.Seconds()),
-		Example: "  shopctl --local voucher delete emberforge CENTURY-VIP\n  shopctl --local voucher delete emberforge --batch launch --yes",
+such codes stay disabled: run the command again.`, backoffice.Draining.Seconds()),
+		Example: "  shopctl --local voucher delete emberforge CENTURY-VIP\n  shopctl --local voucher delete " +
+			"emberforge --batch launch --yes",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
 				return s.deleteVoucher(ctx, args)
@@ -50,17 +52,23 @@ such codes stay disabled: run the command again.`, operator.Draining.Seconds()),
 			return s.deleteBatch(ctx, args[0], batch, yes)
 		}),
 	}
-	command.Flags().Var(textFlag(&batch), "batch", "delete the vouchers of the batch `NAME` that were never redeemed or held")
+	command.Flags().Var(textFlag(&batch), "batch",
+		"delete the vouchers of the batch `NAME` that were never redeemed or held")
 	command.Flags().BoolVar(&yes, "yes", false, "delete a batch without asking")
 	return command
 }
 
-func (s *session) deletion(bar *progress) operator.Deletion {
-	return operator.Deletion{Bulk: s.bulk("deleted or kept", bar), Wait: func(ctx context.Context, delay time.Duration) error {
-		bar.end()
-		s.note(fmt.Sprintf("codes with many uses are disabled now; waiting %s until no request for them is in flight", delay))
-		return s.sleep(ctx, delay)
-	}}
+func (s *session) deletion(bar *progress) backoffice.Deletion {
+	return backoffice.Deletion{
+		Bulk: s.bulk("deleted or kept", bar),
+		Wait: func(ctx context.Context, delay time.Duration) error {
+			bar.end()
+			s.note(fmt.Sprintf("codes with many uses are disabled now; waiting %s until no request for them is in "+
+				"flight",
+				delay))
+			return s.sleep(ctx, delay)
+		},
+	}
 }
 
 func (s *session) deleteVoucher(ctx context.Context, args []string) error {
@@ -70,7 +78,8 @@ func (s *session) deleteVoucher(ctx context.Context, args []string) error {
 	}
 	deleted, err := shop.DeleteVoucher(ctx, code, s.deletion(new(progress)))
 	if errors.Is(err, voucher.ErrUsed) {
-		return refused(kindInvalid, "voucher %s was redeemed or held; nothing was changed: to stop it run %s %s %s", deleted.Written,
+		return refused(kindInvalid, "voucher %s was redeemed or held; nothing was changed: to stop it run %s %s %s",
+			deleted.Written,
 			s.commandLine("voucher disable"), shop.Customer.ID, asArgument(deleted))
 	}
 	if err != nil {
@@ -103,20 +112,22 @@ func (s *session) deleteBatch(ctx context.Context, customer, batch string, yes b
 		return s.describeStopped(err)
 	}
 	if result.Kept > 0 {
-		text += fmt.Sprintf("; kept %d that had been redeemed or held: to stop the batch run %s %s --batch %s", result.Kept,
+		text += fmt.Sprintf("; kept %d that had been redeemed or held: to stop the batch run %s %s --batch %s",
+			result.Kept,
 			s.commandLine("voucher disable"), shop.Customer.ID, shellWord(batch))
 	}
 	return s.line(deletedBatchJSON{string(shop.Customer.ID), batch, result.Vouchers, result.Deleted, result.Kept}, text)
 }
 
-// confirmDeletion asks for the name of the batch on the terminal. It returns an error if the user types another name, or if the context
-// ends first.
-func (s *session) confirmDeletion(ctx context.Context, shop *operator.Shop, batch string) error {
+// confirmDeletion asks for the name of the batch on the terminal. It returns an error if the user types another name,
+// or if the context ends first.
+func (s *session) confirmDeletion(ctx context.Context, shop *backoffice.Shop, batch string) error {
 	count, err := shop.CountBatch(ctx, batch)
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(s.stderr, "Delete up to %s of batch %s? Those that were redeemed or held stay. Type the name of the batch to go on: ",
+	_, _ = fmt.Fprintf(s.stderr, "Delete up to %s of batch %s? Those that were redeemed or held stay. Type the "+
+		"name of the batch to go on: ",
 		countOf(count, "voucher"), batch) // as in note
 	answer := make(chan string, 1)
 	go func() {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -41,7 +41,8 @@ type voucherImport struct {
 func newVoucherImportCommand(s *session) *cobra.Command {
 	i := &voucherImport{session: s}
 	command := &cobra.Command{
-		Use: "import CUSTOMER FILE.csv", Short: "Create the vouchers of a CSV file", Args: exactly("CUSTOMER", "FILE.csv"),
+		Use: "import SHOP FILE.csv", Short: "Create the vouchers of a CSV file",
+		Args: exactly("SHOP", "FILE.csv"),
 		Long: fmt.Sprintf(`Create the vouchers of a CSV file in UTF-8, such as shopctl voucher export writes. Its first row names the columns:
   code, reward                      required; a reward is written as in voucher create
   max-uses, max-uses-per-nick, valid-from, valid-until, disabled, nick, batch, note, counters
@@ -62,7 +63,9 @@ If the command is interrupted, run it again to complete it. A further run change
 		Example: `  shopctl --local voucher export emberforge --batch summer --output summer.csv
   shopctl --local voucher import emberforge summer.csv --dry-run
   shopctl --local voucher import emberforge summer.csv --skip-invalid`,
-		ValidArgsFunction: func(command *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(command *cobra.Command, args []string, typed string) ([]cobra.Completion,
+			cobra.ShellCompDirective,
+		) {
 			if len(args) == 1 {
 				return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
 			}
@@ -90,7 +93,8 @@ func (i *voucherImport) run(ctx context.Context, args []string) (err error) {
 		return errOnce
 	}
 	if _, err := os.Lstat(i.rejectedPath()); err == nil && i.keepsRejected() {
-		return refused(kindExists, "%s exists: move or delete it first, because it would get the rejected rows", i.rejectedPath())
+		return refused(kindExists, "%s exists: move or delete it first, because it would get the rejected rows",
+			i.rejectedPath())
 	}
 	shop, err := i.shop(ctx, args[0])
 	if err != nil {
@@ -101,8 +105,9 @@ func (i *voucherImport) run(ctx context.Context, args []string) (err error) {
 		return refused(kindInvalid, "%s: %s", i.path, err)
 	}
 	i.header = reader.Header()
-	result, err := shop.Import(ctx, file, operator.Import{
-		Bulk: i.bulk("imported", &i.bar), SkipInvalid: i.skipInvalid, DryRun: i.dryRun, Now: i.now(), Random: i.random, Reject: i.reject,
+	result, err := shop.Import(ctx, file, backoffice.Import{
+		Bulk: i.bulk("imported", &i.bar), SkipInvalid: i.skipInvalid, DryRun: i.dryRun, Now: i.now(), Random: i.random,
+		Reject: i.reject,
 	})
 	i.bar.end()
 	if i.rejected != nil {
@@ -138,11 +143,12 @@ func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
 			return err
 		}
 	}
-	_, err = i.rejected.Write(append(bytes.TrimRight(row.Text, "\r\n"), "\r\n"...)) // the last row may lack its line break
+	// the last row may lack its line break
+	_, err = i.rejected.Write(append(bytes.TrimRight(row.Text, "\r\n"), "\r\n"...))
 	return err
 }
 
-func (i *voucherImport) report(customer string, result operator.Imported, err error) error {
+func (i *voucherImport) report(customer string, result backoffice.Imported, err error) error {
 	text := fmt.Sprintf("created %d", result.Created)
 	if i.dryRun {
 		text = fmt.Sprintf("would create %d", result.Created)
@@ -150,32 +156,39 @@ func (i *voucherImport) report(customer string, result operator.Imported, err er
 	for _, part := range []struct {
 		count int
 		what  string
-	}{{result.Existed, "existed %d (unchanged)"}, {result.Differ, "%d with other terms (unchanged)"}, {result.Invalid, "%d rejected"}} {
+	}{
+		{result.Existed, "existed %d (unchanged)"},
+		{result.Differ, "%d with other terms (unchanged)"},
+		{result.Invalid, "%d rejected"},
+	} {
 		if part.count > 0 {
 			text += ", " + fmt.Sprintf(part.what, part.count)
 		}
 	}
-	_, isInvalid := errors.AsType[*operator.InvalidFileError](err)
+	_, isInvalid := errors.AsType[*backoffice.InvalidFileError](err)
 	switch {
-	case errors.Is(err, operator.ErrInvalidRows):
-		return refused(kindInvalid, "%s of %s cannot be imported; nothing was written: correct the file, or import the other rows with --skip-invalid",
+	case errors.Is(err, backoffice.ErrInvalidRows):
+		return refused(kindInvalid, "%s of %s cannot be imported; nothing was written: correct the file, or import "+
+			"the other rows with --skip-invalid",
 			countOf(result.Invalid, "row"), i.path)
 	case isInvalid:
 		return refused(kindInvalid, "%s: %s", i.path, err)
 	case err != nil:
-		if result != (operator.Imported{}) {
+		if result != (backoffice.Imported{}) {
 			i.note(text + ", then stopped")
 		}
 		return err
 	}
-	if err := i.line(importedJSON{customer, i.dryRun, result.Created, result.Existed, result.Differ, result.Invalid}, text); err != nil {
+	if err := i.line(importedJSON{customer, i.dryRun, result.Created, result.Existed, result.Differ, result.Invalid},
+		text); err != nil {
 		return err
 	}
 	if i.rejected != nil {
 		i.note("the rejected rows are in " + i.rejectedPath())
 	}
 	if result.Differ > 0 {
-		return failed(kindFailed, "not imported: %s with other terms in the store: run %s, or correct the file", countOf(result.Differ, "code"),
+		return failed(kindFailed, "not imported: %s with other terms in the store: run %s, or correct the file",
+			countOf(result.Differ, "code"),
 			i.commandLine("voucher edit"))
 	}
 	return nil

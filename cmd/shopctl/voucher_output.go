@@ -7,44 +7,28 @@ import (
 	"time"
 	"unicode"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
 // voucherJSON is a voucher. A limit of null means no limit.
 type voucherJSON struct {
-	Customer       string     `json:"customer"`
-	Code           string     `json:"code"` // as written at creation
-	Reward         rewardJSON `json:"reward"`
-	MaxUses        *int       `json:"maxUses"`
-	MaxUsesPerNick *int       `json:"maxUsesPerNick"`
-	ValidFrom      string     `json:"validFrom,omitempty"`
-	ValidUntil     string     `json:"validUntil,omitempty"`
-	Disabled       bool       `json:"disabled"`
-	Nick           string     `json:"nick,omitempty"`
-	Batch          string     `json:"batch,omitempty"`
-	Note           string     `json:"note,omitempty"`
-	CreatedAt      string     `json:"createdAt"`
-	Counters       int        `json:"counters,omitempty"`
-}
-
-// rewardJSON is a reward as in the HTTP interface.
-type rewardJSON struct {
-	Kind       string     `json:"kind"`
-	Product    string     `json:"product,omitempty"`
-	Variant    string     `json:"variant,omitempty"`
-	Amount     int64      `json:"amount,omitempty"`
-	PercentOff int        `json:"percentOff,omitempty"`
-	AmountOff  *moneyJSON `json:"amountOff,omitempty"`
-	Items      []goodJSON `json:"items,omitempty"`
-}
-
-type goodJSON struct {
-	Product string `json:"product"`
-	Variant string `json:"variant"`
-	Amount  int64  `json:"amount"`
+	Customer       string      `json:"customer"`
+	Code           string      `json:"code"` // as written at creation
+	Reward         wire.Reward `json:"reward"`
+	MaxUses        *int        `json:"maxUses"`
+	MaxUsesPerNick *int        `json:"maxUsesPerNick"`
+	ValidFrom      string      `json:"validFrom,omitempty"`
+	ValidUntil     string      `json:"validUntil,omitempty"`
+	Disabled       bool        `json:"disabled"`
+	Nick           string      `json:"nick,omitempty"`
+	Batch          string      `json:"batch,omitempty"`
+	Note           string      `json:"note,omitempty"`
+	CreatedAt      string      `json:"createdAt"`
+	Counters       int         `json:"counters,omitempty"`
 }
 
 // standingJSON is a voucher with its status and uses.
@@ -53,7 +37,8 @@ type standingJSON struct {
 
 	Status string `json:"status"`
 	Used   int    `json:"used"` // redeemed or held
-	// UsesHeld is the part of Used that checkouts hold. It is null for a code without a limit, because its holds are not counted.
+	// UsesHeld is the part of Used that checkouts hold. It is null for a code without a limit, because its holds are
+	// not counted.
 	UsesHeld  *int   `json:"usesHeld"`
 	HeldUntil string `json:"heldUntil,omitempty"` // when the next hold lapses
 	UsesLeft  *int   `json:"usesLeft"`            // null: no limit
@@ -74,24 +59,11 @@ func (v standingJSON) cells() []string {
 
 func representVoucher(customer catalog.CustomerID, v voucher.Voucher) voucherJSON {
 	return voucherJSON{
-		Customer: string(customer), Code: v.Written, Reward: representReward(v.Reward),
+		Customer: string(customer), Code: v.Written, Reward: wire.OfReward(v.Reward),
 		MaxUses: representLimit(v.MaxUses), MaxUsesPerNick: representLimit(v.MaxUsesPerNick),
-		ValidFrom: formatTime(v.ValidFrom), ValidUntil: formatTime(v.ValidUntil), Disabled: v.Disabled,
-		Nick: v.Nick.Written, Batch: v.Batch, Note: v.Note, CreatedAt: formatTime(v.Created), Counters: v.Counters,
+		ValidFrom: wire.Time(v.ValidFrom), ValidUntil: wire.Time(v.ValidUntil), Disabled: v.Disabled,
+		Nick: v.Nick.Written, Batch: v.Batch, Note: v.Note, CreatedAt: wire.Time(v.Created), Counters: v.Counters,
 	}
-}
-
-func representReward(r voucher.Reward) rewardJSON {
-	represented := rewardJSON{
-		Kind: string(r.Kind), Product: string(r.Product), Variant: string(r.Variant), Amount: r.Amount, PercentOff: r.PercentOff,
-	}
-	if r.Kind == voucher.RewardAmountOff {
-		represented.AmountOff = representMoney(r.AmountOff)
-	}
-	if r.Kind == voucher.RewardBundle {
-		represented.Items = represent(r.Goods(), func(g voucher.Good) goodJSON { return goodJSON{string(g.Product), string(g.Variant), g.Amount} })
-	}
-	return represented
 }
 
 func representLimit(limit voucher.Limit) *int {
@@ -104,7 +76,8 @@ func representLimit(limit voucher.Limit) *int {
 func representStanding(customer catalog.CustomerID, standing voucher.Standing, at time.Time) standingJSON {
 	represented := standingJSON{
 		voucherJSON: representVoucher(customer, standing.Voucher), Status: string(standing.Status(at)),
-		Used: standing.Used, HeldUntil: formatTime(standing.Lapse), EditingMaxUses: int(standing.Editing), reward: formatReward(standing.Reward),
+		Used: standing.Used, HeldUntil: wire.Time(standing.Lapse), EditingMaxUses: int(standing.Editing),
+		reward: formatReward(standing.Reward),
 	}
 	if standing.MaxUses != voucher.NoLimit {
 		represented.UsesHeld, represented.UsesLeft = &standing.UsesHeld, &standing.UsesLeft
@@ -125,13 +98,18 @@ func formatReward(r voucher.Reward) string {
 }
 
 // showVoucher prints a voucher with its uses, and its redemptions unless they are nil.
-func (s *session) showVoucher(shop *operator.Shop, standing voucher.Standing, redemptions []operator.Redemption) error {
+func (s *session) showVoucher(
+	shop *backoffice.Shop, standing voucher.Standing, redemptions []backoffice.Redemption,
+) error {
 	document := representStanding(shop.Customer.ID, standing, s.now())
-	fields := append(voucherFields(standing.Voucher), field{"status", document.Status}, field{"uses", document.formatUses()})
+	fields := append(voucherFields(standing.Voucher), field{"status", document.Status},
+		field{"uses", document.formatUses()})
 	if standing.Editing != voucher.NoLimit {
 		fields = append(fields, field{"interrupted edit", fmt.Sprintf("of --max-uses, to %d", standing.Editing)})
-		s.warn(fmt.Sprintf("an edit to --max-uses %d is in flight or was interrupted; to complete it run: %s %s %s --max-uses %d",
-			standing.Editing, s.commandLine("voucher edit"), shop.Customer.ID, asArgument(standing.Voucher), standing.Editing))
+		s.warn(fmt.Sprintf("an edit to --max-uses %d is in flight or was interrupted; to complete it run: %s %s %s "+
+			"--max-uses %d",
+			standing.Editing, s.commandLine("voucher edit"), shop.Customer.ID, asArgument(standing.Voucher),
+			standing.Editing))
 	}
 	if redemptions == nil {
 		return s.document(document, fields)
@@ -164,7 +142,8 @@ func (v standingJSON) formatUses() string {
 	return fmt.Sprintf("%s, %d left", uses, *v.UsesLeft)
 }
 
-// asArgument returns the voucher's code as an argument in a shell. If the written code would need quotes, it returns the compared code.
+// asArgument returns the voucher's code as an argument in a shell. If the written code would need quotes, it returns
+// the compared code.
 func asArgument(v voucher.Voucher) string {
 	special := func(r rune) bool {
 		return r != '-' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
@@ -192,13 +171,13 @@ func voucherFields(v voucher.Voucher) []field {
 		{"reward", formatReward(v.Reward)},
 		{"max uses", csvfile.FormatLimit(v.MaxUses)},
 		{"max uses per nick", csvfile.FormatLimit(v.MaxUsesPerNick)},
-		{"valid from", formatTime(v.ValidFrom)},
-		{"valid until", formatTime(v.ValidUntil)},
+		{"valid from", wire.Time(v.ValidFrom)},
+		{"valid until", wire.Time(v.ValidUntil)},
 		{"disabled", strconv.FormatBool(v.Disabled)},
 		{"nick", v.Nick.Written},
 		{"batch", v.Batch},
 		{"note", v.Note},
-		{"created", formatTime(v.Created)},
+		{"created", wire.Time(v.Created)},
 	}
 	if v.Counters > 0 {
 		fields = append(fields, field{"counters", strconv.Itoa(v.Counters)})

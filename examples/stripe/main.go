@@ -1,4 +1,5 @@
-// Command stripe is the server of a shop that sells with Shopfront and takes payments with Stripe. README.md says how to try it.
+// Command stripe is the server of a shop that sells with Shopfront and takes payments with Stripe. README.md says how
+// to try it.
 package main
 
 import (
@@ -40,7 +41,8 @@ func run(ctx context.Context, getenv func(string) string, log *slog.Logger) erro
 	}
 	server := &http.Server{
 		Addr: ":" + port(getenv), Handler: t.handler(), ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: patience + 10*time.Second, IdleTimeout: time.Minute,
+		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: patience + 10*time.Second,
+		IdleTimeout: time.Minute,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.ListenAndServe() }()
@@ -73,18 +75,21 @@ func newTill(getenv func(string) string, log *slog.Logger) (*till, error) {
 	baseURL, customer, _ := strings.Cut(shopURL, "/shop/")
 	shop, err := client.New(baseURL, customer, client.WithServerKey(shopKey))
 	if err != nil {
-		return nil, fmt.Errorf("SHOP_URL must look like https://shop.example/shop/CUSTOMER, and SHOP_KEY must be a key of that customer: %w", err)
+		return nil, fmt.Errorf("SHOP_URL must look like https://shop.example/shop/CUSTOMER, and SHOP_KEY must be a "+
+			"key of that customer: %w", err)
 	}
 	backends := stripe.NewBackendsWithConfig(&stripe.BackendConfig{
-		URL:             new(cmp.Or(getenv("STRIPE_API"), stripe.APIURL)),
-		LeveledLogger:   &stripe.LeveledLogger{Level: stripe.LevelNull}, // the library would log what shoppers sent; till logs the errors
+		URL: new(cmp.Or(getenv("STRIPE_API"), stripe.APIURL)),
+		// the library would log what shoppers sent; till logs the errors
+		LeveledLogger:   &stripe.LeveledLogger{Level: stripe.LevelNull},
 		EnableTelemetry: new(false),
 	})
 	return &till{
 		shop: shop, stripe: stripe.NewClient(stripeKey, stripe.WithBackends(backends)), webhookSecret: webhookSecret,
 		ownURL: cmp.Or(getenv("OWN_URL"), "http://localhost:"+port(getenv)), log: log,
 		deliver: func(ctx context.Context, order client.PlacedOrder) error {
-			log.InfoContext(ctx, "delivered", "product", order.Product, "variant", order.Variant, "amount", order.Amount)
+			log.InfoContext(ctx, "delivered", "product", order.Product, "variant", order.Variant, "amount",
+				order.Amount)
 			return nil
 		},
 		nick: func(*http.Request) string { return "" },

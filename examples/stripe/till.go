@@ -21,21 +21,24 @@ import (
 
 const (
 	maxBodyBytes = 64 << 10
-	// metadataKey names the checkout in a Stripe session. Only the owner of the Stripe account can write metadata, while a shopper
-	// can choose the client_reference_id of a payment link.
+	// metadataKey names the checkout in a Stripe session. Only the owner of the Stripe account can write metadata,
+	// while a shopper can choose the client_reference_id of a payment link.
 	metadataKey = "shopfront_checkout"
-	// sessionMargin is how long a Stripe session outlives its checkout. Stripe rejects a session that ends within 30 minutes, and an
-	// open checkout may be about to expire. Shopfront keeps the price for 7 more days, so a late payment does no harm. But if somebody
-	// else has taken the use of the code meanwhile, the payment must be refunded.
+	// sessionMargin is how long a Stripe session outlives its checkout. Stripe rejects a session that ends within 30
+	// minutes, and an open checkout may be about to expire. Shopfront keeps the price for 7 more days, so a late
+	// payment does no harm. But if somebody else has taken the use of the code meanwhile, the payment must be refunded.
 	sessionMargin = 31 * time.Minute
-	// otherUnits lists the currencies that Stripe and Shopfront count in different units. Shopfront counts in the minor units of ISO
-	// 4217. Stripe uses two decimals for ISK and UGX where ISO has none, and none for MGA where ISO has two. For currencies with three
-	// decimals, Stripe only accepts amounts that end in 0. All other currencies agree: for both, 500 means 5.00 EUR or 500 JPY. See
-	// https://docs.stripe.com/currencies
+	// otherUnits lists the currencies that Stripe and Shopfront count in different units. Shopfront counts in the minor
+	// units of ISO
+	// 4217. Stripe uses two decimals for ISK and UGX where ISO has none, and none for MGA where ISO has two. For
+	//     currencies with three
+	// decimals, Stripe only accepts amounts that end in 0. All other currencies agree: for both, 500 means 5.00 EUR or
+	// 500 JPY. See https://docs.stripe.com/currencies
 	otherUnits = "ISK UGX MGA BHD IQD JOD KWD LYD OMR TND"
 
 	page = `<!doctype html><title>Ember coins</title><form method="post" action="/buy?product=coins&amp;variant=500">` +
-		`<input type="hidden" name="attempt" value="%s"><label>Discount code <input name="code"></label> <button>Buy 500 coins</button></form>`
+		`<input type="hidden" name="attempt" value="%s"><label>Discount code <input name="code"></label> ` +
+		`<button>Buy 500 coins</button></form>`
 )
 
 // till sells products: it checks out at Shopfront, takes the payment with Stripe, places the order and delivers.
@@ -44,10 +47,11 @@ type till struct {
 	stripe        *stripe.Client
 	webhookSecret string
 	ownURL        string // where shoppers reach this server
-	// deliver delivers an order once for each order ID. It is called again if the server crashed before the order was fulfilled.
+	// deliver delivers an order once for each order ID. It is called again if the server crashed before the order was
+	// fulfilled.
 	deliver func(context.Context, client.PlacedOrder) error
-	// nick returns the name of the signed-in shopper who sent a request, or "" if nobody is signed in. It must not take the name from a
-	// form, in which a shopper can claim any name.
+	// nick returns the name of the signed-in shopper who sent a request, or "" if nobody is signed in. It must not take
+	// the name from a form, in which a shopper can claim any name.
 	nick func(*http.Request) string
 	log  *slog.Logger
 }
@@ -59,7 +63,8 @@ func (t *till) handler() http.Handler {
 		_, _ = fmt.Fprintf(w, page, client.NewKey())
 	})
 	mux.HandleFunc("GET /thanks", func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "Thank you. We deliver as soon as the payment has arrived.\n") // only /webhook learns whether it has
+		// only /webhook learns whether it has
+		_, _ = io.WriteString(w, "Thank you. We deliver as soon as the payment has arrived.\n")
 	})
 	mux.HandleFunc("POST /buy", t.buy)
 	mux.HandleFunc("POST /webhook", t.webhook)
@@ -67,16 +72,20 @@ func (t *till) handler() http.Handler {
 	return http.TimeoutHandler(http.MaxBytesHandler(mux, maxBodyBytes), patience, "Please try again.\n")
 }
 
-// buy checks out a variant and sends the shopper to Stripe. The form's attempt is a random value that the page made: a shopper who
-// clicks twice gets the same checkout and the same Stripe session, and pays once. A retry after a lost response also gets the same
-// checkout, with the use of the code that this checkout holds.
+// buy checks out a variant and sends the shopper to Stripe. The form's attempt is a random value that the page made: a
+// shopper who clicks twice gets the same checkout and the same Stripe session, and pays once. A retry after a lost
+// response also gets the same checkout, with the use of the code that this checkout holds.
 func (t *till) buy(w http.ResponseWriter, r *http.Request) {
 	order := client.Order{
 		Product: r.FormValue("product"), Variant: r.FormValue("variant"), Data: r.FormValue("data"),
 		Code: strings.TrimSpace(r.FormValue("code")), Nick: t.nick(r),
 	}
-	checkout, err := t.shop.Checkout(r.Context(), order, client.WithKey(cmp.Or(r.FormValue("attempt"), client.NewKey())))
-	for _, refusal := range []error{client.ErrNotFound, client.ErrInvalid, client.ErrMalformedID, client.ErrMalformedKey} {
+	checkout, err := t.shop.Checkout(r.Context(), order,
+		client.WithKey(cmp.Or(r.FormValue("attempt"), client.NewKey())))
+	for _, refusal := range []error{
+		client.ErrNotFound, client.ErrInvalid, client.ErrMalformedID,
+		client.ErrMalformedKey,
+	} {
 		if errors.Is(err, refusal) {
 			http.Error(w, "This is not on sale, or something is missing in the form.", http.StatusUnprocessableEntity)
 			return
@@ -106,11 +115,12 @@ func (t *till) buy(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, next, http.StatusSeeOther) //nolint:gosec // the address is Stripe's or this server's own
 }
 
-// openSession returns the address of the Stripe session in which the shopper pays the checkout. Every parameter follows from the
-// checkout, because Stripe rejects a retry with the same idempotency key and other parameters.
+// openSession returns the address of the Stripe session in which the shopper pays the checkout. Every parameter follows
+// from the checkout, because Stripe rejects a retry with the same idempotency key and other parameters.
 func (t *till) openSession(ctx context.Context, checkout client.Checkout) (string, error) {
 	if slices.Contains(strings.Fields(otherUnits), checkout.Total.Currency) {
-		return "", fmt.Errorf("%s: Stripe and Shopfront count this currency in different units", checkout.Total.Currency)
+		return "", fmt.Errorf("%s: Stripe and Shopfront count this currency in different units",
+			checkout.Total.Currency)
 	}
 	params := &stripe.CheckoutSessionCreateParams{
 		Mode:              new(string(stripe.CheckoutSessionModePayment)),
@@ -149,14 +159,16 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The body is too large.", http.StatusRequestEntityTooLarge)
 		return
 	}
-	// The Stripe CLI and older endpoints send events of other API versions. The members that are read below are the same in all.
+	// The Stripe CLI and older endpoints send events of other API versions. The members that are read below are the
+	// same in all.
 	options := webhook.ConstructEventOptions{IgnoreAPIVersionMismatch: true}
 	event, err := webhook.ConstructEventWithOptions(body, r.Header.Get("Stripe-Signature"), t.webhookSecret, options)
 	if err != nil {
 		http.Error(w, "Not an event with a valid signature.", http.StatusBadRequest)
 		return
 	}
-	if event.Type != stripe.EventTypeCheckoutSessionCompleted && event.Type != stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded {
+	if event.Type != stripe.EventTypeCheckoutSessionCompleted &&
+		event.Type != stripe.EventTypeCheckoutSessionAsyncPaymentSucceeded {
 		return
 	}
 	var session stripe.CheckoutSession
@@ -166,16 +178,18 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	checkout := session.Metadata[metadataKey]
-	// A bank transfer completes its session before it is paid. This server did not open the sessions without a checkout.
-	if checkout == "" || session.PaymentStatus != stripe.CheckoutSessionPaymentStatusPaid || session.PaymentIntent == nil {
+	// A bank transfer completes its session before it is paid. This server did not open the sessions without a
+	// checkout.
+	if checkout == "" || session.PaymentStatus != stripe.CheckoutSessionPaymentStatusPaid ||
+		session.PaymentIntent == nil {
 		return
 	}
 	// The amount needs no check: openSession set it to the checkout's total, and a shopper cannot change a session.
 	payment := client.Payment{Provider: "stripe", Reference: session.PaymentIntent.ID}
 	err = t.settle(r.Context(), checkout, payment)
-	// Shopfront itself logs no checkout ID, because anybody who knows the ID can read the checkout. This log may contain it: its
-	// readers are the shop's operators, who see every checkout anyway, and settle a payment by hand with `shopctl order place`.
-	// README.md lists the log lines that must alert somebody.
+	// Shopfront itself logs no checkout ID, because anybody who knows the ID can read the checkout. This log may
+	// contain it: its readers are the shop's operators, who see every checkout anyway, and settle a payment by hand
+	// with `shopctl order place`. README.md lists the log lines that must alert somebody.
 	log := t.log.With("checkout", checkout, "payment", payment.Reference)
 	switch {
 	case errors.Is(err, client.ErrOrderCancelled): // whoever cancelled the order decided about the refund
@@ -192,7 +206,8 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// settle places and delivers an order. After an error that is not final, call settle again: every step is applied only once.
+// settle places and delivers an order. After an error that is not final, call settle again: every step is applied only
+// once.
 func (t *till) settle(ctx context.Context, checkout string, payment client.Payment) error {
 	order, err := t.shop.PlaceOrder(ctx, checkout, payment)
 	if err != nil || order.Status != client.OrderPlaced {
@@ -213,13 +228,16 @@ func isFinal(err error) bool {
 	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
 		return false // the order may have been placed
 	}
-	final := []error{client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch, client.ErrNotFound}
+	final := []error{
+		client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch,
+		client.ErrNotFound,
+	}
 	return slices.ContainsFunc(final, func(refusal error) bool { return errors.Is(err, refusal) })
 }
 
-// needsOperator reports whether retries alone do not settle a payment: the key is revoked, SHOP_URL is wrong, or Shopfront does not
-// accept the ID of the checkout or the payment. Stripe still sends the event again, so the payment is settled once the key or the
-// address is corrected.
+// needsOperator reports whether retries alone do not settle a payment: the key is revoked, SHOP_URL is wrong, or
+// Shopfront does not accept the ID of the checkout or the payment. Stripe still sends the event again, so the payment
+// is settled once the key or the address is corrected.
 func needsOperator(err error) bool {
 	lasting := []error{client.ErrUnauthorized, client.ErrWrongBaseURL, client.ErrMalformedID, client.ErrInvalid}
 	return slices.ContainsFunc(lasting, func(cause error) bool { return errors.Is(err, cause) })

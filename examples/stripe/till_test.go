@@ -85,7 +85,8 @@ func (s *shopfront) checkOut(w http.ResponseWriter, r *http.Request) {
 		checkout = client.Checkout{
 			ID: fmt.Sprintf("ySBDAj4aT84YTR_U3sQzxw_%d", len(s.byKey)), Status: client.CheckoutOpen, Product: "coins",
 			Variant: r.PathValue("variant"), Amount: 1, Data: json.RawMessage(`""`),
-			Code: code, Nick: r.FormValue("nick"), UnitPrice: s.price, Subtotal: s.price, Discount: discount, Total: total,
+			Code: code, Nick: r.FormValue("nick"), UnitPrice: s.price, Subtotal: s.price, Discount: discount,
+			Total:     total,
 			CreatedAt: now, ExpiresAt: now.Add(30 * time.Minute),
 		}
 		s.byKey[key] = checkout
@@ -109,9 +110,11 @@ func (s *shopfront) place(w http.ResponseWriter, r *http.Request) {
 	for _, c := range s.byKey {
 		if _, isOrdered := s.orders[c.ID]; c.ID == asked.Checkout && !isOrdered {
 			s.orders[c.ID] = client.PlacedOrder{
-				ID: c.ID, Status: client.OrderPlaced, Product: c.Product, Variant: c.Variant, Amount: c.Amount, Data: c.Data, Code: c.Code, Nick: c.Nick,
-				UnitPrice: c.UnitPrice, Subtotal: c.Subtotal, Discount: c.Discount, Total: c.Total, CreatedAt: c.CreatedAt,
-				Payment: asked.Payment, OrderedAt: time.Now(),
+				ID: c.ID, Status: client.OrderPlaced, Product: c.Product, Variant: c.Variant, Amount: c.Amount,
+				Data: c.Data, Code: c.Code, Nick: c.Nick,
+				UnitPrice: c.UnitPrice, Subtotal: c.Subtotal, Discount: c.Discount, Total: c.Total,
+				CreatedAt: c.CreatedAt,
+				Payment:   asked.Payment, OrderedAt: time.Now(),
 			}
 		}
 	}
@@ -166,13 +169,17 @@ func (s *stripeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, `{"error":{"type":"invalid_request_error"}}`, http.StatusUnauthorized)
 		return
 	case s.fails || i >= 0 && s.sessions[i].Encode() != r.PostForm.Encode():
-		http.Error(w, `{"error":{"type":"idempotency_error","message":"Parameters of the key `+key+` differ"}}`, http.StatusBadRequest)
+		http.Error(w, `{"error":{"type":"idempotency_error","message":"Parameters of the key `+key+` differ"}}`,
+			http.StatusBadRequest)
 		return
 	case i < 0:
 		i = len(s.keys)
 		s.keys, s.sessions = append(s.keys, key), append(s.sessions, r.PostForm)
 	}
-	writeJSON(w, map[string]string{"id": fmt.Sprintf("cs_test_%d", i), "url": fmt.Sprintf("https://checkout.stripe.com/c/pay/cs_test_%d", i)})
+	writeJSON(w, map[string]string{
+		"id":  fmt.Sprintf("cs_test_%d", i),
+		"url": fmt.Sprintf("https://checkout.stripe.com/c/pay/cs_test_%d", i),
+	})
 }
 
 // fixture is a till that uses stand-ins for Shopfront and Stripe.
@@ -188,8 +195,9 @@ type fixture struct {
 func environment(shopURL, stripeURL string) func(string) string {
 	return func(name string) string {
 		return map[string]string{
-			"SHOP_URL": shopURL, "SHOP_KEY": shopKey, "STRIPE_SECRET_KEY": stripeKey, "STRIPE_WEBHOOK_SECRET": webhookSecret,
-			"STRIPE_API": stripeURL, "OWN_URL": "https://coins.example",
+			"SHOP_URL": shopURL, "SHOP_KEY": shopKey, "STRIPE_SECRET_KEY": stripeKey,
+			"STRIPE_WEBHOOK_SECRET": webhookSecret,
+			"STRIPE_API":            stripeURL, "OWN_URL": "https://coins.example",
 		}[name]
 	}
 }
@@ -207,11 +215,13 @@ func open(t *testing.T) *fixture {
 	t.Cleanup(shop.Close)
 	t.Cleanup(api.Close)
 	var err error
-	if s.till, err = newTill(environment(shop.URL+"/shop/emberforge", api.URL), slog.New(slog.NewTextHandler(&s.log, nil))); err != nil {
+	if s.till, err = newTill(environment(shop.URL+"/shop/emberforge", api.URL),
+		slog.New(slog.NewTextHandler(&s.log, nil))); err != nil {
 		t.Fatal(err)
 	}
 	// The client makes only one attempt, so that Stripe has to send the event again.
-	if s.shop, err = client.New(shop.URL, "emberforge", client.WithServerKey(shopKey), client.WithAttempts(1)); err != nil {
+	if s.shop, err = client.New(shop.URL, "emberforge", client.WithServerKey(shopKey),
+		client.WithAttempts(1)); err != nil {
 		t.Fatal(err)
 	}
 	s.deliver = func(_ context.Context, order client.PlacedOrder) error {
@@ -222,7 +232,8 @@ func open(t *testing.T) *fixture {
 		if s.shopfront.unlocked {
 			t.Error("Shopfront got a request without the key of the shop's server")
 		}
-		for _, secret := range []string{shopKey, stripeKey, webhookSecret} { // the checkout's ID may be logged: the operator needs it
+		// the checkout's ID may be logged: the operator needs it
+		for _, secret := range []string{shopKey, stripeKey, webhookSecret} {
 			if strings.Contains(s.log.String(), secret) {
 				t.Errorf("the log contains %s:\n%s", secret, &s.log)
 			}
@@ -240,8 +251,8 @@ func (s *fixture) post(t *testing.T, target, body string, header http.Header) *h
 	return w
 }
 
-// buy sends the form. The parameter attempt is the value of the form's field, and can be followed by & and more fields. buy returns the
-// address to which the server sends the shopper, and the checkout's ID.
+// buy sends the form. The parameter attempt is the value of the form's field, and can be followed by & and more fields.
+// buy returns the address to which the server sends the shopper, and the checkout's ID.
 func (s *fixture) buy(t *testing.T, attempt string) (next, checkout string) {
 	t.Helper()
 	key, _, _ := strings.Cut(attempt, "&")
@@ -256,14 +267,18 @@ func (s *fixture) buy(t *testing.T, attempt string) (next, checkout string) {
 // event returns Stripe's event about a session that pays a checkout.
 func event(kind, paymentStatus, checkout string) string {
 	return fmt.Sprintf(`{"id":"evt_1","object":"event","api_version":%q,"type":%q,"data":{"object":{"id":"cs_test_0",`+
-		`"object":"checkout.session","client_reference_id":%q,"metadata":{"shopfront_checkout":%[3]q},"payment_status":%q,`+
+		`"object":"checkout.session","client_reference_id":%q,"metadata":{"shopfront_checkout":%[3]q},`+
+		`"payment_status":%q,`+
 		`"payment_intent":%q}}}`, stripe.APIVersion, kind, checkout, paymentStatus, paymentID)
 }
 
 func paid(checkout string) string { return event("checkout.session.completed", "paid", checkout) }
 
 func sign(body, secret string, at time.Time) string {
-	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: []byte(body), Secret: secret, Timestamp: at}).Header
+	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
+		Payload: []byte(body), Secret: secret,
+		Timestamp: at,
+	}).Header
 }
 
 // report sends an event as Stripe does, and returns the status of the response.
@@ -291,7 +306,8 @@ func (s *fixture) wantNothingSold(t *testing.T) {
 	}
 }
 
-// wantLine fails the test unless the log has one line, which contains what an operator needs to settle the payment by hand.
+// wantLine fails the test unless the log has one line, which contains what an operator needs to settle the payment by
+// hand.
 func (s *fixture) wantLine(t *testing.T, begin, checkout, reason string) {
 	t.Helper()
 	log := s.log.String()
@@ -313,8 +329,10 @@ func TestTill_PaidSession_BecomesAFulfilledOrder(t *testing.T) {
 	s.wantNothingSold(t)
 	ends := s.shopfront.byKey["Alder-1"].ExpiresAt.Add(31 * time.Minute).Unix()
 	want := url.Values{
-		"mode": {"payment"}, "client_reference_id": {checkout}, "metadata[shopfront_checkout]": {checkout}, "expires_at": {fmt.Sprint(ends)},
-		"success_url": {"https://coins.example/thanks"}, "cancel_url": {"https://coins.example/"}, "line_items[0][quantity]": {"1"},
+		"mode": {"payment"}, "client_reference_id": {checkout}, "metadata[shopfront_checkout]": {checkout},
+		"expires_at":  {fmt.Sprint(ends)},
+		"success_url": {"https://coins.example/thanks"}, "cancel_url": {"https://coins.example/"},
+		"line_items[0][quantity]":             {"1"},
 		"line_items[0][price_data][currency]": {"eur"}, "line_items[0][price_data][unit_amount]": {"499"},
 		"line_items[0][price_data][product_data][name]": {"1 × coins, 500"},
 	}
@@ -355,7 +373,8 @@ func TestBuy_ClickedTwice_OpensOneSession(t *testing.T) {
 
 func TestBuy_CurrencyThatStripeCountsDifferently_IsNotSold(t *testing.T) {
 	for currency, isSold := range map[string]bool{
-		"EUR": true, "HUF": true, "JPY": true, "XOF": true, "ISK": false, "UGX": false, "MGA": false, "KWD": false, "TND": false,
+		"EUR": true, "HUF": true, "JPY": true, "XOF": true, "ISK": false, "UGX": false, "MGA": false, "KWD": false,
+		"TND": false,
 	} {
 		t.Run(currency, func(t *testing.T) {
 			s := open(t)
@@ -392,12 +411,21 @@ func TestBuy_Refusals(t *testing.T) {
 		target string
 		want   int
 	}{
-		"an unknown product":          {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
-		"a malformed product":         {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
-		"a malformed attempt":         {"/buy?product=coins&variant=500&attempt=Alder,1", http.StatusUnprocessableEntity},
-		"a code that is refused":      {"/buy?product=coins&variant=500&attempt=Alder-2&code=WINTER-10", http.StatusConflict},
+		"an unknown product":  {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
+		"a malformed product": {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
+		"a malformed attempt": {
+			"/buy?product=coins&variant=500&attempt=Alder,1",
+			http.StatusUnprocessableEntity,
+		},
+		"a code that is refused": {
+			"/buy?product=coins&variant=500&attempt=Alder-2&code=WINTER-10",
+			http.StatusConflict,
+		},
 		"the form of a paid checkout": {"/buy?product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
-		"Stripe fails":                {"/buy?product=coins&variant=500&attempt=Alder-2", http.StatusServiceUnavailable},
+		"Stripe fails": {
+			"/buy?product=coins&variant=500&attempt=Alder-2",
+			http.StatusServiceUnavailable,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -459,13 +487,17 @@ func TestWebhook_ForgedEvent_Is400(t *testing.T) {
 		"not a signature":          func(string) string { return "t=1,v1=Alder" },
 		"signed by somebody else":  func(body string) string { return sign(body, "whsec_Alder", time.Now()) },
 		"signed for another event": func(string) string { return sign(paid("coins"), webhookSecret, time.Now()) },
-		"an old event, replayed":   func(body string) string { return sign(body, webhookSecret, time.Now().Add(-time.Hour)) },
+		"an old event, replayed": func(body string) string {
+			return sign(body, webhookSecret,
+				time.Now().Add(-time.Hour))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			_, checkout := s.buy(t, "Alder-1")
 			body := paid(checkout)
-			if status := s.post(t, "/webhook", body, http.Header{"Stripe-Signature": {signature(body)}}).Code; status != http.StatusBadRequest {
+			if status := s.post(t, "/webhook", body,
+				http.Header{"Stripe-Signature": {signature(body)}}).Code; status != http.StatusBadRequest {
 				t.Errorf("the event gets %d, want 400", status)
 			}
 			s.wantNothingSold(t)
@@ -507,7 +539,8 @@ func TestWebhook_OnlyAPaidSessionOfACheckout_BecomesAnOrder(t *testing.T) {
 	}
 }
 
-// A shopper can choose the client_reference_id of a payment link, so a till that trusts it sells an expensive checkout for little.
+// A shopper can choose the client_reference_id of a payment link, so a till that trusts it sells an expensive checkout
+// for little.
 func TestWebhook_ReferenceThatAShopperChose_BuysNothing(t *testing.T) {
 	s := open(t)
 	_, checkout := s.buy(t, "Alder-1")
@@ -521,7 +554,8 @@ func TestWebhook_ReferenceThatAShopperChose_BuysNothing(t *testing.T) {
 func TestWebhook_EventOfAnotherAPIVersion_IsRead(t *testing.T) {
 	s := open(t)
 	_, checkout := s.buy(t, "Alder-1")
-	if status := s.report(t, strings.Replace(paid(checkout), stripe.APIVersion, "2022-11-15", 1)); status != http.StatusOK {
+	if status := s.report(t, strings.Replace(paid(checkout), stripe.APIVersion, "2022-11-15",
+		1)); status != http.StatusOK {
 		t.Errorf("the event gets %d\n%s", status, &s.log)
 	}
 	s.wantSold(t, checkout, stripePayment())
@@ -603,7 +637,8 @@ func TestNewTill_WrongConfiguration_NamesTheVariables(t *testing.T) {
 		"SHOP_KEY":              "set the environment variables SHOP_KEY",
 		"STRIPE_SECRET_KEY":     "set the environment variables STRIPE_SECRET_KEY",
 		"STRIPE_WEBHOOK_SECRET": "set the environment variables STRIPE_WEBHOOK_SECRET",
-		"everything":            "set the environment variables SHOP_URL, SHOP_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET",
+		"everything": "set the environment variables SHOP_URL, SHOP_KEY, STRIPE_SECRET_KEY, " +
+			"STRIPE_WEBHOOK_SECRET",
 	} {
 		getenv := func(name string) string {
 			if without == "everything" || name == without {

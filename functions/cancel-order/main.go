@@ -12,14 +12,7 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	vouchers, err := env.VouchersTable()
-	if err != nil {
-		return nil, err
-	}
-	service, store, err := orderfunction.New(ctx, env, vouchers)
-	if err != nil {
-		return nil, err
-	}
-	return service.CancelOrder(checkout.Orders{Store: store}), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	service, store := orderfunction.New(ctx, env, env.VouchersTable())
+	return service.CancelOrder(checkout.Orders{Store: store})
 }

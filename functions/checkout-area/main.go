@@ -11,10 +11,7 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	service, area, err := areafunction.New(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	return service.CheckoutArea(area), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	service, area := areafunction.New(ctx, env)
+	return service.CheckoutArea(area)
 }

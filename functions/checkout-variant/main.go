@@ -1,4 +1,5 @@
-// Command checkout-variant is the Lambda function of the deprecated GET /shop/{customer}/checkout/{product}/variant/{variant}.
+// Command checkout-variant is the Lambda function of the deprecated GET
+// /shop/{customer}/checkout/{product}/variant/{variant}.
 package main
 
 import (
@@ -11,10 +12,7 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	service, opener, err := checkoutfunction.New(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	return service.CheckoutVariant(opener), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	service, opener := checkoutfunction.New(ctx, env)
+	return service.CheckoutVariant(opener)
 }

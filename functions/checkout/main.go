@@ -11,10 +11,7 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	service, opener, err := checkoutfunction.New(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	return service.Checkout(opener), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	service, opener := checkoutfunction.New(ctx, env)
+	return service.Checkout(opener)
 }

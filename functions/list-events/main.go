@@ -13,19 +13,7 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	events, err := env.EventsTable()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamoclient.New(ctx, env, events)
-	if err != nil {
-		return nil, err
-	}
-	log, err := eventfunction.Log(env, client)
-	if err != nil {
-		return nil, err
-	}
-	service, err := dynamoclient.Service(env, client)
-	return service.ListEvents(event.Feed{Store: log}), err
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	client := dynamoclient.New(ctx, env, env.EventsTable())
+	return dynamoclient.Service(env, client).ListEvents(event.Feed{Store: eventfunction.Log(env, client)})
 }

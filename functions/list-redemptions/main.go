@@ -14,19 +14,9 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	vouchers, err := env.VouchersTable()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamoclient.New(ctx, env, vouchers)
-	if err != nil {
-		return nil, err
-	}
-	service, err := dynamoclient.Service(env, client)
-	if err != nil {
-		return nil, err
-	}
-	tables := dynamo.Tables{Vouchers: vouchers}
-	return service.ListRedemptions(voucher.Undoer{Store: dynamo.NewRedemptionRecords(client, tables, rand.Int64N)}), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	vouchers := env.VouchersTable()
+	client := dynamoclient.New(ctx, env, vouchers)
+	store := dynamo.NewRedemptionRecords(client, dynamo.Tables{Vouchers: vouchers}, rand.Int64N)
+	return dynamoclient.Service(env, client).ListRedemptions(voucher.Redemptions{Store: store})
 }

@@ -1,4 +1,5 @@
-// Command publish-events is the Lambda function that sends events to an EventBridge bus. The stream of the events table invokes it.
+// Command publish-events is the Lambda function that sends events to an EventBridge bus. The stream of the events table
+// invokes it.
 package main
 
 import (
@@ -11,15 +12,7 @@ import (
 
 func main() { lambdahttp.StartHandler(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (any, error) {
-	events, err := env.EventsTable()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamoclient.New(ctx, env, events)
-	if err != nil {
-		return nil, err
-	}
-	function, err := publishfunction.New(env, client)
-	return function.Handle, err
+func build(ctx context.Context, env lambdahttp.Environment) any {
+	client := dynamoclient.New(ctx, env, env.EventsTable())
+	return publishfunction.New(env, client).Handle
 }

@@ -1,5 +1,5 @@
-// Command record-events is the Lambda function that records changes of the tables as events. The streams of the tables invoke it, and a
-// schedule invokes it every 15 minutes.
+// Command record-events is the Lambda function that records changes of the tables as events. The streams of the tables
+// invoke it, and a schedule invokes it every 15 minutes.
 package main
 
 import (
@@ -12,15 +12,7 @@ import (
 
 func main() { lambdahttp.StartHandler(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (any, error) {
-	vouchers, err := env.VouchersTable()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamoclient.New(ctx, env, vouchers)
-	if err != nil {
-		return nil, err
-	}
-	function, err := eventfunction.New(env, client)
-	return function.Handle, err
+func build(ctx context.Context, env lambdahttp.Environment) any {
+	client := dynamoclient.New(ctx, env, env.VouchersTable())
+	return eventfunction.New(env, client).Handle
 }

@@ -16,24 +16,11 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	table, err := env.VouchersTable()
-	if err != nil {
-		return nil, err
-	}
-	refusals, err := env.RefusalsTable()
-	if err != nil {
-		return nil, err
-	}
-	client, err := dynamoclient.New(ctx, env, table)
-	if err != nil {
-		return nil, err
-	}
-	service, err := dynamoclient.Service(env, client)
-	if err != nil {
-		return nil, err
-	}
-	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, refusals))
-	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(client, table, mathrand.Int64N), Random: rand.Reader}
-	return service.RedeemVoucher(redeemer), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	vouchers := env.VouchersTable()
+	client := dynamoclient.New(ctx, env, vouchers)
+	service := dynamoclient.Service(env, client)
+	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, env.RefusalsTable()))
+	store := dynamo.NewRedemptions(client, vouchers, mathrand.Int64N)
+	return service.RedeemVoucher(voucher.Redeemer{Store: store, Random: rand.Reader})
 }

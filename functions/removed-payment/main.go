@@ -10,6 +10,6 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(_ context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	return env.Service().RemovedPayment(), nil
+func build(_ context.Context, env lambdahttp.Environment) http.Handler {
+	return env.Service().RemovedPayment()
 }

@@ -12,10 +12,7 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	service, store, err := orderfunction.New(ctx, env, "")
-	if err != nil {
-		return nil, err
-	}
-	return service.ShowOrder(checkout.Orders{Store: store}), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	service, store := orderfunction.New(ctx, env, "")
+	return service.ShowOrder(checkout.Orders{Store: store})
 }

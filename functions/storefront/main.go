@@ -1,4 +1,5 @@
-// Command storefront is the Lambda function of GET /shop/{customer}, which shows the shop as a page, and of the files that the page loads.
+// Command storefront is the Lambda function of GET /shop/{customer}, which shows the shop as a page, and of the files
+// that the page loads.
 package main
 
 import (
@@ -12,10 +13,7 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	service, area, err := areafunction.New(ctx, env)
-	if err != nil {
-		return nil, err
-	}
-	return service.Storefront(area, storefront.NewSite(), env.DemoPaymentURL()), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	service, area := areafunction.New(ctx, env)
+	return service.Storefront(area, storefront.NewSite(), env.DemoPaymentURL())
 }

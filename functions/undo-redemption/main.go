@@ -2,7 +2,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
 	"net/http"
@@ -15,20 +14,9 @@ import (
 
 func main() { lambdahttp.Start(build) }
 
-func build(ctx context.Context, env lambdahttp.Environment) (http.Handler, error) {
-	checkouts, noCheckouts := env.CheckoutsTable()
-	vouchers, noVouchers := env.VouchersTable()
-	if err := cmp.Or(noCheckouts, noVouchers); err != nil {
-		return nil, err
-	}
-	client, err := dynamoclient.New(ctx, env, vouchers)
-	if err != nil {
-		return nil, err
-	}
-	service, err := dynamoclient.Service(env, client)
-	if err != nil {
-		return nil, err
-	}
-	tables := dynamo.Tables{Checkouts: checkouts, Vouchers: vouchers}
-	return service.UndoRedemption(voucher.Undoer{Store: dynamo.NewRedemptionRecords(client, tables, rand.Int64N)}), nil
+func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
+	tables := dynamo.Tables{Checkouts: env.CheckoutsTable(), Vouchers: env.VouchersTable()}
+	client := dynamoclient.New(ctx, env, tables.Vouchers)
+	store := dynamo.NewRedemptionRecords(client, tables, rand.Int64N)
+	return dynamoclient.Service(env, client).UndoRedemption(voucher.Redemptions{Store: store})
 }

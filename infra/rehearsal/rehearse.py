@@ -5,13 +5,11 @@
 It runs `sam deploy --config-env prod` and infra/deployment.py as `make deploy` does, then shopctl on the stack.
 It prints every difference from what was intended, and exits with status 1 if there is one.
 
-The first deployment has a checkouts table without the index, as in a release without orders. The second deployment adds the index.
-
 Limits: moto does not run the serverless transform, so this script runs AWS's library for it when a change set is created. moto's
 CloudFormation has no HTTP APIs, permissions or alarms, and would need Docker for functions that a stream invokes. The script checks APIs,
 permissions, event source mappings and schedules in the translated template; the tests in infra check the alarms' template. moto does
-not update tables, log groups or reserved concurrency, so this script adds the index itself. moto ignores stack policies, time to live,
-recovery, encryption and a function's processor. It has no termination protection, so this script stores the flag itself. The SAM CLI's
+not update tables, log groups or reserved concurrency. It ignores stack policies, time to live, recovery, encryption and a function's
+processor. It has no termination protection, so this script stores the flag itself. The SAM CLI's
 own bucket is not created. Quotas, durations and decisions of IAM are not simulated.
 """
 
@@ -33,7 +31,6 @@ import zipfile
 
 import boto3
 from moto.cloudformation import models, responses
-from moto.dynamodb.models import Table, dynamodb_backends
 from moto.server import ThreadedMotoServer
 from samtranslator.translator.transform import transform
 from samtranslator.yaml_helper import yaml_parse
@@ -45,7 +42,7 @@ BUCKET = "shopfront-rehearsal"
 REGION = "us-east-1"
 API = "rehearsal0"
 ENDPOINT = f"https://{API}.execute-api.{REGION}.amazonaws.com"
-TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable")
+TABLES = ("CatalogueTable", "VouchersTable", "CheckoutsTable", "RefusalsTable", "EventsTable")
 STREAMED = ("VouchersTable", "CheckoutsTable", "EventsTable")
 OPTIONS = {"AlarmEmail": "owner@shop.example", "AllowedOrigins": "https://shop.example", "EventBus": "shops"}
 NESTED = "AWS::CloudFormation::Stack"
@@ -126,8 +123,6 @@ def complete_simulation():
             # Without the defaults, the first update would treat each of them as a change.
             parameters = {name: str(p["Default"]) for name, p in parsed["Parameters"].items()} | parameters
             parsed = transform(parsed, parameters | {"AWS::Region": REGION}, NoManagedPolicies())
-            if not translated:
-                remove_index(parsed)
             translated.append(parsed)
             kept = {name: r for name, r in parsed["Resources"].items() if r["Type"] not in NOT_SIMULATED}
             parsed = substitute_api({**parsed, "Resources": kept})
@@ -143,28 +138,14 @@ def complete_simulation():
         stack.enable_termination_protection = response._get_param("EnableTerminationProtection") in (True, "true")
         return responses.ActionResult({"StackId": stack.stack_id})
 
-    def update_table(original_resource, cloudformation_json, **_):
-        table, wanted = original_resource, cloudformation_json["Properties"].get("GlobalSecondaryIndexes", [])
-        added = [{"Create": index} for index in wanted if index["IndexName"] not in {present.name for present in table.global_indexes}]
-        dynamodb_backends[table.account_id][table.region_name].update_table_global_indexes(table, added)
-        return table
-
     def read_template(url, **_):
         bucket, key = urllib.parse.urlparse(url).path.lstrip("/").split("/", 1)
         return boto3.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read().decode()
 
     models.CloudFormationBackend.create_change_set = with_transform
     models.ChangeSet.apply = apply_with_outputs
-    Table.update_from_cloudformation_json = update_table
     responses.CloudFormationResponse.update_termination_protection = update_termination_protection
     models.get_stack_from_s3_url = responses.get_stack_from_s3_url = read_template
-
-
-def remove_index(template):
-    """Removes the index from the checkouts table, as in a release without orders."""
-    checkouts = template["Resources"]["Checkouts"]["Properties"]
-    del checkouts["GlobalSecondaryIndexes"]
-    checkouts["AttributeDefinitions"] = [a for a in checkouts["AttributeDefinitions"] if a["AttributeName"] != "ordered"]
 
 
 class NoManagedPolicies:
@@ -255,17 +236,17 @@ def check_event_sources():
     compare("schedules", [r["Type"] for r in template.values()].count("AWS::Events::Rule"), 1)
 
 
-def check_tables(outputs, *indexes):
+def check_tables(outputs):
     dynamodb = boto3.client("dynamodb")
-    names = {name: outputs[name] for name in (*TABLES, "RefusalsTable", "EventsTable")}
+    names = {name: outputs[name] for name in TABLES}
     compare("tables", set(dynamodb.list_tables()["TableNames"]), set(names.values()))
     for output, name in names.items():
         table = dynamodb.describe_table(TableName=name)["Table"]
         keys = [(key["AttributeName"], key["KeyType"]) for key in table["KeySchema"]]
         compare(f"key of {output}", keys, [("customer", "HASH"), ("sk", "RANGE")])
         compare(f"local indexes of {output}", table.get("LocalSecondaryIndexes", []), [])
-        added = [i["IndexName"] for i in table.get("GlobalSecondaryIndexes", [])]
-        compare(f"indexes of {output}", added, list(indexes) if output == "CheckoutsTable" else [])
+        indexes = [i["IndexName"] for i in table.get("GlobalSecondaryIndexes", [])]
+        compare(f"indexes of {output}", indexes, ["orders"] if output == "CheckoutsTable" else [])
         compare(f"billing of {output}", table["BillingModeSummary"]["BillingMode"], "PAY_PER_REQUEST")
         compare(f"deletion protection of {output}", table["DeletionProtectionEnabled"], output != "RefusalsTable")
         compare(f"stream of {output}", table.get("StreamSpecification", {}).get("StreamViewType"), "NEW_AND_OLD_IMAGES" if output in STREAMED else None)
@@ -360,58 +341,45 @@ def check_voucher(shopctl):
 def check_refusals(sam):
     """Checks that infra/deployment.py refuses a deployment that would create empty tables beside existing ones."""
     cloudformation, dynamodb = boto3.client("cloudformation"), boto3.client("dynamodb")
-    named = {"Parameters": {name: {"Type": "String"} for name in (*TABLES, "EventsTable")}, "Resources": {"T": {"Type": "AWS::SNS::Topic"}}}
-    other = {"Type": "AWS::DynamoDB::Table", "Properties": {
-        "TableName": "other", "BillingMode": "PAY_PER_REQUEST",
-        "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}], "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}}
-    boto3.client("s3").create_bucket(Bucket="nested")
-    boto3.client("s3").put_object(Bucket="nested", Key="tables.json", Body=json.dumps({"Resources": {"Other": other}}))
-    url = f"https://s3.{REGION}.amazonaws.com/nested/tables.json"
-    nested = {
-        "Resources": {"Tables": {"Type": "AWS::CloudFormation::Stack", "Properties": {"TemplateURL": url}}},
-        "Outputs": {name: {"Value": f"old-{name}"} for name in TABLES},
-    }
-    cloudformation.create_stack(StackName="shopfront-dev", TemplateBody=json.dumps(nested))
+    named = {"Parameters": {name: {"Type": "String"} for name in TABLES}, "Resources": {"T": {"Type": "AWS::SNS::Topic"}}}
     cloudformation.create_stack(
         StackName="shopfront-staging", TemplateBody=json.dumps(named),
-        Parameters=[{"ParameterKey": name, "ParameterValue": f"restored-{name}"} for name in (*TABLES, "EventsTable")])
-    for name in (*(f"old-{name}" for name in TABLES), "restored-CheckoutsTable", "restored-EventsTable", "unindexed"):
+        Parameters=[{"ParameterKey": name, "ParameterValue": f"present-{name}"} for name in TABLES])
+    for name in (*(f"restored-{name}" for name in TABLES), "present-EventsTable", "unindexed", "other"):
+        sort = "id" if name == "other" else "sk"
         index = {"IndexName": "orders", "Projection": {"ProjectionType": "ALL"},
                  "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "ordered", "KeyType": "RANGE"}]}
         indexed = {"GlobalSecondaryIndexes": [index]} if name.endswith("CheckoutsTable") else {}
         dynamodb.create_table(
             TableName=name, BillingMode="PAY_PER_REQUEST", **indexed,
-            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("customer", "sk", *(["ordered"] if indexed else []))],
+            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("customer", sort, *(["ordered"] if indexed else []))],
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE" if name == "unindexed" else "NEW_AND_OLD_IMAGES"},
-            KeySchema=[{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "sk", "KeyType": "RANGE"}])
-    streams = {name: dynamodb.describe_table(TableName=name)["Table"]["LatestStreamArn"] for name in ("old-VouchersTable", "restored-EventsTable", "unindexed")}
-    rows = [f"{name}: old-{name}" for name in TABLES]
-    for environment, lines, want in (
-        ("dev", [], "has its tables in a nested stack"),
-        ("dev", rows[:2], "CheckoutsTable: old-CheckoutsTable"),
-        ("dev", rows, None),
-        ("staging", [], None),
-        ("staging", ['VouchersTable: ""'], "VouchersTable: restored-VouchersTable"),
-        ("staging", ["VouchersTable: absent"], "VouchersTable: absent cannot be used"),
-        ("staging", ["VouchersTable: other"], "VouchersTable: other cannot be used"),
-        ("staging", ["CheckoutsTable: unindexed"], "CheckoutsTable: unindexed cannot be used: its index orders does not exist"),
-        ("staging", ["RefusalsTable: other"], "RefusalsTable: other cannot be used"),
-        ("staging", ["EventsTable: other"], "EventsTable: other cannot be used"),
-        ("staging", ['EventsTable: ""'], "EventsTable: restored-EventsTable"),
-        ("staging", [f"EventsStream: {streams['restored-EventsTable']}"], None),
-        ("staging", [f"EventsStream: {streams['old-VouchersTable']}"], "cannot be used: the stream of restored-EventsTable is"),
-        ("staging", [f"EventsStream: {streams['old-VouchersTable']}", "Events: off"], None),
-        ("staging", ["VouchersTable: unindexed", f"VouchersStream: {streams['unindexed']}"], "with NEW_IMAGE"),
-        ("staging", rows, None),
+            KeySchema=[{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}])
+    streams = {name: dynamodb.describe_table(TableName=name)["Table"]["LatestStreamArn"] for name in ("restored-VouchersTable", "present-EventsTable", "unindexed")}
+    for lines, want in (
+        ([], None),
+        (['VouchersTable: ""'], "VouchersTable: present-VouchersTable"),
+        (["VouchersTable: absent"], "VouchersTable: absent cannot be used"),
+        (["VouchersTable: other"], "VouchersTable: other cannot be used"),
+        (["CheckoutsTable: unindexed"], "CheckoutsTable: unindexed cannot be used: it has no active index orders"),
+        (["RefusalsTable: other"], "RefusalsTable: other cannot be used"),
+        (["EventsTable: other"], "EventsTable: other cannot be used"),
+        (['EventsTable: ""'], "EventsTable: present-EventsTable"),
+        (['RefusalsTable: ""'], None),
+        ([f"EventsStream: {streams['present-EventsTable']}"], None),
+        ([f"EventsStream: {streams['restored-VouchersTable']}"], "cannot be used: the stream of present-EventsTable is"),
+        ([f"EventsStream: {streams['restored-VouchersTable']}", "Events: off"], None),
+        (["VouchersTable: unindexed", f"VouchersStream: {streams['unindexed']}"], "with NEW_IMAGE"),
+        ([f"{name}: restored-{name}" for name in TABLES], None),
     ):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(ROOT / "infra", pathlib.Path(folder, "infra"))
-            with pathlib.Path(folder, "infra", "parameters", f"{environment}.yaml").open("a") as file:
+            with pathlib.Path(folder, "infra", "parameters", "staging.yaml").open("a") as file:
                 file.write("\n".join(["", *lines, ""]))
-            command = (pathlib.Path(sam).parent / "python", pathlib.Path(folder, "infra", "deployment.py"), "check", environment)
+            command = (pathlib.Path(sam).parent / "python", pathlib.Path(folder, "infra", "deployment.py"), "check", "staging")
             done = subprocess.run(command, capture_output=True, text=True, check=False)
         if (done.returncode != 0) != (want is not None) or (want or "") not in done.stderr:
-            differences.append(f"check of {environment} with {lines}: status {done.returncode}, {done.stderr!r}; want {want!r}")
+            differences.append(f"check with {lines}: status {done.returncode}, {done.stderr!r}; want {want!r}")
 
 
 def main():
@@ -438,7 +406,7 @@ def main():
         check_operator(shopctl)
         ids = physical_ids()
         compare("outputs after an update", deploy(sam, RedeemVoucherConcurrency="5"), first)
-        check_tables(first, "orders")
+        check_tables(first)
         check_functions(first)
         compare("resources after an update", physical_ids(), ids)
         check_voucher(shopctl)

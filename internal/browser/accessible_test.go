@@ -15,7 +15,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// demoPaidShop is a catalogue of a shop without its own payment page, so its shoppers pay on the demo payment page of the local run.
+// demoPaidShop is a catalogue of a shop without its own payment page, so its shoppers pay on the demo payment page of
+// the local run.
 const demoPaidShop = `
 customers:
   - id: CUSTOMER
@@ -43,16 +44,18 @@ customers:
                 home: {type: object, properties: {floor: {type: integer, minimum: 1}}}
 `
 
-// wantUsable fails the test if axe finds a fault, if the shopper must scroll sideways, if a text lacks a value, or if the headings skip a
-// level. The parameter state describes the page in the last two messages.
+// wantUsable fails the test if axe finds a fault, if the shopper must scroll sideways, if a text lacks a value, or if
+// the headings skip a level. The parameter state describes the page in the last two messages.
 func (b *tab) wantUsable(state string) {
 	b.t.Helper()
 	b.wantAccessible()
 	b.wantNoScrollBar()
-	if text := evaluate[string](b, "document.body.innerText"); strings.Contains(text, "undefined") || strings.Contains(text, "NaN") || strings.ContainsAny(text, "{}") {
+	if text := evaluate[string](b, "document.body.innerText"); strings.Contains(text, "undefined") ||
+		strings.Contains(text, "NaN") || strings.ContainsAny(text, "{}") {
 		b.t.Errorf("%v, %s: a text lacks a value: %s", b.view, state, text)
 	}
-	levels := evaluate[[]string](b, `[...document.querySelectorAll("h1, h2, h3, h4")].filter((h) => h.checkVisibility()).map((h) => h.tagName)`)
+	levels := evaluate[[]string](b,
+		`[...document.querySelectorAll("h1, h2, h3, h4")].filter((h) => h.checkVisibility()).map((h) => h.tagName)`)
 	for i := 1; i < len(levels); i++ {
 		if levels[i] > levels[i-1] && levels[i] != fmt.Sprintf("H%d", levels[i-1][1]-'0'+1) {
 			b.t.Errorf("%v, %s: the headings skip a level: %v", b.view, state, levels)
@@ -72,7 +75,11 @@ func (b *tab) expireCheckouts() {
 // The test walks through all states of the page. The views cover both widths, both themes and all languages.
 func TestPage_EveryState_IsUsable(t *testing.T) {
 	for _, v := range []view{
-		{}, {dark: true, language: "de"}, {phone: true, language: "fr"}, {phone: true, dark: true, language: "ja"}, {phone: true, language: "es"},
+		{},
+		{dark: true, language: "de"},
+		{phone: true, language: "fr"},
+		{phone: true, dark: true, language: "ja"},
+		{phone: true, language: "es"},
 	} {
 		t.Run(v.String(), func(t *testing.T) {
 			s, b := visit(t, v, strings.ReplaceAll(demoPaidShop, "ACCENT", "#c2410c"))
@@ -82,7 +89,8 @@ func TestPage_EveryState_IsUsable(t *testing.T) {
 				terms.MaxUses, terms.MaxUsesPerNick = new(voucher.NoLimit), new(voucher.NoLimit)
 			})
 			b.wait(".buy")
-			if got, want := evaluate[string](b, "document.documentElement.lang"), v.language; want != "" && got != want {
+			if got, want := evaluate[string](b, "document.documentElement.lang"),
+				v.language; want != "" && got != want {
 				t.Errorf("the page is in %q, want %q", got, want)
 			}
 			b.wantUsable("on sale")
@@ -169,9 +177,16 @@ func (b *tab) checkouts() {
 func TestPage_Language_SurvivesTheWholeVisit(t *testing.T) {
 	_, b := visit(t, view{language: "fr"}, strings.ReplaceAll(demoPaidShop, "ACCENT", "#c2410c"))
 	b.waitText("footer nav [aria-current]", "Français")
-	for _, choice := range []struct{ language, name string }{{"en", "English"}, {"es", "Español"}, {"ja", "日本語"}, {"de", "Deutsch"}} {
+	for _, choice := range []struct{ language, name string }{
+		{"en", "English"},
+		{"es", "Español"},
+		{"ja", "日本語"},
+		{"de", "Deutsch"},
+	} {
 		b.click("footer nav a | " + choice.name)
-		b.until("the page is in "+choice.name, `document.documentElement.lang === `+quote(choice.language)+` && location.search === "?lang=`+choice.language+`"`)
+		b.until("the page is in "+choice.name,
+			`document.documentElement.lang === `+quote(choice.language)+` && location.search === "?lang=`+
+				choice.language+`"`)
 	}
 	b.click("[data-product=coins] .buy")
 	b.click("#checkout .primary")
@@ -201,8 +216,9 @@ func TestPage_ExtremeAccentColours_KeepTheContrast(t *testing.T) {
 	}
 }
 
-// wantVisibleButtons fails the test if a button in the accent colour does not stand out from the background. WCAG 2.2 demands a contrast of
-// 3:1 for the surface or the edge of a button (criterion 1.4.11). axe does not check this contrast.
+// wantVisibleButtons fails the test if a button in the accent colour does not stand out from the background. WCAG 2.2
+// demands a contrast of 3:1 for the surface or the edge of a button (criterion 1.4.11). axe does not check this
+// contrast.
 func (b *tab) wantVisibleButtons() {
 	b.t.Helper()
 	if faint := evaluate[[]string](b, `(() => {
@@ -224,7 +240,10 @@ func TestPage_KeyboardAlone_ReachesThePaymentPage(t *testing.T) {
 	_, b := visit(t, view{}, emberforge)
 	b.wait(".buy")
 	order := b.tabToName("Buy: VIP rank, 30 days")
-	want := []string{`a "Skip`, "input#voucher-code", "input#voucher-nick", "button", "button", "button", `button "Buy: VIP rank, 30 days"`}
+	want := []string{
+		`a "Skip`, "input#voucher-code", "input#voucher-nick", "button", "button", "button",
+		`button "Buy: VIP rank, 30 days"`,
+	}
 	for i, part := range want {
 		if i >= len(order) || !strings.HasPrefix(order[i], part) {
 			t.Fatalf("the Tab key visits %v, want %v", order, want)
@@ -238,11 +257,12 @@ func TestPage_KeyboardAlone_ReachesThePaymentPage(t *testing.T) {
 	b.wantFocus(`button "Buy: VIP rank, 30 days"`)
 	b.press("Enter")
 	b.wait("#checkout")
-	// A modal dialog keeps the focus. After the last control of the dialog, Tab leads to the browser's own controls, and then to the dialog's
-	// first control.
+	// A modal dialog keeps the focus. After the last control of the dialog, Tab leads to the browser's own controls,
+	// and then to the dialog's first control.
 	for range 12 {
 		b.press("Tab")
-		if outside := evaluate[bool](b, `document.activeElement !== document.body && !document.activeElement.closest("dialog")`); outside {
+		if outside := evaluate[bool](b,
+			`document.activeElement !== document.body && !document.activeElement.closest("dialog")`); outside {
 			t.Errorf("the focus has left the dialog, to %s", b.focused())
 		}
 	}
@@ -257,17 +277,20 @@ func TestPage_KeyboardAlone_ReachesThePaymentPage(t *testing.T) {
 	b.waitText("h1", "Another host")
 }
 
-// tabToName presses Tab until the description of the focused element contains the given name. It returns the descriptions of all elements
-// that had the focus on the way, and fails the test if an element did not show that it had the focus.
+// tabToName presses Tab until the description of the focused element contains the given name. It returns the
+// descriptions of all elements that had the focus on the way, and fails the test if an element did not show that it had
+// the focus.
 func (b *tab) tabToName(name string) (order []string) {
 	b.t.Helper()
 	for range 30 {
 		b.press("Tab")
 		focused := b.focused()
 		order = append(order, focused)
-		seen := evaluate[string](b, `((e) => getComputedStyle(e).outlineStyle + " " + (e.getBoundingClientRect().left >= 0))(document.activeElement)`)
+		seen := evaluate[string](b, `((e) => getComputedStyle(e).outlineStyle + " " + `+
+			`(e.getBoundingClientRect().left >= 0))(document.activeElement)`)
 		if seen != "solid true" {
-			b.t.Errorf("%s has the focus, but does not show it: outline style and whether it is on the screen: %s, want solid true", focused, seen)
+			b.t.Errorf("%s has the focus, but does not show it: outline style and whether it is on the screen: %s, "+
+				"want solid true", focused, seen)
 		}
 		if strings.Contains(focused, name) {
 			return order
@@ -289,7 +312,8 @@ func TestPage_Zoom400_NeedsNoSidewaysScrolling(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, strings.ReplaceAll(foreign, "LONG", strings.Repeat("Donaudampfschiff", 4)))
 	b := newTab(t, view{language: "de"})
-	call(b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 256, DeviceScaleFactor: 4})
+	call(b, emulation.SetDeviceMetricsOverride,
+		emulation.SetDeviceMetricsOverrideParams{Width: 320, Height: 256, DeviceScaleFactor: 4})
 	b.open(s.page(t))
 	b.wait(".buy")
 	b.wantNoScrollBar()
@@ -315,7 +339,10 @@ func TestApology_EveryLanguage_IsUsable(t *testing.T) {
 				status  int
 				says    map[string]string
 			}{
-				{shop{id: "nobody"}.page(t), http.StatusNotFound, map[string]string{"en": "There is no shop here", "de": "Hier ist kein Shop"}},
+				{
+					shop{id: "nobody"}.page(t), http.StatusNotFound,
+					map[string]string{"en": "There is no shop here", "de": "Hier ist kein Shop"},
+				},
 				{failing, http.StatusServiceUnavailable, map[string]string{"en": "The shop is out of reach"}},
 			} {
 				b := newTab(t, view{phone: i%2 == 0, dark: i > 2, language: language})

@@ -9,7 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// wantAccessible fails the test if axe finds a fault in the page. `make browser` installs axe, and sets AXE to the path of its file.
+// wantAccessible fails the test if axe finds a fault in the page. `make browser` installs axe, and sets AXE to the path
+// of its file.
 func (b *tab) wantAccessible() {
 	b.t.Helper()
 	source, err := os.ReadFile(os.Getenv("AXE"))

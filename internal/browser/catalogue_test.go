@@ -39,9 +39,11 @@ customers:
 			b := newTab(t, view{phone: c.language == "de", language: c.language})
 			b.open(s.page(t))
 			b.wait("[data-product='z-cape'] .buy")
-			headings := evaluate[[]string](b, `[...document.querySelectorAll("h2[dir], h3")].map((h) => h.tagName + " " + h.textContent)`)
+			headings := evaluate[[]string](b,
+				`[...document.querySelectorAll("h2[dir], h3")].map((h) => h.tagName + " " + h.textContent)`)
 			headings = headings[:len(headings)-2] // without the map and its heading, whose text depends on the language
-			if want := []string{"H2 Clothes", "H3 Cape", "H3 Hat", "H2 Kitchen", "H3 Tea"}; !slices.Equal(headings, want) {
+			if want := []string{"H2 Clothes", "H3 Cape", "H3 Hat", "H2 Kitchen", "H3 Tea"}; !slices.Equal(headings,
+				want) {
 				t.Errorf("headings %q, want %q", headings, want)
 			}
 			small := withOrdinarySpaces(b.text("[data-product='z-cape'] [data-variant='s']"))
@@ -50,7 +52,8 @@ customers:
 					t.Errorf("%q is not in the text of the variant: %q", part, small)
 				}
 			}
-			if got := withOrdinarySpaces(evaluate[string](b, `document.querySelector("[data-variant='s'] s").textContent`)); !strings.Contains(got, c.oldPrice) {
+			if got := withOrdinarySpaces(evaluate[string](b,
+				`document.querySelector("[data-variant='s'] s").textContent`)); !strings.Contains(got, c.oldPrice) {
 				t.Errorf("the old price is shown as %q, want %q", got, c.oldPrice)
 			}
 			if got := withOrdinarySpaces(b.text("[data-product='x-hat'] .price")); got != c.hatPrice {
@@ -76,10 +79,13 @@ func TestCatalogue_Currency_DecidesTheDigits(t *testing.T) {
 	} {
 		t.Run(c.currency+" "+c.language, func(t *testing.T) {
 			tea := fmt.Sprintf(`{id: tea, name: Tea, variants: [{id: "1", name: One, price: %s}]}`, c.price)
-			_, b := visit(t, view{language: c.language}, fmt.Sprintf(`{customers: [{id: CUSTOMER, name: Alder, currency: %s, products: [%s]}]}`, c.currency, tea))
+			_, b := visit(t, view{language: c.language},
+				fmt.Sprintf(`{customers: [{id: CUSTOMER, name: Alder, currency: %s, products: [%s]}]}`, c.currency,
+					tea))
 			b.click(".buy")
 			b.wait("#checkout")
-			if shown, asked := withOrdinarySpaces(b.text(".product .price")), withOrdinarySpaces(b.text("#purchase .price")); shown != c.want || asked != c.want {
+			if shown, asked := withOrdinarySpaces(b.text(".product .price")),
+				withOrdinarySpaces(b.text("#purchase .price")); shown != c.want || asked != c.want {
 				t.Errorf("the price is %q on the page and %q in the form, want %q", shown, asked, c.want)
 			}
 			b.click("#checkout .primary")
@@ -103,8 +109,8 @@ func TestCatalogue_NothingOnSale_IsStated(t *testing.T) {
 	b.wantAccessible()
 }
 
-// manyProducts is a catalogue with 400 products. If sorted is set, the products have categories, and positions that reverse the order of
-// their IDs.
+// manyProducts is a catalogue with 400 products. If sorted is set, the products have categories, and positions that
+// reverse the order of their IDs.
 func manyProducts(sorted bool) string {
 	var catalogue strings.Builder
 	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder, currency: EUR, products: [\n")
@@ -113,7 +119,8 @@ func manyProducts(sorted bool) string {
 		if sorted {
 			extra = fmt.Sprintf("position: %d, category: Shelf %d, ", 400-i, i%7)
 		}
-		fmt.Fprintf(&catalogue, "{id: p%03d, name: Product %03d, %svariants: [{id: one, name: One, price: 1.00}]},\n", i, i, extra)
+		fmt.Fprintf(&catalogue, "{id: p%03d, name: Product %03d, %svariants: [{id: one, name: One, price: 1.00}]},\n",
+			i, i, extra)
 	}
 	catalogue.WriteString("]}\n")
 	return catalogue.String()
@@ -141,7 +148,8 @@ func (b *tab) showMore() {
 	b.until("there are more products", fmt.Sprintf(`document.querySelectorAll(".product").length > %d`, len(before)))
 	b.waitGone("#more-failed")
 	b.until("the focus is on a new product", `document.activeElement.matches("h3")`)
-	if got := evaluate[string](b, `document.activeElement.closest(".product").dataset.product`); slices.Contains(before, got) {
+	if got := evaluate[string](b, `document.activeElement.closest(".product").dataset.product`); slices.Contains(before,
+		got) {
 		b.t.Errorf("the focus is on %s, which was there before", got)
 	}
 }
@@ -160,7 +168,8 @@ func TestCatalogue_400Products_EachIsShownOnce(t *testing.T) {
 				b.showMore()
 			}
 			b.wantAllProducts(b.shownProducts())
-			if got, want := evaluate[int](b, `document.querySelectorAll(".category").length`), map[bool]int{true: 7, false: 1}[sorted]; got != want {
+			if got, want := evaluate[int](b, `document.querySelectorAll(".category").length`),
+				map[bool]int{true: 7, false: 1}[sorted]; got != want {
 				t.Errorf("%d categories, want %d", got, want)
 			}
 			if got := withOrdinarySpaces(b.text("[data-product=p399] .price")); got != "1,00 €" {
@@ -185,7 +194,9 @@ func TestCatalogue_400ProductsWithoutScript_AreOnSeparatePages(t *testing.T) {
 			break
 		}
 		b.click("#more")
-		b.until("the next page is shown", fmt.Sprintf(`document.readyState === "complete" && document.querySelector(".product").dataset.product !== %s`, quote(page[0])))
+		b.until("the next page is shown",
+			fmt.Sprintf(`document.readyState === "complete" && document.querySelector(".product").dataset.product `+
+				`!== %s`, quote(page[0])))
 	}
 	b.wantAllProducts(shown)
 }
@@ -193,10 +204,12 @@ func TestCatalogue_400ProductsWithoutScript_AreOnSeparatePages(t *testing.T) {
 func TestCatalogue_Images_LoadWhenTheShopperScrollsNear(t *testing.T) {
 	t.Parallel()
 	var catalogue strings.Builder
-	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder, currency: EUR, page: {logo: https://cdn.example/broken-logo.png}, products: [\n" +
+	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder, currency: EUR, page: {logo: " +
+		"https://cdn.example/broken-logo.png}, products: [\n" +
 		"{id: a, name: Äpfel, image: https://cdn.example/broken.png, variants: [{id: one, name: One, price: 1.00}]},\n")
 	for i := range 40 {
-		fmt.Fprintf(&catalogue, "{id: p%02d, name: Product %d, image: 'https://cdn.example/%02d.png', variants: [{id: one, name: One, price: 1.00}]},\n", i, i, i)
+		fmt.Fprintf(&catalogue, "{id: p%02d, name: Product %d, image: 'https://cdn.example/%02d.png', variants: "+
+			"[{id: one, name: One, price: 1.00}]},\n", i, i, i)
 	}
 	catalogue.WriteString("]}\n")
 	s := newShop(t, catalogue.String())
@@ -240,13 +253,16 @@ func TestCatalogue_ForeignAndLongNames_FitAndRunInTheirDirection(t *testing.T) {
 			b.wait(".buy")
 			wantDirections := func(selector, want string) {
 				t.Helper()
-				for _, got := range evaluate[[]string](b, `[...document.querySelectorAll(`+quote(selector)+`)].map((e) => e.textContent + ": " + getComputedStyle(e).direction)`) {
+				for _, got := range evaluate[[]string](b,
+					`[...document.querySelectorAll(`+quote(selector)+
+						`)].map((e) => e.textContent + ": " + getComputedStyle(e).direction)`) {
 					if !strings.HasSuffix(got, ": "+want) {
 						t.Errorf("the text and its direction are %s, want %s", got, want)
 					}
 				}
 			}
-			wantDirections("h1, [data-product=arabic] [dir], [data-product=hebrew] [dir], [data-category='عملة المملكة'] h2, footer > a", "rtl")
+			wantDirections("h1, [data-product=arabic] [dir], [data-product=hebrew] [dir], [data-category='عملة "+
+				"المملكة'] h2, footer > a", "rtl")
 			wantDirections("[data-product=japanese] [dir], .cost, .buy, footer nav", "ltr")
 			b.wantNoScrollBar()
 			b.click("[data-product=arabic] .buy")
@@ -277,11 +293,12 @@ const (
 	injectedShort = `"><img src=x onerror=alert(1)>'{{7*7}}` // for texts that may have at most 64 bytes
 )
 
-// wantNothingInjected checks that no text of the catalogue has become an element. If a script did run, the browser would
-// complain about its alert, which also fails the test.
+// wantNothingInjected checks that no text of the catalogue has become an element. If a script did run, the browser
+// would complain about its alert, which also fails the test.
 func (b *tab) wantNothingInjected() {
 	b.t.Helper()
-	if found := evaluate[[]string](b, `[...document.querySelectorAll("[src=x], [onerror], body script:not(#texts)")].map((e) => e.outerHTML)`); len(found) > 0 {
+	if found := evaluate[[]string](b,
+		`[...document.querySelectorAll("[src=x], [onerror], body script:not(#texts)")].map((e) => e.outerHTML)`); len(found) > 0 {
 		b.t.Errorf("the catalogue has put elements into the page: %q", found)
 	}
 }

@@ -15,10 +15,10 @@ import (
 
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/client"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -28,7 +28,7 @@ const checksOut = "GET .*/checkout/[^?]+/"
 // checkouts returns the stored checkouts.
 func (s shop) checkouts(t *testing.T) []checkout.Checkout {
 	t.Helper()
-	kept, err := operator.Collect(s.Checkouts(t.Context(), checkout.Filter{}, time.Now()))
+	kept, err := backoffice.Collect(s.Checkouts(t.Context(), checkout.Filter{}, time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,8 @@ func (s shop) checkouts(t *testing.T) []checkout.Checkout {
 // place places the order of a checkout, as the shop's server does.
 func (s shop) place(t *testing.T, id checkout.ID) {
 	t.Helper()
-	if _, _, err := s.PlaceOrder(t.Context(), id, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(id)}, time.Now()); err != nil {
+	if _, _, err := s.PlaceOrder(t.Context(), id, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(id)},
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -49,7 +50,8 @@ func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	state := localRun(t).State
 	// The store replaces a checkout only if the checkout expired before the new one was created, or at that moment.
 	c.Created, c.Expires = c.Expires, time.Now()
-	if stored, err := dynamo.NewCheckouts(dynamolocal.NewClient(state.DynamoDBEndpoint), state.Tables.Checkouts).Open(t.Context(), s.Customer.ID, c); err != nil || stored.Expires != c.Expires {
+	if stored, err := dynamo.NewCheckouts(dynamolocal.NewClient(state.DynamoDBEndpoint),
+		state.Tables.Checkouts).Open(t.Context(), s.Customer.ID, c); err != nil || stored.Expires != c.Expires {
 		t.Fatalf("the stored checkout is %+v, %v", stored, err)
 	}
 }
@@ -91,8 +93,10 @@ func (b *tab) wantOneKey(n int) {
 		b.t.Fatalf("got the requests %v, want at least %d", sent, n)
 	}
 	for _, r := range sent {
-		if key := r.Header.Get("Idempotency-Key"); key == "" || key != sent[0].Header.Get("Idempotency-Key") || r.URL != sent[0].URL {
-			b.t.Errorf("%v has the key %q, want the URL and the key of the first request, %q", &r, key, sent[0].Header.Get("Idempotency-Key"))
+		if key := r.Header.Get("Idempotency-Key"); key == "" || key != sent[0].Header.Get("Idempotency-Key") ||
+			r.URL != sent[0].URL {
+			b.t.Errorf("%v has the key %q, want the URL and the key of the first request, %q", &r, key,
+				sent[0].Header.Get("Idempotency-Key"))
 		}
 	}
 }
@@ -131,7 +135,9 @@ func TestCheckout_DataAndCode_ReachTheShopAndAreNotStoredInTheBrowser(t *testing
 			b.wantFocus("h2#purchase-title")
 			b.wantAccessible()
 			kept := slices.Collect(maps.Values(b.storage()))
-			if len(kept) != 1 || !strings.Contains(kept[0], string(c.ID)) || strings.Contains(strings.ToLower(kept[0]), "kestrel") || strings.Contains(strings.ToLower(kept[0]), "vip") {
+			if len(kept) != 1 || !strings.Contains(kept[0], string(c.ID)) ||
+				strings.Contains(strings.ToLower(kept[0]), "kestrel") ||
+				strings.Contains(strings.ToLower(kept[0]), "vip") {
 				t.Errorf("local storage has %v, want only the checkout's ID", kept)
 			}
 			b.press("Escape")
@@ -254,7 +260,8 @@ func TestCheckout_InPayment_IsNeverReplaced(t *testing.T) {
 	s.place(t, paid.ID)
 	b.open(s.page(t) + "?lang=en#paid")
 	b.wantOrderNumber(paid.ID)
-	if kept := fmt.Sprint(b.storage()); !strings.Contains(kept, string(second.ID)) || strings.Contains(kept, string(paid.ID)) {
+	if kept := fmt.Sprint(b.storage()); !strings.Contains(kept, string(second.ID)) ||
+		strings.Contains(kept, string(paid.ID)) {
 		t.Errorf("local storage has %s, want only the second checkout", kept)
 	}
 }
@@ -274,7 +281,8 @@ func TestCheckout_OrderedMeanwhile_NextCheckoutDoesNotReplaceIt(t *testing.T) {
 	s.place(t, ordered.ID)
 	b.buyCoins()
 	sent := b.requests(checksOut)
-	if len(sent) != 3 || !strings.Contains(sent[1].URL, "replaces="+string(ordered.ID)) || strings.Contains(sent[2].URL, "replaces") {
+	if len(sent) != 3 || !strings.Contains(sent[1].URL, "replaces="+string(ordered.ID)) ||
+		strings.Contains(sent[2].URL, "replaces") {
 		t.Errorf("got the requests %v, want a refused request with replaces, then one without it", sent)
 	}
 	b.press("Escape")
@@ -321,7 +329,8 @@ func TestCheckout_RefusedCode_IsReportedAtItsField(t *testing.T) {
 		b.press("Enter")
 		b.waitRequest(checksOut, i+1) // by then the page has removed the message about the previous code
 		b.waitText("#checkout .error", "This code gives no discount here.")
-		if got := b.focused(); !strings.HasPrefix(got, "input#") || evaluate[string](b, "document.activeElement.name") != "code" {
+		if got := b.focused(); !strings.HasPrefix(got, "input#") ||
+			evaluate[string](b, "document.activeElement.name") != "code" {
 			t.Errorf("%s: the focus is on %s, want the field for the code", code, got)
 		}
 	}
@@ -350,7 +359,8 @@ func TestCheckout_TooManyHolds_SaysHowLongToWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range checkout.MaxHoldsPerSource {
-		if _, err := direct.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500", Code: "SUMMER"}); err != nil {
+		if _, err := direct.Checkout(t.Context(),
+			client.Order{Product: "coins", Variant: "500", Code: "SUMMER"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -366,9 +376,13 @@ func TestCheckout_TooManyHolds_SaysHowLongToWait(t *testing.T) {
 
 func TestCheckout_ChangedOffer_IsShown(t *testing.T) {
 	for name, test := range map[string]struct{ old, now, says, place string }{
-		"a higher price": {"price: 4.99,", "price: 5.49,", "The price has changed from €4.99 to €5.49.", "#purchase .note"},
+		"a higher price": {
+			"price: 4.99,", "price: 5.49,", "The price has changed from €4.99 to €5.49.",
+			"#purchase .note",
+		},
 		"a sale": {
-			"price: 4.99,", `price: 4.99, sale: {price: 3.99, from: 2026-01-01},`, "The price has changed from €4.99 to €3.99.", "#purchase .note",
+			"price: 4.99,", `price: 4.99, sale: {price: 3.99, from: 2026-01-01},`,
+			"The price has changed from €4.99 to €3.99.", "#purchase .note",
 		},
 		"off sale": {"price: 4.99,", "price: 4.99, off-sale: true,", "This is no longer on sale.", "#checkout-result"},
 	} {
@@ -414,7 +428,8 @@ func TestCheckout_ExpiredDuringAChange_LeavesTheFormAlone(t *testing.T) {
 	b.click("#purchase button | Change")
 	b.fill("#checkout [name=amount]", "2")
 	evaluate[chromedp.Void](b, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
-	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))") // half a second, because of hurry
+	// half a second, because of hurry
+	evaluate[chromedp.Void](b, "new Promise((resolve) => setTimeout(resolve, 10_000))")
 	if got := evaluate[string](b, "document.querySelector('#checkout [name=amount]')?.value"); got != "2" {
 		t.Errorf("the form has the amount %q, want 2", got)
 	}
@@ -460,14 +475,16 @@ func TestCheckout_WrongClock_ShowsTheRightMinutes(t *testing.T) {
 	for _, hours := range []int{-1, 1} {
 		b := newTab(t, view{})
 		b.open(s.page(t))
-		evaluate[chromedp.Void](b, fmt.Sprintf("void (Date.now = ((now) => () => now() + %d * 3_600_000)(Date.now))", hours))
+		evaluate[chromedp.Void](b, fmt.Sprintf("void (Date.now = ((now) => () => now() + %d * 3_600_000)(Date.now))",
+			hours))
 		b.buyCoins()
 		b.waitText("#purchase .minutes", "Reserved for another 30 minutes.")
 	}
 }
 
 func TestCheckout_ForTheShopsServerOnly_IsNotOffered(t *testing.T) {
-	_, b := visit(t, view{}, strings.Replace(emberforge, "    page:\n", "    access: {redeem: anyone, check-out: server}\n    page:\n", 1))
+	_, b := visit(t, view{}, strings.Replace(emberforge, "    page:\n",
+		"    access: {redeem: anyone, check-out: server}\n    page:\n", 1))
 	b.wait("#voucher")
 	b.waitText(".variant", "€4.99")
 	b.waitGone(".buy, dialog")

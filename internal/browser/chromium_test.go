@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 func stop() error {
 	var err error
 	if shared.chromium != nil {
-		ctx, cancel := context.WithTimeout(shared.chromium, 10*time.Second)
+		ctx, cancel := context.WithTimeout(shared.chromium, time.Minute)
 		defer cancel()
 		err = chromedp.Cancel(ctx)
 	}
@@ -76,10 +76,12 @@ func startChromium() (context.Context, error) {
 	}
 	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.Flag("headless", "new")}
 	for _, flag := range []string{
-		"disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update", "disable-sync",
+		"disable-gpu", "disable-quic", "no-first-run", "disable-background-networking", "disable-component-update",
+		"disable-sync",
 		"disable-default-apps", "disable-extensions", "disable-breakpad", "disable-dev-shm-usage", "hide-scrollbars",
 		// If a test has two tabs, one is in the background. It must work as fast as the other tab.
-		"disable-background-timer-throttling", "disable-backgrounding-occluded-windows", "disable-renderer-backgrounding",
+		"disable-background-timer-throttling", "disable-backgrounding-occluded-windows",
+		"disable-renderer-backgrounding",
 	} {
 		options = append(options, chromedp.Flag(flag, true))
 	}
@@ -92,7 +94,10 @@ func startChromium() (context.Context, error) {
 }
 
 func findChromium() (string, error) {
-	names := []string{"chromium", "chromium-browser", "google-chrome", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"}
+	names := []string{
+		"chromium", "chromium-browser", "google-chrome",
+		"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+	}
 	if chosen := os.Getenv("CHROMIUM"); chosen != "" {
 		names = []string{chosen}
 	}
@@ -101,5 +106,6 @@ func findChromium() (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("found none of %q: install Chromium (.ci/prerequisites browser says how), or set CHROMIUM to its path", names)
+	return "", fmt.Errorf("found none of %q: install Chromium (.ci/prerequisites browser says how), or set "+
+		"CHROMIUM to its path", names)
 }

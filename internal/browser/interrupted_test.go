@@ -103,8 +103,8 @@ func TestInterrupted_NoResponseForLong_CanBeFinishedLater(t *testing.T) {
 	}
 }
 
-// If the code is refused after a lost request, the lost request itself may have redeemed the code. After ten seconds the lost request has
-// certainly ended.
+// If the code is refused after a lost request, the lost request itself may have redeemed the code. After ten seconds
+// the lost request has certainly ended.
 func TestInterrupted_RefusalAfterALostRequest_IsFinalAfterTenSeconds(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, emberforge)
@@ -123,8 +123,8 @@ func TestInterrupted_RefusalAfterALostRequest_IsFinalAfterTenSeconds(t *testing.
 	}
 }
 
-// A check changes nothing, so the page need not know whether the lost check was applied. More retries would count towards the shop's limit
-// of refusals.
+// A check changes nothing, so the page need not know whether the lost check was applied. More retries would count
+// towards the shop's limit of refusals.
 func TestInterrupted_LostCheckOfARefusedCode_IsRetriedOnce(t *testing.T) {
 	_, b := visit(t, view{}, emberforge)
 	b.lose(checks, 1)
@@ -223,7 +223,8 @@ func TestInterrupted_SecondTab_FinishesWithTheSameKey(t *testing.T) {
 	end := b.loseRedemption()
 	second.click("#pending button | Try again")
 	s.wantRedeemed(second, "SPRING")
-	if first, finished := b.requests(redeems)[0], second.requests(redeems)[0]; first.Header.Get("Idempotency-Key") != finished.Header.Get("Idempotency-Key") {
+	if first, finished := b.requests(redeems)[0],
+		second.requests(redeems)[0]; first.Header.Get("Idempotency-Key") != finished.Header.Get("Idempotency-Key") {
 		t.Error("the second tab sent another key than the first tab")
 	}
 	end()
@@ -235,7 +236,8 @@ func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsTheRequest(t *testing
 	s := newShop(t, withRefusals("{limit: 1, per: 24h}"))
 	b, other := s.checkedInTwo(t, "SPRING")
 	other.enterCode("GUESS")
-	other.waitText("#voucher-result", cannotBeRedeemed) // all tabs have the same network address, so the next refusal is one too many
+	// all tabs have the same network address, so the next refusal is one too many
+	other.waitText("#voucher-result", cannotBeRedeemed)
 	b.cut(redeems, 1)
 	b.redeemNow()
 	b.waitText("#voucher-result", "Too many attempts. Please try again in ")
@@ -243,8 +245,9 @@ func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsTheRequest(t *testing
 	b.wait("#voucher-result button | Try again")
 }
 
-// The test stores an unfinished request in the browser, as an earlier visit would have left it. The page sends no request to redeem before
-// the policy changes, because the function would then use its cached copy of the old policy for a while.
+// The test stores an unfinished request in the browser, as an earlier visit would have left it. The page sends no
+// request to redeem before the policy changes, because the function would then use its cached copy of the old policy
+// for a while.
 func TestInterrupted_PolicyChangedAfterALostResponse_KeepsTheRequest(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.leave(s, `{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":1700000000000}`)
@@ -254,7 +257,8 @@ func TestInterrupted_PolicyChangedAfterALostResponse_KeepsTheRequest(t *testing.
 	b.waitText("#voucher-result", "This is not possible on this page.")
 	b.wait("#voucher-result button | Try again")
 	s.wantPending(b)
-	if sent := b.requests(redeems); len(sent) != 1 || sent[0].Status != http.StatusUnauthorized || sent[0].Body != `{"code":"SPRING","nick":"Kestrel"}` {
+	if sent := b.requests(redeems); len(sent) != 1 || sent[0].Status != http.StatusUnauthorized ||
+		sent[0].Body != `{"code":"SPRING","nick":"Kestrel"}` {
 		t.Errorf("got the requests %v, want one, refused with 401", sent)
 	}
 }
@@ -267,12 +271,14 @@ func TestInterrupted_UndoneAfterALostResponse_IsReported(t *testing.T) {
 	b.open(s.page(t))
 	end := b.loseRedemption()
 	b.poll("the voucher is redeemed", func() bool { return len(s.redemptions(t, "SPRING")) == 1 })
-	if _, _, err := s.UndoRedemption(t.Context(), v.Code, s.redemptions(t, "SPRING")[0].ID, "a mistake", time.Now()); err != nil {
+	if _, _, err := s.UndoRedemption(t.Context(), v.Code, s.redemptions(t, "SPRING")[0].ID, "a mistake",
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	end()
 	b.waitText("#voucher-result", "The shop has undone this redemption.")
-	if conflicts := slices.DeleteFunc(b.requests(redeems), func(r request) bool { return r.Status != http.StatusConflict }); len(conflicts) != 1 {
+	if conflicts := slices.DeleteFunc(b.requests(redeems),
+		func(r request) bool { return r.Status != http.StatusConflict }); len(conflicts) != 1 {
 		t.Errorf("%d responses have the status 409, want 1", len(conflicts))
 	}
 	b.waitGone("#voucher-result button")
@@ -282,9 +288,10 @@ func TestInterrupted_UndoneAfterALostResponse_IsReported(t *testing.T) {
 
 func TestInterrupted_BrowserWithoutStorage_StillRedeems(t *testing.T) {
 	for name, script := range map[string]string{
-		"forbidden": `Object.defineProperty(window, "localStorage", {get() { throw new DOMException("denied", "SecurityError"); }})`,
-		"missing":   `Object.defineProperty(window, "localStorage", {value: null})`,
-		"full":      `Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); }`,
+		"forbidden": `Object.defineProperty(window, "localStorage", {get() { throw new DOMException("denied", ` +
+			`"SecurityError"); }})`,
+		"missing": `Object.defineProperty(window, "localStorage", {value: null})`,
+		"full":    `Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); }`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -50,9 +50,9 @@ const (
 	holds
 )
 
-// lose loses the responses to the next n requests that match: the service handles the requests, and the page gets a network error. The
-// pattern is a regular expression such as `POST .*/voucher$`, for the method, a space, and the URL. The result is a function that ends the
-// fault.
+// lose loses the responses to the next n requests that match: the service handles the requests, and the page gets a
+// network error. The pattern is a regular expression such as `POST .*/voucher$`, for the method, a space, and the URL.
+// The result is a function that ends the fault.
 func (b *tab) lose(pattern string, n int) (end func()) {
 	b.t.Helper()
 	return b.inject(pattern, loses, n)
@@ -87,7 +87,8 @@ func (b *tab) inject(pattern string, kind, n int) (end func()) {
 	}
 }
 
-// intercept pauses requests to other hosts. It pauses requests to this machine only while there are faults, because each pause takes time.
+// intercept pauses requests to other hosts. It pauses requests to this machine only while there are faults, because
+// each pause takes time.
 func (b *tab) intercept() {
 	b.t.Helper()
 	patterns := []*fetch.RequestPattern{{URLPattern: "https://*"}}
@@ -100,7 +101,8 @@ func (b *tab) intercept() {
 	call(b, fetch.Enable, fetch.EnableParams{Patterns: patterns})
 }
 
-// requests returns the requests that match a pattern, in the order in which they were sent. For patterns, see the method lose.
+// requests returns the requests that match a pattern, in the order in which they were sent. For patterns, see the
+// method lose.
 func (b *tab) requests(pattern string) []request {
 	b.t.Helper()
 	matches := regexp.MustCompile(pattern)
@@ -118,7 +120,8 @@ func (b *tab) requests(pattern string) []request {
 // waitRequest waits until the page has sent at least n requests that match.
 func (b *tab) waitRequest(pattern string, n int) {
 	b.t.Helper()
-	b.poll(fmt.Sprintf("the page has sent %d requests %s", n, pattern), func() bool { return len(b.requests(pattern)) >= n })
+	b.poll(fmt.Sprintf("the page has sent %d requests %s", n, pattern),
+		func() bool { return len(b.requests(pattern)) >= n })
 }
 
 // expect allows complaints that contain the text, and fails the test if no such complaint comes.
@@ -134,8 +137,8 @@ func (b *tab) complain(format string, args ...any) {
 	b.complaints = append(b.complaints, fmt.Sprintf(format, args...))
 }
 
-// observe handles the browser's events one after the other. It must not wait for a command, because the command may itself wait for a later
-// event.
+// observe handles the browser's events one after the other. It must not wait for a command, because the command may
+// itself wait for a later event.
 func (b *tab) observe(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
@@ -153,7 +156,8 @@ func (b *tab) observe(event any) {
 		}
 		b.complain("exception: %s", text)
 	case *runtime.EventConsoleAPICalled:
-		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning || e.Type == runtime.ConsoleAPICalledTypeAssert {
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning ||
+			e.Type == runtime.ConsoleAPICalledTypeAssert {
 			var words strings.Builder
 			for _, value := range e.Args {
 				words.WriteString(" " + value.Description + string(value.Value))
@@ -172,7 +176,10 @@ func (b *tab) noteRequest(e *network.EventRequestWillBeSent) {
 	if !strings.HasPrefix(e.Request.URL, "http") {
 		return
 	}
-	r := &request{Method: e.Request.Method, URL: e.Request.URL, Type: e.Type, Header: make(http.Header), id: e.RequestID}
+	r := &request{
+		Method: e.Request.Method, URL: e.Request.URL, Type: e.Type, Header: make(http.Header),
+		id: e.RequestID,
+	}
 	for name, value := range e.Request.Headers {
 		r.Header.Set(name, fmt.Sprint(value))
 	}
@@ -195,8 +202,8 @@ func (b *tab) noteResponse(e *network.EventResponseReceived) {
 	}
 }
 
-// noteEntry records errors and warnings that the browser logs. It leaves out failed requests for documents, because the test checks their
-// status, and failed requests of the page's script, because the script handles them.
+// noteEntry records errors and warnings that the browser logs. It leaves out failed requests for documents, because the
+// test checks their status, and failed requests of the page's script, because the script handles them.
 func (b *tab) noteEntry(entry *log.Entry) {
 	if entry.Level != log.EntryLevelError && entry.Level != log.EntryLevelWarning {
 		return
@@ -205,7 +212,11 @@ func (b *tab) noteEntry(entry *log.Entry) {
 	defer b.mu.Unlock()
 	if entry.Source == log.EntrySourceNetwork {
 		for _, r := range b.sent {
-			if r.id == entry.NetworkRequestID && slices.Contains([]network.ResourceType{network.ResourceTypeFetch, network.ResourceTypeXHR, network.ResourceTypeDocument}, r.Type) {
+			if r.id == entry.NetworkRequestID &&
+				slices.Contains([]network.ResourceType{
+					network.ResourceTypeFetch, network.ResourceTypeXHR,
+					network.ResourceTypeDocument,
+				}, r.Type) {
 				return
 			}
 		}
@@ -213,8 +224,8 @@ func (b *tab) noteEntry(entry *log.Entry) {
 	b.complaints = append(b.complaints, fmt.Sprintf("%s: %s %s", entry.Source, entry.Text, entry.URL))
 }
 
-// decide handles a request or response that is paused. If a fault affects it, decide applies the fault. A request to another host gets a
-// placeholder as its response. Everything else continues.
+// decide handles a request or response that is paused. If a fault affects it, decide applies the fault. A request to
+// another host gets a placeholder as its response. Everything else continues.
 func (b *tab) decide(e *fetch.EventRequestPaused) {
 	isAnswered := e.ResponseStatusCode != 0 || e.ResponseErrorReason != ""
 	f := b.faultFor(e, isAnswered)
@@ -232,14 +243,16 @@ func (b *tab) decide(e *fetch.EventRequestPaused) {
 		}
 	}
 	if isAnswered || strings.HasPrefix(e.Request.URL, "http://127.0.0.1:") {
-		_, _ = chromedp.Call(b.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID}) // the page may be gone
+		// the page may be gone
+		_, _ = chromedp.Call(b.ctx, fetch.ContinueRequest, fetch.ContinueRequestParams{RequestID: e.RequestID})
 		return
 	}
 	b.answerForOtherHost(e)
 }
 
 func (b *tab) fail(e *fetch.EventRequestPaused, reason network.ErrorReason) {
-	_, _ = chromedp.Call(b.ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: reason}) // the page may be gone
+	// the page may be gone
+	_, _ = chromedp.Call(b.ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: reason})
 }
 
 // faultFor returns the fault that hits a request or its response, and counts the hit.
@@ -261,10 +274,12 @@ func (b *tab) answerForOtherHost(e *fetch.EventRequestPaused) {
 	switch e.ResourceType {
 	case network.ResourceTypeImage:
 		answer.ResponseHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "image/svg+xml"}}
-		answer.Body = []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300"><rect width="400" height="300" fill="#888"/></svg>`)
+		answer.Body = []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="400" height="300"><rect width="400" ` +
+			`height="300" fill="#888"/></svg>`)
 	case network.ResourceTypeDocument:
 		answer.ResponseHeaders = []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/html"}}
-		answer.Body = []byte(`<!DOCTYPE html><html lang="en"><title>Another host</title><link rel="icon" href="data:,"><h1>Another host</h1></html>`)
+		answer.Body = []byte(`<!DOCTYPE html><html lang="en"><title>Another host</title><link rel="icon" ` +
+			`href="data:,"><h1>Another host</h1></html>`)
 	default:
 		b.complain("request to another host: %s %s", e.Request.Method, e.Request.URL)
 		b.fail(e, network.ErrorReasonBlockedByClient)

@@ -79,7 +79,8 @@ func TestPage_NoScript_ListsProductsWithoutButtons(t *testing.T) {
 		t.Errorf("status %d, want 200", status)
 	}
 	for _, text := range []string{
-		"Emberforge", "Ember coins", "1,200 coins", "9.99 EUR", "Ranks", "A golden name & <two> more homes.", "please allow JavaScript", "About us",
+		"Emberforge", "Ember coins", "1,200 coins", "9.99 EUR", "Ranks", "A golden name & <two> more homes.",
+		"please allow JavaScript", "About us",
 	} {
 		b.waitText("body", text)
 	}

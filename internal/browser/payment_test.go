@@ -16,10 +16,12 @@ import (
 const (
 	paymentURL = "      payment-url: https://pay.emberforge.example/?checkout={checkout}&return={return}\n"
 	// paymentText has several lines, and text that would be markup in HTML.
-	paymentText = "      payment-text: |-\n        Transfer <b>the total</b> to Emberforge & Sons.\n        Name the number.\n"
+	paymentText = "      payment-text: |-\n        Transfer <b>the total</b> to Emberforge & Sons.\n        Name " +
+		"the number.\n"
 )
 
-// withoutPayment is emberforge without its own payment page, so that shoppers pay on the demo payment page of the local run.
+// withoutPayment is emberforge without its own payment page, so that shoppers pay on the demo payment page of the local
+// run.
 func withoutPayment() string { return strings.Replace(emberforge, paymentURL, "", 1) }
 
 // widths returns a laptop and a phone.
@@ -119,14 +121,18 @@ func TestPayment_Cancelled_CanStillBePaid(t *testing.T) {
 }
 
 func TestPayment_BackButton_ReturnsToTheCheckout(t *testing.T) {
-	for name, isCached := range map[string]bool{"with the back/forward cache": true, "without the back/forward cache": false} {
+	for name, isCached := range map[string]bool{
+		"with the back/forward cache":    true,
+		"without the back/forward cache": false,
+	} {
 		for _, v := range widths() {
 			t.Run(name+", "+v.String(), func(t *testing.T) {
 				s, b := visit(t, v, withoutPayment())
 				b.buyCoins()
 				evaluate[chromedp.Void](b, "void (window.isSame = true)")
 				if !isCached {
-					evaluate[chromedp.Void](b, `void addEventListener("unload", () => {})`) // keeps Chromium from caching the page
+					// keeps Chromium from caching the page
+					evaluate[chromedp.Void](b, `void addEventListener("unload", () => {})`)
 				}
 				b.click("#pay")
 				b.waitText("h1", "Demo payment")
@@ -159,7 +165,9 @@ func TestPayment_InAnotherTab_IsShownInBothTabs(t *testing.T) {
 	for name, click := range map[string]func(first *tab){
 		"opened with the middle button": func(first *tab) {
 			first.wait("#pay")
-			at := evaluate[struct{ X, Y float64 }](first, `(({x, y, width, height}) => ({x: x + width / 2, y: y + height / 2}))(document.querySelector("#pay").getBoundingClientRect())`)
+			at := evaluate[struct{ X, Y float64 }](first,
+				`(({x, y, width, height}) => ({x: x + width / 2, y: y + height / `+
+					`2}))(document.querySelector("#pay").getBoundingClientRect())`)
 			first.do(chromedp.MouseClickXY(at.X, at.Y, chromedp.ButtonMiddle))
 			first.poll("the payment is noted", func() bool {
 				for _, entry := range first.storage() {
@@ -185,7 +193,8 @@ func TestPayment_InAnotherTab_IsShownInBothTabs(t *testing.T) {
 func TestPayment_OrderPlacedByTheShopsServer_IsShownByTheWaitingPage(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	b.buyCoins()
-	evaluate[chromedp.Void](b, `document.querySelector("#pay").addEventListener("click", (event) => event.preventDefault())`)
+	evaluate[chromedp.Void](b, `document.querySelector("#pay").addEventListener("click", (event) => `+
+		`event.preventDefault())`)
 	b.click("#pay") // as if the shopper paid in another tab
 	id := s.checkouts(t)[0].ID
 	s.place(t, id)
@@ -229,7 +238,8 @@ func TestPayment_Link_HasTheCheckoutAndTheReturnAddress(t *testing.T) {
 	b.click("#checkout .primary")
 	b.wait("#pay")
 	href := evaluate[string](b, `document.querySelector("#pay").getAttribute("href")`)
-	want := "https://pay.emberforge.example/?checkout=" + string(s.checkouts(t)[0].ID) + "&return=" + url.QueryEscape(s.page(t)+"?lang=de#paid")
+	want := "https://pay.emberforge.example/?checkout=" + string(s.checkouts(t)[0].ID) + "&return=" +
+		url.QueryEscape(s.page(t)+"?lang=de#paid")
 	if href != want {
 		t.Errorf("the link is %s, want %s", href, want)
 	}

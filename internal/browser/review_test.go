@@ -102,7 +102,8 @@ func TestCheckout_WithoutAResponse_IsForgottenAfterADay(t *testing.T) {
 
 func TestInterrupted_ClockSetBack_DoesNotLengthenTheWait(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
-	b.leave(s, fmt.Sprintf(`{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":%d}`, time.Now().Add(time.Hour).UnixMilli()))
+	b.leave(s, fmt.Sprintf(`{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":%d}`,
+		time.Now().Add(time.Hour).UnixMilli()))
 	clicked := time.Now()
 	b.click("#pending button | Try again")
 	b.waitText("#voucher-result", cannotBeRedeemed)

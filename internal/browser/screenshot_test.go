@@ -48,8 +48,8 @@ func TestScreenshots_DemoShop_AreStoredForTheDocumentation(t *testing.T) {
 	})
 }
 
-// wantScreenshot checks that a file is a screenshot of the right size for the view. With -update it first opens the demo shop, calls
-// prepare, and takes the screenshot.
+// wantScreenshot checks that a file is a screenshot of the right size for the view. With -update it first opens the
+// demo shop, calls prepare, and takes the screenshot.
 func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 	t.Helper()
 	width, height := 1280, 800
@@ -61,7 +61,8 @@ func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 		b.open(shop{id: "emberforge"}.page(t))
 		b.wait(".buy")
 		prepare(b)
-		shot := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(80))}).Data
+		shot := call(b, page.CaptureScreenshot,
+			page.CaptureScreenshotParams{Format: page.CaptureScreenshotFormatWebp, Quality: new(int64(80))}).Data
 		if err := os.WriteFile(path, shot, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +74,8 @@ func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 	if len(stored) > maxScreenshotBytes {
 		t.Errorf("%s has %d bytes, at most %d are allowed", path, len(stored), maxScreenshotBytes)
 	}
-	// The header of a WebP file: RIFF, its size, WEBP, VP8X, its size, flags, and 24 bits each of the width and the height, less 1.
+	// The header of a WebP file: RIFF, its size, WEBP, VP8X, its size, flags, and 24 bits each of the width and the
+	// height, less 1.
 	if len(stored) < 32 || string(stored[8:16]) != "WEBPVP8X" {
 		t.Fatalf("%s is not a WebP file as this test writes it", path)
 	}

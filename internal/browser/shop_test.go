@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"shopfront/internal/local/localrun/localruntest"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -53,7 +53,7 @@ customers:
 // shop is a customer that one test uses.
 type shop struct {
 	id string
-	*operator.Shop
+	*backoffice.Shop
 }
 
 // newShop loads a catalogue for this test only. CUSTOMER in the catalogue stands for the customer's ID.

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// patience bounds each wait for the page.
-	patience = 20 * time.Second
+	// patience bounds each wait for the page. A busy machine checks the reference for accessibility in a minute.
+	patience = 3 * time.Minute
 	// pollInterval is the pause between two checks of the page.
 	pollInterval = 20 * time.Millisecond
 )
@@ -123,7 +123,8 @@ func (b *tab) set(v view) {
 	call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
 		{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
 	}})
-	call(b, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: agent, AcceptLanguage: cmp.Or(v.language, "en")})
+	call(b, emulation.SetUserAgentOverride,
+		emulation.SetUserAgentOverrideParams{UserAgent: agent, AcceptLanguage: cmp.Or(v.language, "en")})
 	call(b, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Europe/Berlin"})
 	call(b, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
 	call(b, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: v.noScript})
@@ -142,7 +143,8 @@ func call[P, R any](b *tab, command cdp.Command[P, R], params P) R {
 	return result
 }
 
-// evaluate returns the value of a JavaScript expression in the page. If the value is a promise, evaluate waits for its result.
+// evaluate returns the value of a JavaScript expression in the page. If the value is a promise, evaluate waits for its
+// result.
 func evaluate[T any](b *tab, expression string) T {
 	b.t.Helper()
 	value, err := tryEvaluate[T](b, expression)
@@ -158,8 +160,8 @@ func tryEvaluate[T any](b *tab, expression string) (T, error) {
 	return chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 }
 
-// open goes to an address, waits until the page has loaded, and returns the HTTP status. If only the fragment differs from the current
-// address, no page loads, and open fails the test.
+// open goes to an address, waits until the page has loaded, and returns the HTTP status. If only the fragment differs
+// from the current address, no page loads, and open fails the test.
 func (b *tab) open(address string) int {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -186,7 +188,8 @@ func (b *tab) back() {
 	if history.CurrentIndex == 0 {
 		b.t.Fatal("there is no page to go back to")
 	}
-	call(b, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: history.Entries[history.CurrentIndex-1].ID})
+	call(b, page.NavigateToHistoryEntry,
+		page.NavigateToHistoryEntryParams{EntryID: history.Entries[history.CurrentIndex-1].ID})
 	b.poll("the previous page is shown", func() bool {
 		now, err := chromedp.Call(b.ctx, page.GetNavigationHistory, cdp.Empty{}) // fails while the pages change
 		isLoaded, loadErr := tryEvaluate[bool](b, `document.readyState === "complete"`)
@@ -203,7 +206,8 @@ func (b *tab) do(action chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// until waits until a JavaScript expression is true. While a page is being left or loaded, the expression counts as false.
+// until waits until a JavaScript expression is true. While a page is being left or loaded, the expression counts as
+// false.
 func (b *tab) until(what, expression string) {
 	b.t.Helper()
 	b.poll(what, func() bool {
@@ -221,8 +225,8 @@ func (b *tab) poll(what string, isTrue func() bool) {
 	}
 }
 
-// find returns a JavaScript expression whose value is the element that matches a selector, or undefined. The package comment explains
-// selectors.
+// find returns a JavaScript expression whose value is the element that matches a selector, or undefined. The package
+// comment explains selectors.
 func find(selector string) string {
 	css, text, _ := strings.Cut(selector, " | ")
 	return fmt.Sprintf(`[...document.querySelectorAll(%s)].find((e) => e.checkVisibility({visibilityProperty: true}) &&`+
@@ -261,8 +265,8 @@ func (b *tab) text(selector string) string {
 	return evaluate[string](b, find(selector)+".innerText")
 }
 
-// click clicks in the middle of an element once nothing covers that point. It first waits a moment, because the page may be about to
-// replace the element.
+// click clicks in the middle of an element once nothing covers that point. It first waits a moment, because the page
+// may be about to replace the element.
 func (b *tab) click(selector string) {
 	b.t.Helper()
 	var at struct{ X, Y float64 }
@@ -310,8 +314,8 @@ func (b *tab) choose(selector, text string) {
 	})()`)
 }
 
-// press presses keys, one after the other: Tab, Enter, Escape, Space, Backspace, ArrowDown or ArrowUp, each also with Shift+ before it. It
-// types any other text.
+// press presses keys, one after the other: Tab, Enter, Escape, Space, Backspace, ArrowDown or ArrowUp, each also with
+// Shift+ before it. It types any other text.
 func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	names := map[string]string{
@@ -327,7 +331,8 @@ func (b *tab) press(keys ...string) {
 	}
 }
 
-// focused describes the element that has the focus: its tag, its ID or name, and its label or text, such as `button "Redeem now"`.
+// focused describes the element that has the focus: its tag, its ID or name, and its label or text, such as `button
+// "Redeem now"`.
 func (b *tab) focused() string {
 	b.t.Helper()
 	return evaluate[string](b, `(({tagName, id, name, ariaLabel, labels, innerText}) => tagName.toLowerCase() + (id || name ? "#" + (id || name) : "") +
@@ -354,8 +359,8 @@ func (b *tab) screenshot() []byte {
 	return call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data
 }
 
-// report fails the test if a complaint was not expected, or if an expected complaint is missing. If the test has failed, report logs the
-// requests and the page, and stores a screenshot.
+// report fails the test if a complaint was not expected, or if an expected complaint is missing. If the test has
+// failed, report logs the requests and the page, and stores a screenshot.
 func (b *tab) report() {
 	b.mu.Lock()
 	complaints, expected, sent := b.complaints, b.expected, b.sent

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"shopfront/internal/local/localrun/localruntest"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -32,20 +32,21 @@ func manyUses(terms *voucher.Terms) {
 }
 
 // redemptions returns the stored redemptions of a code.
-func (s shop) redemptions(t *testing.T, code string) []operator.Redemption {
+func (s shop) redemptions(t *testing.T, code string) []backoffice.Redemption {
 	t.Helper()
 	parsed, err := voucher.ParseCode(code)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{Code: parsed}))
+	found, err := backoffice.Collect(s.Redemptions(t.Context(), backoffice.RedemptionFilter{Code: parsed}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// checkedInTwo creates a voucher and checks its code in two tabs. It then redeems the code in the second tab. The result other is that tab.
+// checkedInTwo creates a voucher and checks its code in two tabs. It then redeems the code in the second tab. The
+// result other is that tab.
 func (s shop) checkedInTwo(t *testing.T, code string) (b, other *tab) {
 	t.Helper()
 	s.create(t, code, nil)
@@ -59,8 +60,8 @@ func (s shop) checkedInTwo(t *testing.T, code string) (b, other *tab) {
 	return b, other
 }
 
-// wantRedeemed checks that the page shows the reward and stores nothing, that the code is redeemed once, and that all requests to redeem had
-// the same key.
+// wantRedeemed checks that the page shows the reward and stores nothing, that the code is redeemed once, and that all
+// requests to redeem had the same key.
 func (s shop) wantRedeemed(b *tab, code string) {
 	b.t.Helper()
 	b.waitText("#voucher-result", "Redeemed")
@@ -72,7 +73,8 @@ func (s shop) wantRedeemed(b *tab, code string) {
 	}
 	sent := b.requests(redeems)
 	for _, r := range sent {
-		if key := r.Header.Get("Idempotency-Key"); len(key) < 32 || key != sent[0].Header.Get("Idempotency-Key") || r.Body != sent[0].Body {
+		if key := r.Header.Get("Idempotency-Key"); len(key) < 32 || key != sent[0].Header.Get("Idempotency-Key") ||
+			r.Body != sent[0].Body {
 			b.t.Errorf("request %s with key %q, want the body and the key of the first request", r.Body, key)
 		}
 	}
@@ -88,7 +90,8 @@ func (s shop) wantPending(b *tab) {
 	}
 }
 
-// wantFocus checks that the description of the focused element begins with the given text. For descriptions, see the method focused.
+// wantFocus checks that the description of the focused element begins with the given text. For descriptions, see the
+// method focused.
 func (b *tab) wantFocus(element string) {
 	b.t.Helper()
 	if got := b.focused(); !strings.HasPrefix(got, element) {
@@ -116,7 +119,8 @@ func (b *tab) redeemNow() {
 	b.click("#voucher-result button | Redeem now")
 }
 
-// loseRedemption checks the code SPRING and redeems it. The page gets no response until the test calls the returned function.
+// loseRedemption checks the code SPRING and redeems it. The page gets no response until the test calls the returned
+// function.
 func (b *tab) loseRedemption() (end func()) {
 	b.t.Helper()
 	b.check("SPRING")
@@ -139,7 +143,8 @@ func TestVoucher_KeyboardAlone_ChecksConfirmsAndRedeems(t *testing.T) {
 			b.press(" star ter pack ", "Tab")
 			b.wantFocus("input#voucher-nick")
 			b.press("Kestrel_9", "Enter")
-			b.waitText("#voucher-result", "The code STARTER-PACK gives you:\n\n1 × Ember coins, 500 coins\n1,200 × Ember coins, 1,200 coins\n1 × VIP rank, 30 days")
+			b.waitText("#voucher-result", "The code STARTER-PACK gives you:\n\n1 × Ember coins, 500 coins\n1,200 × "+
+				"Ember coins, 1,200 coins\n1 × VIP rank, 30 days")
 			b.wantFocus("div#voucher-result")
 			if kept := b.storage(); len(kept) > 0 {
 				t.Errorf("after a check, local storage has %v, want nothing", kept)
@@ -167,7 +172,8 @@ func TestVoucher_KeyboardAlone_ChecksConfirmsAndRedeems(t *testing.T) {
 				t.Errorf("the redemption has the nick %q, want Kestrel_9", found[0].Nick)
 			}
 			type remains struct{ Code, Nick, Address, Cookies string }
-			got := evaluate[remains](b, `((form) => ({code: form.code.value, nick: form.nick.value, address: location.href, cookies: document.cookie}))(document.forms.voucher)`)
+			got := evaluate[remains](b, `((form) => ({code: form.code.value, nick: form.nick.value, address: `+
+				`location.href, cookies: document.cookie}))(document.forms.voucher)`)
 			if want := (remains{Address: s.page(t)}); got != want {
 				t.Errorf("after the redemption the page has %+v, want %+v", got, want)
 			}
@@ -180,9 +186,11 @@ func TestVoucher_KeyboardAlone_ChecksConfirmsAndRedeems(t *testing.T) {
 
 // withHats is emberforge plus a cape that is off sale and more hats than one page shows.
 func withHats() string {
-	catalogue := emberforge + "      - {id: cape, name: Founder's cape, off-sale: true, variants: [{id: red, name: Red, price: 14.99}]}\n"
+	catalogue := emberforge + "      - {id: cape, name: Founder's cape, off-sale: true, variants: [{id: red, name: " +
+		"Red, price: 14.99}]}\n"
 	for i := range 120 {
-		catalogue += fmt.Sprintf("      - {id: hat-%03d, name: Hat %d, variants: [{id: blue, name: Blue %d, price: 1.99}]}\n", i, i, i)
+		catalogue += fmt.Sprintf("      - {id: hat-%03d, name: Hat %d, variants: [{id: blue, name: Blue %d, price: "+
+			"1.99}]}\n", i, i, i)
 	}
 	return catalogue
 }
@@ -269,7 +277,8 @@ func TestVoucher_DiscountCode_IsEnteredAtTheCheckoutInstead(t *testing.T) {
 			b.wantFocus("div#voucher-result")
 			b.click(".buy | 500 coins")
 			b.wait("#checkout")
-			if got := evaluate[string](b, `document.forms.checkout.code.value + " " + document.forms.checkout.nick.value`); got != "VIP-20 Alder" {
+			if got := evaluate[string](b, `document.forms.checkout.code.value + " " + `+
+				`document.forms.checkout.nick.value`); got != "VIP-20 Alder" {
 				t.Errorf("the form has the code and nick %q, want VIP-20 Alder", got)
 			}
 			b.click("#checkout .primary")
@@ -391,13 +400,15 @@ func TestVoucher_SlowCheck_DoesNotReplaceALaterResult(t *testing.T) {
 		sent := b.requests(checks)
 		return len(sent) == 3 && sent[2].Status == http.StatusOK
 	})
-	evaluate[string](b, `fetch(location.href).then((response) => response.text())`) // when this response comes, the page has handled the response to the check
+	// when this response comes, the page has handled the response to the check
+	evaluate[string](b, `fetch(location.href).then((response) => response.text())`)
 	b.waitText("#voucher-result", "The code AUTUMN gives you:")
 }
 
 func TestVoucher_FailingStore_RedeemsWhenItWorksAgain(t *testing.T) {
 	for name, failure := range map[string]localruntest.Failure{
-		"throttles": localruntest.Throttles, "breaks": localruntest.Breaks, "hangs up": localruntest.HangsUp, "loses": localruntest.Loses,
+		"throttles": localruntest.Throttles, "breaks": localruntest.Breaks, "hangs up": localruntest.HangsUp,
+		"loses": localruntest.Loses,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -422,7 +433,8 @@ func TestVoucher_FailingStore_RedeemsWhenItWorksAgain(t *testing.T) {
 	}
 }
 
-// noteFailures records the failures that the page shows from now on. The function that it returns fails the test if there were any.
+// noteFailures records the failures that the page shows from now on. The function that it returns fails the test if
+// there were any.
 func (b *tab) noteFailures() (check func()) {
 	b.t.Helper()
 	evaluate[bool](b, `(() => {

@@ -44,8 +44,8 @@ func findings(base, revision document) (map[Operation][]checker.Change, error) {
 	return found, nil
 }
 
-// structure returns the document for the diff library. It leaves out text. It also leaves out sunsets, because the library would compare
-// them with the clock.
+// structure returns the document for the diff library. It leaves out text. It also leaves out sunsets, because the
+// library would compare them with the clock.
 func (d document) structure() (*load.SpecInfo, error) {
 	var raw object
 	if err := json.Unmarshal(d.text, &raw); err != nil {
@@ -63,11 +63,13 @@ func (d document) structure() (*load.SpecInfo, error) {
 	return info, nil
 }
 
-// plainWords describes a finding in English. The library rounds numbers; plainWords writes them as the documents do. If a parameter
-// without a type becomes a string, the library says that the type was widened; plainWords says that the type was changed.
+// plainWords describes a finding in English. The library rounds numbers; plainWords writes them as the documents do. If
+// a parameter without a type becomes a string, the library says that the type was widened; plainWords says that the
+// type was changed.
 func plainWords(finding checker.Change) string {
 	if change, isChange := finding.(checker.ApiChange); isChange {
-		if change.Id == checker.RequestParameterTypeGeneralizedId && slices.Contains(change.Args[:len(change.Args)-1], any("any")) {
+		if change.Id == checker.RequestParameterTypeGeneralizedId &&
+			slices.Contains(change.Args[:len(change.Args)-1], any("any")) {
 			change.Id = checker.RequestParameterTypeChangedId
 		}
 		change.Args = slices.Clone(change.Args)
@@ -80,13 +82,14 @@ func plainWords(finding checker.Change) string {
 	}
 	text := strings.ReplaceAll(finding.GetUncolorizedText(checker.NewDefaultLocalizer()), "#/components/schemas/", "")
 	if finding.GetId() == checker.APISecurityAddedCheckId {
-		text = strings.NewReplacer("the endpoint scheme security", "credentials of the security scheme", "was added to the API", "are accepted").Replace(text)
+		text = strings.NewReplacer("the endpoint scheme security", "credentials of the security scheme",
+			"was added to the API", "are accepted").Replace(text)
 	}
 	return regexp.MustCompile("`[^`]*(one|any|all)Of\\[[^`]*`").ReplaceAllStringFunc(text, plainPath)
 }
 
-// plainPath rewrites the library's path of a field in one of several schemas. For example, `oneOf[Redemption]/reward/coins` becomes
-// `reward/coins` of `Redemption`.
+// plainPath rewrites the library's path of a field in one of several schemas. For example,
+// `oneOf[Redemption]/reward/coins` becomes `reward/coins` of `Redemption`.
 func plainPath(path string) string {
 	step := regexp.MustCompile(`(one|any|all)Of\[(?:subschema #(\d+)(?:: )?)?([^\]]*)\]`)
 	path = step.ReplaceAllStringFunc(strings.Trim(path, "`"), func(found string) string {
@@ -115,9 +118,9 @@ func plainPath(path string) string {
 	return strings.Join(names, " of ")
 }
 
-// changes returns the structure changes from one released document to the next: each operation that was added, removed or
-// modified counts once. Renamed path parameters do not count. A removal is breaking if the base had not marked the operation
-// deprecated. A modification is breaking if the library has a breaking finding for it.
+// changes returns the structure changes from one released document to the next: each operation that was added, removed
+// or modified counts once. Renamed path parameters do not count. A removal is breaking if the base had not marked the
+// operation deprecated. A modification is breaking if the library has a breaking finding for it.
 func changes(base, revision document) ([]changelog.Change, error) {
 	found, err := findings(base, revision)
 	if err != nil {
@@ -129,7 +132,10 @@ func changes(base, revision document) ([]changelog.Change, error) {
 		if _, stays := revision.operations[shape]; stays {
 			continue
 		}
-		removed := changelog.Change{Kind: changelog.Removed, Method: before.Method, Path: before.Path, Breaking: !before.isDeprecated()}
+		removed := changelog.Change{
+			Kind: changelog.Removed, Method: before.Method, Path: before.Path,
+			Breaking: !before.isDeprecated(),
+		}
 		if before.isDeprecated() {
 			removed.Details = []changelog.Detail{{Text: "it was deprecated before"}}
 		}
@@ -155,7 +161,8 @@ func changes(base, revision document) ([]changelog.Change, error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b changelog.Change) int {
-		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Method, b.Method))
+		return cmp.Or(cmp.Compare(order(a.Kind), order(b.Kind)), cmp.Compare(a.Path, b.Path),
+			cmp.Compare(a.Method, b.Method))
 	})
 	return all, nil
 }
@@ -175,7 +182,8 @@ func order(kind changelog.Kind) int {
 	return slices.Index([]changelog.Kind{changelog.Removed, changelog.Modified, changelog.Added}, kind)
 }
 
-// describe puts the library's findings for an operation into words. A new or changed operationId is left out if there is another finding.
+// describe puts the library's findings for an operation into words. A new or changed operationId is left out if there
+// is another finding.
 func describe(findings []checker.Change) (details []changelog.Detail, isBreaking bool) {
 	for _, finding := range findings {
 		isID := finding.GetId() == checker.APIOperationIdAddId || finding.GetId() == checker.APIOperationIdRemovedId

@@ -11,9 +11,9 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// Run runs the program cmd/contract in the source tree at root. The commands check and release return a *RedError if the gate finds
-// problems. They print to out what they did, and what they could not check. The command render writes the rendered files and prints
-// nothing.
+// Run runs the program cmd/contract in the source tree at root. The commands check and release return a *RedError if
+// the gate finds problems. They print to out what they did, and what they could not check. The command render writes
+// the rendered files and prints nothing.
 func Run(ctx context.Context, args []string, root string, out io.Writer, now time.Time) error {
 	command := ""
 	if len(args) == 1 {

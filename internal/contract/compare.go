@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// comparison compares a document with an earlier release. It walks both documents and lets a difference pass only if a rule says
-// why it is harmless:
+// comparison compares a document with an earlier release. It walks both documents and lets a difference pass only if a
+// rule says why it is harmless:
 //
 //   - a difference in text for people, which parse removes;
 //   - a new option for clients, which they need not use: a parameter, a field, a media type, a value;
@@ -53,14 +53,16 @@ func (d difference) problem() string {
 }
 
 const (
-	goneEarly      = " before its sunset on %s: put it back, and remove it on that day or later"
-	heldEarlier    = ": a release announced %s. Set that day or a later one"
-	undeprecated   = " without having been deprecated: put it back with deprecated: true, release that, and then remove it"
+	goneEarly    = " before its sunset on %s: put it back, and remove it on that day or later"
+	heldEarlier  = ": a release announced %s. Set that day or a later one"
+	undeprecated = " without having been deprecated: put it back with deprecated: true, release that, and then " +
+		"remove it"
 	mustStay       = ": clients rely on it, so put it back"
 	mustBeOptional = ": existing clients do not send it, so make it optional"
 	mustBeThere    = ": clients rely on it, so make it required again"
 	asItWas        = ": it must stay as it was"
-	unlisted       = ": no rule says that this is harmless. Take it back, or add a rule with its reason to internal/contract"
+	unlisted       = ": no rule says that this is harmless. Take it back, or add a rule with its reason to " +
+		"internal/contract"
 )
 
 // compare compares a release with a later document.
@@ -90,7 +92,8 @@ func compare(base, revision document, today string) *comparison {
 		c.sunset("", nil, added.object)
 		for shape, before := range base.operations {
 			if _, stays := revision.operations[shape]; stays && added.takesFrom(before.Operation) {
-				c.differs("", "takes requests from "+before.String(), ": its literal segment is matched before a parameter. Choose another path")
+				c.differs("", "takes requests from "+before.String(),
+					": its literal segment is matched before a parameter. Choose another path")
 			}
 		}
 	}
@@ -105,8 +108,8 @@ func was(name string, base, revision any) string {
 	return fmt.Sprintf("%s was %s and is %s", name, written(base), written(revision))
 }
 
-// gone records the removal of an element. The removal is harmful if the element was not deprecated. It is also recorded as early if the
-// element's sunset is yet to come.
+// gone records the removal of an element. The removal is harmful if the element was not deprecated. It is also recorded
+// as early if the element's sunset is yet to come.
 func (c *comparison) gone(at string, base object) {
 	const removed = "was removed"
 	if day, given := base[sunsetExtension]; given && fmt.Sprint(day) > c.today {
@@ -119,12 +122,12 @@ func (c *comparison) gone(at string, base object) {
 	c.differs(at, removed, harm)
 }
 
-// isDeprecation reports whether a member says that an element is deprecated. The methods named gone and sunset judge such members, so other
-// comparisons must skip them.
+// isDeprecation reports whether a member says that an element is deprecated. The methods named gone and sunset judge
+// such members, so other comparisons must skip them.
 func isDeprecation(name string) bool { return name == "deprecated" || name == sunsetExtension }
 
-// sunset checks that the sunset of a deprecated element stays the same or moves to a later day. It records each changed sunset and
-// deprecation. For a new element, base is nil.
+// sunset checks that the sunset of a deprecated element stays the same or moves to a later day. It records each changed
+// sunset and deprecation. For a new element, base is nil.
 func (c *comparison) sunset(at string, base, revision object) {
 	before, given := base[sunsetExtension]
 	now := revision[sunsetExtension]
@@ -148,8 +151,8 @@ func (c *comparison) sunset(at string, base, revision object) {
 	}
 }
 
-// object compares two OpenAPI objects. The parameter parent names the member that contains them, such as headers. It is empty for an
-// operation.
+// object compares two OpenAPI objects. The parameter parent names the member that contains them, such as headers. It is
+// empty for an operation.
 func (c *comparison) object(at, parent string, from side, base, revision object) {
 	c.sunset(at, base, revision)
 	for _, name := range names(base, revision) {
@@ -165,15 +168,14 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 			c.each(at, name, from, child(base, name), child(revision, name))
 		case name == "requestBody" && isThere:
 			c.object("request body", name, sent, child(base, name), child(revision, name))
-		case name == "requestBody":
-			c.differs("request body", "was removed", mustStay)
 		case name == "schema" && (parent == "content" || wasThere && isThere):
 			c.schema(at, from, b, r)
 		case name == "required":
 			c.required(at, from, r == true)
 		case name == "operationId" && !wasThere:
 			c.differs(at, was(name, b, r), "")
-		case name == "name" && parent == "parameters": // a path parameter may be renamed, because its position identifies it
+		// a path parameter may be renamed, because its position identifies it
+		case name == "name" && parent == "parameters":
 		case name == "security":
 			c.security(at, b, r)
 		case name == "operationId", name == "schema": // generated clients call the operation by its ID
@@ -185,8 +187,8 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 }
 
 // security judges the credentials that an operation accepts: a list of alternatives, each a set of schemes. A client
-// that satisfies any alternative of the base must also satisfy an alternative of the revision. An empty set or a missing list asks for no
-// credentials.
+// that satisfies any alternative of the base must also satisfy an alternative of the revision. An empty set or a
+// missing list asks for no credentials.
 func (c *comparison) security(at string, base, revision any) {
 	alternatives := func(value any) []any {
 		if len(list(value)) == 0 {
@@ -254,8 +256,6 @@ func (c *comparison) each(at, kind string, from side, base, revision object) {
 			c.differs(place, "was removed", mustStay)
 		case !isThere:
 			c.gone(place, b)
-		case !wasThere && from == fixed:
-			c.differs(place, was("it", absent{}, now), asItWas)
 		case !wasThere && kind == "parameters" && r["required"] == true:
 			c.differs(place, "is new and required", mustBeOptional)
 		case !wasThere:
@@ -275,12 +275,14 @@ func (c *comparison) servers(base, revision any) {
 	left := list(revision)
 	for i, server := range list(base) {
 		if i >= len(left) || !reflect.DeepEqual(server, left[i]) {
-			c.differs("servers", written(server)+" is not in its place any more", ": clients still call it, so put it back")
+			c.differs("servers", written(server)+" is not in its place any more",
+				": clients still call it, so put it back")
 			return
 		}
 	}
 	if len(list(base)) == 0 && len(left) > 0 {
-		c.differs("servers", "are new", ": clients call the address from which they got the document, so remove the servers")
+		c.differs("servers", "are new",
+			": clients call the address from which they got the document, so remove the servers")
 	}
 }
 

@@ -7,8 +7,8 @@
 //	changelog.json  rendered: what each release changed, computed from the released documents
 //	pages/          rendered: the pages that show both, and their Content-Security-Policy
 //
-// Changes are counted by the rules of docs/interface.md, Versioning. The libraries that compare documents are large, so only cmd/contract
-// and tests import this package. Functions embed the rendered files from package api.
+// Changes are counted by the rules of docs/interface.md, Versioning. The libraries that compare documents are large, so
+// only cmd/contract and tests import this package. Functions embed the rendered files from package api.
 package contract
 
 import (
@@ -49,7 +49,8 @@ type released struct {
 	date string // YYYY-MM-DD; empty if unknown
 }
 
-// Open reads the contract of the source tree at root. A released document that was edited, added or removed by hand is an error.
+// Open reads the contract of the source tree at root. A released document that was edited, added or removed by hand is
+// an error.
 func Open(root string, pages Pages) (*Contract, error) {
 	c := &Contract{dir: filepath.Join(root, "api"), pages: pages}
 	text, err := os.ReadFile(filepath.Join(c.dir, workingFile))
@@ -86,19 +87,22 @@ func readReleases(dir fs.FS) ([]released, error) {
 		}
 		line := sumLine(file, text)
 		if found += line; !strings.Contains(string(sums), line) {
-			return nil, fmt.Errorf("%s was edited after its release: its checksum is not in %s. Restore the file from git", file, sumsFile)
+			return nil, fmt.Errorf("%s was edited after its release: its checksum is not in %s. Restore the file "+
+				"from git", file, sumsFile)
 		}
 		name := strings.TrimSuffix(file, ".yaml")
 		parts := regexp.MustCompile(`^(\d{4})-(?:undated|(\d{4}-\d{2}-\d{2}))$`).FindStringSubmatch(name)
 		if parts == nil || parts[1] != fmt.Sprintf("%04d", i+1) {
-			return nil, fmt.Errorf("%s should be %04[2]d-YYYY-MM-DD or %04[2]d-undated: restore the release before it from git", file, i+1)
+			return nil, fmt.Errorf("%s should be %04[2]d-YYYY-MM-DD or %04[2]d-undated: restore the release before "+
+				"it from git", file, i+1)
 		}
 		release := released{date: parts[2]}
 		if release.document, err = parse(name, text); err != nil {
 			return nil, err
 		}
 		if release.date != "" && release.date < latest {
-			return nil, fmt.Errorf("%s has an earlier date than the release before it: the releases must be in the order of their dates", file)
+			return nil, fmt.Errorf("%s has an earlier date than the release before it: the releases must be in the "+
+				"order of their dates", file)
 		}
 		latest = max(latest, release.date)
 		releases = append(releases, release)
@@ -116,8 +120,9 @@ func sumLine(file string, text []byte) string {
 
 func (c *Contract) last() released { return c.releases[len(c.releases)-1] }
 
-// reconstructed is how many releases this project made from the record (docs/decisions/0019). They are the first releases. This package
-// recognises them by their position, because anybody can write x-reconstructed into a document.
+// reconstructed is how many releases this project made from the record (docs/interface.md, The record). They are the
+// first releases. This package recognises them by their position, because anybody can write x-reconstructed into a
+// document.
 const reconstructed = 6
 
 // Changelog computes what each release changed, oldest first.
@@ -129,7 +134,8 @@ func (c *Contract) Changelog() ([]changelog.Release, error) {
 	computed := make([]changelog.Release, len(c.releases))
 	for i, release := range c.releases {
 		computed[i] = changelog.Release{
-			Name: release.name, Date: release.date, Summary: summaries[i+1], Reconstructed: i < reconstructed, Changes: []changelog.Change{},
+			Name: release.name, Date: release.date, Summary: summaries[i+1], Reconstructed: i < reconstructed,
+			Changes: []changelog.Change{},
 		}
 		if i == 0 {
 			continue

@@ -23,7 +23,8 @@ func (o Operation) String() string { return o.Method + " " + o.Path }
 // parameter is the placeholder for a path parameter in a shape.
 const parameter = "{}"
 
-// shape returns the operation with the placeholder in place of every path parameter. Two operations are the same if their shapes are equal.
+// shape returns the operation with the placeholder in place of every path parameter. Two operations are the same if
+// their shapes are equal.
 func (o Operation) shape() Operation {
 	segments := strings.Split(o.Path, "/")
 	for i, segment := range segments {
@@ -34,8 +35,8 @@ func (o Operation) shape() Operation {
 	return Operation{Method: o.Method, Path: strings.Join(segments, "/")}
 }
 
-// takesFrom reports whether o takes requests away from the other operation, because o has a literal segment where the other operation
-// has a parameter.
+// takesFrom reports whether o takes requests away from the other operation, because o has a literal segment where the
+// other operation has a parameter.
 func (o Operation) takesFrom(other Operation) bool {
 	mine, theirs := strings.Split(o.shape().Path, "/"), strings.Split(other.shape().Path, "/")
 	if o.Method != other.Method || len(mine) != len(theirs) {
@@ -101,12 +102,14 @@ func parse(name string, yaml []byte) (document, error) {
 
 func methods() []string {
 	return []string{
-		http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions, http.MethodHead, http.MethodPatch, http.MethodTrace,
+		http.MethodGet, http.MethodPut, http.MethodPost, http.MethodDelete, http.MethodOptions, http.MethodHead,
+		http.MethodPatch, http.MethodTrace,
 	}
 }
 
-// inherit gives an operation the parameters, servers and security of its path and of the document. Parameters become an object:
-// the key of a path parameter is the position of its segment; the key of any other parameter is its place and name.
+// inherit gives an operation the parameters, servers and security of its path and of the document. Parameters become an
+// object: the key of a path parameter is the position of its segment; the key of any other parameter is its place and
+// name.
 func (d document) inherit(path string, item, operation object) object {
 	parameters := make(object)
 	for _, found := range slices.Concat(list(item["parameters"]), list(operation["parameters"])) {
@@ -124,13 +127,14 @@ func (d document) inherit(path string, item, operation object) object {
 	return operation
 }
 
-// text returns the names of the members that hold text for people. Titles are not included, because the diff library needs them.
+// text returns the names of the members that hold text for people. Titles are not included, because the diff library
+// needs them.
 func text() []string {
 	return []string{"summary", "description", "tags", "externalDocs", "$comment", "example", "examples"}
 }
 
-// strip removes members by name, except from objects whose member names the author chooses, such as properties. It does not look into data
-// such as a default.
+// strip removes members by name, except from objects whose member names the author chooses, such as properties. It does
+// not look into data such as a default.
 func strip(value any, hasOwnNames bool, members ...string) {
 	switch value := value.(type) {
 	case object:
@@ -142,7 +146,10 @@ func strip(value any, hasOwnNames bool, members ...string) {
 			case slices.Contains(members, name):
 				delete(value, name)
 			case !isData:
-				own := []string{"paths", "headers", "properties", "patternProperties", "$defs", "schemas", "parameters", "responses", "securitySchemes"}
+				own := []string{
+					"paths", "headers", "properties", "patternProperties", "$defs", "schemas", "parameters",
+					"responses", "securitySchemes",
+				}
 				strip(member, slices.Contains(own, name), members...)
 			}
 		}
@@ -153,8 +160,9 @@ func strip(value any, hasOwnNames bool, members ...string) {
 	}
 }
 
-// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. The parameter
-// open lists the references whose targets contain the value. A $ref to one of these targets is recursive, so inline keeps it.
+// inline replaces each $ref in a value with its target. Members beside a $ref override those of the target. The
+// parameter open lists the references whose targets contain the value. A $ref to one of these targets is recursive, so
+// inline keeps it.
 func (d document) inline(value any, open ...string) any {
 	switch value := value.(type) {
 	case object:
@@ -204,10 +212,12 @@ func misplacedSunsets(at string, value any) (problems []string) {
 		sunset, found := value[sunsetExtension]
 		if _, isField := sunset.(object); found && !isField {
 			if _, err := time.Parse(time.DateOnly, fmt.Sprint(sunset)); err != nil {
-				problems = append(problems, fmt.Sprintf("%s %s of %s is not a date such as \"2027-11-21\"", sunsetExtension, written(sunset), at))
+				problems = append(problems, fmt.Sprintf("%s %s of %s is not a date such as \"2027-11-21\"",
+					sunsetExtension, written(sunset), at))
 			}
 			if value["deprecated"] != true {
-				problems = append(problems, fmt.Sprintf("%s has an %s but is not deprecated: add deprecated: true, or remove the date", at, sunsetExtension))
+				problems = append(problems, fmt.Sprintf("%s has an %s but is not deprecated: add deprecated: true, "+
+					"or remove the date", at, sunsetExtension))
 			}
 		}
 		for name, member := range value {

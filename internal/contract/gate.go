@@ -19,8 +19,8 @@ import (
 // version is the version that every document has. Numbers and dates tell releases apart.
 const version = "1.0.0"
 
-// Check is the gate that a change of the interface has to pass. It returns every problem of the working document. The parameter routes has
-// the routes of the template. Sunsets are compared with the day of the parameter today, in UTC.
+// Check is the gate that a change of the interface has to pass. It returns every problem of the working document. The
+// parameter routes has the routes of the template. Sunsets are compared with the day of the parameter today, in UTC.
 func (c *Contract) Check(ctx context.Context, routes []gateway.Route, today time.Time) ([]string, error) {
 	spec, err := openapi3.NewLoader().LoadFromData(c.working.yaml)
 	if err != nil {
@@ -32,7 +32,8 @@ func (c *Contract) Check(ctx context.Context, routes []gateway.Route, today time
 		problems = append(problems, workingFile+": "+reason)
 	}
 	if spec.Info != nil && spec.Info.Version != version {
-		problems = append(problems, fmt.Sprintf("info.version is %s: set it back to %s. Releases are told apart by number and date", spec.Info.Version, version))
+		problems = append(problems, fmt.Sprintf("info.version is %s: set it back to %s. Releases are told apart by "+
+			"number and date", spec.Info.Version, version))
 	}
 	return slices.Concat(problems, c.checkRoutes(routes), c.checkPromises(today), c.checkRendered()), nil
 }
@@ -40,8 +41,9 @@ func (c *Contract) Check(ctx context.Context, routes []gateway.Route, today time
 // goneFunction is the function that responds 410 to clients that still call a removed operation.
 const goneFunction = "removed-payment"
 
-// checkRoutes checks that the template routes exactly the operations of the working document, each GET with its HEAD. Only operations
-// that a release had and that the document no longer has may be routed to the function that responds 410.
+// checkRoutes checks that the template routes exactly the operations of the working document, each GET with its HEAD.
+// Only operations that a release had and that the document no longer has may be routed to the function that responds
+// 410.
 func (c *Contract) checkRoutes(routes []gateway.Route) []string {
 	var problems []string
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -54,14 +56,18 @@ func (c *Contract) checkRoutes(routes []gateway.Route) []string {
 			shape.Method = http.MethodGet
 		}
 		_, isDocumented := c.working.operations[shape]
-		wasReleased := slices.ContainsFunc(c.releases, func(r released) bool { _, had := r.operations[shape]; return had })
+		wasReleased := slices.ContainsFunc(c.releases,
+			func(r released) bool { _, had := r.operations[shape]; return had })
 		switch {
 		case route.Function == goneFunction && isDocumented:
-			problem("%s is routed to %s, which responds 410, but is in %s: remove it there", routed, goneFunction, workingFile)
+			problem("%s is routed to %s, which responds 410, but is in %s: remove it there", routed, goneFunction,
+				workingFile)
 		case route.Function == goneFunction && !wasReleased:
-			problem("%s is routed to %s, but no release had it: remove the route from the template", routed, goneFunction)
+			problem("%s is routed to %s, but no release had it: remove the route from the template", routed,
+				goneFunction)
 		case route.Function != goneFunction && !isDocumented:
-			problem("%s is routed, but not in %s: describe it, or remove the route from the template", routed, workingFile)
+			problem("%s is routed, but not in %s: describe it, or remove the route from the template", routed,
+				workingFile)
 		}
 	}
 	for shape, operation := range c.working.operations {
@@ -81,8 +87,9 @@ func (c *Contract) checkRoutes(routes []gateway.Route) []string {
 	return problems
 }
 
-// checkPromises checks that the working document keeps the promises of the last release, and the sunsets of all releases. It checks
-// the releases in the same way, as of their own dates, except for the reconstructed ones and the first release after them.
+// checkPromises checks that the working document keeps the promises of the last release, and the sunsets of all
+// releases. It checks the releases in the same way, as of their own dates, except for the reconstructed ones and the
+// first release after them.
 func (c *Contract) checkPromises(today time.Time) []string {
 	day := today.UTC().Format(time.DateOnly)
 	problems := unkept(c.releases, c.working, day)
@@ -105,7 +112,8 @@ func (c *Contract) checkPromises(today time.Time) []string {
 	return problems
 }
 
-// unkept returns the promises that a document breaks: promises of the release before it, and sunsets of all earlier releases.
+// unkept returns the promises that a document breaks: promises of the release before it, and sunsets of all earlier
+// releases.
 func unkept(before []released, revision document, day string) []string {
 	problems := slices.Clone(revision.misplaced)
 	sunsets := make(map[difference]string)

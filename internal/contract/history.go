@@ -15,8 +15,9 @@ import (
 // ErrNoHistory means that git does not have the history of the released documents.
 var ErrNoHistory = errors.New("the history of the released documents cannot be checked here")
 
-// CheckHistory compares each released document with its text in the commit that added it, and returns the problems. It finds an edit even
-// if the edit was committed and the checksum updated. Without a full history the error is ErrNoHistory, with the reason and what to do.
+// CheckHistory compares each released document with its text in the commit that added it, and returns the problems. It
+// finds an edit even if the edit was committed and the checksum updated. Without a full history the error is
+// ErrNoHistory, with the reason and what to do.
 func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 	dir := filepath.Join(c.dir, releasesDir)
 	isShallow, err := git(ctx, dir, "rev-parse", "--is-shallow-repository")
@@ -26,8 +27,10 @@ func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 	if strings.TrimSpace(string(isShallow)) != "false" {
 		return nil, fmt.Errorf("%w: this is a shallow clone. Run git fetch --unshallow", ErrNoHistory)
 	}
-	// All commits up to this one, the oldest first. A merge is compared with each of its parents, because it may add a file, too.
-	additions, err := git(ctx, dir, "log", "--full-history", "--topo-order", "--reverse", "-m", "--no-renames", "--diff-filter=A",
+	// All commits up to this one, the oldest first. A merge is compared with each of its parents, because it may add a
+	// file, too.
+	additions, err := git(ctx, dir, "log", "--full-history", "--topo-order", "--reverse", "-m", "--no-renames",
+		"--diff-filter=A",
 		"--format=", "--raw", "--no-abbrev", "--relative", "--", "*.yaml")
 	if err != nil {
 		return nil, err
@@ -64,7 +67,8 @@ func (c *Contract) CheckHistory(ctx context.Context) ([]string, error) {
 // git runs git in the repository of a folder. It ignores GIT_DIR and similar variables.
 func git(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...) //nolint:gosec // the arguments are ours
-	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
+	command.Env = slices.DeleteFunc(os.Environ(),
+		func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
 	out, err := command.Output()
 	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) {
 		return nil, fmt.Errorf("%w: %s", ErrNoHistory, bytes.TrimSpace(failed.Stderr))

@@ -15,8 +15,8 @@ import (
 	"shopfront/internal/contract"
 )
 
-// releasesSum is the SHA-256 of api/releases/SHA256SUMS. Without a git history, as in an unpacked archive, only this constant proves that
-// the released documents are unchanged. Change it only after `make release`.
+// releasesSum is the SHA-256 of api/releases/SHA256SUMS. Without a git history, as in an unpacked archive, only this
+// constant proves that the released documents are unchanged. Change it only after `make release`.
 const releasesSum = "d8fe72644143ac8eac7d6b41a7080e31f25954963d35e9388ccca2a7a3c74cc3"
 
 func TestReleases_Sums_ArePinned(t *testing.T) {
@@ -25,7 +25,8 @@ func TestReleases_Sums_ArePinned(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fmt.Sprintf("%x", sha256.Sum256(sums)); got != releasesSum {
-		t.Errorf("after `make release`, and only then, set releasesSum to %s; otherwise restore api/releases from git", got)
+		t.Errorf("after `make release`, and only then, set releasesSum to %s; otherwise restore api/releases from git",
+			got)
 	}
 }
 
@@ -40,7 +41,10 @@ func committed(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	git(t, root, "init", "-q", "-b", "main")
-	for i, text := range []string{shop, edited(t, "Voucher not found", "No such voucher"), edited(t, "Redeemed", "It is redeemed")} {
+	for i, text := range []string{
+		shop, edited(t, "Voucher not found", "No such voucher"),
+		edited(t, "Redeemed", "It is redeemed"),
+	} {
 		write(t, root, []string{first, second, third}[i], text)
 		commit(t, root, "api/openapi.yaml", shop)
 	}
@@ -49,9 +53,11 @@ func committed(t *testing.T) string {
 
 func git(t *testing.T, root string, args ...string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "git", append([]string{"-C", root, "-c", "user.name=Shopfront", "-c", "user.email=shop@example.com"}, args...)...)
+	command := exec.CommandContext(t.Context(), "git",
+		append([]string{"-C", root, "-c", "user.name=Shopfront", "-c", "user.email=shop@example.com"}, args...)...)
 	// Ignore the machine's Git settings. If a Git hook runs the tests, ignore the hook's repository too.
-	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
+	command.Env = slices.DeleteFunc(os.Environ(),
+		func(variable string) bool { return strings.HasPrefix(variable, "GIT_") })
 	command.Env = append(command.Env, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("git %q: %v: %s", args, err, out)
@@ -77,7 +83,10 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 			write(t, root, second, shop)
 			sum(t, root)
 		}, []string{second + " is not what was released"}},
-		"edited, sum updated, committed": {func(t *testing.T, root string) { commit(t, root, second, shop) }, []string{second + " is not what was released"}},
+		"edited, sum updated, committed": {
+			func(t *testing.T, root string) { commit(t, root, second, shop) },
+			[]string{second + " is not what was released"},
+		},
 		"edited, then another commit": {func(t *testing.T, root string) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, "README.md", "A shop.\n")
@@ -86,7 +95,12 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, first, shop)
 		}, nil},
-		"the last release deleted, with its sum": {func(t *testing.T, root string) { remove(t, root, third); sum(t, root) }, []string{third + " was released and does not exist any more"}},
+		"the last release deleted, with its sum": {func(t *testing.T,
+			root string,
+		) {
+			remove(t, root, third)
+			sum(t, root)
+		}, []string{third + " was released and does not exist any more"}},
 		"the last release deleted, with its sum, committed": {func(t *testing.T, root string) {
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
@@ -96,7 +110,10 @@ func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 			git(t, root, "mv", second, first)
 			git(t, root, "mv", third, strings.Replace(third, "0003", "0002", 1))
 			commit(t, root, "README.md", "A shop.\n")
-		}, []string{first + " is not what was released", second + " was released and does not exist any more", third + " was released and does not exist any more"}},
+		}, []string{
+			first + " is not what was released", second + " was released and does not exist any more",
+			third + " was released and does not exist any more",
+		}},
 		"deleted, then replaced by another release": {func(t *testing.T, root string) {
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
@@ -182,54 +199,75 @@ func TestCheckHistory_GitVariables_AreIgnored(t *testing.T) {
 	}
 }
 
-// Run reports a missing history, edited releases, and what is left to do after a release. The test works in a copy of this source tree.
+// template routes the operations of the shop.
+const template = `Transform: AWS::Serverless-2016-10-31
+Resources:
+  Api: {Type: AWS::Serverless::HttpApi}
+  Voucher:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: .
+      Handler: bootstrap
+      Runtime: provided.al2023
+      Events:
+        Post: {Type: HttpApi, Properties: {ApiId: !Ref Api, Method: POST, Path: "/shop/{customer}/voucher"}}
+  CheckoutArea:
+    Type: AWS::Serverless::Function
+    Properties:
+      CodeUri: .
+      Handler: bootstrap
+      Runtime: provided.al2023
+      Events:
+        Get: {Type: HttpApi, Properties: {ApiId: !Ref Api, Method: GET, Path: "/shop/{customer}/checkout"}}
+        Head: {Type: HttpApi, Properties: {ApiId: !Ref Api, Method: HEAD, Path: "/shop/{customer}/checkout"}}
+`
+
+// Run reports a missing history, edited releases, and what is left to do after a release.
 func TestRun_HistoryAndReleases_AreChecked(t *testing.T) {
-	copied := t.TempDir()
-	for _, folder := range []string{"api", "functions", "infra"} {
-		if err := os.CopyFS(filepath.Join(copied, folder), os.DirFS(filepath.Join(root, folder))); err != nil {
-			t.Fatal(err)
-		}
+	const document, field = "api/openapi.yaml", "                nick: "
+	shop := edited(t, get, get+"      operationId: showArea\n      tags: [Vouchers]\n")
+	root := keep(t, shop, [2]string{"0001-undated", shop})
+	write(t, root, "template.yaml", template)
+	for _, function := range []string{"voucher", "checkout-area"} {
+		write(t, root, "functions/"+function+"/main.go", "package main\n")
 	}
-	template, err := os.ReadFile(root + "/template.yaml")
-	if err != nil {
+	run := func(command string) (output string, err error) {
+		var out strings.Builder
+		err = contract.Run(t.Context(), []string{command}, root, &out, time.Now())
+		return out.String(), err
+	}
+	if _, err := run("render"); err != nil {
 		t.Fatal(err)
 	}
-	write(t, copied, "template.yaml", string(template))
-	var out strings.Builder
-	if err := contract.Run(t.Context(), []string{"check"}, copied, &out, time.Now()); err != nil || !strings.Contains(out.String(), "!!! the history of the released documents cannot be checked") {
-		t.Errorf("without history: %v, %q", err, &out)
+	if out, err := run("check"); err != nil || !strings.Contains(out, "!!! the history of the released documents") {
+		t.Errorf("without history: %v, %q", err, out)
 	}
-	git(t, copied, "init", "-q")
-	git(t, copied, "add", "-A")
-	git(t, copied, "commit", "-q", "-m", "Open the shop")
-	if err := contract.Run(t.Context(), []string{"check"}, copied, t.Output(), time.Now()); err != nil {
-		t.Error(err)
+	git(t, root, "init", "-q")
+	commit(t, root, document, shop)
+	if out, err := run("check"); err != nil || strings.Contains(out, "!!!") {
+		t.Errorf("with history: %v, %q", err, out)
 	}
-	document, err := os.ReadFile(filepath.Join(copied, "api/openapi.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, copied, "api/openapi.yaml", strings.Replace(string(document), "        code:\n", "        till: {type: string, description: The till}\n        code:\n", 1))
-	released, err := filepath.Glob(filepath.Join(copied, "api/releases/*.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	write(t, root, document, strings.Replace(shop, field, "                till: {type: string}\n"+field, 1))
 	for _, command := range []string{"render", "release", "check"} {
-		out.Reset()
-		if err := contract.Run(t.Context(), []string{command}, copied, &out, time.Now()); err != nil {
+		out, err := run(command)
+		if err != nil {
 			t.Fatalf("%s with a new field: %v", command, err)
 		}
-		if command == "release" && !strings.Contains(out.String(), fmt.Sprintf("api/summaries.yaml as\n    %d: ", len(released)+1)) {
-			t.Errorf("the release does not say how to summarise it: %q", &out)
+		if command == "release" && !strings.Contains(out, "api/summaries.yaml as\n    2: ") {
+			t.Errorf("the release does not say how to summarise it: %q", out)
 		}
 	}
-	appendTo(t, filepath.Join(copied, first), "# edited\n")
-	sum(t, copied)
+	appendTo(t, filepath.Join(root, first), "# edited\n")
+	sum(t, root)
 	for _, command := range []string{"check", "release"} {
-		err := contract.Run(t.Context(), []string{command}, copied, t.Output(), time.Now())
-		if red := (*contract.RedError)(nil); !errors.As(err, &red) || !strings.Contains(err.Error(), first+" is not what was released") {
+		_, err := run(command)
+		if red := (*contract.RedError)(nil); !errors.As(err, &red) ||
+			!strings.Contains(err.Error(), first+" is not what was released") {
 			t.Errorf("%s with an edited release: %v", command, err)
 		}
+	}
+	if _, err := run("publish"); err == nil || !strings.Contains(err.Error(), "name one command") {
+		t.Errorf("an unknown command: %v", err)
 	}
 }
 

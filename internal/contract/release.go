@@ -14,7 +14,8 @@ import (
 )
 
 // ErrUnchanged means that a release would change nothing for clients.
-var ErrUnchanged = errors.New("nothing changed for clients since the last release: change the structure of api/openapi.yaml first")
+var ErrUnchanged = errors.New("nothing changed for clients since the last release: change the structure of " +
+	"api/openapi.yaml first")
 
 // RedError means that a document does not pass the gate.
 type RedError struct{ Problems []string }
@@ -23,8 +24,9 @@ func (e *RedError) Error() string {
 	return "api/" + workingFile + " does not pass the gate:\n- " + strings.Join(e.Problems, "\n- ")
 }
 
-// Release freezes the working document as the release of today, in UTC, and renders the files again. It returns the release's name. The
-// error is a *RedError if Check finds problems, and ErrUnchanged if no operation was added, removed or modified.
+// Release freezes the working document as the release of today, in UTC, and renders the files again. It returns the
+// release's name. The error is a *RedError if Check finds problems, and ErrUnchanged if no operation was added, removed
+// or modified.
 func (c *Contract) Release(ctx context.Context, routes []gateway.Route, today time.Time) (string, error) {
 	problems, err := c.Check(ctx, routes, today)
 	if err != nil {

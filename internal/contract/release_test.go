@@ -38,7 +38,8 @@ func TestRelease_FreezesTheWorkingDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	var releases []changelog.Release
-	if err := json.Unmarshal(text, &releases); err != nil || len(releases) != 3 || releases[2].Date != "2027-03-01" || releases[2].Counts().Modifications != 1 {
+	if err := json.Unmarshal(text, &releases); err != nil || len(releases) != 3 || releases[2].Date != "2027-03-01" ||
+		releases[2].Counts().Modifications != 1 {
 		t.Errorf("the changelog has %+v, %v, want the new release with one modification", releases, err)
 	}
 	if _, err := reopened.Release(t.Context(), routes(), today); !errors.Is(err, contract.ErrUnchanged) {
@@ -48,7 +49,10 @@ func TestRelease_FreezesTheWorkingDocument(t *testing.T) {
 
 // A new sunset justifies a release, even if nothing else changed.
 func TestRelease_OnlyANewSunset_IsReleased(t *testing.T) {
-	for name, text := range map[string]string{"a parameter's": channel, "a request field's": nick, "a response field's": note} {
+	for name, text := range map[string]string{
+		"a parameter's": channel, "a request field's": nick,
+		"a response field's": note,
+	} {
 		t.Run(name, func(t *testing.T) {
 			root := keep(t, marked(t, text, "2028-01-01"), [2]string{"0001-2026-11-21", marked(t, text, "2027-06-01")})
 			c := open(t, root)
@@ -73,14 +77,18 @@ func TestRelease_RedOrUnchanged_IsRefused(t *testing.T) {
 		on      time.Time
 		want    string
 	}{
-		"nothing changed":         {shop, today, "nothing changed"},
-		"only words changed":      {edited(t, "Voucher not found", "No such voucher"), today, "nothing changed"},
-		"the gate is red":         {edited(t, note, ""), today, "field note"},
-		"before the last release": {addition, time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC), "release 0001-2026-11-21: its date is in the future"},
+		"nothing changed":    {shop, today, "nothing changed"},
+		"only words changed": {edited(t, "Voucher not found", "No such voucher"), today, "nothing changed"},
+		"the gate is red":    {edited(t, note, ""), today, "field note"},
+		"before the last release": {
+			addition, time.Date(2026, time.November, 20, 0, 0, 0, 0, time.UTC),
+			"release 0001-2026-11-21: its date is in the future",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := rendered(t, shop, test.working)
-			if name, err := c.Release(t.Context(), routes(), test.on); err == nil || !strings.Contains(err.Error(), test.want) {
+			if name, err := c.Release(t.Context(), routes(), test.on); err == nil ||
+				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("released %q, %v, want an error with %q", name, err, test.want)
 			}
 		})

@@ -14,7 +14,6 @@ type side int
 const (
 	sent     side = iota // clients: a value that was accepted must still be accepted
 	returned             // the service: a value that could not occur before must not occur now
-	fixed                // nobody: the schema is a condition, which must accept the same values as before
 )
 
 // effect says whether a changed schema accepts more values, and whether it accepts fewer. It may do both.
@@ -50,8 +49,8 @@ func (c *comparison) keyword(at, keyword string, from side, base, revision objec
 	case "if", "not":
 		if isNewOrGone {
 			c.judge(at, from, effect{wider: !isNew, narrower: isNew}, different)
-		} else {
-			c.schema(join(at, keyword), fixed, b, r)
+		} else { // a condition must accept exactly the same values as before
+			c.differs(at, different, asItWas)
 		}
 	case "allOf", "oneOf", "anyOf":
 		c.schemas(at, keyword, from, list(b), list(r))
@@ -104,8 +103,6 @@ func (c *comparison) judge(at string, from side, change effect, different string
 		harm = ": what clients may send must stay accepted"
 	case from == returned && change.wider:
 		harm = ": responses must stay within what was promised"
-	case from == fixed && (change.wider || change.narrower):
-		harm = asItWas
 	}
 	if change != (effect{}) {
 		c.differs(at, different, harm)
@@ -170,8 +167,8 @@ func (c *comparison) requiredFields(at string, from side, base, revision object)
 	}
 }
 
-// schemas compares lists of schemas in their order. A longer allOf accepts fewer values. A longer oneOf or anyOf accepts more values, but
-// an empty or missing list accepts any value.
+// schemas compares lists of schemas in their order. A longer allOf accepts fewer values. A longer oneOf or anyOf
+// accepts more values, but an empty or missing list accepts any value.
 func (c *comparison) schemas(at, keyword string, from side, base, revision []any) {
 	for i := range min(len(base), len(revision)) {
 		c.schema(fmt.Sprintf("%s, %s %d", at, keyword, i+1), from, base[i], revision[i])

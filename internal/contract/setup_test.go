@@ -151,7 +151,8 @@ func rendered(t *testing.T, base, working string) *contract.Contract {
 func routes(more ...gateway.Route) []gateway.Route {
 	return append([]gateway.Route{
 		route("voucher", "POST", "/shop/{customer}/voucher"),
-		route("checkout-area", "GET", "/shop/{customer}/checkout"), route("checkout-area", "HEAD", "/shop/{customer}/checkout"),
+		route("checkout-area", "GET", "/shop/{customer}/checkout"),
+		route("checkout-area", "HEAD", "/shop/{customer}/checkout"),
 	}, more...)
 }
 

@@ -33,10 +33,12 @@ func (c *Contract) readSummaries() (map[int]string, error) {
 	sentence := regexp.MustCompile("^([^.!?`\\n]|`[^`\\n]+`)+\\.$")
 	for number, summary := range summaries {
 		if number < 1 || number > len(c.releases) {
-			return nil, fmt.Errorf("api/%s: release %d does not exist: run make release first, or correct the number", summariesFile, number)
+			return nil, fmt.Errorf("api/%s: release %d does not exist: run make release first, or correct the number",
+				summariesFile, number)
 		}
 		if len(summary) > maxSummary || !sentence.MatchString(summary) {
-			return nil, fmt.Errorf("api/%s: write the summary of release %d as one sentence on one line that ends with a full stop, "+
+			return nil, fmt.Errorf("api/%s: write the summary of release %d as one sentence on one line that ends "+
+				"with a full stop, "+
 				"in at most %d bytes, with names in backquotes", summariesFile, number, maxSummary)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 
 func TestChangelog_Summaries(t *testing.T) {
 	const oneSentence = "write the summary of release 2 as one sentence"
-	for name, test := range map[string]struct{ file, want string }{ // want: part of the error; empty: the summary is shown
+	// want: part of the error; empty: the summary is shown
+	for name, test := range map[string]struct{ file, want string }{
 		"a sentence for a release":      {"2: \"Codes of a shop, as in `Kestrel_9`, are redeemed.\"\n", ""},
 		"a release that does not exist": {"3: It is not out yet.\n", "release 3 does not exist"},
 		"release zero":                  {"0: It never was.\n", "release 0 does not exist"},
@@ -29,8 +30,10 @@ func TestChangelog_Summaries(t *testing.T) {
 			releases, err := c.Changelog()
 			if test.want != "" {
 				problems, checkErr := c.Check(t.Context(), routes(), today)
-				if err == nil || !strings.Contains(err.Error(), test.want) || checkErr != nil || !strings.Contains(strings.Join(problems, "\n"), test.want) {
-					t.Errorf("the error is %v, and the gate says %q, %v; want %q in both", err, problems, checkErr, test.want)
+				if err == nil || !strings.Contains(err.Error(), test.want) || checkErr != nil ||
+					!strings.Contains(strings.Join(problems, "\n"), test.want) {
+					t.Errorf("the error is %v, and the gate says %q, %v; want %q in both", err, problems, checkErr,
+						test.want)
 				}
 				return
 			}

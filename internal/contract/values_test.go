@@ -64,20 +64,46 @@ func TestDocument_Patterns_MatchWhatTheCodeAccepts(t *testing.T) {
 		longest int
 		takes   func(string) error
 	}{
-		"ID":              {[]string{"components", "schemas", "ID", "pattern"}, 64, func(text string) error { _, err := catalog.ParseID[catalog.ProductID](text); return err }},
-		"Idempotency-Key": {[]string{"components", "parameters", "IdempotencyKey", "schema", "pattern"}, 255, func(text string) error { _, err := idempotency.ParseKey(text); return err }},
-		"provider":        {[]string{"components", "schemas", "Payment", "properties", "provider", "pattern"}, checkout.MaxProviderLength, func(text string) error { _, err := checkout.ParsePayment(text, "pi_1"); return err }},
-		"reference":       {[]string{"components", "schemas", "Payment", "properties", "reference", "pattern"}, checkout.MaxReferenceLength, func(text string) error { _, err := checkout.ParsePayment("stripe", text); return err }},
+		"ID": {
+			[]string{"components", "schemas", "ID", "pattern"},
+			64,
+			func(text string) error { _, err := catalog.ParseID[catalog.ProductID](text); return err },
+		},
+		"Idempotency-Key": {
+			[]string{"components", "parameters", "IdempotencyKey", "schema", "pattern"},
+			255,
+			func(text string) error { _, err := idempotency.ParseKey(text); return err },
+		},
+		"provider": {
+			[]string{"components", "schemas", "Payment", "properties", "provider", "pattern"},
+			checkout.MaxProviderLength, func(text string) error {
+				_,
+					err := checkout.ParsePayment(text, "pi_1")
+				return err
+			},
+		},
+		"reference": {
+			[]string{"components", "schemas", "Payment", "properties", "reference", "pattern"},
+			checkout.MaxReferenceLength, func(text string) error {
+				_,
+					err := checkout.ParsePayment("stripe", text)
+				return err
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pattern := regexp.MustCompile(at(t, document, test.place...).(string)) //nolint:errcheck // a pattern is a string
-			texts := []string{"", "a", strings.Repeat("a", test.longest), strings.Repeat("a", test.longest+1), "é", "a\n"}
+			texts := []string{
+				"", "a", strings.Repeat("a", test.longest), strings.Repeat("a", test.longest+1), "é",
+				"a\n",
+			}
 			for c := range 256 {
 				texts = append(texts, string([]byte{byte(c)}), string([]byte{'a', byte(c), 'b'}))
 			}
 			for _, text := range texts {
 				if err := test.takes(text); pattern.MatchString(text) != (err == nil) {
-					t.Errorf("%q: the document's pattern matches: %t, but the code returns %v", text, pattern.MatchString(text), err)
+					t.Errorf("%q: the document's pattern matches: %t, but the code returns %v", text,
+						pattern.MatchString(text), err)
 				}
 			}
 		})
@@ -136,16 +162,37 @@ func TestDocument_LimitsInDescriptions_MatchTheCode(t *testing.T) {
 		words string
 		place []string
 	}{
-		{fmt.Sprintf("1 to %d letters and digits", voucher.MaxCodeLength), []string{"components", "schemas", "VoucherRequest", "properties", "code"}},
-		{fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes), []string{"components", "schemas", "VoucherRequest", "properties", "nick"}},
+		{
+			fmt.Sprintf("1 to %d letters and digits", voucher.MaxCodeLength),
+			[]string{"components", "schemas", "VoucherRequest", "properties", "code"},
+		},
+		{
+			fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes),
+			[]string{"components", "schemas", "VoucherRequest", "properties", "nick"},
+		},
 		{fmt.Sprintf("%d KiB", checkout.MaxDataBytes>>10), []string{"components", "parameters", "Data"}},
-		{fmt.Sprintf("%.0f minutes", checkout.Lifetime.Minutes()), []string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"}},
+		{
+			fmt.Sprintf("%.0f minutes", checkout.Lifetime.Minutes()),
+			[]string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"},
+		},
 		{days(checkout.Retention), []string{"paths", "/shop/{customer}/checkouts/{id}", "get"}},
 		{days(checkout.LateOrders), []string{"paths", "/shop/{customer}/orders", "post"}},
-		{fmt.Sprintf("at most %d uses", checkout.MaxHoldsPerSource), []string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"}},
-		{fmt.Sprintf("at most %d bytes", voucher.MaxUndoReasonBytes), []string{"components", "schemas", "UndoRequest", "properties", "reason"}},
-		{fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes), []string{"components", "parameters", "Nick"}},
-		{fmt.Sprintf("1 to %d bytes", checkout.MaxReasonBytes), []string{"components", "schemas", "CancelRequest", "properties", "reason"}},
+		{
+			fmt.Sprintf("at most %d uses", checkout.MaxHoldsPerSource),
+			[]string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"},
+		},
+		{
+			fmt.Sprintf("at most %d bytes", voucher.MaxUndoReasonBytes),
+			[]string{"components", "schemas", "UndoRequest", "properties", "reason"},
+		},
+		{
+			fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes),
+			[]string{"components", "parameters", "Nick"},
+		},
+		{
+			fmt.Sprintf("1 to %d bytes", checkout.MaxReasonBytes),
+			[]string{"components", "schemas", "CancelRequest", "properties", "reason"},
+		},
 	} {
 		description, _ := at(t, document, append(test.place, "description")...).(string)
 		if !strings.Contains(strings.ReplaceAll(description, "\n", " "), test.words) {
@@ -175,7 +222,8 @@ func TestDocument_ListedValues_MatchTheCode(t *testing.T) {
 	}
 }
 
-// constants returns the values of the string constants of a type, each after the prefix. The type named kind is in the package pkg/folder.
+// constants returns the values of the string constants of a type, each after the prefix. The type named kind is in the
+// package pkg/folder.
 func constants(t *testing.T, folder, kind, prefix string) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, "pkg", folder, "*.go"))
@@ -214,9 +262,14 @@ func constants(t *testing.T, folder, kind, prefix string) []string {
 // The deprecated operation sends the date of the release that deprecated it, and the document's sunset.
 func TestDocument_DeprecatedOperation_AgreesWithItsHeaders(t *testing.T) {
 	const path = "/shop/{customer}/checkout/{product}/variant/{variant}"
-	service := httpapi.Service{Now: time.Now, Log: slog.New(slog.DiscardHandler), RequestID: func(*http.Request) string { return "r1" }}
+	service := httpapi.Service{
+		Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		RequestID: func(*http.Request) string { return "r1" },
+	}
 	recorder := httptest.NewRecorder()
-	service.CheckoutVariant(nil).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/shop/emberforge/checkout/coins/variant/500?unknown", http.NoBody))
+	service.CheckoutVariant(nil).ServeHTTP(recorder,
+		httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+			"/shop/emberforge/checkout/coins/variant/500?unknown", http.NoBody))
 	seconds, err := strconv.ParseInt(strings.TrimPrefix(recorder.Header().Get("Deprecation"), "@"), 10, 64)
 	if err != nil {
 		t.Fatal(err)

@@ -62,21 +62,26 @@ func TestCheckoutArea_ListsOnlyWhatIsOnSale(t *testing.T) {
 	var shown []string
 	for _, product := range page.Products {
 		for _, v := range product.Variants {
-			shown = append(shown, fmt.Sprintf("%s/%s %s %d-%d", product.ID, v.ID, v.Price.Display, v.MinAmount, v.MaxAmount))
+			shown = append(shown, fmt.Sprintf("%s/%s %s %d-%d", product.ID, v.ID, v.Price.Display, v.MinAmount,
+				v.MaxAmount))
 			if want := fmt.Sprintf("/shop/%s/checkout/%s/%s", s.id, product.ID, v.ID); v.Checkout != want {
 				t.Errorf("checkout %q, want %q", v.Checkout, want)
 			}
 		}
 	}
 	// Products are in the order of their IDs. Products and variants that are off sale are missing.
-	if want := []string{"coins/500 4.99 EUR 1-10", "coins/1200 9.99 EUR 2-5", "vip-rank/30-days 7.99 EUR 1-1"}; !slices.Equal(shown, want) {
+	if want := []string{
+		"coins/500 4.99 EUR 1-10", "coins/1200 9.99 EUR 2-5",
+		"vip-rank/30-days 7.99 EUR 1-1",
+	}; !slices.Equal(shown, want) {
 		t.Errorf("shown %q, want %q", shown, want)
 	}
 	if schema := string(page.Products[1].Variants[0].DataSchema); !strings.Contains(schema, `"required":["player"]`) {
 		t.Errorf("the schema is %s, want one that requires player", schema)
 	}
 	(shop{id: "unknown-" + s.id}).get(t, "/checkout").wantProblem(t, http.StatusNotFound, "not-found")
-	closed := loadShop(t, strings.Replace(emberforge, "currency: EUR", "currency: EUR\n    off-sale: true", 1), "closed-"+s.id)
+	closed := loadShop(t, strings.Replace(emberforge, "currency: EUR", "currency: EUR\n    off-sale: true", 1),
+		"closed-"+s.id)
 	closed.get(t, "/checkout").wantProblem(t, http.StatusNotFound, "not-found")
 	closed.get(t, "/checkout/coins/500").wantProblem(t, http.StatusNotFound, "not-found")
 }
@@ -139,7 +144,8 @@ func eachForm(t *testing.T, test func(t *testing.T, path func(product, variant s
 	})
 }
 
-// wantDeprecated checks that the response to a deprecated path has the deprecation headers, and that any other response has none of them.
+// wantDeprecated checks that the response to a deprecated path has the deprecation headers, and that any other response
+// has none of them.
 func (a answer) wantDeprecated(t *testing.T, s shop, path, product, variant string) {
 	t.Helper()
 	want := http.Header{}
@@ -169,7 +175,8 @@ func TestCheckout_Response_IsStored(t *testing.T) {
 		}
 		c := decode[checkout](t, a)
 		want := checkout{
-			ID: c.ID, Status: "open", Product: "coins", Variant: "500", Amount: 3, Data: json.RawMessage(`"for Alder & Birch"`),
+			ID: c.ID, Status: "open", Product: "coins", Variant: "500", Amount: 3,
+			Data:      json.RawMessage(`"for Alder & Birch"`),
 			UnitPrice: price{499, "EUR", "4.99 EUR"}, Subtotal: price{1497, "EUR", "14.97 EUR"},
 			Discount: price{0, "EUR", "0.00 EUR"}, Total: price{1497, "EUR", "14.97 EUR"},
 			CreatedAt: c.CreatedAt, ExpiresAt: c.CreatedAt.Add(30 * time.Minute),
@@ -205,7 +212,8 @@ func TestCheckout_Data_IsReturnedAsJSON(t *testing.T) {
 
 func TestCheckout_Yen_HasNoSmallerUnit(t *testing.T) {
 	const player = `{"player":"haru"}`
-	yen := strings.NewReplacer("EUR", "JPY", "4.99", "499", "9.99", "999", "44.99", "4499", "7.99", "799", "14.99", "1499").Replace(emberforge)
+	yen := strings.NewReplacer("EUR", "JPY", "4.99", "499", "9.99", "999", "44.99", "4499", "7.99", "799", "14.99",
+		"1499").Replace(emberforge)
 	s := loadShop(t, yen, newShop(t).id+"-jpy")
 	c := decode[checkout](t, s.get(t, "/checkout/coins/500?amount=2"))
 	if c.UnitPrice != (price{499, "JPY", "499 JPY"}) || c.Total != (price{998, "JPY", "998 JPY"}) {
@@ -219,7 +227,11 @@ func TestCheckout_NotOnSale_IsNotFound(t *testing.T) {
 	unchanged(t, func(t *testing.T) {
 		eachForm(t, func(t *testing.T, path func(product, variant string) string) {
 			for _, sold := range [][2]string{
-				{"coins", "700"}, {"crate-key", "single"}, {"coins", "6500"}, {"founders-cape", "red"}, {"Coins", "500"},
+				{"coins", "700"},
+				{"crate-key", "single"},
+				{"coins", "6500"},
+				{"founders-cape", "red"},
+				{"Coins", "500"},
 			} {
 				a := s.get(t, path(sold[0], sold[1]))
 				a.wantProblem(t, http.StatusNotFound, "not-found")
@@ -286,8 +298,10 @@ func TestCheckout_BadAmountsAndData_AreInvalid(t *testing.T) {
 				if p.Pointer != nil {
 					pointer = *p.Pointer
 				}
-				if p.Parameter != bad.parameter || bad.parameter == "data" && pointer != bad.pointer || bad.parameter == "amount" && p.Pointer != nil {
-					t.Errorf("%.80q: %s, want parameter %s and pointer %q", bad.query, a.body, bad.parameter, bad.pointer)
+				if p.Parameter != bad.parameter || bad.parameter == "data" && pointer != bad.pointer ||
+					bad.parameter == "amount" && p.Pointer != nil {
+					t.Errorf("%.80q: %s, want parameter %s and pointer %q", bad.query, a.body, bad.parameter,
+						bad.pointer)
 				}
 				a.wantDeprecated(t, s, path(bad.product, bad.variant), bad.product, bad.variant)
 			}
@@ -303,14 +317,18 @@ func TestCheckout_SameKey_IsReplayed(t *testing.T) {
 	first := s.get(t, "/checkout/coins/500?amount=2&data=gift", key("till-1"))
 	first.wantStatus(t, http.StatusOK)
 	unchanged(t, func(t *testing.T) {
-		for _, path := range []string{"/checkout/coins/500?amount=2&data=gift", "/checkout/coins/variant/500?data=%67ift&amount=2"} {
+		for _, path := range []string{
+			"/checkout/coins/500?amount=2&data=gift",
+			"/checkout/coins/variant/500?data=%67ift&amount=2",
+		} {
 			again := s.get(t, path, key("till-1"))
 			if again.header.Get("Idempotency-Replayed") != "true" || again.body != first.body {
 				t.Errorf("%s: %v %s, want %s", path, again.header, again.body, first.body)
 			}
 		}
 		for _, path := range []string{
-			"/checkout/coins/500?amount=3&data=gift", "/checkout/coins/500?amount=2&data=Gift", "/checkout/coins/500?amount=2",
+			"/checkout/coins/500?amount=3&data=gift", "/checkout/coins/500?amount=2&data=Gift",
+			"/checkout/coins/500?amount=2",
 			"/checkout/coins/1200?amount=2&data=gift", "/checkout/coins/variant/500?amount=1&data=gift",
 			"/checkout/vip-rank/30-days?data=" + url.QueryEscape(`{"player":"Alder"}`),
 		} {
@@ -374,7 +392,8 @@ func TestHEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
 			if a.body != "" {
 				t.Errorf("%s has a body: %s", path, a.body)
 			}
-			if isDeprecated := strings.Contains(path, "/variant/"); isDeprecated != (a.header.Get("Deprecation") != "") {
+			if isDeprecated := strings.Contains(path,
+				"/variant/"); isDeprecated != (a.header.Get("Deprecation") != "") {
 				t.Errorf("%s: the headers are %v, want Deprecation only for a deprecated path", path, a.header)
 			}
 		}

@@ -16,8 +16,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// client returns a client of the shop, as a storefront uses it. Its requests and responses are checked against the OpenAPI document.
-// The function lose, if it is not nil, decides for each response whether the response is lost.
+// client returns a client of the shop, as a storefront uses it. Its requests and responses are checked against the
+// OpenAPI document. The function lose, if it is not nil, decides for each response whether the response is lost.
 func (s shop) client(t *testing.T, lose func() bool, options ...client.Option) *client.Client {
 	t.Helper()
 	document, err := shared.document()
@@ -67,20 +67,26 @@ func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 
 	redeemable, err := c.Check(t.Context(), "welcome coins", "Alder")
 	coins := client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2}
-	if want := (client.Redeemable{Code: "WELCOME-COINS", Nick: "Alder", Reward: coins}); err != nil || !reflect.DeepEqual(redeemable, want) {
+	if want := (client.Redeemable{Code: "WELCOME-COINS", Nick: "Alder", Reward: coins}); err != nil ||
+		!reflect.DeepEqual(redeemable, want) {
 		t.Errorf("Check returns %+v, %v, want %+v", redeemable, err, want)
 	}
 	key := client.NewKey()
 	redemption, err := c.Redeem(t.Context(), "welcome coins", "Alder", client.WithKey(key))
-	want := client.Redemption{ID: redemption.ID, Code: "WELCOME-COINS", Nick: "Alder", RedeemedAt: redemption.RedeemedAt, Reward: coins}
+	want := client.Redemption{
+		ID: redemption.ID, Code: "WELCOME-COINS", Nick: "Alder",
+		RedeemedAt: redemption.RedeemedAt, Reward: coins,
+	}
 	if err != nil || !reflect.DeepEqual(redemption, want) {
 		t.Fatalf("Redeem returns %+v, %v, want %+v", redemption, err, want)
 	}
 	want.Replayed = true
-	if again, err := c.Redeem(t.Context(), "WELCOME-COINS", "ALDER", client.WithKey(key)); err != nil || !reflect.DeepEqual(again, want) {
+	if again, err := c.Redeem(t.Context(), "WELCOME-COINS", "ALDER", client.WithKey(key)); err != nil ||
+		!reflect.DeepEqual(again, want) {
 		t.Errorf("the retry returns %+v, %v, want %+v", again, err, want)
 	}
-	if kept := s.redemptions(t); len(kept) != 1 || kept[0].ID != redemption.ID || !kept[0].At.Equal(redemption.RedeemedAt) {
+	if kept := s.redemptions(t); len(kept) != 1 || kept[0].ID != redemption.ID ||
+		!kept[0].At.Equal(redemption.RedeemedAt) {
 		t.Errorf("stored %+v, want %+v", kept, redemption)
 	}
 
@@ -89,14 +95,30 @@ func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 		redeem func() (client.Redemption, error)
 		want   error
 	}{
-		"used up": {func() (client.Redemption, error) { return c.Redeem(t.Context(), "WELCOME-COINS", "Alder") }, client.ErrVoucherNotFound},
+		"used up": {
+			func() (client.Redemption, error) { return c.Redeem(t.Context(), "WELCOME-COINS", "Alder") },
+			client.ErrVoucherNotFound,
+		},
 		"another nick": {func() (client.Redemption, error) {
 			return c.Redeem(t.Context(), "WELCOME-COINS", "Birch", client.WithKey(key))
 		}, client.ErrVoucherNotFound},
-		"unknown":          {func() (client.Redemption, error) { return c.Redeem(t.Context(), "INVENTED", "Alder") }, client.ErrVoucherNotFound},
-		"unknown customer": {func() (client.Redemption, error) { return unknown.Redeem(t.Context(), "WELCOME-COINS", "Alder") }, client.ErrVoucherNotFound},
-		"no code":          {func() (client.Redemption, error) { return c.Redeem(t.Context(), "-", "Alder") }, client.ErrInvalid},
-		"not UTF-8":        {func() (client.Redemption, error) { return c.Redeem(t.Context(), "\xff", "Alder") }, client.ErrMalformedRequest},
+		"unknown": {
+			func() (client.Redemption, error) { return c.Redeem(t.Context(), "INVENTED", "Alder") },
+			client.ErrVoucherNotFound,
+		},
+		"unknown customer": {func() (client.Redemption,
+			error,
+		) {
+			return unknown.Redeem(t.Context(), "WELCOME-COINS", "Alder")
+		}, client.ErrVoucherNotFound},
+		"no code": {
+			func() (client.Redemption, error) { return c.Redeem(t.Context(), "-", "Alder") },
+			client.ErrInvalid,
+		},
+		"not UTF-8": {
+			func() (client.Redemption, error) { return c.Redeem(t.Context(), "\xff", "Alder") },
+			client.ErrMalformedRequest,
+		},
 		"too long": {
 			func() (client.Redemption, error) { return c.Redeem(t.Context(), strings.Repeat("A", 5000), "") },
 			client.ErrContentTooLarge,
@@ -104,7 +126,8 @@ func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 	} {
 		redemption, err := test.redeem()
 		p, is := errors.AsType[*client.ProblemError](err)
-		if !errors.Is(err, test.want) || !is || p.RequestID == "" || !reflect.DeepEqual(redemption, client.Redemption{}) {
+		if !errors.Is(err, test.want) || !is || p.RequestID == "" ||
+			!reflect.DeepEqual(redemption, client.Redemption{}) {
 			t.Errorf("%s: %+v, %v, want %v", name, redemption, err, test.want)
 		}
 	}
@@ -113,8 +136,8 @@ func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 	}
 }
 
-// Each shopper's first two responses are lost. If the first attempt redeemed the code, the retries report that redemption and do not redeem
-// again.
+// Each shopper's first two responses are lost. If the first attempt redeemed the code, the retries report that
+// redemption and do not redeem again.
 func TestClient_Redeem_LostResponses_NoShopperRedeemsTwice(t *testing.T) {
 	t.Parallel()
 	const shoppers, uses = 12, 7
@@ -135,7 +158,8 @@ func TestClient_Redeem_LostResponses_NoShopperRedeemsTwice(t *testing.T) {
 		if err == nil && redemptions[i].Replayed {
 			reported = append(reported, redemptions[i].ID)
 		} else if !errors.Is(err, client.ErrVoucherNotFound) {
-			t.Errorf("shopper %d gets %+v, %v, want a replayed redemption or ErrVoucherNotFound", i, redemptions[i], err)
+			t.Errorf("shopper %d gets %+v, %v, want a replayed redemption or ErrVoucherNotFound", i, redemptions[i],
+				err)
 		}
 	}
 	for _, record := range s.redemptions(t) {
@@ -162,7 +186,8 @@ func TestClient_Checkout_ReturnsTheCheckoutOrTheProblem(t *testing.T) {
 	if kept := s.checkouts(t); len(kept) != 1 || string(kept[0].ID) != checkout.ID {
 		t.Errorf("stored %+v, want %s", kept, checkout.ID)
 	}
-	if _, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"}, client.WithKey(key)); !errors.Is(err, client.ErrKeyInUse) {
+	if _, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"},
+		client.WithKey(key)); !errors.Is(err, client.ErrKeyInUse) {
 		t.Errorf("checking out with the key of another order: %v, want ErrKeyInUse", err)
 	}
 	for name, test := range map[string]struct {
@@ -170,10 +195,22 @@ func TestClient_Checkout_ReturnsTheCheckoutOrTheProblem(t *testing.T) {
 		want  client.ProblemError
 		is    error
 	}{
-		"off sale":        {client.Order{Product: "coins", Variant: "6500"}, client.ProblemError{}, client.ErrNotFound},
-		"too many":        {client.Order{Product: "coins", Variant: "500", Amount: 11}, client.ProblemError{Parameter: "amount"}, client.ErrInvalid},
-		"negative amount": {client.Order{Product: "coins", Variant: "500", Amount: -1}, client.ProblemError{Parameter: "amount"}, client.ErrInvalid},
-		"bad data":        {client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"A"}`}, client.ProblemError{Parameter: "data", Pointer: "/player"}, client.ErrInvalid},
+		"off sale": {client.Order{Product: "coins", Variant: "6500"}, client.ProblemError{}, client.ErrNotFound},
+		"too many": {
+			client.Order{Product: "coins", Variant: "500", Amount: 11},
+			client.ProblemError{Parameter: "amount"},
+			client.ErrInvalid,
+		},
+		"negative amount": {
+			client.Order{Product: "coins", Variant: "500", Amount: -1},
+			client.ProblemError{Parameter: "amount"},
+			client.ErrInvalid,
+		},
+		"bad data": {
+			client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"A"}`},
+			client.ProblemError{Parameter: "data", Pointer: "/player"},
+			client.ErrInvalid,
+		},
 	} {
 		_, err := c.Checkout(t.Context(), test.order)
 		p, is := errors.AsType[*client.ProblemError](err)
@@ -197,25 +234,30 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 		t.Errorf("showing an order that was not placed: %v, want ErrNotFound", err)
 	}
 	placed, err := c.PlaceOrder(t.Context(), checkout.ID, payment)
-	if err != nil || !placed.Replayed || placed.Status != client.OrderPlaced || placed.Total != checkout.Total || string(placed.Data) != rank.Data {
+	if err != nil || !placed.Replayed || placed.Status != client.OrderPlaced || placed.Total != checkout.Total ||
+		string(placed.Data) != rank.Data {
 		t.Fatalf("%+v, %v: want the order of the lost response", placed, err)
 	}
 	other := client.Payment{Provider: "stripe", Reference: "pi_3Q0002"}
 	if _, err := c.PlaceOrder(t.Context(), checkout.ID, other); !errors.Is(err, client.ErrPaymentMismatch) {
 		t.Errorf("placing the order with another payment: %v, want ErrPaymentMismatch", err)
 	}
-	if shown, err := c.ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered || string(shown.Data) != rank.Data {
+	if shown, err := c.ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered ||
+		string(shown.Data) != rank.Data {
 		t.Errorf("the shop's server gets %+v, %v, want the ordered checkout with its data", shown, err)
 	}
-	if shown, err := s.client(t, nil).ShowCheckout(t.Context(), checkout.ID); err != nil || shown.Status != client.CheckoutOrdered || shown.Data != nil {
+	if shown, err := s.client(t, nil).ShowCheckout(t.Context(), checkout.ID); err != nil ||
+		shown.Status != client.CheckoutOrdered || shown.Data != nil {
 		t.Errorf("a client without the key gets %+v, %v, want the ordered checkout without its data", shown, err)
 	}
 	fulfilled, err := c.FulfilOrder(t.Context(), checkout.ID)
-	if err != nil || !fulfilled.Replayed || fulfilled.Status != client.OrderFulfilled || !fulfilled.OrderedAt.Equal(placed.OrderedAt) {
+	if err != nil || !fulfilled.Replayed || fulfilled.Status != client.OrderFulfilled ||
+		!fulfilled.OrderedAt.Equal(placed.OrderedAt) {
 		t.Errorf("%+v, %v: want the order of the lost response", fulfilled, err)
 	}
 	cancelled, err := c.CancelOrder(t.Context(), checkout.ID, "chargeback")
-	if err != nil || !cancelled.Replayed || cancelled.CancelReason != "chargeback" || !cancelled.FulfilledAt.Equal(fulfilled.FulfilledAt) {
+	if err != nil || !cancelled.Replayed || cancelled.CancelReason != "chargeback" ||
+		!cancelled.FulfilledAt.Equal(fulfilled.FulfilledAt) {
 		t.Errorf("%+v, %v: want the order of the lost response", cancelled, err)
 	}
 	if _, err := c.FulfilOrder(t.Context(), checkout.ID); !errors.Is(err, client.ErrOrderCancelled) {
@@ -224,17 +266,20 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 	if _, err := c.PlaceOrder(t.Context(), checkout.ID, payment); !errors.Is(err, client.ErrOrderCancelled) {
 		t.Errorf("placing a cancelled order: %v, want ErrOrderCancelled", err)
 	}
-	if shown, err := c.ShowOrder(t.Context(), checkout.ID); err != nil || !reflect.DeepEqual(unreplayed(shown), unreplayed(cancelled)) {
+	if shown, err := c.ShowOrder(t.Context(), checkout.ID); err != nil ||
+		!reflect.DeepEqual(unreplayed(shown), unreplayed(cancelled)) {
 		t.Errorf("ShowOrder returns %+v, %v, want %+v", shown, err, cancelled)
 	}
 	_, err = calm.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "Stripe", Reference: "pi_3Q0001"})
-	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrInvalid) || p.Pointer != "/payment/provider" {
-		t.Errorf("placing the order with a malformed payment: %+v, want ErrInvalid with the pointer /payment/provider", err)
+	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrInvalid) ||
+		p.Pointer != "/payment/provider" {
+		t.Errorf("placing the order with a malformed payment: %+v, want ErrInvalid with the pointer /payment/provider",
+			err)
 	}
 }
 
-// clients returns two clients of the shop's server. lossy loses every second response. calm loses none. Use calm for requests that the
-// service refuses: after a lost response, a client waits before it accepts a refusal.
+// clients returns two clients of the shop's server. lossy loses every second response. calm loses none. Use calm for
+// requests that the service refuses: after a lost response, a client waits before it accepts a refusal.
 func (s till) clients(t *testing.T) (lossy, calm *client.Client) {
 	t.Helper()
 	answers := 0
@@ -242,15 +287,16 @@ func (s till) clients(t *testing.T) (lossy, calm *client.Client) {
 	return s.client(t, func() bool { answers++; return answers%2 == 1 }, serverKey), s.client(t, nil, serverKey)
 }
 
-// A checkout that replaces another one takes over the use of the code that the replaced checkout held, even if responses are lost. Only
-// the last checkout can be ordered.
+// A checkout that replaces another one takes over the use of the code that the replaced checkout held, even if
+// responses are lost. Only the last checkout can be ordered.
 func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	c, calm := s.clients(t)
 	coins := client.Order{Product: "coins", Variant: "500", Code: "summer 20", Nick: "Alder"}
 	first, err := c.Checkout(t.Context(), coins)
-	if err != nil || !first.Replayed || first.Code != "SUMMER-20" || first.Nick != "Alder" || first.Discount.Minor != 99 || first.Total.Minor != 400 {
+	if err != nil || !first.Replayed || first.Code != "SUMMER-20" || first.Nick != "Alder" ||
+		first.Discount.Minor != 99 || first.Total.Minor != 400 {
 		t.Fatalf("%+v, %v: want the checkout of the lost response", first, err)
 	}
 	coins.Amount, coins.Replaces = 3, first.ID
@@ -259,24 +305,29 @@ func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {
 		t.Fatalf("%+v, %v: want the checkout of the lost response", second, err)
 	}
 	s.wantUses(t, code, 1, 1)
-	if shown, err := c.ShowCheckout(t.Context(), first.ID); err != nil || shown.Status != client.CheckoutReleased || shown.Nick != "Alder" {
+	if shown, err := c.ShowCheckout(t.Context(), first.ID); err != nil || shown.Status != client.CheckoutReleased ||
+		shown.Nick != "Alder" {
 		t.Errorf("the replaced checkout is %+v, %v, want it released", shown, err)
 	}
 	payment := client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
 	if _, err := c.PlaceOrder(t.Context(), first.ID, payment); !errors.Is(err, client.ErrCheckoutReplaced) {
 		t.Errorf("ordering a checkout that was replaced: %v, want ErrCheckoutReplaced", err)
 	}
-	if order, err := c.PlaceOrder(t.Context(), second.ID, payment); err != nil || order.Code != "SUMMER-20" || order.Nick != "Alder" || order.Total != second.Total {
+	if order, err := c.PlaceOrder(t.Context(), second.ID, payment); err != nil || order.Code != "SUMMER-20" ||
+		order.Nick != "Alder" || order.Total != second.Total {
 		t.Fatalf("the order is %+v, %v, want the code, nick and total of the second checkout", order, err)
 	}
 	_, err = calm.Checkout(t.Context(), coins)
-	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrMalformedRequest) || p.Parameter != "replaces" {
+	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrMalformedRequest) ||
+		p.Parameter != "replaces" {
 		t.Errorf("replacing a checkout twice: %v, want ErrMalformedRequest for the parameter replaces", err)
 	}
 	coins.Replaces = ""
 	_, err = calm.Checkout(t.Context(), coins)
-	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrCodeRefused) || p.Reason != "nick_limit" {
-		t.Errorf("checking out with a code that the nick has used: %v, want ErrCodeRefused with the reason nick_limit", err)
+	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrCodeRefused) ||
+		p.Reason != "nick_limit" {
+		t.Errorf("checking out with a code that the nick has used: %v, want ErrCodeRefused with the reason nick_limit",
+			err)
 	}
 	for nick, want := range map[string]int{"ALDER": 1, "Birch": 0} {
 		if orders := ordersOf(t, c, nick); len(orders) != want {
@@ -301,11 +352,13 @@ func TestClient_UndoRedemption_LostResponse_GivesTheUseBackOnce(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	c, calm := s.clients(t)
-	checkout, err := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500", Code: "summer 20", Nick: "Alder"})
+	checkout, err := c.Checkout(t.Context(),
+		client.Order{Product: "coins", Variant: "500", Code: "summer 20", Nick: "Alder"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}); err != nil {
+	if _, err := c.PlaceOrder(t.Context(), checkout.ID,
+		client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}); err != nil {
 		t.Fatal(err)
 	}
 	key := client.NewKey()
@@ -318,7 +371,8 @@ func TestClient_UndoRedemption_LostResponse_GivesTheUseBackOnce(t *testing.T) {
 		t.Errorf("%+v, %v: want the redemption of the lost response", undone, err)
 	}
 	s.wantUses(t, code, 1, 0)
-	if _, err := calm.Redeem(t.Context(), "summer 20", "Birch", client.WithKey(key)); !errors.Is(err, client.ErrRedemptionUndone) {
+	if _, err := calm.Redeem(t.Context(), "summer 20", "Birch", client.WithKey(key)); !errors.Is(err,
+		client.ErrRedemptionUndone) {
 		t.Errorf("redeeming again with the key: %v, want ErrRedemptionUndone", err)
 	}
 	listed := make(map[string]client.RedemptionRecord) // by nick
@@ -331,10 +385,12 @@ func TestClient_UndoRedemption_LostResponse_GivesTheUseBackOnce(t *testing.T) {
 		}
 	}
 	undone.Replayed = false
-	if len(listed) != 2 || listed["Alder"].Status != client.RedemptionRedeemed || !reflect.DeepEqual(listed["Birch"], undone) {
+	if len(listed) != 2 || listed["Alder"].Status != client.RedemptionRedeemed ||
+		!reflect.DeepEqual(listed["Birch"], undone) {
 		t.Errorf("redemptions %+v, want %+v and the redemption of the order", listed, undone)
 	}
-	if _, err := calm.UndoRedemption(t.Context(), listed["Alder"].Redemption, ""); !errors.Is(err, client.ErrRedemptionOfOrder) {
+	if _, err := calm.UndoRedemption(t.Context(), listed["Alder"].Redemption, ""); !errors.Is(err,
+		client.ErrRedemptionOfOrder) {
 		t.Errorf("undoing the redemption of an order: %v, want ErrRedemptionOfOrder", err)
 	}
 	redeemed.ID = strings.Repeat("A", len(redeemed.ID))
@@ -351,7 +407,8 @@ func TestClient_Orders_Filter_ReturnsMatchingOrdersNewestFirst(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		order, err := c.PlaceOrder(t.Context(), checkout.ID, client.Payment{Provider: "stripe", Reference: fmt.Sprintf("pi_3Q%04d", i)})
+		order, err := c.PlaceOrder(t.Context(), checkout.ID,
+			client.Payment{Provider: "stripe", Reference: fmt.Sprintf("pi_3Q%04d", i)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -364,10 +421,13 @@ func TestClient_Orders_Filter_ReturnsMatchingOrdersNewestFirst(t *testing.T) {
 		filter client.OrderFilter
 		want   []string
 	}{
-		"all":          {client.OrderFilter{PageSize: 2}, placed},
-		"fulfilled":    {client.OrderFilter{Status: client.OrderFulfilled, PageSize: 1}, placed[1:2]},
-		"the last day": {client.OrderFilter{From: time.Now().Add(-24 * time.Hour), Until: time.Now().Add(time.Hour)}, placed},
-		"long ago":     {client.OrderFilter{Until: time.Now().Add(-24 * time.Hour)}, nil},
+		"all":       {client.OrderFilter{PageSize: 2}, placed},
+		"fulfilled": {client.OrderFilter{Status: client.OrderFulfilled, PageSize: 1}, placed[1:2]},
+		"the last day": {
+			client.OrderFilter{From: time.Now().Add(-24 * time.Hour), Until: time.Now().Add(time.Hour)},
+			placed,
+		},
+		"long ago": {client.OrderFilter{Until: time.Now().Add(-24 * time.Hour)}, nil},
 	} {
 		var got []string
 		for page, err := range c.Orders(t.Context(), test.filter) {
@@ -402,7 +462,8 @@ func TestClient_CheckoutArea_FollowsTheCatalogue(t *testing.T) {
 			pages = append(pages, page)
 			for _, product := range page.Products {
 				for _, v := range product.Variants {
-					prices = append(prices, fmt.Sprintf("%s/%s %d %s", product.ID, v.ID, v.Price.Minor, page.Customer.Currency))
+					prices = append(prices, fmt.Sprintf("%s/%s %d %s", product.ID, v.ID, v.Price.Minor,
+						page.Customer.Currency))
 				}
 			}
 		}

@@ -18,9 +18,10 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// With -sam, the tests send their requests to `sam local start-api`. In containers, it runs the functions that `make start-api` has
-// built for this machine. The functions use the tables of the local run. The SAM CLI has its own gateway. If that gateway responds
-// without calling a function, its response differs from API Gateway's. `make start-api` skips the tests of such responses.
+// With -sam, the tests send their requests to `sam local start-api`. In containers, it runs the functions that `make
+// start-api` has built for this machine. The functions use the tables of the local run. The SAM CLI has its own
+// gateway. If that gateway responds without calling a function, its response differs from API Gateway's. `make
+// start-api` skips the tests of such responses.
 var (
 	samCLI  = flag.String("sam", "", "send requests to the functions in Docker, with this SAM CLI") //nolint:gochecknoglobals // a flag
 	samArgs = flag.String("sam-args", "", "more arguments for sam local start-api")                 //nolint:gochecknoglobals // a flag
@@ -52,7 +53,8 @@ func startContainers(ctx context.Context, run *localruntest.Run) (*containers, e
 	architecture := map[string]string{"amd64": "x86_64", "arm64": "arm64"}[runtime.GOARCH]
 	args := append([]string{
 		"local", "start-api", "--template", filepath.Join(root, ".aws-sam", "local", "template.yaml"), "--port", port,
-		"--env-vars", filepath.Join(run.Root(), ".shopfront", "env-vars.json"), "--parameter-overrides", "Architecture=" + architecture,
+		"--env-vars", filepath.Join(run.Root(), ".shopfront", "env-vars.json"), "--parameter-overrides",
+		"Architecture=" + architecture,
 		"--warm-containers", "EAGER", "--add-host", "host.docker.internal:host-gateway",
 	}, strings.Fields(*samArgs)...)
 	c := &containers{baseURL: "http://" + address, ended: make(chan struct{}), out: &localruntest.Output{}}
@@ -96,6 +98,7 @@ func (c *containers) stop() error {
 	case <-c.ended:
 		return nil
 	case <-time.After(time.Minute):
-		return errors.Join(errors.New("sam local start-api did not end, and may have left containers"), c.command.Process.Kill())
+		return errors.Join(errors.New("sam local start-api did not end, and may have left containers"),
+			c.command.Process.Kill())
 	}
 }

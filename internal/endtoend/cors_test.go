@@ -12,7 +12,10 @@ func TestCORS_AllowedOrigin_MayReadResponses(t *testing.T) {
 	address := baseURL(t)
 	preflight := send(t, address, request{
 		method: http.MethodOptions, target: "/shop/" + s.id + "/voucher",
-		header: []string{shopOrigin, "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type,idempotency-key"},
+		header: []string{
+			shopOrigin, "Access-Control-Request-Method: POST",
+			"Access-Control-Request-Headers: content-type,idempotency-key",
+		},
 	})
 	wantHeaders(t, preflight, map[string]string{
 		"Access-Control-Allow-Origin": "*", "Access-Control-Allow-Methods": "GET,HEAD,POST,OPTIONS",
@@ -23,20 +26,23 @@ func TestCORS_AllowedOrigin_MayReadResponses(t *testing.T) {
 	}
 	const exposed = "ETag,Retry-After,Idempotency-Replayed,Deprecation,Sunset,Link,Request-Id"
 	for name, a := range map[string]answer{
-		"a page":                 s.get(t, "/checkout", shopOrigin),
-		"a refusal":              s.redeem(t, body("UNKNOWN", ""), shopOrigin),
-		"a malformed body":       s.redeem(t, "", shopOrigin),
-		"the gateway's own 404":  s.get(t, "/none", shopOrigin),
-		"a removed payment path": send(t, address, request{target: "/checkout/any-processor", header: []string{shopOrigin}}),
+		"a page":                s.get(t, "/checkout", shopOrigin),
+		"a refusal":             s.redeem(t, body("UNKNOWN", ""), shopOrigin),
+		"a malformed body":      s.redeem(t, "", shopOrigin),
+		"the gateway's own 404": s.get(t, "/none", shopOrigin),
+		"a removed payment path": send(t, address,
+			request{target: "/checkout/any-processor", header: []string{shopOrigin}}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			wantHeaders(t, a, map[string]string{
-				"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": exposed, "Access-Control-Allow-Methods": "",
+				"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": exposed,
+				"Access-Control-Allow-Methods": "",
 			})
 		})
 	}
 	// A client that is not a browser sends no Origin.
-	wantHeaders(t, s.get(t, "/checkout"), map[string]string{"Access-Control-Allow-Origin": "", "Access-Control-Expose-Headers": ""})
+	wantHeaders(t, s.get(t, "/checkout"),
+		map[string]string{"Access-Control-Allow-Origin": "", "Access-Control-Expose-Headers": ""})
 }
 
 func wantHeaders(t *testing.T, a answer, want map[string]string) {

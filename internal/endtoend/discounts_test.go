@@ -39,7 +39,8 @@ func (s till) discounted(shopper int) request {
 	return r
 }
 
-// raceToTheEnd sends the requests of all racers at the same time. If a racer gets a 503, it sends the same request again.
+// raceToTheEnd sends the requests of all racers at the same time. If a racer gets a 503, it sends the same request
+// again.
 func raceToTheEnd(t *testing.T, racers int, of func(i int) request) []answer {
 	t.Helper()
 	answers := race(t, racers, func(i int) string { return of(i).raw() })
@@ -51,9 +52,9 @@ func raceToTheEnd(t *testing.T, racers int, of func(i int) request) []answer {
 	return answers
 }
 
-// hold lets shoppers check out with the code at the same time. The parameter first is the number of the first shopper. Each open
-// checkout holds one use of the code. hold checks that each shopper gets either a checkout with the discount or a refusal, but never a
-// checkout at the full price. It returns the checkouts.
+// hold lets shoppers check out with the code at the same time. The parameter first is the number of the first shopper.
+// Each open checkout holds one use of the code. hold checks that each shopper gets either a checkout with the discount
+// or a refusal, but never a checkout at the full price. It returns the checkouts.
 func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 	t.Helper()
 	var held []checkout
@@ -66,7 +67,8 @@ func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 		}
 		a.wantStatus(t, http.StatusOK)
 		c := decode[checkout](t, a)
-		isReduced := c.Subtotal.Minor == 1497 && c.Discount == (price{299, "EUR", "2.99 EUR"}) && c.Total == (price{1198, "EUR", "11.98 EUR"})
+		isReduced := c.Subtotal.Minor == 1497 && c.Discount == (price{299, "EUR", "2.99 EUR"}) &&
+			c.Total == (price{1198, "EUR", "11.98 EUR"})
 		if c.Status != "open" || c.Code != "SUMMER-20" || c.Nick != fmt.Sprintf("Shopper_%d", first+i) || !isReduced {
 			t.Errorf("the checkout is %s, want it open, with the code, the nick and 2.99 EUR off", a.body)
 		}
@@ -75,8 +77,8 @@ func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 	return held
 }
 
-// wantUses checks how many uses of the code are taken, and how many of the taken uses are only held by checkouts. All other uses must
-// still be free.
+// wantUses checks how many uses of the code are taken, and how many of the taken uses are only held by checkouts. All
+// other uses must still be free.
 func (s till) wantUses(t *testing.T, code voucher.Code, used, held int) {
 	t.Helper()
 	standing := s.standing(t, code)
@@ -95,8 +97,8 @@ func TestCheckout_RaceForTheUsesOfACode_EachUseIsHeldOnce(t *testing.T) {
 	s.wantUses(t, code, uses, uses)
 }
 
-// Each of 100 discounted checkouts is ordered four times at once. Then 50 of the orders are cancelled twice each. Exactly 50 uses are free
-// again.
+// Each of 100 discounted checkouts is ordered four times at once. Then 50 of the orders are cancelled twice each.
+// Exactly 50 uses are free again.
 func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
@@ -111,7 +113,8 @@ func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 	}) {
 		a.wantStatus(t, http.StatusOK)
 		o, c := decode[order](t, a), held[i%uses]
-		if o.ID != c.ID || o.Status != "placed" || o.Code != c.Code || o.Nick != c.Nick || o.Total != c.Total || o.Payment.Reference != reference(i) {
+		if o.ID != c.ID || o.Status != "placed" || o.Code != c.Code || o.Nick != c.Nick || o.Total != c.Total ||
+			o.Payment.Reference != reference(i) {
 			t.Errorf("order %s, want the checkout %+v", a.body, c)
 		}
 	}
@@ -152,7 +155,8 @@ func (s till) wantRedemptions(t *testing.T, wantValid, wantUndone int) {
 	}
 }
 
-// The test opens checkouts in the same way as the function checkout, but dates them 40 minutes back, so all of their holds have lapsed.
+// The test opens checkouts in the same way as the function checkout, but dates them 40 minutes back, so all of their
+// holds have lapsed.
 func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 	s := newTill(t)
 	code := s.createDiscount(t).Code
@@ -162,9 +166,10 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 	opener := checkouts.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(api, tables.Catalogue, mathrand.Int64N)},
 		Store:     dynamo.NewCheckouts(api, tables.Checkouts),
-		Holds:     dynamo.NewHeldCheckouts(api, dynamo.Tables{Checkouts: tables.Checkouts, Vouchers: tables.Vouchers}, mathrand.Int64N),
-		Data:      new(dataschema.Validator),
-		Random:    rand.Reader,
+		Holds: dynamo.NewHeldCheckouts(api, dynamo.Tables{Checkouts: tables.Checkouts, Vouchers: tables.Vouchers},
+			mathrand.Int64N),
+		Data:   new(dataschema.Validator),
+		Random: rand.Reader,
 	}
 	var lapsed []string
 	for i := range uses + 10 {
@@ -187,13 +192,14 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 		t.Errorf("%d checkouts got the discount, want %d", len(held), uses)
 	}
 	s.wantUses(t, code, uses, uses)
-	for _, a := range raceToTheEnd(t, uses, func(i int) request { return s.request(http.MethodPost, "/orders", placement(lapsed[i], "pi_late")) }) {
+	for _, a := range raceToTheEnd(t, uses,
+		func(i int) request { return s.request(http.MethodPost, "/orders", placement(lapsed[i], "pi_late")) }) {
 		a.wantProblem(t, http.StatusConflict, "checkout-expired")
 	}
 }
 
-// A client without the key of the shop's server can hold only 20 uses at a time. The shop's server has no such limit. It must limit its
-// shoppers itself.
+// A client without the key of the shop's server can hold only 20 uses at a time. The shop's server has no such limit.
+// It must limit its shoppers itself.
 func TestCheckout_OneStranger_HoldsAtMostTwentyUses(t *testing.T) {
 	s := newTill(t)
 	s.createDiscount(t)

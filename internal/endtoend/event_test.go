@@ -26,15 +26,40 @@ type eventAnswer struct {
 func TestFunction_EventJSON_GetsTheExpectedResponse(t *testing.T) {
 	run := localRun(t)
 	runtime := run.Functions(t, run.State.DynamoDBEndpoint)
-	// A file in the repository cannot contain a live key, so functions for the shop's server respond that the request is unauthorized.
-	unauthorized := eventAnswer{401, "Www-Authenticate", "Bearer", []string{`"type":"urn:problem:shopfront:unauthorized"`}}
+	// A file in the repository cannot contain a live key, so functions for the shop's server respond that the request
+	// is unauthorized.
+	unauthorized := eventAnswer{
+		401, "Www-Authenticate", "Bearer",
+		[]string{`"type":"urn:problem:shopfront:unauthorized"`},
+	}
 	answers := map[string]eventAnswer{
-		"redeem-voucher":   {200, "Content-Type", "application/json", []string{`"status":"redeemed"`, `"code":"WELCOME-COINS"`, `"nick":"Alder"`}},
-		"checkout-area":    {200, "Cache-Control", "no-cache", []string{`"customer":{"id":"sakura-goods"`, `"currency":"JPY"`, `"next":null`}},
-		"storefront":       {200, "Content-Type", "text/html; charset=utf-8", []string{`<html lang="ja"`, "<h1 dir=\"auto\">Sakura Goods</h1>", `data-variant="sencha-100g"`, "1200 JPY"}},
-		"checkout":         {200, "Cache-Control", "no-store", []string{`"product":"vip-rank","variant":"30-days","amount":1,"data":{"player":"Alder"}`}},
-		"checkout-variant": {200, "Deprecation", "@1795219200", []string{`"product":"coins","variant":"500","amount":2`, `"total":{"minor":998,`}},
-		"show-checkout":    {404, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:not-found"`}},
+		"redeem-voucher": {
+			200, "Content-Type", "application/json",
+			[]string{`"status":"redeemed"`, `"code":"WELCOME-COINS"`, `"nick":"Alder"`},
+		},
+		"checkout-area": {
+			200, "Cache-Control", "no-cache",
+			[]string{`"customer":{"id":"sakura-goods"`, `"currency":"JPY"`, `"next":null`},
+		},
+		"storefront": {
+			200, "Content-Type", "text/html; charset=utf-8",
+			[]string{
+				`<html lang="ja"`, "<h1 dir=\"auto\">Sakura Goods</h1>", `data-variant="sencha-100g"`,
+				"1200 JPY",
+			},
+		},
+		"checkout": {
+			200, "Cache-Control", "no-store",
+			[]string{`"product":"vip-rank","variant":"30-days","amount":1,"data":{"player":"Alder"}`},
+		},
+		"checkout-variant": {
+			200, "Deprecation", "@1795219200",
+			[]string{`"product":"coins","variant":"500","amount":2`, `"total":{"minor":998,`},
+		},
+		"show-checkout": {
+			404, "Content-Type", "application/problem+json",
+			[]string{`"type":"urn:problem:shopfront:not-found"`},
+		},
 		"place-order":      unauthorized,
 		"list-orders":      unauthorized,
 		"show-order":       unauthorized,
@@ -43,8 +68,14 @@ func TestFunction_EventJSON_GetsTheExpectedResponse(t *testing.T) {
 		"list-redemptions": unauthorized,
 		"undo-redemption":  unauthorized,
 		"list-events":      unauthorized,
-		"removed-payment":  {410, "Content-Type", "application/problem+json", []string{`"type":"urn:problem:shopfront:gone"`}},
-		"api-docs":         {200, "Content-Type", "text/html; charset=utf-8", []string{"<h1>Changelog</h1>", `<time datetime="2023-09-19">19 September 2023</time>`}},
+		"removed-payment": {
+			410, "Content-Type", "application/problem+json",
+			[]string{`"type":"urn:problem:shopfront:gone"`},
+		},
+		"api-docs": {
+			200, "Content-Type", "text/html; charset=utf-8",
+			[]string{"<h1>Changelog</h1>", `<time datetime="2023-09-19">19 September 2023</time>`},
+		},
 	}
 	template, err := localrun.LoadTemplate(run.Root(), "")
 	if err != nil {
@@ -62,14 +93,16 @@ func TestFunction_EventJSON_GetsTheExpectedResponse(t *testing.T) {
 			}
 			first := invoke(t, runtime, f.Name, event)
 			answers[f.Name].want(t, first)
-			if again := invoke(t, runtime, f.Name, event); again.StatusCode != first.StatusCode || again.Body != first.Body {
+			if again := invoke(t, runtime, f.Name, event); again.StatusCode != first.StatusCode ||
+				again.Body != first.Body {
 				t.Errorf("the second response is %+v, want %+v", again, first)
 			}
 		})
 	}
 }
 
-// wantNoFailedRecords delivers an event to record-events twice. It checks that the function never reports a record as failed.
+// wantNoFailedRecords delivers an event to record-events twice. It checks that the function never reports a record as
+// failed.
 func wantNoFailedRecords(t *testing.T, runtime *runtimeapi.Runtime, event []byte) {
 	t.Helper()
 	for range 2 {
@@ -113,8 +146,15 @@ func TestFunction_BadEvents_DoNotEndTheProcess(t *testing.T) {
 	post := func(change func(*events.APIGatewayV2HTTPRequest)) []byte {
 		path := "/shop/" + s.id + "/voucher"
 		event := events.APIGatewayV2HTTPRequest{
-			Version: "2.0", RouteKey: "POST /shop/{customer}/voucher", RawPath: path, Headers: map[string]string{"content-type": "application/json"}, Body: body("SINGLE", ""),
-			RequestContext: events.APIGatewayV2HTTPRequestContext{RequestID: "request-1", HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{Method: http.MethodPost, Path: path, SourceIP: "203.0.113.7"}},
+			Version: "2.0", RouteKey: "POST /shop/{customer}/voucher", RawPath: path,
+			Headers: map[string]string{"content-type": "application/json"}, Body: body("SINGLE", ""),
+			RequestContext: events.APIGatewayV2HTTPRequestContext{
+				RequestID: "request-1",
+				HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{
+					Method: http.MethodPost, Path: path,
+					SourceIP: "203.0.113.7",
+				},
+			},
 		}
 		change(&event)
 		text, err := json.Marshal(event)
@@ -128,22 +168,54 @@ func TestFunction_BadEvents_DoNotEndTheProcess(t *testing.T) {
 		status int
 	}
 	before := stored(t)
-	invoke(t, runtime, "redeem-voucher", post(func(e *events.APIGatewayV2HTTPRequest) { e.Body = "" })) // starts the process
+	// starts the process
+	invoke(t, runtime, "redeem-voucher", post(func(e *events.APIGatewayV2HTTPRequest) { e.Body = "" }))
 	processes := functionProcesses(t)
 	for name, test := range map[string]want{
-		"invalid base64":          {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "%%%" }), 400},
-		"base64 of invalid UTF-8": {post(func(e *events.APIGatewayV2HTTPRequest) { e.IsBase64Encoded = true; e.Body = "eyJjb2RlIjoi/w==" }), 400},
-		"no headers":              {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers = nil }), 415},
-		"another path":            {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/" }), 500},
-		"no path":                 {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "" }), 500},
+		"invalid base64": {post(func(
+			e *events.APIGatewayV2HTTPRequest,
+		) {
+			e.IsBase64Encoded = true
+			e.Body = "%%%"
+		}), 400},
+		"base64 of invalid UTF-8": {post(func(
+			e *events.APIGatewayV2HTTPRequest,
+		) {
+			e.IsBase64Encoded = true
+			e.Body = "eyJjb2RlIjoi/w=="
+		}), 400},
+		"no headers":   {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers = nil }), 415},
+		"another path": {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/" }), 500},
+		"no path":      {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "" }), 500},
 		"a slash in the path": {post(func(e *events.APIGatewayV2HTTPRequest) {
 			e.RawPath, e.PathParameters = "/shop/a/b/voucher", map[string]string{"customer": "a/b"}
 		}), 404},
-		"a NUL in the path":        {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawPath = "/shop/a\x00b/voucher" }), 404},
-		"another method":           {post(func(e *events.APIGatewayV2HTTPRequest) { e.RequestContext.HTTP.Method = http.MethodDelete }), 405},
-		"a query with a semicolon": {post(func(e *events.APIGatewayV2HTTPRequest) { e.RawQueryString = "check=true;check=false" }), 400},
-		"a key with a comma":       {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["idempotency-key"] = "a,b" }), 400},
-		"an invalid host, no body": {post(func(e *events.APIGatewayV2HTTPRequest) { e.Headers["host"] = "::not a host::"; e.Body = "" }), 400},
+		"a NUL in the path": {post(func(
+			e *events.APIGatewayV2HTTPRequest,
+		) {
+			e.RawPath = "/shop/a\x00b/voucher"
+		}), 404},
+		"another method": {post(func(
+			e *events.APIGatewayV2HTTPRequest,
+		) {
+			e.RequestContext.HTTP.Method = http.MethodDelete
+		}), 405},
+		"a query with a semicolon": {post(func(
+			e *events.APIGatewayV2HTTPRequest,
+		) {
+			e.RawQueryString = "check=true;check=false"
+		}), 400},
+		"a key with a comma": {post(func(
+			e *events.APIGatewayV2HTTPRequest,
+		) {
+			e.Headers["idempotency-key"] = "a,b"
+		}), 400},
+		"an invalid host, no body": {post(func(
+			e *events.APIGatewayV2HTTPRequest,
+		) {
+			e.Headers["host"] = "::not a host::"
+			e.Body = ""
+		}), 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := invoke(t, runtime, "redeem-voucher", test.event)
@@ -153,7 +225,10 @@ func TestFunction_BadEvents_DoNotEndTheProcess(t *testing.T) {
 			wantNothingInternal(t, a.Body)
 		})
 	}
-	for name, event := range map[string]string{"an empty event": "", "not JSON": "{", "another event": `{"Records":[]}`, "wrong types": `{"rawPath":7}`, "null": "null", "a list": "[]"} {
+	for name, event := range map[string]string{
+		"an empty event": "", "not JSON": "{", "another event": `{"Records":[]}`,
+		"wrong types": `{"rawPath":7}`, "null": "null", "a list": "[]",
+	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := runtime.Invoke(t.Context(), "redeem-voucher", []byte(event))
 			if err == nil && !strings.Contains(string(answer), `"statusCode":4`) {

@@ -29,27 +29,11 @@ type dev struct {
 	ended   chan error
 }
 
-func buildShopctl(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "shopctl")
-	build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-trimpath", "-o", program, "./cmd/shopctl")
-	build.Dir = filepath.Join("..", "..")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	return program
-}
-
-// devTree returns the root of a new source tree. It contains the functions that were built for the shared run, so that the next build is
-// fast.
+// devTree returns the root of a new source tree.
 func devTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	if err := localruntest.CopyTree(t.Context(), root, t.Output()); err != nil {
-		t.Fatal(err)
-	}
-	const built = ".shopfront/bin"
-	if err := os.CopyFS(filepath.Join(root, built), os.DirFS(filepath.Join(localRun(t).Root(), built))); err != nil {
 		t.Fatal(err)
 	}
 	return root
@@ -115,8 +99,12 @@ func (d *dev) wantNothingLeft(t *testing.T) {
 
 func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 	t.Parallel()
-	shopctl, root := buildShopctl(t), devTree(t)
-	r := request{method: http.MethodPost, target: "/shop/emberforge/voucher", header: []string{"Content-Type: application/json", key("order-1")}, body: body("WELCOME-COINS", "")}
+	root := devTree(t)
+	shopctl := filepath.Join(localrun.BinDir(root), "shopctl")
+	r := request{
+		method: http.MethodPost, target: "/shop/emberforge/voucher",
+		header: []string{"Content-Type: application/json", key("order-1")}, body: body("WELCOME-COINS", ""),
+	}
 
 	t.Run("Ctrl-C", func(t *testing.T) {
 		d := startDev(t, shopctl, root)
@@ -136,7 +124,10 @@ func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 	t.Run("SIGTERM, while a request is in flight", func(t *testing.T) {
 		d := startDev(t, shopctl, root)
 		send(t, d.state.BaseURL, r).wantRedeemed(t, true)
-		halfway := request{method: http.MethodPost, target: r.target, header: append([]string{"Content-Length: 1000"}, r.header...)}
+		halfway := request{
+			method: http.MethodPost, target: r.target,
+			header: append([]string{"Content-Length: 1000"}, r.header...),
+		}
 		hangUp(t, d.state.BaseURL, halfway.raw())
 		d.signal(t, syscall.SIGTERM)
 		if err := d.wait(t); err != nil {
@@ -151,7 +142,8 @@ func TestShopctlDev_Signals_EndEveryProcess(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_, _ = tryExchange(t.Context(), d.state.BaseURL, r.method, r.raw()) // fails, because the connection is cut off
+			// fails, because the connection is cut off
+			_, _ = tryExchange(t.Context(), d.state.BaseURL, r.method, r.raw())
 		}()
 		time.Sleep(300 * time.Millisecond)
 		d.signal(t, os.Interrupt)

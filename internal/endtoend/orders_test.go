@@ -115,7 +115,8 @@ func TestOrder_FromCheckoutToChargeback_RetriesAreReplayed(t *testing.T) {
 	id := s.checkOut(t)
 
 	stranger, server := s.get(t, "/checkouts/"+id), s.send(t, http.MethodGet, "/checkouts/"+id, "")
-	if c := decode[checkout](t, stranger); c.Status != "open" || c.Data != nil || c.Total != (price{799, "EUR", "7.99 EUR"}) {
+	if c := decode[checkout](t, stranger); c.Status != "open" || c.Data != nil ||
+		c.Total != (price{799, "EUR", "7.99 EUR"}) {
 		t.Errorf("a client without the key reads %s, want an open checkout for 7.99 EUR without data", stranger.body)
 	}
 	if c := decode[checkout](t, server); c.Status != "open" || string(c.Data) != `{"player":"Alder"}` {
@@ -147,8 +148,10 @@ func TestOrder_FromCheckoutToChargeback_RetriesAreReplayed(t *testing.T) {
 
 	chargeback := s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"chargeback"}`)
 	last := chargeback.wantOrder(t, "cancelled", false)
-	if last.CancelReason != "chargeback" || !last.FulfilledAt.Equal(fulfilled.FulfilledAt) || last.CancelledAt.Before(last.FulfilledAt) {
-		t.Errorf("the order is %s, want the reason chargeback, and a cancellation after the fulfilment", chargeback.body)
+	if last.CancelReason != "chargeback" || !last.FulfilledAt.Equal(fulfilled.FulfilledAt) ||
+		last.CancelledAt.Before(last.FulfilledAt) {
+		t.Errorf("the order is %s, want the reason chargeback, and a cancellation after the fulfilment",
+			chargeback.body)
 	}
 	again = s.send(t, http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"fraud"}`)
 	again.wantOrder(t, "cancelled", true)
@@ -175,7 +178,8 @@ func TestPlaceOrder_Payment_IsRequiredUnlessTheTotalIsZero(t *testing.T) {
 	}
 	unpaid := s.checkOut(t)
 	refused := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, unpaid))
-	if p := refused.wantProblem(t, http.StatusUnprocessableEntity, "invalid"); p.Pointer == nil || *p.Pointer != "/payment" {
+	if p := refused.wantProblem(t, http.StatusUnprocessableEntity, "invalid"); p.Pointer == nil ||
+		*p.Pointer != "/payment" {
 		t.Errorf("the problem is %s, want the pointer /payment", refused.body)
 	}
 	if c := decode[checkout](t, s.get(t, "/checkouts/"+unpaid)); c.Status != "open" {
@@ -232,11 +236,13 @@ func TestCheckout_KeyOfAnOrderedCheckout_StaysInUse(t *testing.T) {
 		t.Fatal("an expired checkout was replayed")
 	}
 	s.get(t, "/checkouts/"+first).wantProblem(t, http.StatusNotFound, "not-found")
-	s.place(t, first, "pi_1").wantProblem(t, http.StatusConflict, "checkout-expired") // the second checkout has replaced it under the same key
+	// the second checkout has replaced it under the same key
+	s.place(t, first, "pi_1").wantProblem(t, http.StatusConflict, "checkout-expired")
 	s.place(t, second, "pi_1").wantOrder(t, "placed", false)
 	s.age(t, second, time.Now().Add(-time.Minute)) // the key stays in use after the checkout would have expired
 	unchanged(t, func(t *testing.T) {
-		s.get(t, "/checkout/coins/500", key("till-1")).wantProblem(t, http.StatusUnprocessableEntity, "idempotency-key-in-use")
+		s.get(t, "/checkout/coins/500", key("till-1")).wantProblem(t, http.StatusUnprocessableEntity,
+			"idempotency-key-in-use")
 	})
 }
 
@@ -299,7 +305,10 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	var requests []badRequest
 	bad := func(status int, by, method, path, body string) {
 		r := s.request(method, path, body)
-		requests = append(requests, badRequest{fmt.Sprintf("%s %.60q %.40q", method, path, body), r.raw(), method, status, by})
+		requests = append(requests, badRequest{
+			fmt.Sprintf("%s %.60q %.40q", method, path, body), r.raw(), method,
+			status, by,
+		})
 	}
 	member := fmt.Sprintf(`"checkout":%q`, id)
 	for _, body := range []string{
@@ -326,20 +335,25 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	bad(422, "invalid", http.MethodPost, "/orders/"+id+"/cancel", `{}`)
 	bad(422, "invalid", http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"\u0000"}`)
 	for _, query := range []string{
-		"status=open", "status=", "from=today", "to=2026-11-22", "limit=0", "from=2026-11-22T09:00:00Z&to=2026-11-22T08:59:59Z",
+		"status=open", "status=", "from=today", "to=2026-11-22", "limit=0",
+		"from=2026-11-22T09:00:00Z&to=2026-11-22T08:59:59Z",
 	} {
 		bad(422, "invalid", http.MethodGet, "/orders?"+query, "")
 	}
 	for _, query := range []string{"stauts=placed", "limit=1&limit=2", "cursor=", "cursor=" + id, "from=%zz"} {
 		bad(400, "malformed-request", http.MethodGet, "/orders?"+query, "")
 	}
-	for _, wrong := range []string{"%00", id + "%00", "..", id[1:], id + "A", "%3F", id + "%3Fx", "%252F", strings.Repeat("a", 5000)} {
+	for _, wrong := range []string{
+		"%00", id + "%00", "..", id[1:], id + "A", "%3F", id + "%3Fx", "%252F",
+		strings.Repeat("a", 5000),
+	} {
 		bad(404, "not-found", http.MethodGet, "/checkouts/"+wrong, "")
 		bad(404, "not-found", http.MethodGet, "/orders/"+wrong, "")
 		bad(404, "not-found", http.MethodPost, "/orders/"+wrong+"/cancel", `{"reason":"fraud"}`)
 	}
 	for _, path := range []string{
-		"/orders/" + id, "/orders/", "/orders/" + id + "/", "/orders/" + id + "/refund", "/checkouts", "/checkouts/" + id, "/Orders",
+		"/orders/" + id, "/orders/", "/orders/" + id + "/", "/orders/" + id + "/refund", "/checkouts",
+		"/checkouts/" + id, "/Orders",
 	} {
 		bad(404, gatewaysOwn, http.MethodPost, path, `{}`)
 	}
@@ -372,8 +386,8 @@ func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	}
 }
 
-// list returns the orders on all pages of a list. The index may lag behind, so list reads the pages again until they have the wanted
-// number of orders.
+// list returns the orders on all pages of a list. The index may lag behind, so list reads the pages again until they
+// have the wanted number of orders.
 func (s till) list(t *testing.T, query string, want int) []order {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -458,11 +472,12 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 			t.Errorf("%q lists %q, want %q", query, listed, want)
 		}
 	}
-	newTill(t).send(t, http.MethodGet, "/orders?"+cursor[1:], "").wantProblem(t, http.StatusBadRequest, "malformed-request")
+	newTill(t).send(t, http.MethodGet, "/orders?"+cursor[1:], "").wantProblem(t, http.StatusBadRequest,
+		"malformed-request")
 }
 
-// Each of 100 checkouts is ordered four times at once, twice with each of two payments. One payment wins, and both of its requests get
-// the same order.
+// Each of 100 checkouts is ordered four times at once, twice with each of two payments. One payment wins, and both of
+// its requests get the same order.
 func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 	s := newTill(t)
 	const orders, atOnce, racers = 100, 10, 4
@@ -488,13 +503,15 @@ func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 			o := decode[order](t, answer)
 			winners[id] = cmp.Or(winners[id], o.Payment.Reference)
 			if o.ID != id || o.Payment.Reference != reference(i) || winners[id] != reference(i) {
-				t.Errorf("a request with payment %s got %s; the payment of order %s is %s", reference(i), answer.body, id, winners[id])
+				t.Errorf("a request with payment %s got %s; the payment of order %s is %s", reference(i), answer.body,
+					id, winners[id])
 			}
 		}
 	}
 	for _, o := range s.list(t, "", orders) {
 		if o.Status != "placed" || winners[o.ID] != o.Payment.Reference || mismatches[o.ID] != racers/2 {
-			t.Errorf("order %+v, want payment %s; %d requests were refused, want %d", o, winners[o.ID], mismatches[o.ID], racers/2)
+			t.Errorf("order %+v, want payment %s; %d requests were refused, want %d", o, winners[o.ID],
+				mismatches[o.ID], racers/2)
 		}
 	}
 	if len(winners) != orders {
@@ -513,7 +530,8 @@ func TestCancelOrder_Races_KeepTheFirstReason(t *testing.T) {
 	}
 	reasons := [2]string{"chargeback", "fraud"}
 	answers := race(t, 2*orders, func(i int) string {
-		return s.request(http.MethodPost, "/orders/"+ids[i/2]+"/cancel", fmt.Sprintf(`{"reason":%q}`, reasons[i%2])).raw()
+		return s.request(http.MethodPost, "/orders/"+ids[i/2]+"/cancel",
+			fmt.Sprintf(`{"reason":%q}`, reasons[i%2])).raw()
 	})
 	stored := make(map[string]order)
 	for _, o := range s.list(t, "?status=cancelled", orders) {

@@ -15,20 +15,25 @@ func TestPages_AreServedAsRendered(t *testing.T) {
 	address := baseURL(t)
 	unchanged(t, func(t *testing.T) {
 		for target, want := range map[string]struct{ contentType, content string }{
-			"/openapi.json":  {"application/json", api.OpenAPI()},
-			"/docs":          {"text/html; charset=utf-8", api.DocsPage()},
-			"/changelog":     {"text/html; charset=utf-8", api.ChangelogPage()},
-			"/changelog.rss": {"application/rss+xml; charset=utf-8", strings.ReplaceAll(api.Feed(), api.Origin, "http://shop.example")},
+			"/openapi.json": {"application/json", api.OpenAPI()},
+			"/docs":         {"text/html; charset=utf-8", api.DocsPage()},
+			"/changelog":    {"text/html; charset=utf-8", api.ChangelogPage()},
+			"/changelog.rss": {
+				"application/rss+xml; charset=utf-8",
+				strings.ReplaceAll(api.Feed(), api.Origin, "http://shop.example"),
+			},
 		} {
 			t.Run(target, func(t *testing.T) {
 				a := send(t, address, request{target: target})
 				a.wantStatus(t, http.StatusOK)
 				if a.body != want.content {
-					t.Errorf("the %d bytes of the response differ from the %d bytes of the page", len(a.body), len(want.content))
+					t.Errorf("the %d bytes of the response differ from the %d bytes of the page", len(a.body),
+						len(want.content))
 				}
 				header := map[string]string{
-					"Content-Type": want.contentType, "Cache-Control": "no-cache", "Content-Security-Policy": api.Policy(),
-					"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Content-Encoding": "",
+					"Content-Type": want.contentType, "Cache-Control": "no-cache",
+					"Content-Security-Policy": api.Policy(),
+					"X-Content-Type-Options":  "nosniff", "Referrer-Policy": "no-referrer", "Content-Encoding": "",
 				}
 				wantHeaders(t, a, header)
 				head := send(t, address, request{method: http.MethodHead, target: target})
@@ -36,19 +41,27 @@ func TestPages_AreServedAsRendered(t *testing.T) {
 				header["ETag"] = a.header.Get("ETag")
 				wantHeaders(t, head, header)
 
-				compressed := send(t, address, request{target: target, header: []string{"Accept-Encoding: gzip, deflate, br, zstd"}})
+				compressed := send(t, address,
+					request{target: target, header: []string{"Accept-Encoding: gzip, deflate, br, zstd"}})
 				if content := decompress(t, compressed); content != want.content {
-					t.Errorf("the %d bytes of the decompressed response differ from the %d bytes of the page", len(content), len(want.content))
+					t.Errorf("the %d bytes of the decompressed response differ from the %d bytes of the page",
+						len(content), len(want.content))
 				}
 				for _, known := range []answer{a, compressed} {
 					same := send(t, address, request{target: target, header: []string{
-						"Accept-Encoding: " + known.header.Get("Content-Encoding"), "If-None-Match: W/\"old\", " + known.header.Get("ETag"),
+						"Accept-Encoding: " + known.header.Get("Content-Encoding"),
+						"If-None-Match: W/\"old\", " + known.header.Get("ETag"),
 					}})
 					same.wantStatus(t, http.StatusNotModified)
-					wantHeaders(t, same, map[string]string{"ETag": known.header.Get("ETag"), "Cache-Control": "no-cache"})
+					wantHeaders(t, same, map[string]string{
+						"ETag":          known.header.Get("ETag"),
+						"Cache-Control": "no-cache",
+					})
 				}
-				send(t, address, request{target: target + "?utm_source=feed"}).wantProblem(t, http.StatusBadRequest, "malformed-request")
-				send(t, address, request{target: target + "?a=%zz"}).wantProblem(t, http.StatusBadRequest, "malformed-request")
+				send(t, address, request{target: target + "?utm_source=feed"}).wantProblem(t, http.StatusBadRequest,
+					"malformed-request")
+				send(t, address, request{target: target + "?a=%zz"}).wantProblem(t, http.StatusBadRequest,
+					"malformed-request")
 				send(t, address, request{method: http.MethodPost, target: target}).wantMessage(t, http.StatusNotFound)
 				send(t, address, request{target: target + "/"}).wantMessage(t, http.StatusNotFound)
 			})
@@ -60,8 +73,12 @@ func TestShopPage_LoadsItsAssets(t *testing.T) {
 	s, address := newShop(t), baseURL(t)
 	html := send(t, address, request{target: "/shop/" + s.id + "?utm_source=feed"})
 	html.wantStatus(t, http.StatusOK)
-	wantHeaders(t, html, map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Referrer-Policy": "no-referrer"})
-	if policy := html.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; script-src 'self'; ") {
+	wantHeaders(t, html, map[string]string{
+		"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache",
+		"Referrer-Policy": "no-referrer",
+	})
+	if policy := html.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy,
+		"default-src 'none'; script-src 'self'; ") {
 		t.Errorf("the Content-Security-Policy is %s, want only scripts of the page's own host", policy)
 	}
 	contentTypes := map[string]string{"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8"}
@@ -72,9 +89,15 @@ func TestShopPage_LoadsItsAssets(t *testing.T) {
 	for _, asset := range assets {
 		a := send(t, address, request{target: asset[1], header: []string{"Accept-Encoding: gzip"}})
 		a.wantStatus(t, http.StatusOK)
-		header := map[string]string{"Content-Type": contentTypes[asset[2]], "Content-Encoding": "gzip", "Cache-Control": "public, max-age=31536000, immutable"}
+		header := map[string]string{
+			"Content-Type": contentTypes[asset[2]], "Content-Encoding": "gzip",
+			"Cache-Control": "public, max-age=31536000, immutable",
+		}
 		wantHeaders(t, a, header)
-		head := send(t, address, request{method: http.MethodHead, target: asset[1], header: []string{"Accept-Encoding: gzip"}})
+		head := send(t, address, request{
+			method: http.MethodHead, target: asset[1],
+			header: []string{"Accept-Encoding: gzip"},
+		})
 		head.wantStatus(t, http.StatusOK)
 		wantHeaders(t, head, header)
 	}
@@ -83,7 +106,8 @@ func TestShopPage_LoadsItsAssets(t *testing.T) {
 	send(t, address, request{method: http.MethodPost, target: "/shop/" + s.id}).wantMessage(t, http.StatusNotFound)
 }
 
-// wantApology checks that the response is an HTML page that explains a failure to a shopper, and that it reveals nothing internal.
+// wantApology checks that the response is an HTML page that explains a failure to a shopper, and that it reveals
+// nothing internal.
 func (a answer) wantApology(t *testing.T, status int) {
 	t.Helper()
 	a.wantStatus(t, status)
@@ -91,7 +115,8 @@ func (a answer) wantApology(t *testing.T, status int) {
 	if !strings.Contains(a.body, `<main class="apology">`) {
 		t.Errorf("the page is not an apology: %s", a.body)
 	}
-	wantNothingInternal(t, strings.ReplaceAll(a.body, "%20", " ")) // the "0x" in "%20xmlns", which the icon contains, is not an address
+	// the "0x" in "%20xmlns", which the icon contains, is not an address
+	wantNothingInternal(t, strings.ReplaceAll(a.body, "%20", " "))
 }
 
 // decompress returns the body, decompressed if it is compressed with gzip.

@@ -18,7 +18,11 @@ func TestRemovedPaymentPaths_AreGone(t *testing.T) {
 			{target: "/checkout/paybylink"},
 			{method: http.MethodPost, target: "/checkout/paybylink/sms"},
 			{method: http.MethodPost, target: "/checkout/any-processor"},
-			{method: http.MethodPost, target: "/checkout/any-processor", header: []string{"Content-Type: text/plain"}, body: "amount=1"},
+			{
+				method: http.MethodPost, target: "/checkout/any-processor",
+				header: []string{"Content-Type: text/plain"},
+				body:   "amount=1",
+			},
 			{target: "/checkout/%252F"},
 			{target: "/checkout/%00"},
 			{target: "/checkout/paybylink/%ff"},
@@ -28,11 +32,15 @@ func TestRemovedPaymentPaths_AreGone(t *testing.T) {
 		} {
 			a := send(t, address, r)
 			p := a.wantProblem(t, http.StatusGone, "gone")
-			if !strings.Contains(p.Detail, "19 September 2023") || !strings.Contains(p.Detail, "GET /shop/{customer}/checkout/{product}/{variant}") {
+			if !strings.Contains(p.Detail, "19 September 2023") ||
+				!strings.Contains(p.Detail, "GET /shop/{customer}/checkout/{product}/{variant}") {
 				t.Errorf("%s %s: %s, want the date of removal and the path to call", r.method, r.target, a.body)
 			}
 		}
-		for _, target := range []string{"/checkout/paybylink/prepaid", "/checkout/paybylink/transfer", "/checkout/any-processor"} {
+		for _, target := range []string{
+			"/checkout/paybylink/prepaid", "/checkout/paybylink/transfer",
+			"/checkout/any-processor",
+		} {
 			a := send(t, address, request{method: http.MethodHead, target: target})
 			a.wantStatus(t, http.StatusGone)
 			if a.body != "" {

@@ -103,7 +103,10 @@ type request struct {
 }
 
 func (r request) raw() string {
-	lines := []string{fmt.Sprintf("%s %s HTTP/1.1", r.methodOrGet(), r.target), "Host: shop.example", "Connection: close"}
+	lines := []string{
+		fmt.Sprintf("%s %s HTTP/1.1", r.methodOrGet(), r.target), "Host: shop.example",
+		"Connection: close",
+	}
 	lines = append(lines, r.header...)
 	framed := slices.ContainsFunc(r.header, func(line string) bool {
 		name, _, _ := strings.Cut(strings.ToLower(line), ":")
@@ -122,8 +125,8 @@ func (r request) methodOrGet() string {
 	return r.method
 }
 
-// patience is how long the tests wait for a response. A function responds within 5 s and times out after 10 s. The rest is for a slow
-// or busy machine.
+// patience is how long the tests wait for a response. A function responds within 5 s and times out after 10 s. The rest
+// is for a slow or busy machine.
 const patience = 20 * time.Second
 
 // send sends a request to a server and returns the response.
@@ -154,7 +157,8 @@ func tryExchange(ctx context.Context, baseURL, method, raw string) (answer, erro
 	written := make(chan struct{})
 	go func() {
 		defer close(written)
-		_, _ = io.WriteString(connection, raw) // may fail: the server may respond and hang up before it has read everything
+		// may fail: the server may respond and hang up before it has read everything
+		_, _ = io.WriteString(connection, raw)
 	}()
 	response, err := http.ReadResponse(bufio.NewReader(connection), &http.Request{Method: method})
 	if err != nil {
@@ -270,7 +274,8 @@ func wantNothingInternal(t *testing.T, body string) {
 	t.Helper()
 	lower := strings.ToLower(body)
 	for _, internal := range []string{
-		"panic", "goroutine", ".go:", "dynamo", "exception", "aws", "lambda", "127.0.0.1", "jsontext", "json:", "offset",
+		"panic", "goroutine", ".go:", "dynamo", "exception", "aws", "lambda", "127.0.0.1", "jsontext", "json:",
+		"offset",
 		"invalid character", "strconv", "url.parse", "runtime", "0x", "<nil>",
 	} {
 		if strings.Contains(lower, internal) {
@@ -279,7 +284,8 @@ func wantNothingInternal(t *testing.T, body string) {
 	}
 }
 
-// comparable returns the response as text, without the parts that differ in every response: the request IDs and the date.
+// comparable returns the response as text, without the parts that differ in every response: the request IDs and the
+// date.
 func (a answer) comparable() string {
 	header := a.header.Clone()
 	for _, name := range []string{"Request-Id", "Apigw-Requestid", "Date"} {
@@ -301,7 +307,8 @@ func stored(t *testing.T) []string {
 	tables := run.State.Tables
 	var items []string
 	for _, table := range []string{tables.Catalogue, tables.Vouchers, tables.Checkouts} {
-		pages := dynamodb.NewScanPaginator(client, &dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
+		pages := dynamodb.NewScanPaginator(client,
+			&dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(t.Context())
 			if err != nil {
@@ -320,7 +327,8 @@ func stored(t *testing.T) []string {
 	return items
 }
 
-// unchanged runs a test. It checks that the test neither stores, changes or deletes an item, nor ends a function's process.
+// unchanged runs a test. It checks that the test neither stores, changes or deletes an item, nor ends a function's
+// process.
 func unchanged(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	before, processes := stored(t), functionProcesses(t)

@@ -22,9 +22,9 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// The docs page has a sample program that redeems a code, in several languages. Each program redeems once, even if responses are lost. It
-// never reports a redemption that did not happen. The test takes the programs from the served page. It changes only the address, the shop,
-// the code, the nick and the pauses.
+// The docs page has a sample program that redeems a code, in several languages. Each program redeems once, even if
+// responses are lost. It never reports a redemption that did not happen. The test takes the programs from the served
+// page. It changes only the address, the shop, the code, the nick and the pauses.
 func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
@@ -37,15 +37,22 @@ func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
 	}
 }
 
-// languages returns the command that runs the sample programs of each language, by the extension of the programs' files.
+// languages returns the command that runs the sample programs of each language, by the extension of the programs'
+// files.
 func languages() map[string][]string {
-	return map[string][]string{".sh": {"sh"}, ".mjs": {"node"}, ".php": {"php"}, ".java": {"java"}, ".go": {"go", "run"}}
+	return map[string][]string{
+		".sh": {"sh"}, ".mjs": {"node"}, ".php": {"php"}, ".java": {"java"},
+		".go": {"go", "run"},
+	}
 }
 
 // fileOf returns the name of a sample's file. A Java file has the name of its class, which begins with a capital.
 func fileOf(name, extension string) string {
 	if extension == ".java" {
-		name = map[string]string{"redeem": "Redeem", "checkout": "CheckOut", "order": "Order", "undo": "Undo", "events": "Events"}[name]
+		name = map[string]string{
+			"redeem": "Redeem", "checkout": "CheckOut", "order": "Order", "undo": "Undo",
+			"events": "Events",
+		}[name]
 	}
 	return name + extension
 }
@@ -54,13 +61,14 @@ func wantRuntime(t *testing.T, program string) {
 	t.Helper()
 	for _, program := range []string{program, "curl"} {
 		if _, err := exec.LookPath(program); err != nil {
-			t.Fatalf("%v: install the runtimes of the samples (Debian: apt-get install curl nodejs php-cli openjdk-17-jdk-headless)", err)
+			t.Fatalf("%v: install the runtimes of the samples (Debian: apt-get install curl nodejs php-cli "+
+				"openjdk-17-jdk-headless)", err)
 		}
 	}
 }
 
-// These sample programs check out with a code, place and cancel an order, and undo a redemption. Each change is made once, even if
-// responses are lost.
+// These sample programs check out with a code, place and cancel an order, and undo a redemption. Each change is made
+// once, even if responses are lost.
 func TestSamples_CheckOutOrderAndUndo_ApplyEachChangeOnce(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
@@ -75,7 +83,8 @@ func TestSamples_CheckOutOrderAndUndo_ApplyEachChangeOnce(t *testing.T) {
 	}
 }
 
-// runSale runs the samples that check out, order and undo. The function sample returns the file name and the text of a sample.
+// runSale runs the samples that check out, order and undo. The function sample returns the file name and the text of a
+// sample.
 func runSale(t *testing.T, sample func(name string) (file, text string), command []string) {
 	t.Helper()
 	s := newTill(t)
@@ -91,7 +100,8 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 		t.Helper()
 		gateway.fail(failures)
 		file, text := sample(name)
-		text = strings.NewReplacer("YOUR-CHECKOUT", id, "YOUR-REDEMPTION", id, "YOUR-PAYMENT", "pi_3QNa7c2eZvKYlo2C0tLjPq9x").Replace(text)
+		text = strings.NewReplacer("YOUR-CHECKOUT", id, "YOUR-REDEMPTION", id, "YOUR-PAYMENT",
+			"pi_3QNa7c2eZvKYlo2C0tLjPq9x").Replace(text)
 		return runSample(t, command, writeSample(t, file, address, s.id, text), secret)
 	}
 	want := func(out string, parts ...string) {
@@ -106,7 +116,8 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 		refused      = `{"type":"urn:problem:shopfront:code-refused","title":"Code refused","status":409}`
 		unauthorized = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`
 	)
-	throttled, unavailable := answersWith(429, `{"message":"Too Many Requests"}`), answersWith(503, `{"message":"Service Unavailable"}`)
+	throttled, unavailable := answersWith(429, `{"message":"Too Many Requests"}`),
+		answersWith(503, `{"message":"Service Unavailable"}`)
 
 	want(run("checkout", answersWith(409, refused)), "refused: ")
 	want(run("checkout", answersWith(401, unauthorized)), "unauthorized")
@@ -131,8 +142,8 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 	want(run("undo"), "refused: ")
 }
 
-// These sample programs print each event once, even if responses are lost and the program is started again. They end when the service
-// refuses the key, or when the gateway does not know the endpoint.
+// These sample programs print each event once, even if responses are lost and the program is started again. They end
+// when the service refuses the key, or when the gateway does not know the endpoint.
 func TestSamples_FollowTheFeed_PrintEachEventOnce(t *testing.T) {
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
@@ -145,13 +156,15 @@ func TestSamples_FollowTheFeed_PrintEachEventOnce(t *testing.T) {
 	}
 }
 
-// runFollowers runs a sample that follows the feed. It starts the sample twice; the second start must continue where the first one ended.
+// runFollowers runs a sample that follows the feed. It starts the sample twice; the second start must continue where
+// the first one ended.
 func runFollowers(t *testing.T, command []string, file, text string) {
 	t.Helper()
 	s := newTill(t)
 	s.create(t, "WELCOME-COINS", limits(voucher.NoLimit, voucher.NoLimit))
 	gateway := &failingGateway{to: baseURL(t)}
-	text = strings.ReplaceAll(text, "events-", filepath.Join(t.TempDir(), "events-")) // the file in which the program stores how far it got
+	// the file in which the program stores how far it got
+	text = strings.ReplaceAll(text, "events-", filepath.Join(t.TempDir(), "events-"))
 	path := writeSample(t, file, gateway.serve(t), s.id, text)
 	secret := "SHOP_KEY=" + strings.TrimPrefix(s.authorization, "Authorization: Bearer ")
 	for start, run := range []struct {
@@ -160,8 +173,12 @@ func runFollowers(t *testing.T, command []string, file, text string) {
 		because  string // part of the output, in lower case
 	}{
 		{
-			[]failure{answersWith(503, `{"message":"Service Unavailable"}`), losesResponse, answersWith(429, `{"message":"Too Many Requests"}`), forwardsWithoutPause},
-			answersWith(401, `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`), "unauthorized",
+			[]failure{
+				answersWith(503, `{"message":"Service Unavailable"}`), losesResponse,
+				answersWith(429, `{"message":"Too Many Requests"}`), forwardsWithoutPause,
+			},
+			answersWith(401, `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`),
+			"unauthorized",
 		},
 		{[]failure{losesRequest, forwardsWithoutPause}, answersWith(404, `{"message":"Not Found"}`), "404"},
 	} {
@@ -177,7 +194,8 @@ func runFollowers(t *testing.T, command []string, file, text string) {
 				t.Errorf("start %d: redemption %s is not printed exactly once: %s", start+1, id, out)
 			}
 		}
-		if strings.Count(out, "redemption.created") != len(made) || !strings.Contains(strings.ToLower(out), run.because) || len(gateway.keys()) != len(run.failures)+1 {
+		if strings.Count(out, "redemption.created") != len(made) ||
+			!strings.Contains(strings.ToLower(out), run.because) || len(gateway.keys()) != len(run.failures)+1 {
 			t.Errorf("start %d: %d requests, want %d; the output must contain %q: %s",
 				start+1, len(gateway.keys()), len(run.failures)+1, run.because, out)
 		}
@@ -198,13 +216,14 @@ func (s till) waitForEvents(t *testing.T, n int) {
 	}
 }
 
-// runOutages runs a sample program four times: with failures before a redemption, with a used-up voucher, with failures only, and
-// with a 401. The program must report the 401 and must not retry after it.
+// runOutages runs a sample program four times: with failures before a redemption, with a used-up voucher, with failures
+// only, and with a 401. The program must report the 401 and must not retry after it.
 func runOutages(t *testing.T, command []string, file, text string) {
 	t.Helper()
 	s := newShop(t)
 	s.create(t, "WELCOME-COINS", nil)
-	const redeemable = `{"status":"redeemable","code":"WELCOME-COINS","reward":{"kind":"product","product":"coins","variant":"500","amount":1}}`
+	const redeemable = `{"status":"redeemable","code":"WELCOME-COINS","reward":{"kind":"product","product":"coins",` +
+		`"variant":"500","amount":1}}`
 	const unauthorized = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401}`
 	gateway := &failingGateway{to: baseURL(t)}
 	address := gateway.serve(t)
@@ -216,9 +235,15 @@ func runOutages(t *testing.T, command []string, file, text string) {
 		requests int       // the number of requests; 0 means any number
 		because  string    // part of the output, in lower case
 	}{
-		{[]failure{answersWith(503, `{"message":"Service Unavailable"}`), answersWith(429, `{"message":"Too Many Requests"}`), losesResponse}, "redeemed: ", 0, ""},
+		{[]failure{
+			answersWith(503, `{"message":"Service Unavailable"}`),
+			answersWith(429, `{"message":"Too Many Requests"}`), losesResponse,
+		}, "redeemed: ", 0, ""},
 		{nil, "refused: ", 0, ""},
-		{[]failure{answersWith(200, redeemable), answersWith(502, "<html>"), losesRequest, answersWith(500, "")}, "outcome unknown: ", 0, ""},
+		{
+			[]failure{answersWith(200, redeemable), answersWith(502, "<html>"), losesRequest, answersWith(500, "")},
+			"outcome unknown: ", 0, "",
+		},
 		{[]failure{losesRequest, answersWith(401, unauthorized)}, "outcome unknown: ", 2, "unauthorized"},
 	} {
 		gateway.fail(run.failures)
@@ -256,7 +281,8 @@ func sampleOf(t *testing.T, page, file string) string {
 	return ""
 }
 
-// writeSample writes a sample program to a file. It fills in the address, the shop, the code and the nick, and removes the pauses.
+// writeSample writes a sample program to a file. It fills in the address, the shop, the code and the nick, and removes
+// the pauses.
 func writeSample(t *testing.T, file, address, shop, text string) (path string) {
 	t.Helper()
 	text = strings.NewReplacer(
@@ -300,14 +326,16 @@ func answersWith(status int, body string) failure {
 
 func forwards(w http.ResponseWriter, r *http.Request, forward http.Handler) { forward.ServeHTTP(w, r) }
 
-// forwardsWithoutPause forwards a request for events, and changes the response so that the next request may follow at once.
+// forwardsWithoutPause forwards a request for events, and changes the response so that the next request may follow at
+// once.
 func forwardsWithoutPause(w http.ResponseWriter, r *http.Request, forward http.Handler) {
 	whole := httptest.NewRecorder()
 	forward.ServeHTTP(whole, r)
 	maps.Copy(w.Header(), whole.Header())
 	w.Header().Del("Content-Length")
 	w.WriteHeader(whole.Code)
-	_, _ = w.Write(regexp.MustCompile(`"pollAfterSeconds":\d+`).ReplaceAll(whole.Body.Bytes(), []byte(`"pollAfterSeconds":0`)))
+	_, _ = w.Write(regexp.MustCompile(`"pollAfterSeconds":\d+`).ReplaceAll(whole.Body.Bytes(),
+		[]byte(`"pollAfterSeconds":0`)))
 }
 
 func losesRequest(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
@@ -317,7 +345,8 @@ func losesResponse(_ http.ResponseWriter, r *http.Request, forward http.Handler)
 	panic(http.ErrAbortHandler)
 }
 
-// failingGateway fails the first requests and forwards all others to the service. Only one program uses it, with one request at a time.
+// failingGateway fails the first requests and forwards all others to the service. Only one program uses it, with one
+// request at a time.
 type failingGateway struct {
 	to string
 

@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"shopfront/internal/local/localrun/localruntest"
+	"shopfront/pkg/backoffice"
 	checkouts "shopfront/pkg/checkout"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
 // shop is one test's customer.
 type shop struct {
 	id string
-	*operator.Shop
-	deployment *operator.Deployment
+	*backoffice.Shop
+	deployment *backoffice.Deployment
 }
 
 // emberforge is the catalogue file of most tests. loadShop replaces CUSTOMER with the shop's ID.
@@ -78,9 +78,9 @@ func limits(maxUses, perNick voucher.Limit) func(*voucher.Terms) {
 }
 
 // redemptions returns the stored redemptions.
-func (s shop) redemptions(t *testing.T) []operator.Redemption {
+func (s shop) redemptions(t *testing.T) []backoffice.Redemption {
 	t.Helper()
-	kept, err := operator.Collect(s.Redemptions(t.Context(), operator.RedemptionFilter{}))
+	kept, err := backoffice.Collect(s.Redemptions(t.Context(), backoffice.RedemptionFilter{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func (s shop) standing(t *testing.T, code voucher.Code) voucher.Standing {
 // checkouts returns the stored checkouts, oldest first.
 func (s shop) checkouts(t *testing.T) []checkouts.Checkout {
 	t.Helper()
-	kept, err := operator.Collect(s.Checkouts(t.Context(), checkouts.Filter{}, time.Now()))
+	kept, err := backoffice.Collect(s.Checkouts(t.Context(), checkouts.Filter{}, time.Now()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,8 @@ func (s shop) checkouts(t *testing.T) []checkouts.Checkout {
 // redeemRequest returns a redemption request with this body and additional header lines.
 func (s shop) redeemRequest(body string, header ...string) request {
 	return request{
-		method: http.MethodPost, target: "/shop/" + s.id + "/voucher", header: append([]string{"Content-Type: application/json"}, header...), body: body,
+		method: http.MethodPost, target: "/shop/" + s.id + "/voucher",
+		header: append([]string{"Content-Type: application/json"}, header...), body: body,
 	}
 }
 

@@ -87,12 +87,15 @@ func storeShop(t *testing.T) shop {
 	return s
 }
 
-// warmUp starts a process of each function and makes it connect to the store. It does not request the shop's checkout area or page,
-// because the function would still show them from memory when the store is down.
+// warmUp starts a process of each function and makes it connect to the store. It does not request the shop's checkout
+// area or page, because the function would still show them from memory when the store is down.
 func warmUp(t *testing.T, address string, s shop) {
 	t.Helper()
 	send(t, address, s.redeemRequest(body("UNKNOWN", ""))).wantRefused(t)
-	for _, path := range []string{"-2", "-2/checkout", "/checkout/coins/none", "/checkout/coins/variant/none", unknownCheckout} {
+	for _, path := range []string{
+		"-2", "-2/checkout", "/checkout/coins/none", "/checkout/coins/variant/none",
+		unknownCheckout,
+	} {
 		send(t, address, request{target: "/shop/" + s.id + path}).wantStatus(t, http.StatusNotFound)
 	}
 }
@@ -160,8 +163,8 @@ func wantNothingApplied(t *testing.T, address string, s shop) {
 	}
 }
 
-// After a lost response, a retry with the same key is a replay and is not applied again. Without a key, the client cannot know whether
-// the first request was applied.
+// After a lost response, a retry with the same key is a replay and is not applied again. Without a key, the client
+// cannot know whether the first request was applied.
 func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	t.Parallel()
 	s := storeShop(t)
@@ -183,7 +186,8 @@ func TestStore_LostResponses_RetryWithKeyIsReplayed(t *testing.T) {
 	made := send(t, address, requests["check out, with a key"])
 	made.wantStatus(t, http.StatusOK)
 	if made.header.Get("Idempotency-Replayed") != "true" || len(s.checkouts(t)) != 1 {
-		t.Errorf("%d checkouts are stored, want 1; the retry got %v %s, want a replay", len(s.checkouts(t)), made.header, made.body)
+		t.Errorf("%d checkouts are stored, want 1; the retry got %v %s, want a replay", len(s.checkouts(t)),
+			made.header, made.body)
 	}
 }
 

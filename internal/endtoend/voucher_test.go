@@ -85,7 +85,8 @@ func TestRedeem_RedeemableCode_RespondsWithTheRedemption(t *testing.T) {
 	if err != nil || at.Before(began) || at.After(time.Now()) {
 		t.Errorf("redeemedAt is %q, want the time of the request", r.RedeemedAt)
 	}
-	want := fmt.Sprintf(`{"id":%q,"status":"redeemed","code":"SUMMER-20","nick":"Alder","redeemedAt":%q,"reward":{"kind":"percent_off","percentOff":20}}`,
+	want := fmt.Sprintf(`{"id":%q,"status":"redeemed","code":"SUMMER-20","nick":"Alder","redeemedAt":%q,`+
+		`"reward":{"kind":"percent_off","percentOff":20}}`,
 		r.ID, r.RedeemedAt)
 	if a.body != want {
 		t.Errorf("body %s, want %s", a.body, want)
@@ -99,7 +100,10 @@ func TestRedeem_EveryKindOfReward_IsInTheResponse(t *testing.T) {
 	s := newShop(t)
 	s.create(t, "WELCOME-COINS", func(terms *voucher.Terms) { terms.Reward.Amount = 2 })
 	s.create(t, "FIVE-OFF", func(terms *voucher.Terms) {
-		terms.Reward = voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}}
+		terms.Reward = voucher.Reward{
+			Kind:      voucher.RewardAmountOff,
+			AmountOff: money.Money{Minor: 500, Currency: "EUR"},
+		}
 	})
 	s.create(t, "STARTER-PACK", func(terms *voucher.Terms) {
 		terms.Reward = voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
@@ -107,7 +111,8 @@ func TestRedeem_EveryKindOfReward_IsInTheResponse(t *testing.T) {
 		}}
 	})
 	coins := s.redeem(t, body("WELCOME-COINS", "")).wantRedeemed(t, false)
-	if r := coins.Reward; r.Kind != "product" || r.Product != "coins" || r.Variant != "500" || r.Amount != 2 || coins.Nick != "" {
+	if r := coins.Reward; r.Kind != "product" || r.Product != "coins" || r.Variant != "500" || r.Amount != 2 ||
+		coins.Nick != "" {
 		t.Errorf("the redemption is %+v, want 2 of coins/500 and no nick", coins)
 	}
 	five := s.redeem(t, body("FIVE-OFF", "")).wantRedeemed(t, false)
@@ -116,7 +121,8 @@ func TestRedeem_EveryKindOfReward_IsInTheResponse(t *testing.T) {
 	}
 	starter := s.redeem(t, body("STARTER-PACK", ""))
 	starter.wantRedeemed(t, false)
-	const goods = `"reward":{"kind":"bundle","items":[{"product":"coins","variant":"1000","amount":1},{"product":"rank","variant":"vip","amount":2}]}}`
+	const goods = `"reward":{"kind":"bundle","items":[{"product":"coins","variant":"1000","amount":1},` +
+		`{"product":"rank","variant":"vip","amount":2}]}}`
 	if !strings.HasSuffix(starter.body, goods) {
 		t.Errorf("the redemption is %s, want it to end with %s", starter.body, goods)
 	}
@@ -127,7 +133,12 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	for _, kind := range []struct {
 		code            string
 		maxUses, byNick voucher.Limit
-	}{{"SINGLE", 1, voucher.NoLimit}, {"LIMITED", 5, 1}, {"ANYBODY", 5, voucher.NoLimit}, {"ALWAYS", voucher.NoLimit, voucher.NoLimit}} {
+	}{
+		{"SINGLE", 1, voucher.NoLimit},
+		{"LIMITED", 5, 1},
+		{"ANYBODY", 5, voucher.NoLimit},
+		{"ALWAYS", voucher.NoLimit, voucher.NoLimit},
+	} {
 		t.Run(kind.code, func(t *testing.T) {
 			code := s.create(t, kind.code, limits(kind.maxUses, kind.byNick)).Code
 			first := s.redeem(t, body(kind.code, "Alder"), key("order-1"))
@@ -147,7 +158,8 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 			}
 			wantSame(body(kind.code, "Alder"))
 			past := time.Now().Add(-time.Hour).UTC().Truncate(time.Millisecond)
-			if _, err := s.EditVoucher(t.Context(), code, voucher.Edit{Disabled: new(false), ValidUntil: &past}); err != nil {
+			if _, err := s.EditVoucher(t.Context(), code,
+				voucher.Edit{Disabled: new(false), ValidUntil: &past}); err != nil {
 				t.Fatal(err)
 			}
 			wantSame(body(kind.code, "Alder"))
@@ -162,7 +174,10 @@ func TestRedeem_SameKeyOtherNickOrCode_IsAnotherRequest(t *testing.T) {
 	s.create(t, "ALWAYS", limits(voucher.NoLimit, voucher.NoLimit))
 	s.create(t, "EVER", limits(voucher.NoLimit, voucher.NoLimit))
 	ids := map[string]bool{}
-	for _, b := range []string{body("ALWAYS", "Alder"), body("ALWAYS", "Birch"), body("ALWAYS", ""), body("EVER", "Alder")} {
+	for _, b := range []string{
+		body("ALWAYS", "Alder"), body("ALWAYS", "Birch"), body("ALWAYS", ""),
+		body("EVER", "Alder"),
+	} {
 		ids[s.redeem(t, b, key("order-1")).wantRedeemed(t, false).ID] = true
 	}
 	if len(ids) != 4 {
@@ -184,7 +199,8 @@ func TestRedeem_NoKey_RetryCountsAsAnotherUse(t *testing.T) {
 		s.redeem(t, body(code, "Alder")).wantRefused(t)
 	}
 	s.redeem(t, body("ONCE-EACH", "Birch")).wantRedeemed(t, false) // the limit is per nick
-	first, second := s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false), s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false)
+	first, second := s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false),
+		s.redeem(t, body("ALWAYS", "Alder")).wantRedeemed(t, false)
 	if first.ID == second.ID {
 		t.Errorf("two requests without a key got the same redemption %s", first.ID)
 	}
@@ -226,7 +242,8 @@ func TestCheck_RedeemableCode_IsReportedButNotRedeemed(t *testing.T) {
 // A client cannot tell refusals apart: status, headers and body are equal, except for the request ID and the date.
 func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 	s := newShop(t)
-	past, future := time.Now().Add(-time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour).Truncate(time.Millisecond)
+	past, future := time.Now().Add(-time.Hour).Truncate(time.Millisecond),
+		time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	s.create(t, "DISABLED", func(terms *voucher.Terms) { terms.Disabled = true })
 	s.create(t, "NOT-STARTED", func(terms *voucher.Terms) { terms.ValidFrom = future })
 	s.create(t, "EXPIRED", func(terms *voucher.Terms) { terms.ValidUntil = past })
@@ -234,7 +251,10 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 	s.create(t, "USED", nil)
 	s.create(t, "USED-UP", limits(2, voucher.NoLimit))
 	s.create(t, "ONCE-EACH", limits(5, 1))
-	for _, used := range []string{body("USED", ""), body("USED-UP", ""), body("USED-UP", ""), body("ONCE-EACH", "Alder")} {
+	for _, used := range []string{
+		body("USED", ""), body("USED-UP", ""), body("USED-UP", ""),
+		body("ONCE-EACH", "Alder"),
+	} {
 		s.redeem(t, used).wantRedeemed(t, false)
 	}
 	s.redeem(t, body("USED-UP", "")).wantRefused(t) // the first refusal marks a code with many uses as used up
@@ -275,7 +295,8 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 
 func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
 	const racers = 200
-	s := loadShop(t, strings.Replace(emberforge, "currency: EUR", "currency: EUR\n    refusals: off", 1), "shop-"+rand.Text())
+	s := loadShop(t, strings.Replace(emberforge, "currency: EUR", "currency: EUR\n    refusals: off", 1),
+		"shop-"+rand.Text())
 	code := s.create(t, "ONE-LEFT", nil).Code
 	raw := func(i int) string {
 		return s.redeemRequest(body("ONE-LEFT", fmt.Sprintf("Racer_%d", i)), key(fmt.Sprintf("order-%d", i))).raw()
@@ -369,7 +390,8 @@ func TestCustomers_SameCodesAndKeys_AreSeparate(t *testing.T) {
 	theirs.redeem(t, body("ONCE-EACH", "Alder")).wantRedeemed(t, false)
 
 	a, b := mine.get(t, "/checkout/coins/500", key("till-1")), theirs.get(t, "/checkout/coins/500", key("till-1"))
-	if decode[checkout](t, a).ID == decode[checkout](t, b).ID || a.header.Get("Idempotency-Replayed")+b.header.Get("Idempotency-Replayed") != "" {
+	if decode[checkout](t, a).ID == decode[checkout](t, b).ID ||
+		a.header.Get("Idempotency-Replayed")+b.header.Get("Idempotency-Replayed") != "" {
 		t.Errorf("two customers share a checkout: %s %s", a.body, b.body)
 	}
 	// Using a key for another product is a conflict only within the same customer.

@@ -15,8 +15,8 @@ import (
 	"shopfront/pkg/access"
 )
 
-// settings holds the rules of a shop. The rule strangers is for requests without a key, codes is for all codes, and batch is for the codes
-// of launchBatch.
+// settings holds the rules of a shop. The rule strangers is for requests without a key, codes is for all codes, and
+// batch is for the codes of launchBatch.
 type settings struct{ strangers, codes, batch *rule }
 
 const launchBatch = "launch"
@@ -59,7 +59,12 @@ func (r *round) prepareAccess(tb testing.TB) {
 	}
 	r.settings.strangers.command = func(allow bool) []string { return []string{"catalog", "apply", policies[allow]} }
 	r.settings.codes.command = func(allow bool) []string { return []string{"voucher", verbs[allow], customer} }
-	r.settings.batch.command = func(allow bool) []string { return []string{"voucher", verbs[allow], customer, "--batch", launchBatch} }
+	r.settings.batch.command = func(allow bool) []string {
+		return []string{
+			"voucher", verbs[allow], customer, "--batch",
+			launchBatch,
+		}
+	}
 	r.createKey(tb)
 	r.createKey(tb)
 }
@@ -88,9 +93,9 @@ func (r *round) keys() []caller {
 	return slices.Clone(r.created)
 }
 
-// judgeAccess judges a response by the rules that may have been in effect when the request was received. It returns the answer for the
-// voucher's history. In that history, a request that had to be denied counts as denied, whatever its response says. So does a
-// refusal for which a pause may be the reason.
+// judgeAccess judges a response by the rules that may have been in effect when the request was received. It returns the
+// answer for the voucher's history. In that history, a request that had to be denied counts as denied, whatever its
+// response says. So does a refusal for which a pause may be the reason.
 func (r *round) judgeAccess(t *target, by caller, received time.Time, answer history.Answer) history.Answer {
 	mayCall, mayBeDenied := by.judge(received)
 	mayRedeem, mayBePaused := r.settings.codes.judge(received)
@@ -103,7 +108,8 @@ func (r *round) judgeAccess(t *target, by caller, received time.Time, answer his
 	case outcome == history.Denied && !mayBeDenied:
 		r.breach("%s: %s got 401, but was allowed all the time", t.written, by.name)
 	case outcome != history.Denied && outcome != history.Unknown && !mayCall:
-		r.breach("%s: %s got %q more than %s after it was last allowed to call", t.written, by.name, outcome, TakesEffect)
+		r.breach("%s: %s got %q more than %s after it was last allowed to call", t.written, by.name, outcome,
+			TakesEffect)
 	case (outcome == history.Redeemed || outcome == history.Redeemable) && !mayRedeem:
 		r.breach("%s: %s got %q more than %s after the code was paused", t.written, by.name, outcome, TakesEffect)
 	}

@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"shopfront/internal/torture/history"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
-// discard deletes a voucher while two shoppers request it. If the outcome is unknown, it tries again, up to three times in all.
+// discard deletes a voucher while two shoppers request it. If the outcome is unknown, it tries again, up to three times
+// in all.
 func (s *staff) discard(tb testing.TB, t *target) {
 	tb.Helper()
 	time.Sleep(time.Duration(s.random.IntN(1500)) * time.Millisecond)
@@ -41,7 +42,8 @@ func (s *staff) discard(tb testing.TB, t *target) {
 	}
 }
 
-// untilTheEnd returns a context that ends a second after the last request. The round completes unfinished work once the faults have ended.
+// untilTheEnd returns a context that ends a second after the last request. The round completes unfinished work once the
+// faults have ended.
 func (s *staff) untilTheEnd(tb testing.TB) (context.Context, context.CancelFunc) {
 	tb.Helper()
 	return context.WithDeadline(tb.Context(), s.end.Add(time.Second))
@@ -56,10 +58,10 @@ func (r *round) completeDeletion(tb testing.TB, t *target) {
 	}
 }
 
-// tryDelete deletes a voucher. During the deletion, a code with many uses may be disabled. If the voucher was used, the deletion enables
-// the code again.
+// tryDelete deletes a voucher. During the deletion, a code with many uses may be disabled. If the voucher was used, the
+// deletion enables the code again.
 func (r *round) tryDelete(
-	ctx context.Context, number int, t *target, shop *operator.Shop, wait func(context.Context, time.Duration) error,
+	ctx context.Context, number int, t *target, shop *backoffice.Shop, wait func(context.Context, time.Duration) error,
 ) history.Outcome {
 	asked := history.Operation{Client: number, Ask: history.AskDelete}
 	enabled := func(history.Answer) {}
@@ -71,9 +73,12 @@ func (r *round) tryDelete(
 	t.beginEdit(asked.Edit)
 	returned := t.recorder.Call(asked)
 	if isFirst && asked.Edit.Disabled != nil {
-		enabled = t.recorder.Call(history.Operation{Client: number, Ask: history.AskEdit, Edit: history.Edit{Disabled: &wasDisabled}})
+		enabled = t.recorder.Call(history.Operation{
+			Client: number, Ask: history.AskEdit,
+			Edit: history.Edit{Disabled: &wasDisabled},
+		})
 	}
-	_, err := shop.DeleteVoucher(ctx, t.code, operator.Deletion{Wait: wait})
+	_, err := shop.DeleteVoucher(ctx, t.code, backoffice.Deletion{Wait: wait})
 	t.deletion = history.Unknown
 	if _, gone := voucher.IsRefusal(err); gone || err == nil {
 		t.deletion, t.deleted = history.Deleted, true
@@ -95,7 +100,7 @@ func (r *round) drain(ctx context.Context, _ time.Duration) error {
 	r.draining.Lock()
 	defer r.draining.Unlock()
 	r.mu.Lock()
-	before, delay := r.inFlight, r.outcome.plan.settings.Delay
+	before, delay := r.inFlight, r.outcome.plan.dials.Delay
 	r.inFlight = new(sync.WaitGroup)
 	r.mu.Unlock()
 	before.Wait()
@@ -113,7 +118,8 @@ func (s *staff) takeBack(tb testing.TB, t *target) {
 	s.finish(tb, t, "undo "+id, func() history.Outcome {
 		returned := t.recorder.Call(history.Operation{Client: s.number, Ask: history.AskUndo, Of: id})
 		outcome := history.Unknown
-		status, _ := s.run(tb, s.patience(), "redemption", "undo", string(s.customer), t.written, id, "--reason", "granted twice")
+		status, _ := s.run(tb, s.patience(), "redemption", "undo", string(s.customer), t.written, id, "--reason",
+			"granted twice")
 		if status == 0 {
 			outcome = history.Undone
 		}
@@ -129,19 +135,22 @@ const (
 	soldAt   = "2026-02-03T11:00:00Z"
 )
 
-// drawSold draws a file of codes that another system sold. Of every three codes, the first is unused, the second was redeemed, and the
-// third has a random number of its 8 uses taken.
+// drawSold draws a file of codes that another system sold. Of every three codes, the first is unused, the second was
+// redeemed, and the third has a random number of its 8 uses taken.
 func drawSold(random *mathrand.Rand) string {
 	var file strings.Builder
 	file.WriteString(soldHeader)
 	for n := range soldRows / 3 {
 		uses := random.IntN(9)
-		fmt.Fprintf(&file, "SOLD-%d-A,20%%,,,,sold,,%[2]s,,,\nSOLD-%[1]d-B,20%%,,,,sold,,,%[2]s,Alder,\nSOLD-%[1]d-C,20%%,8,none,2,sold,,,,,%[3]d\n", n, soldAt, uses)
+		fmt.Fprintf(
+			&file, "SOLD-%d-A,20%%,,,,sold,,%[2]s,,,\nSOLD-%[1]d-B,20%%,,,,sold,,,%[2]s,Alder,\nSOLD-%[1]d-C,20%%,8,none,2,sold,,,,,%[3]d\n", n, soldAt, uses,
+		)
 	}
 	return file.String()
 }
 
-// importSold imports the file four times. If a fault ends an import early, the next import completes it, or judgeSold does.
+// importSold imports the file four times. If a fault ends an import early, the next import completes it, or judgeSold
+// does.
 func (s *staff) importSold(tb testing.TB) {
 	tb.Helper()
 	ctx, cancel := s.untilTheEnd(tb)
@@ -160,9 +169,9 @@ func (s *staff) importSold(tb testing.TB) {
 	}
 }
 
-func (r *round) importFile(ctx context.Context, shop *operator.Shop, file string) (operator.Imported, error) {
+func (r *round) importFile(ctx context.Context, shop *backoffice.Shop, file string) (backoffice.Imported, error) {
 	r.count(&r.outcome.operations)
-	return shop.Import(ctx, strings.NewReader(file), operator.Import{
+	return shop.Import(ctx, strings.NewReader(file), backoffice.Import{
 		Now: time.Now(), Random: rand.Reader, Reject: func(row csvfile.Row, err error) error {
 			r.breach("an import rejects line %d: %v", row.Line, err)
 			return nil
@@ -170,13 +179,15 @@ func (r *round) importFile(ctx context.Context, shop *operator.Shop, file string
 	})
 }
 
-// judgeSold completes the import, and checks that each code has its earlier uses. Importing once more must change nothing.
+// judgeSold completes the import, and checks that each code has its earlier uses. Importing once more must change
+// nothing.
 func (r *round) judgeSold(tb testing.TB) {
 	tb.Helper()
 	for _, again := range []bool{false, true} {
 		result, err := r.importFile(tb.Context(), r.calm, r.sold)
 		if err != nil || result.Created+result.Existed != soldRows || again && result.Created > 0 {
-			r.breach("an import after the round has the result %+v, %v; want all of %d codes, and no new codes when it is repeated",
+			r.breach("an import after the round has the result %+v, %v; want all of %d codes, and no new codes "+
+				"when it is repeated",
 				result, err, soldRows)
 		}
 	}
@@ -184,7 +195,7 @@ func (r *round) judgeSold(tb testing.TB) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for standing, err := range r.calm.Vouchers(tb.Context(), operator.VoucherFilter{Batch: "sold"}, time.Now()) {
+	for standing, err := range r.calm.Vouchers(tb.Context(), backoffice.VoucherFilter{Batch: "sold"}, time.Now()) {
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -196,7 +207,8 @@ func (r *round) judgeSold(tb testing.TB) {
 		case 'B':
 			wrong = wrong || standing.Used != 1 || redeemed == nil || redeemed.Nick != "Alder" || !redeemed.At.Equal(at)
 		default:
-			wrong = wrong || !strings.Contains(r.sold, fmt.Sprintf("%s,20%%,8,none,2,sold,,,,,%d\n", standing.Written, standing.Used))
+			wrong = wrong || !strings.Contains(r.sold,
+				fmt.Sprintf("%s,20%%,8,none,2,sold,,,,,%d\n", standing.Written, standing.Used))
 		}
 		if wrong {
 			r.breach("%s: its import does not match the file: %+v", standing.Written, standing)
@@ -205,7 +217,7 @@ func (r *round) judgeSold(tb testing.TB) {
 }
 
 // importOrder creates a voucher with uses that were made in another system.
-func importOrder(ctx context.Context, shop *operator.Shop, terms voucher.Terms, uses int) error {
+func importOrder(ctx context.Context, shop *backoffice.Shop, terms voucher.Terms, uses int) error {
 	redeemedAt := ""
 	if *terms.MaxUses == 1 {
 		redeemedAt = soldAt
@@ -228,7 +240,7 @@ func importOrder(ctx context.Context, shop *operator.Shop, terms voucher.Terms, 
 		terms.Written, terms.Reward.String(), limit(terms.MaxUses), limit(terms.MaxUsesPerNick), counters, terms.Batch,
 		fmt.Sprint(terms.Disabled), "", redeemedAt, "", fmt.Sprint(uses),
 	}, ",")
-	result, err := shop.Import(ctx, strings.NewReader(soldHeader+row+"\n"), operator.Import{
+	result, err := shop.Import(ctx, strings.NewReader(soldHeader+row+"\n"), backoffice.Import{
 		Now: time.Now(), Random: rand.Reader, Reject: func(_ csvfile.Row, err error) error { return err },
 	})
 	if err == nil && result.Created != 1 {

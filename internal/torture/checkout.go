@@ -28,15 +28,15 @@ type purchase struct {
 	paid    bool // an order was sent
 }
 
-// retriedFor is how long a checkout is retried. It is so short that the function receives even the last retry before the checkout expires.
-// A retry with the key of an expired checkout would make a new checkout.
+// retriedFor is how long a checkout is retried. It is so short that the function receives even the last retry before
+// the checkout expires. A retry with the key of an expired checkout would make a new checkout.
 const retriedFor = checkoutLifetime - longestRequest - time.Second
 
 // longestRequest is the longest time that a function takes for a request.
 const longestRequest = 5 * time.Second
 
-// till returns the shop's server. It checks out for the shoppers, because all shoppers have one address, and the holds of a stranger's
-// address are limited.
+// till returns the shop's server. It checks out for the shoppers, because all shoppers have one address, and the holds
+// of a stranger's address are limited.
 func (r *round) till() caller { return r.keys()[0] }
 
 // buy sends a request that checks out, orders, cancels or undoes. It returns false if it found nothing to do.
@@ -46,7 +46,8 @@ func (c *client) buy(tb testing.TB, t *target) bool {
 	if lot < 40 && c.checkOut(tb, t) || lot < 70 && c.pay(tb, t) {
 		return true
 	}
-	if p := t.purchase(c.random, func(p *purchase) bool { return p.paid || isMade(p) && lot < 72 }); p != nil && lot < 80 {
+	if p := t.purchase(c.random, func(p *purchase) bool { return p.paid || isMade(p) && lot < 72 }); p != nil &&
+		lot < 80 {
 		c.finish(tb, t, "cancel "+p.id, func() history.Outcome { return c.cancel(tb, c.number, t, p) })
 		return true
 	}
@@ -65,7 +66,10 @@ func (c *client) checkOut(tb testing.TB, t *target) bool {
 		if time.Until(c.end) < longestRequest || !t.take(&t.holds) {
 			return false
 		}
-		p = &purchase{key: fmt.Sprintf("basket-%016x", c.random.Uint64()), abandoned: c.random.IntN(3) == 0, first: time.Now()}
+		p = &purchase{
+			key: fmt.Sprintf("basket-%016x", c.random.Uint64()), abandoned: c.random.IntN(3) == 0,
+			first: time.Now(),
+		}
 		if t.perNick || c.random.IntN(3) > 0 {
 			p.nick = pick(c.random, nicks()...)
 		}
@@ -86,8 +90,8 @@ func (c *client) checkOut(tb testing.TB, t *target) bool {
 
 func isMade(p *purchase) bool { return p.id != "" }
 
-// pay orders a checkout. It may choose a checkout whose use is about to lapse. In that case, it waits for that moment, and
-// orders the checkout or redeems the code.
+// pay orders a checkout. It may choose a checkout whose use is about to lapse. In that case, it waits for that moment,
+// and orders the checkout or redeems the code.
 func (c *client) pay(tb testing.TB, t *target) bool {
 	tb.Helper()
 	const soon = time.Second / 2
@@ -101,7 +105,8 @@ func (c *client) pay(tb testing.TB, t *target) bool {
 			c.requestVoucher(tb, t)
 			return true
 		}
-	} else if p = t.purchase(c.random, func(p *purchase) bool { return isMade(p) && (!p.abandoned || time.Now().After(p.expires)) }); p == nil {
+	} else if p = t.purchase(c.random,
+		func(p *purchase) bool { return isMade(p) && (!p.abandoned || time.Now().After(p.expires)) }); p == nil {
 		return false
 	}
 	t.mu.Lock()
@@ -111,8 +116,8 @@ func (c *client) pay(tb testing.TB, t *target) bool {
 	return true
 }
 
-// finish sends a request that can be retried. If the outcome is unknown, it sends the request again, up to three times in all. If the
-// outcome stays unknown, the overseer retries the request.
+// finish sends a request that can be retried. If the outcome is unknown, it sends the request again, up to three times
+// in all. If the outcome stays unknown, the overseer retries the request.
 func (r *round) finish(tb testing.TB, t *target, what string, request func() history.Outcome) {
 	tb.Helper()
 	for range 3 {
@@ -137,7 +142,10 @@ func (c *client) open(tb testing.TB, t *target, p *purchase) history.Outcome {
 		asked.Of = p.replaces.key
 	}
 	returned := t.recorder.Call(asked)
-	got := c.call(tb, c.till(), testshop.Request{Method: http.MethodGet, Path: "/checkout/coins/500?" + query.Encode(), Key: p.key})
+	got := c.call(tb, c.till(), testshop.Request{
+		Method: http.MethodGet, Path: "/checkout/coins/500?" + query.Encode(),
+		Key: p.key,
+	})
 	answer := c.judgeCheckout(t, p, got)
 	returned(answer)
 	t.learnCheckout(p, answer)
@@ -147,7 +155,8 @@ func (c *client) open(tb testing.TB, t *target, p *purchase) history.Outcome {
 func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answer {
 	if got.status != http.StatusOK {
 		return history.Answer{Outcome: r.judgeProblem(t, got, map[string]history.Outcome{
-			"409 code-refused": history.Refused, "400 malformed-request": history.NotReplaceable, "422 idempotency-key-in-use": history.KeyInUse,
+			"409 code-refused": history.Refused, "400 malformed-request": history.NotReplaceable,
+			"422 idempotency-key-in-use": history.KeyInUse,
 		})}
 	}
 	var made struct {
@@ -156,7 +165,8 @@ func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answ
 		Discount               struct{ Minor int64 }
 	}
 	err := json.Unmarshal(got.body, &made)
-	if err != nil || made.ID == "" || made.Status != "open" || made.Code != t.written || !strings.EqualFold(made.Nick, p.nick) ||
+	if err != nil || made.ID == "" || made.Status != "open" || made.Code != t.written ||
+		!strings.EqualFold(made.Nick, p.nick) ||
 		made.ExpiresAt.Sub(made.CreatedAt) != checkoutLifetime || made.Discount.Minor != 99 { // 20 % of 4.99
 		r.violate("%s: want an open checkout for %q, got %s", t.written, p.nick, got)
 	}
@@ -172,10 +182,12 @@ func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answ
 func (r *round) order(tb testing.TB, client int, t *target, p *purchase) history.Outcome {
 	tb.Helper()
 	return r.ask(tb, t, history.Operation{Client: client, Ask: history.AskOrder, Nick: p.nick, Key: p.key}, transition{
-		path: "/orders", body: fmt.Sprintf(`{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_%s"}}`, p.id, p.key),
+		path: "/orders", body: fmt.Sprintf(`{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_%s"}}`, p.id,
+			p.key),
 		id: p.id, status: "placed", outcome: history.Ordered,
 		problems: map[string]history.Outcome{
-			"409 checkout-expired": history.Expired, "409 checkout-replaced": history.Replaced, "409 order-cancelled": history.Cancelled,
+			"409 checkout-expired": history.Expired, "409 checkout-replaced": history.Replaced,
+			"409 order-cancelled": history.Cancelled,
 		},
 	})
 }
@@ -199,8 +211,8 @@ func (r *round) undo(tb testing.TB, client int, t *target, id string) history.Ou
 	})
 }
 
-// transition is a request that changes an order or a redemption. A response with status 200 must show the ID, the new status and the code.
-// The field problems maps other responses to their outcomes.
+// transition is a request that changes an order or a redemption. A response with status 200 must show the ID, the new
+// status and the code. The field problems maps other responses to their outcomes.
 type transition struct {
 	path, body, id, status string
 	outcome                history.Outcome // of a 200
@@ -215,7 +227,8 @@ func (r *round) ask(tb testing.TB, t *target, asked history.Operation, sent tran
 	outcome := sent.outcome
 	if got.status == http.StatusOK {
 		var shown struct{ ID, Status, Code string }
-		if err := json.Unmarshal(got.body, &shown); err != nil || shown.ID != sent.id || shown.Status != sent.status || shown.Code != t.written {
+		if err := json.Unmarshal(got.body, &shown); err != nil || shown.ID != sent.id || shown.Status != sent.status ||
+			shown.Code != t.written {
 			r.violate("%s: want %s with the status %s, got %s", t.written, sent.id, sent.status, got)
 		}
 	} else {
@@ -225,7 +238,8 @@ func (r *round) ask(tb testing.TB, t *target, asked history.Operation, sent tran
 	return outcome
 }
 
-// judgeProblem reads a response to the shop's server that is not 200. The response must be one of the given problems, or a 503.
+// judgeProblem reads a response to the shop's server that is not 200. The response must be one of the given problems,
+// or a 503.
 func (r *round) judgeProblem(t *target, got response, problems map[string]history.Outcome) history.Outcome {
 	var problem struct{ Type, Reason, Parameter string }
 	err := json.Unmarshal(got.body, &problem)
@@ -236,7 +250,8 @@ func (r *round) judgeProblem(t *target, got response, problems map[string]histor
 			return outcome
 		}
 	}
-	if err != nil || !is || (outcome == history.Refused) != (problem.Reason != "") || (outcome == history.NotReplaceable) != (problem.Parameter == "replaces") {
+	if err != nil || !is || (outcome == history.Refused) != (problem.Reason != "") ||
+		(outcome == history.NotReplaceable) != (problem.Parameter == "replaces") {
 		r.violate("%s: wrong response %s", t.written, got)
 	}
 	if outcome == history.Refused {
@@ -272,7 +287,8 @@ func (t *target) learnCheckout(p *purchase, answer history.Answer) {
 	t.lapsed = time.Now().Add(checkoutLifetime + usesFree)
 }
 
-// redemption picks a redemption to undo. From then on, a list may lack the redemption or have it twice, because undoing moves the item.
+// redemption picks a redemption to undo. From then on, a list may lack the redemption or have it twice, because undoing
+// moves the item.
 func (t *target) redemption(random *rand.Rand) (id string, has bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -90,7 +90,8 @@ func (c *client) requestVoucher(tb testing.TB, t *target) {
 		t.remember(a)
 	}
 	for range 1 + c.random.IntN(3) {
-		if c.redeem(tb, c.number, c.random, c.someone(c.random), t, a) != history.Unknown || a.key == "" || time.Now().After(c.end) {
+		if c.redeem(tb, c.number, c.random, c.someone(c.random), t, a) != history.Unknown || a.key == "" ||
+			time.Now().After(c.end) {
 			return
 		}
 	}
@@ -164,13 +165,14 @@ func (r *round) call(tb testing.TB, by caller, request testshop.Request) respons
 // redemptionAnswer is the body of a 200.
 type redemptionAnswer struct{ ID, Status, Code, Nick, RedeemedAt string }
 
-// judgeRedemption reads a response, and checks it against docs/interface.md.
+// judgeRedemption reads a response, and checks it against api/openapi.yaml.
 func (r *round) judgeRedemption(t *target, a asked, got response) history.Answer {
 	if got.status != http.StatusOK {
 		return history.Answer{Outcome: r.judgeOther(t, got)}
 	}
 	var redemption redemptionAnswer
-	if err := json.Unmarshal(got.body, &redemption); err != nil || redemption.ID == "" || redemption.Status != "redeemed" ||
+	if err := json.Unmarshal(got.body, &redemption); err != nil || redemption.ID == "" ||
+		redemption.Status != "redeemed" ||
 		redemption.Code != t.written || !strings.EqualFold(redemption.Nick, a.nick) || redemption.RedeemedAt == "" {
 		r.violate("%s: want a redemption for %q, got %s", t.written, a.nick, got)
 	}
@@ -204,7 +206,8 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 		return history.Answer{Outcome: r.judgeOther(t, got)}
 	}
 	var redeemable redemptionAnswer
-	if err := json.Unmarshal(got.body, &redeemable); err != nil || redeemable.Status != "redeemable" || redeemable.Code != t.written || redeemable.ID != "" {
+	if err := json.Unmarshal(got.body, &redeemable); err != nil || redeemable.Status != "redeemable" ||
+		redeemable.Code != t.written || redeemable.ID != "" {
 		r.violate("%s: wrong response to a check: %s", t.written, got)
 	}
 	return history.Answer{Outcome: history.Redeemable}
@@ -214,7 +217,8 @@ func (r *round) judgeCheck(t *target, got response) history.Answer {
 //   - a 401
 //   - the 409 of a redemption that was undone
 //   - a refusal, which has a reason for the shop's server and looks the same for all strangers
-//   - the function's own 503, with Retry-After; what the gateway itself responds for a function that died or timed out is a violation
+//   - the function's own 503, with Retry-After; what the gateway itself responds for a function that died or timed out
+//     is a violation
 func (r *round) judgeOther(t *target, got response) history.Outcome {
 	var problem struct{ Type, Reason string }
 	if err := json.Unmarshal(got.body, &problem); err != nil {
@@ -222,12 +226,15 @@ func (r *round) judgeOther(t *target, got response) history.Outcome {
 	}
 	requestID := got.header.Get("Request-Id")
 	switch {
-	case got.status == http.StatusUnauthorized && problem.Type == "urn:problem:shopfront:unauthorized" && requestID != "" &&
+	case got.status == http.StatusUnauthorized && problem.Type == "urn:problem:shopfront:unauthorized" &&
+		requestID != "" &&
 		got.header.Get("Www-Authenticate") == "Bearer":
 		return history.Denied
-	case got.status == http.StatusConflict && problem.Type == "urn:problem:shopfront:redemption-undone" && requestID != "":
+	case got.status == http.StatusConflict && problem.Type == "urn:problem:shopfront:redemption-undone" &&
+		requestID != "":
 		return history.Undone
-	case got.status == http.StatusNotFound && problem.Type == "urn:problem:shopfront:voucher-not-found" && requestID != "" &&
+	case got.status == http.StatusNotFound && problem.Type == "urn:problem:shopfront:voucher-not-found" &&
+		requestID != "" &&
 		got.byServer == (problem.Reason != ""):
 		r.mu.Lock()
 		r.outcome.row.Refusals++
@@ -236,11 +243,13 @@ func (r *round) judgeOther(t *target, got response) history.Outcome {
 		}
 		first := r.notFound
 		r.mu.Unlock()
-		if !got.byServer && (!bytes.Equal(first.body, got.body) || !maps.EqualFunc(withoutID(first.header), withoutID(got.header), slices.Equal[[]string])) {
+		if !got.byServer && (!bytes.Equal(first.body, got.body) ||
+			!maps.EqualFunc(withoutID(first.header), withoutID(got.header), slices.Equal[[]string])) {
 			r.violate("refusals can be distinguished: %s and %s", first, got)
 		}
 		return history.Refused
-	case got.status == http.StatusServiceUnavailable && problem.Type == "urn:problem:shopfront:unavailable" && requestID != "" &&
+	case got.status == http.StatusServiceUnavailable && problem.Type == "urn:problem:shopfront:unavailable" &&
+		requestID != "" &&
 		got.header.Get("Retry-After") != "":
 	default:
 		r.violate("%s: undocumented response %s", t.written, got)
@@ -267,8 +276,8 @@ func (r *round) watchLog(_, line string) {
 	}
 }
 
-// withoutRequestID returns a log line without the request's ID. The ID is random, so it spells a nick about once in a million
-// lines.
+// withoutRequestID returns a log line without the request's ID. The ID is random, so it spells a nick about once in a
+// million lines.
 func withoutRequestID(line string) string {
 	var record map[string]any
 	if err := json.Unmarshal([]byte(line), &record); err != nil {

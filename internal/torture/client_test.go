@@ -4,7 +4,8 @@ import "testing"
 
 func TestWatchLog_Secrets_AreFoundOutsideRequestIDs(t *testing.T) {
 	for line, logged := range map[string]bool{
-		`{"msg":"request","requestId":"w690y9LoALDeRFg=","status":200}`:   false, // the ID happens to spell the nick alder
+		// the ID happens to spell the nick alder
+		`{"msg":"request","requestId":"w690y9LoALDeRFg=","status":200}`:   false,
 		`{"msg":"request","requestId":"JKJaXmPLvHcESHA=","Nick":"Alder"}`: true,
 		`panic: nick Alder`: true,
 	} {

@@ -15,14 +15,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/audit"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/event"
-	"shopfront/pkg/httpapi"
-	"shopfront/pkg/operator"
-	"shopfront/pkg/reconciliation"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
 // feedPause is how long a poller waits between two polls.
@@ -62,25 +62,29 @@ func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more
 		return false
 	}
 	if p.id != "" && page.Feed != p.id || len(page.Events) > limit {
-		p.round.violate("%s: the feed %s is now %s, and its page has %d events; the limit is %d", p.customer, p.id, page.Feed, len(page.Events), limit)
+		p.round.violate("%s: the feed %s is now %s, and its page has %d events; the limit is %d", p.customer, p.id,
+			page.Feed, len(page.Events), limit)
 	}
 	p.id = page.Feed
 	for i, e := range page.Events {
-		text, err := httpapi.EncodeEvent(e)
+		text, err := wire.Encode(e)
 		sequence := max(cursor.After, 0) + 1 + int64(i)
 		switch {
 		case err != nil || e.Sequence != sequence || e.Customer != p.customer || e.ID == "":
-			p.round.violate("%s: a page after %d has at place %d the event %s, %v; want the sequence number %d", p.customer, cursor.After, i, text, err, sequence)
+			p.round.violate("%s: a page after %d has at place %d the event %s, %v; want the sequence number %d",
+				p.customer, cursor.After, i, text, err, sequence)
 		case sequence == int64(len(p.seen))+1:
 			p.seen = append(p.seen, text)
 		case sequence > int64(len(p.seen)) || !bytes.Equal(p.seen[sequence-1], text):
-			p.round.violate("%s: the event %d was %s, and is now %s", p.customer, sequence, p.seen[min(sequence, int64(len(p.seen)))-1], text)
+			p.round.violate("%s: the event %d was %s, and is now %s", p.customer, sequence,
+				p.seen[min(sequence, int64(len(p.seen)))-1], text)
 		}
 	}
 	return page.More
 }
 
-// stored holds the facts that the items of the tables show. The facts of a redemption or an order are in the order in which they happened.
+// stored holds the facts that the items of the tables show. The facts of a redemption or an order are in the order in
+// which they happened.
 type stored struct {
 	facts [][]event.Fact      // of each item
 	of    map[event.ID]string // the key of the item that shows an event
@@ -88,7 +92,8 @@ type stored struct {
 
 // scan returns all items of a table.
 func (r *eventRound) scan(table string) (items []map[string]types.AttributeValue) {
-	pages := dynamodb.NewScanPaginator(r.client, &dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
+	pages := dynamodb.NewScanPaginator(r.client,
+		&dynamodb.ScanInput{TableName: aws.String(table), ConsistentRead: aws.Bool(true)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(r.Context())
 		if err != nil {
@@ -136,24 +141,28 @@ func textOf(value types.AttributeValue) string {
 // missing returns the facts of each item of the shop that shows at least one fact which is not in the feed.
 func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (missing [][]event.Fact) {
 	for _, facts := range s.facts {
-		if len(facts) > 0 && facts[0].Customer == customer && slices.ContainsFunc(facts, func(f event.Fact) bool { return named[f.ID()] == 0 }) {
+		if len(facts) > 0 && facts[0].Customer == customer &&
+			slices.ContainsFunc(facts, func(f event.Fact) bool { return named[f.ID()] == 0 }) {
 			missing = append(missing, facts)
 		}
 	}
 	return missing
 }
 
-// rebuild rebuilds the feeds as the operator does. Before the rebuild, an event may be missing only if no consumer has read its record.
+// rebuild rebuilds the feeds as the operator does. Before the rebuild, an event may be missing only if no consumer has
+// read its record.
 func (r *eventRound) rebuild(unread map[string]bool) {
 	s := r.inTables()
 	for _, shop := range r.shops {
 		for _, facts := range s.missing(shop.customer, r.named(shop.customer)) {
 			if of := s.of[facts[0].ID()]; !unread[of] {
-				r.violate("before the rebuild: a %s from %s is missing, although its record was read", facts[len(facts)-1].Type, of)
+				r.violate("before the rebuild: a %s from %s is missing, although its record was read",
+					facts[len(facts)-1].Type, of)
 			}
 		}
 		if len(unread) > 0 {
-			rebuilt, err := r.deployedEvents().Rebuild(r.Context(), r.deployedShop(shop.customer), operator.Rebuilding{Progress: func(int) {}})
+			rebuilt, err := r.deployedEvents().Rebuild(r.Context(), r.deployedShop(shop.customer),
+				backoffice.Rebuilding{Progress: func(int) {}})
 			if err != nil || rebuilt.Unread > 0 {
 				r.violate("rebuild: %d items could not be read, %v", rebuilt.Unread, err)
 			}
@@ -162,21 +171,26 @@ func (r *eventRound) rebuild(unread map[string]bool) {
 	}
 }
 
-// verify verifies a shop as the operator does. It sets the clock ahead, to a time by which each event must have been recorded.
+// verify verifies a shop as the operator does. It sets the clock ahead, to a time by which each event must have been
+// recorded.
 func (r *eventRound) verify(customer catalog.CustomerID) {
-	late := func() time.Time { return time.Now().Add(reconciliation.RecordingTime + time.Second) }
-	report, err := r.deployedShop(customer).Verify(r.Context(), operator.Verification{Now: late, Settle: time.Millisecond})
+	late := func() time.Time { return time.Now().Add(audit.RecordingTime + time.Second) }
+	report, err := r.deployedShop(customer).Verify(r.Context(),
+		backoffice.Verification{Now: late, Settle: time.Millisecond})
 	if err != nil || len(report.Findings) > 0 {
 		r.violate("verify %s: %+v, %v", customer, report.Findings, err)
 	}
 }
 
-func (r *eventRound) deployed() *operator.Deployment {
-	tables := operator.Tables{Catalogue: r.catalogue, Vouchers: r.tables.Vouchers, Checkouts: r.tables.Checkouts, Events: r.events}
-	return operator.Local(operator.Deployment{Region: localtest.Region, Tables: tables}, r.endpoint, mathrand.Int64N)
+func (r *eventRound) deployed() *backoffice.Deployment {
+	tables := backoffice.Tables{
+		Catalogue: r.catalogue, Vouchers: r.tables.Vouchers, Checkouts: r.tables.Checkouts,
+		Events: r.events,
+	}
+	return backoffice.Local(backoffice.Deployment{Region: dynamotest.Region}, tables, r.endpoint, mathrand.Int64N)
 }
 
-func (r *eventRound) deployedShop(customer catalog.CustomerID) *operator.Shop {
+func (r *eventRound) deployedShop(customer catalog.CustomerID) *backoffice.Shop {
 	shop, err := r.deployed().Shop(r.Context(), customer)
 	if err != nil {
 		r.Fatal(err)
@@ -184,20 +198,20 @@ func (r *eventRound) deployedShop(customer catalog.CustomerID) *operator.Shop {
 	return shop
 }
 
-func (r *eventRound) deployedEvents() *operator.Events {
-	events, err := r.deployed().Events(httpapi.EventData, time.Now, rand.Reader)
+func (r *eventRound) deployedEvents() *backoffice.Events {
+	events, err := r.deployed().Events(time.Now, rand.Reader)
 	if err != nil {
 		r.Fatal(err)
 	}
 	return events
 }
 
-func (r *eventRound) data(fact event.Fact) []byte {
-	data, err := httpapi.EventData(fact)
+func (r *eventRound) eventOf(fact event.Fact) event.Event {
+	e, err := fact.Event()
 	if err != nil {
 		r.violate("the data of a %s cannot be encoded: %v", fact.Type, err)
 	}
-	return data
+	return e
 }
 
 // named returns the sequence numbers of the events in a customer's log. It reads them from the stored pages.
@@ -253,7 +267,8 @@ func (r *eventRound) judge(pollers []*poller) {
 			continue
 		}
 		for _, facts := range s.missing(shop.customer, named) {
-			r.violate("%s: an event of %s is not in the feed: %s", shop.customer, s.of[facts[0].ID()], facts[len(facts)-1].Type)
+			r.violate("%s: an event of %s is not in the feed: %s", shop.customer, s.of[facts[0].ID()],
+				facts[len(facts)-1].Type)
 		}
 		for id, at := range named {
 			if s.of[id] == "" {
@@ -285,26 +300,27 @@ func (r *eventRound) judgeStored(recorded int) {
 	}
 }
 
-// isHasty reports whether a fact is a cancellation that shows no fulfilment. If the order was fulfilled meanwhile, the response may not
-// show that.
+// isHasty reports whether a fact is a cancellation that shows no fulfilment. If the order was fulfilled meanwhile, the
+// response may not show that.
 func isHasty(f event.Fact) bool {
 	return f.Type == event.OrderCancelled && f.Order.Order.Fulfilled.IsZero()
 }
 
-// judgeFacts checks that the feed shows each fact correctly, and has the facts of each redemption and order in the right order.
+// judgeFacts checks that the feed shows each fact correctly, and has the facts of each redemption and order in the
+// right order.
 func (r *eventRound) judgeFacts(p *poller, named map[event.ID]int, facts []event.Fact) {
 	before := make(map[string]int) // the last event of a redemption or an order
 	for _, fact := range facts {
 		at := named[fact.ID()]
 		if fact.Customer != p.customer || at == 0 {
 			if fact.Customer == p.customer {
-				r.violate("%s: %s is not in the feed: %s", p.customer, fact.Type, r.data(fact))
+				r.violate("%s: %s is not in the feed: %s", p.customer, fact.Type, r.eventOf(fact).Data)
 			}
 			continue
 		}
-		want, err := httpapi.EncodeEvent(event.Event{
-			ID: fact.ID(), Type: fact.Type, Customer: p.customer, At: fact.At, Data: r.data(fact), Sequence: int64(at),
-		})
+		e := r.eventOf(fact)
+		e.Sequence = int64(at)
+		want, err := wire.Encode(e)
 		if err != nil || !bytes.Equal(p.seen[at-1], want) {
 			r.violate("%s: the event %d is %s, want %s, %v", p.customer, at, p.seen[at-1], want, err)
 		}
@@ -313,7 +329,8 @@ func (r *eventRound) judgeFacts(p *poller, named map[event.ID]int, facts []event
 			before[subject] = 0
 		}
 		if at < before[subject] {
-			r.violate("%s: %s of %s is at %d, before its earlier event at %d", p.customer, fact.Type, subject, at, before[subject])
+			r.violate("%s: %s of %s is at %d, before its earlier event at %d", p.customer, fact.Type, subject, at,
+				before[subject])
 		}
 		before[subject] = at
 	}

@@ -24,21 +24,23 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/event"
-	"shopfront/pkg/httpapi"
 	"shopfront/pkg/lambdahttp/eventfunction"
 )
 
 // parks is the kind of call that parks a change whose events could not be recorded.
 const parks = "UpdateItem parked"
 
-// recordingCalls returns the kinds of calls that the function makes to record events. For each kind, the function must crash at least once
-// before a call, and at least once after a call was applied.
+// recordingCalls returns the kinds of calls that the function makes to record events. For each kind, the function must
+// crash at least once before a call, and at least once after a call was applied.
 func recordingCalls() []string {
-	return []string{"BatchGetItem vouchers", "Query last page", "Query pages", "PutItem event", "UpdateItem page", "TransactWriteItems page"}
+	return []string{
+		"BatchGetItem vouchers", "Query last page", "Query pages", "PutItem event", "UpdateItem page",
+		"TransactWriteItems page",
+	}
 }
 
-// retryingCalls returns the kinds of calls that the function makes to park changes and to retry them. For each of these kinds, too, the
-// function must crash at least once before a call, and at least once after a call was applied.
+// retryingCalls returns the kinds of calls that the function makes to park changes and to retry them. For each of these
+// kinds, too, the function must crash at least once before a call, and at least once after a call was applied.
 func retryingCalls() []string {
 	return []string{"Query parked", "GetItem item", "DeleteItem parked", parks}
 }
@@ -165,11 +167,13 @@ type trouble struct {
 	stalls   bool
 }
 
-// refuse responds in place of the store if the call is for the log of the customer that has trouble. It reports whether it responds.
+// refuse responds in place of the store if the call is for the log of the customer that has trouble. It reports whether
+// it responds.
 func (r *eventRound) refuse(ctx context.Context, call string, body []byte) (*http.Response, bool) {
 	has := func(part string) bool { return bytes.Contains(body, []byte(`"`+part)) }
 	t := r.trouble.Load()
-	if t == nil || strings.HasSuffix(call, " parked") || !has(r.events+`"`) || !has(string(t.customer)+`"`) && !has(string(t.customer)+"#") {
+	if t == nil || strings.HasSuffix(call, " parked") || !has(r.events+`"`) || !has(string(t.customer)+`"`) &&
+		!has(string(t.customer)+"#") {
 		return nil, false
 	}
 	if t.stalls {
@@ -178,7 +182,8 @@ func (r *eventRound) refuse(ctx context.Context, call string, body []byte) (*htt
 	}
 	return &http.Response{
 		StatusCode: http.StatusBadRequest, Header: http.Header{"X-Amzn-Requestid": {"4KBNRPFH35UQNJ6C"}},
-		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.service#AccessDeniedException","message":"the test denies access"}`)),
+		Body: io.NopCloser(strings.NewReader(`{"__type":"com.amazon.coral.service#AccessDeniedException",` +
+			`"message":"the test denies access"}`)),
 	}, true
 }
 
@@ -219,12 +224,14 @@ func (t *eventTally) uncrashed() (missing []string) {
 	return missing
 }
 
-// crash draws a crash at one of the calls. Every second time, on average, it picks the call with the fewest crashes so far.
+// crash draws a crash at one of the calls. Every second time, on average, it picks the call with the fewest crashes so
+// far.
 func (t *eventTally) crash(random *mathrand.Rand, calls []string) recorderFate {
 	fate := recorderFate{call: pickEvent(random, calls), nth: 1 + random.IntN(3), after: random.IntN(2) == 0}
 	if random.IntN(2) == 0 {
 		when := map[bool]string{false: "before", true: "after"}[fate.after]
-		fate.call = slices.MinFunc(calls, func(a, b string) int { return cmp.Compare(t.of(crashed(a, when)), t.of(crashed(b, when))) })
+		fate.call = slices.MinFunc(calls,
+			func(a, b string) int { return cmp.Compare(t.of(crashed(a, when)), t.of(crashed(b, when))) })
 		fate.nth = 1
 	}
 	return fate
@@ -233,18 +240,19 @@ func (t *eventTally) crash(random *mathrand.Rand, calls []string) recorderFate {
 // process is a process of the function that records events.
 type process struct{ eventfunction.Function }
 
-// newProcess starts a process. Some processes reach the store through the proxy that injects faults.
+// newProcess starts a process. Some processes reach the store with faults.
 func (r *eventRound) newProcess(random *mathrand.Rand) process {
 	endpoint := r.endpoint
 	if random.IntN(3) == 0 {
-		endpoint = r.proxy.URL()
+		endpoint = r.faulty
 	}
 	client := eventStore(endpoint, func(through dynamodb.HTTPClient) dynamodb.HTTPClient { return line{through, r} })
 	source := dynamo.NewEventSource(client, r.tables, mathrand.Int64N)
 	return process{eventfunction.Function{
 		Source: source, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Recorder: event.Recorder{
-			Log: r.log(client), Parking: dynamo.NewEventParking(client, r.events, source), Represent: httpapi.EventData, Now: time.Now,
+			Log: r.log(client), Parking: dynamo.NewEventParking(client, r.events, source),
+			Now: time.Now,
 		},
 	}}
 }
@@ -256,7 +264,10 @@ func (r *eventRound) log(client *dynamodb.Client) *dynamo.EventLog {
 
 // begin invokes the function with records. When the function has ended, the channel delivers how many records are done.
 func (p process) begin(ctx context.Context, fate recorderFate, records []json.RawMessage) (*invocation, <-chan int) {
-	i := &invocation{fate: fate, reached: make(chan struct{}), release: make(chan struct{}), calls: make(map[string]int)}
+	i := &invocation{
+		fate: fate, reached: make(chan struct{}), release: make(chan struct{}),
+		calls: make(map[string]int),
+	}
 	ctx, i.kill = context.WithCancel(context.WithValue(ctx, invocationKey{}, i))
 	ended := make(chan int, 1)
 	go func() {
@@ -264,7 +275,8 @@ func (p process) begin(ctx context.Context, fate recorderFate, records []json.Ra
 		response, err := p.Handle(ctx, eventfunction.Batch{Records: records})
 		done := len(records)
 		for _, failure := range response.BatchItemFailures {
-			done = min(done, slices.IndexFunc(records, func(record json.RawMessage) bool { return decodeRecord(record).sequence == failure.ItemIdentifier }))
+			done = min(done, slices.IndexFunc(records,
+				func(record json.RawMessage) bool { return decodeRecord(record).sequence == failure.ItemIdentifier }))
 		}
 		if err != nil || i.hasCrashed() {
 			done = 0
@@ -365,8 +377,8 @@ type consumer struct {
 	stalled *invocation // taken for dead
 }
 
-// consume delivers records until it is stopped or all records are done. The size of each batch is random, so a batch that is delivered
-// again mostly ends at another record.
+// consume delivers records until it is stopped or all records are done. The size of each batch is random, so a batch
+// that is delivered again mostly ends at another record.
 func (c *consumer) consume(stop *atomic.Bool) {
 	c.process = c.newProcess(c.random)
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -433,7 +445,8 @@ func (c *consumer) deliver(batch []json.RawMessage) (done int) {
 	return done
 }
 
-// workOn lets the stalled invocation continue, if there is one. Then it remembers the given one, which may be nil, as stalled.
+// workOn lets the stalled invocation continue, if there is one. Then it remembers the given one, which may be nil, as
+// stalled.
 func (c *consumer) workOn(stalled *invocation) {
 	if c.stalled != nil {
 		close(c.stalled.release)

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
@@ -57,7 +57,8 @@ func eventVouchers(t *testing.T) (vouchers []voucher.Voucher) {
 	}
 	for _, terms := range kinds {
 		for _, reward := range []voucher.Reward{
-			{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}, {Kind: voucher.RewardPercentOff, PercentOff: 20},
+			{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+			{Kind: voucher.RewardPercentOff, PercentOff: 20},
 		} {
 			terms.Reward = reward
 			if reward.Kind == voucher.RewardPercentOff {
@@ -76,7 +77,9 @@ func eventVouchers(t *testing.T) (vouchers []voucher.Voucher) {
 // coinsForFive sells coins for 5 euros.
 type coinsForFive struct{}
 
-func (coinsForFive) Offer(context.Context, catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+func (coinsForFive) Offer(
+	context.Context, catalog.CustomerID, catalog.ProductID, catalog.VariantID,
+) (catalog.Offer, error) {
 	price := money.Money{Minor: 500, Currency: "EUR"}
 	return catalog.Offer{Variant: catalog.Variant{ID: "500", Price: price, MinAmount: 1, MaxAmount: 64}}, nil
 }
@@ -87,7 +90,7 @@ type eventWriter struct {
 
 	random   *mathrand.Rand
 	redeemer voucher.Redeemer
-	undoer   voucher.Undoer
+	undoer   voucher.Redemptions
 	opener   checkout.Opener
 	orders   checkout.Orders
 }
@@ -96,9 +99,12 @@ type eventWriter struct {
 func newEventWriter(endpoint string, tables dynamo.Tables, random *mathrand.Rand) *eventWriter {
 	client := dynamo.NewClient(eventClient(endpoint))
 	return &eventWriter{
-		random:   random,
-		redeemer: voucher.Redeemer{Store: dynamo.NewRedemptions(client, tables.Vouchers, mathrand.Int64N), Random: rand.Reader},
-		undoer:   voucher.Undoer{Store: dynamo.NewRedemptionRecords(client, tables, mathrand.Int64N)},
+		random: random,
+		redeemer: voucher.Redeemer{
+			Store:  dynamo.NewRedemptions(client, tables.Vouchers, mathrand.Int64N),
+			Random: rand.Reader,
+		},
+		undoer: voucher.Redemptions{Store: dynamo.NewRedemptionRecords(client, tables, mathrand.Int64N)},
 		opener: checkout.Opener{
 			Catalogue: coinsForFive{}, Store: dynamo.NewCheckouts(client, tables.Checkouts), Random: rand.Reader,
 			Holds: dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N),
@@ -109,7 +115,7 @@ func newEventWriter(endpoint string, tables dynamo.Tables, random *mathrand.Rand
 
 func eventClient(endpoint string) dynamo.Settings {
 	return dynamo.Settings{
-		Region: localtest.Region, Endpoint: endpoint, Jitter: mathrand.Int64N,
+		Region: dynamotest.Region, Endpoint: endpoint, Jitter: mathrand.Int64N,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	}
 }
@@ -139,7 +145,8 @@ func (w *eventWriter) write(t *testing.T, shops []*eventShop, requests int) {
 func isEventRefusal(err error) bool {
 	_, refused := voucher.IsRefusal(err)
 	for _, named := range []error{
-		voucher.ErrUndone, voucher.ErrRedemptionNotFound, voucher.ErrRedemptionOfOrder, checkout.ErrNotFound, checkout.ErrOrderNotFound,
+		voucher.ErrUndone, voucher.ErrRedemptionNotFound, voucher.ErrRedemptionOfOrder, checkout.ErrNotFound,
+		checkout.ErrOrderNotFound,
 		checkout.ErrExpired, checkout.ErrReleased, checkout.ErrOrderCancelled, checkout.ErrNotReplaceable,
 	} {
 		refused = refused || errors.Is(err, named)
@@ -210,7 +217,10 @@ func (w *eventWriter) nick() voucher.Nick {
 func (w *eventWriter) redeem(ctx context.Context, now time.Time) error {
 	request, again := known(w, &w.sent)
 	if !again || w.random.IntN(4) > 0 {
-		request = voucher.Request{Customer: w.customer, Code: pickEvent(w.random, w.vouchers).Code, Nick: w.nick(), At: now}
+		request = voucher.Request{
+			Customer: w.customer, Code: pickEvent(w.random, w.vouchers).Code, Nick: w.nick(),
+			At: now,
+		}
 		if w.random.IntN(2) == 0 {
 			request.Key = idempotency.Key(fmt.Sprintf("order-%016x", w.random.Uint64()))
 			learn(w.eventShop, &w.sent, request)
@@ -229,14 +239,16 @@ func (w *eventWriter) undo(ctx context.Context, now time.Time) error {
 	if !has {
 		return w.redeem(ctx, now)
 	}
-	r, _, err := w.undoer.Undo(ctx, voucher.UndoRequest{Customer: w.customer, Code: of.code, ID: of.id, At: now, Reason: "granted twice"})
+	r, _, err := w.undoer.Undo(ctx,
+		voucher.UndoRequest{Customer: w.customer, Code: of.code, ID: of.id, At: now, Reason: "granted twice"})
 	if err == nil {
 		learn(w.eventShop, &w.confirmed, event.OfRedemption(w.customer, r)...)
 	}
 	return err
 }
 
-// checkOut makes a checkout, mostly with a code, and mostly orders it. Some checkouts have expired when they are ordered.
+// checkOut makes a checkout, mostly with a code, and mostly orders it. Some checkouts have expired when they are
+// ordered.
 func (w *eventWriter) checkOut(ctx context.Context, now time.Time) error {
 	request := checkout.Request{Customer: w.customer, Product: "coins", Variant: "500", Nick: w.nick(), At: now}
 	if w.random.IntN(4) > 0 {

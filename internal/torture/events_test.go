@@ -15,17 +15,18 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/internal/torture"
-	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/event"
 	"shopfront/pkg/voucher"
 )
@@ -40,8 +41,8 @@ const (
 	shortDuration = 10 * time.Second
 )
 
-// Whatever happens to the function and to the streams, each redemption, undo and order in the tables is in its customer's feed exactly
-// once.
+// Whatever happens to the function and to the streams, each redemption, undo and order in the tables is in its
+// customer's feed exactly once.
 func TestEvents(t *testing.T) {
 	tally := &eventTally{counts: make(map[string]int)}
 	missing := func() []string { // in the short form, some calls may see no crash
@@ -50,7 +51,8 @@ func TestEvents(t *testing.T) {
 		}
 		return tally.uncrashed()
 	}
-	for number, end := 1, time.Now().Add(*duration-shortDuration); number <= 2 || time.Now().Before(end) || len(missing()) > 0; number++ {
+	for number, end := 1, time.Now().Add(*duration-shortDuration); number <= 2 || time.Now().Before(end) ||
+		len(missing()) > 0; number++ {
 		if number > mostRounds && time.Now().After(end) {
 			t.Errorf("no crash happened %s", strings.Join(missing(), ", "))
 			break
@@ -66,11 +68,14 @@ func TestEvents(t *testing.T) {
 		return torture.Row{Fault: "events: " + name, Injected: tally.of(count)}
 	}
 	first := row("consumer crashes", "crash")
-	first.Redemptions, first.Refusals, first.Unknown = tally.of(string(event.RedemptionCreated)), tally.of("refusals"), tally.of("unknown")
+	first.Redemptions, first.Refusals, first.Unknown = tally.of(string(event.RedemptionCreated)), tally.of("refusals"),
+		tally.of("unknown")
 	first.Violations = tally.of("violations")
 	torture.Tell(t, *table, []torture.Row{
-		first, row("taken for dead, works on", "overlap"), row("records delivered again", "again"), row("shard held back", "held"),
-		row("stream read from its start", "restarted"), row("consumers paused", "paused"), row("changes parked", "parked"),
+		first, row("taken for dead, works on", "overlap"), row("records delivered again", "again"),
+		row("shard held back", "held"),
+		row("stream read from its start", "restarted"), row("consumers paused", "paused"),
+		row("changes parked", "parked"),
 		row("records lost by a restore", "unread"), row("calls disturbed", "disturbed"),
 	})
 }
@@ -83,7 +88,8 @@ type eventRound struct {
 	tally     *eventTally
 	client    *dynamodb.Client // without faults
 	endpoint  string
-	proxy     *faultproxy.Proxy
+	hostile   *memdynamo.Endpoint
+	faulty    string // the URL of hostile
 	vouchers  samtemplate.Table
 	tables    dynamo.Tables
 	events    string
@@ -108,22 +114,27 @@ func (r *eventRound) source(actor int) *mathrand.Rand {
 
 func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 	t.Helper()
-	template := testshop.LoadTemplate(t, localtest.Endpoint(t))
-	proxy, err := faultproxy.Start(faultproxy.Settings{
-		Target: localtest.Endpoint(t), Seed: *seed + uint64(number), Delay: 200 * time.Millisecond, Hold: time.Millisecond,
-		Rates: map[faultproxy.Fault]float64{
-			faultproxy.Conflict: 0.02, faultproxy.Halves: 0.01, faultproxy.Throttle: 0.01, faultproxy.ServerError: 0.02, faultproxy.SlowAnswer: 0.01,
-			faultproxy.LateRequest: 0.01, faultproxy.LostRequest: 0.02, faultproxy.LostAnswer: 0.03, faultproxy.CutAnswer: 0.01,
-			faultproxy.Unprocessed: 0.1, faultproxy.ShortPage: 0.1,
+	template := testshop.LoadTemplate(t, dynamotest.Endpoint(t))
+	dynamotest.InMemory(t)
+	hostile := dynamotest.Memory().Endpoint(memdynamo.Dials{
+		Seed: *seed + uint64(number), Delay: 200 * time.Millisecond,
+		Hold: time.Millisecond,
+		Rates: memdynamo.Rates{
+			memdynamo.Conflict: 0.02, memdynamo.Halves: 0.01, memdynamo.Throttle: 0.01, memdynamo.ServerError: 0.02,
+			memdynamo.SlowResponse: 0.01,
+			memdynamo.LateRequest:  0.01, memdynamo.LostRequest: 0.02, memdynamo.LostResponse: 0.03,
+			memdynamo.CutResponse: 0.01,
+			memdynamo.Unprocessed: 0.1, memdynamo.ShortPage: 0.1,
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := &eventRound{
-		T: t, number: number, tally: tally, client: localtest.Client(t), endpoint: localtest.Endpoint(t), proxy: proxy,
-		tables: dynamo.Tables{Vouchers: localtest.TableWithStream(t, "VouchersTable"), Checkouts: localtest.TableWithStream(t, "CheckoutsTable")},
-		events: localtest.Table(t, "EventsTable"), catalogue: localtest.Table(t, "CatalogueTable"),
+		T: t, number: number, tally: tally, client: dynamotest.Client(t), endpoint: dynamotest.Endpoint(t),
+		hostile: hostile, faulty: dynamotest.Serve(t, hostile),
+		tables: dynamo.Tables{
+			Vouchers:  dynamotest.TableWithStream(t, "VouchersTable"),
+			Checkouts: dynamotest.TableWithStream(t, "CheckoutsTable"),
+		},
+		events: dynamotest.Table(t, "EventsTable"), catalogue: dynamotest.Table(t, "CatalogueTable"),
 	}
 	at := slices.IndexFunc(template.Tables, func(table samtemplate.Table) bool { return table.Name == "VouchersTable" })
 	r.vouchers = template.Tables[at]
@@ -136,7 +147,8 @@ func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 		}
 		r.shops = append(r.shops, shop)
 	}
-	plan, err := r.deployed().PlanCatalogue(t.Context(), []catalogfile.File{{Name: "catalogue.yaml", Text: []byte(text)}}, false, time.Now())
+	plan, err := r.deployed().PlanCatalogue(t.Context(),
+		[]catalogfile.File{{Name: "catalogue.yaml", Text: []byte(text)}}, false, time.Now())
 	if err == nil {
 		err = plan.Apply(t.Context(), func() {})
 	}
@@ -146,8 +158,8 @@ func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 	return r
 }
 
-// playEvents plays a round. In odd rounds, the vouchers are restored into a table with a new stream. In even rounds, a shard of the stream
-// is read from its start again.
+// playEvents plays a round. In odd rounds, the vouchers are restored into a table with a new stream. In even rounds, a
+// shard of the stream is read from its start again.
 func playEvents(t *testing.T, tally *eventTally, number int) {
 	t.Helper()
 	r := newEventRound(t, tally, number)
@@ -195,7 +207,7 @@ func playEvents(t *testing.T, tally *eventTally, number int) {
 	r.count()
 }
 
-// eventStream is a table's stream, cut into shards by key. DynamoDB Local has only one shard.
+// eventStream is a table's stream, cut into shards by key. The database in memory has only one shard.
 type eventStream struct {
 	shards []*eventShard
 	stop   func() // stops reading
@@ -244,7 +256,8 @@ func (r *eventRound) mark(vouchers, checkouts *eventStream) {
 	r.create("emberforge", v)
 	vouchers.await(string(v.Code))
 	w := newEventWriter(r.endpoint, r.tables, r.source(0))
-	at := time.Now().Truncate(time.Millisecond) // like in the functions; a finer time would not match the item's time to live
+	// like in the functions; a finer time would not match the item's time to live
+	at := time.Now().Truncate(time.Millisecond)
 	request := checkout.Request{Customer: "emberforge", Product: "coins", Variant: "500", At: at}
 	c, _, err := w.opener.Open(r.Context(), request)
 	if err != nil {
@@ -263,7 +276,8 @@ func (s *eventStream) await(sort string) {
 
 func (r *eventRound) create(customer catalog.CustomerID, v voucher.Voucher) {
 	r.Helper()
-	if err := backoffice.NewVouchers(r.client, r.tables.Vouchers, mathrand.Int64N).Create(r.Context(), customer, v); err != nil {
+	deployment := backoffice.NewDeployment(r.client, backoffice.Tables{Vouchers: r.tables.Vouchers}, mathrand.Int64N)
+	if err := deployment.Open(catalog.Customer{ID: customer}).Create(r.Context(), v); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -314,7 +328,7 @@ func (r *eventRound) write(stage int) {
 		writing.Go(func() {
 			endpoint := r.endpoint
 			if i%4 == 0 {
-				endpoint = r.proxy.URL()
+				endpoint = r.faulty
 			}
 			newEventWriter(endpoint, r.tables, r.source(10000+eventWriters*stage+i)).write(r.T, r.shops, eventWrites)
 		})
@@ -335,7 +349,8 @@ func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 		if err != nil {
 			r.violate("the parked changes cannot be read: %v", err)
 		}
-		if len(parked) >= enoughParked && r.tally.of(crashed(parks, "before")) > 0 && r.tally.of(crashed(parks, "after")) > 0 {
+		if len(parked) >= enoughParked && r.tally.of(crashed(parks, "before")) > 0 &&
+			r.tally.of(crashed(parks, "after")) > 0 {
 			r.tally.add("parked", len(parked))
 			break
 		}
@@ -363,7 +378,8 @@ func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 	r.pause.Unlock()
 }
 
-// restore copies the vouchers into a new table, like the restore of a backup, and then enables the stream of the new table.
+// restore copies the vouchers into a new table, like the restore of a backup, and then enables the stream of the new
+// table.
 func (r *eventRound) restore() {
 	items := r.scan(r.tables.Vouchers)
 	r.tables.Vouchers = "VouchersTable-restored-" + rand.Text()
@@ -373,11 +389,16 @@ func (r *eventRound) restore() {
 		r.Fatal(err)
 	}
 	for _, it := range items {
-		if _, err := r.client.PutItem(r.Context(), &dynamodb.PutItemInput{TableName: aws.String(r.tables.Vouchers), Item: it}); err != nil {
+		if _, err := r.client.PutItem(r.Context(),
+			&dynamodb.PutItemInput{TableName: aws.String(r.tables.Vouchers), Item: it}); err != nil {
 			r.Fatal(err)
 		}
 	}
-	if err := r.vouchers.Create(r.Context(), r.client, r.tables.Vouchers); err != nil {
+	if _, err := r.client.UpdateTable(r.Context(), &dynamodb.UpdateTableInput{
+		TableName: aws.String(r.tables.Vouchers), StreamSpecification: &types.StreamSpecification{
+			StreamEnabled: aws.Bool(true), StreamViewType: r.vouchers.Stream,
+		},
+	}); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -385,8 +406,8 @@ func (r *eventRound) restore() {
 // settle ends the faults, waits for stalled processes, and retries the parked changes.
 func (r *eventRound) settle() {
 	r.working.Wait()
-	r.proxy.SetRates(nil)
-	r.proxy.Settle()
+	r.hostile.SetRates(nil)
+	r.hostile.Settle()
 	_, ended := r.newProcess(r.source(2)).begin(r.Context(), recorderFate{}, nil)
 	<-ended
 }
@@ -402,14 +423,13 @@ func (r *eventRound) count() {
 		r.tally.add("refusals", shop.outcomes.refused)
 		r.tally.add("unknown", shop.outcomes.unknown)
 	}
-	for _, times := range r.proxy.Injected() {
+	for _, times := range r.hostile.Injected() {
 		r.tally.add("disturbed", times)
 	}
-	if err := r.proxy.Close(); err != nil {
-		r.Error(err)
-	}
-	for _, name := range []string{r.tables.Vouchers, r.tables.Checkouts, r.events, r.catalogue} { // hours of rounds would fill the memory
-		if _, err := r.client.DeleteTable(r.Context(), &dynamodb.DeleteTableInput{TableName: aws.String(name)}); err != nil {
+	// hours of rounds would fill the memory
+	for _, name := range []string{r.tables.Vouchers, r.tables.Checkouts, r.events, r.catalogue} {
+		if _, err := r.client.DeleteTable(r.Context(),
+			&dynamodb.DeleteTableInput{TableName: aws.String(name)}); err != nil {
 			r.Error(err)
 		}
 	}

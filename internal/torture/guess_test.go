@@ -16,15 +16,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
-// guessLimit is how many refused codes these shops allow one source in a window. A window lasts a day, so no test outlasts it.
+// guessLimit is how many refused codes these shops allow one source in a window. A window lasts a day, so no test
+// outlasts it.
 const guessLimit = 100
 
 // guessed is a shop whose codes somebody guesses.
@@ -33,7 +33,7 @@ type guessed struct {
 	*testshop.Shop
 
 	customer catalog.CustomerID
-	calm     *operator.Shop
+	calm     *backoffice.Shop
 	wrong    []string // codes that are refused, each for a different reason
 
 	mu  sync.Mutex
@@ -42,12 +42,15 @@ type guessed struct {
 
 func newGuessed(t *testing.T, programs testshop.Programs) *guessed {
 	t.Helper()
-	s := &guessed{T: t, customer: catalog.CustomerID("shop-" + rand.Text()), wrong: []string{"INVENTED", "no code has a *"}}
-	s.Shop = testshop.Start(t, programs, faultproxy.Settings{Seed: 1}, func(_, line string) {
+	s := &guessed{
+		T: t, customer: catalog.CustomerID("shop-" + rand.Text()),
+		wrong: []string{"INVENTED", "no code has a *"},
+	}
+	s.Shop = testshop.Start(t, programs, testshop.Settings{Log: func(_, line string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.log = append(s.log, line)
-	})
+	}})
 	s.calm = s.Open(t, s.customer, fmt.Sprintf("refusals: {limit: %d, per: 24h}", guessLimit))
 	for code, terms := range map[string]voucher.Terms{
 		"RIGHT": {}, "DISABLED": {Disabled: true}, "EXPIRED": {ValidUntil: time.Now().Add(-time.Hour)},
@@ -75,8 +78,8 @@ func (s *guessed) redeem(code, address, key string) *httptest.ResponseRecorder {
 	return request.Send(s.Context(), from, s.customer)
 }
 
-// logged waits until the log has a line for each request. It returns how many requests were judged and refused, and how many of those
-// were not counted.
+// logged waits until the log has a line for each request. It returns how many requests were judged and refused, and how
+// many of those were not counted.
 func (s *guessed) logged(requests int) (judged, uncounted int) {
 	s.Helper()
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
@@ -108,10 +111,12 @@ func (s *guessed) logged(requests int) (judged, uncounted int) {
 // counted reads the count of the shop's only source.
 func (s *guessed) counted() int {
 	s.Helper()
-	found, err := localtest.Client(s).Scan(s.Context(), &dynamodb.ScanInput{
-		TableName: aws.String("RefusalsTable"), FilterExpression: aws.String("begins_with(customer, :customer) AND begins_with(sk, :source)"),
+	found, err := dynamotest.Client(s).Scan(s.Context(), &dynamodb.ScanInput{
+		TableName:        aws.String("RefusalsTable"),
+		FilterExpression: aws.String("begins_with(customer, :customer) AND begins_with(sk, :source)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":customer": &types.AttributeValueMemberS{Value: string(s.customer) + "#"}, ":source": &types.AttributeValueMemberS{Value: "203.0.113.7#"},
+			":customer": &types.AttributeValueMemberS{Value: string(s.customer) + "#"},
+			":source":   &types.AttributeValueMemberS{Value: "203.0.113.7#"},
 		},
 	})
 	if err != nil || len(found.Items) != 1 {
@@ -144,11 +149,11 @@ func looksLike(a *httptest.ResponseRecorder) string {
 	return fmt.Sprint(a.Code, header, a.Body)
 }
 
-// Many processes share one count of a source's refusals. A process learns that the source is above the limit when it counts a refusal
-// itself, so each process may judge one guess too many.
+// Many processes share one count of a source's refusals. A process learns that the source is above the limit when it
+// counts a refusal itself, so each process may judge one guess too many.
 func TestGuesses_ManyProcesses_EachJudgesAtMostOneGuessAboveTheLimit(t *testing.T) {
 	const processes, guesses = 8, 500
-	s := newGuessed(t, testshop.Build(t, nil, "functions/redeem-voucher"))
+	s := newGuessed(t, testshop.Build(t))
 	responses := make([]*httptest.ResponseRecorder, guesses)
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -173,7 +178,9 @@ func TestGuesses_ManyProcesses_EachJudgesAtMostOneGuessAboveTheLimit(t *testing.
 			looks[a.Code] = make(map[string]bool)
 		}
 		looks[a.Code][looksLike(a)] = true
-		if wait, err := strconv.Atoi(a.Header().Get("Retry-After")); (a.Code == http.StatusTooManyRequests) != (err == nil && wait > 0 && wait <= 86400) {
+		if wait, err := strconv.Atoi(
+			a.Header().Get("Retry-After"),
+		); (a.Code == http.StatusTooManyRequests) != (err == nil && wait > 0 && wait <= 86400) {
 			t.Errorf("a response has the status %d and Retry-After %q", a.Code, a.Header().Get("Retry-After"))
 		}
 	}
@@ -192,12 +199,13 @@ func TestGuesses_ManyProcesses_EachJudgesAtMostOneGuessAboveTheLimit(t *testing.
 		t.Errorf("%d guesses got 404, want %d to %d", refused, guessLimit-twice, guessLimit+uncounted)
 	}
 	if a := s.redeem("RIGHT", "203.0.113.8", ""); a.Code != http.StatusOK || s.uses() != 1 {
-		t.Errorf("another source gets %d %s, and the code was redeemed %d times; want 200, once", a.Code, a.Body, s.uses())
+		t.Errorf("another source gets %d %s, and the code was redeemed %d times; want 200, once", a.Code, a.Body,
+			s.uses())
 	}
 }
 
 func TestGuesses_BlockedSource_CannotRedeemTheRightCode(t *testing.T) {
-	s := newGuessed(t, testshop.Build(t, nil, "functions/redeem-voucher"))
+	s := newGuessed(t, testshop.Build(t))
 	key, _, err := s.calm.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -213,13 +221,15 @@ func TestGuesses_BlockedSource_CannotRedeemTheRightCode(t *testing.T) {
 			t.Errorf("the blocked source sent %s and got %d %s; want 429", code, a.Code, a.Body)
 		}
 	}
-	if judged, uncounted := s.logged(guessLimit + 4); judged != guessLimit+1 || uncounted == 0 && s.counted() != judged {
+	if judged, uncounted := s.logged(guessLimit + 4); judged != guessLimit+1 || uncounted == 0 &&
+		s.counted() != judged {
 		t.Errorf("%d guesses were judged and %d counted, want %d", judged, s.counted(), guessLimit+1)
 	}
 	if s.uses() != 0 {
 		t.Error("the blocked source redeemed the code")
 	}
 	if a := s.redeem("RIGHT", "203.0.113.7", key.Secret()); a.Code != http.StatusOK || s.uses() != 1 {
-		t.Errorf("the shop's server gets %d %s, and the code was redeemed %d times; want 200, once", a.Code, a.Body, s.uses())
+		t.Errorf("the shop's server gets %d %s, and the code was redeemed %d times; want 200, once", a.Code, a.Body,
+			s.uses())
 	}
 }

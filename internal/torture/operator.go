@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"shopfront/internal/torture/history"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 )
 
 // staff is an operator who edits with shopctl, and sometimes kills it.
@@ -63,7 +63,10 @@ func (s *staff) edit(tb testing.TB, t *target) {
 // annotate edits the note. No redemption depends on it.
 func (s *staff) annotate(tb testing.TB, t *target) {
 	tb.Helper()
-	arguments := []string{"voucher", "edit", string(s.customer), t.written, "--note", fmt.Sprintf("looked at %d times", s.random.IntN(1000))}
+	arguments := []string{
+		"voucher", "edit", string(s.customer), t.written, "--note",
+		fmt.Sprintf("looked at %d times", s.random.IntN(1000)),
+	}
 	if !t.doomed {
 		s.run(tb, s.patience(), arguments...)
 		return
@@ -86,7 +89,8 @@ func (s *staff) drawEdit(t *target) history.Edit {
 	defer t.mu.Unlock()
 	edits := []history.Edit{{Disabled: new(!t.terms.Disabled)}}
 	if limit := t.terms.MaxUses; limit > 1 {
-		edits = append(edits, history.Edit{MaxUses: new(limit + 1 + s.random.IntN(4))}, history.Edit{MaxUses: new(max(2, limit-1-s.random.IntN(6)))})
+		edits = append(edits, history.Edit{MaxUses: new(limit + 1 + s.random.IntN(4))},
+			history.Edit{MaxUses: new(max(2, limit-1-s.random.IntN(6)))})
 	}
 	if t.terms.MaxUsesPerNick != history.None {
 		edits = append(edits, history.Edit{MaxUsesPerNick: new(1 + s.random.IntN(3))})
@@ -106,7 +110,8 @@ func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit,
 	tb.Helper()
 	t.beginEdit(edit)
 	returned := t.recorder.Call(history.Operation{Client: number, Ask: history.AskEdit, Edit: edit})
-	status, _ := r.run(tb, patience, append([]string{"voucher", "edit", string(r.customer), t.written}, flags(edit)...)...)
+	status, _ := r.run(tb, patience,
+		append([]string{"voucher", "edit", string(r.customer), t.written}, flags(edit)...)...)
 	if status == 0 {
 		returned(history.Answer{Outcome: history.Done})
 		t.endEdit(edit)
@@ -160,8 +165,8 @@ func flags(edit history.Edit) []string {
 	return flags
 }
 
-// run runs shopctl, and kills it when the operator's patience ends. A command may fail while the store is hostile, but it
-// must not be refused.
+// run runs shopctl, and kills it when the operator's patience ends. A command may fail while the store is hostile, but
+// it must not be refused.
 func (r *round) run(tb testing.TB, patience time.Duration, arguments ...string) (status int, printed string) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), patience)
@@ -191,8 +196,8 @@ func (r *round) shopctl(ctx context.Context, arguments ...string) (status int, p
 	return 0, string(out)
 }
 
-// list lists a voucher's redemptions while clients redeem it. Every redemption that was confirmed before must be listed, and no redemption
-// may be listed twice.
+// list lists a voucher's redemptions while clients redeem it. Every redemption that was confirmed before must be
+// listed, and no redemption may be listed twice.
 func (s *staff) list(tb testing.TB, t *target) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*time.Second)
@@ -226,11 +231,11 @@ func (r *round) judgeIDs(t *target, list string, ids, must []string) {
 	}
 }
 
-func (s *staff) listed(ctx context.Context, t *target) ([]operator.Redemption, error) {
+func (s *staff) listed(ctx context.Context, t *target) ([]backoffice.Redemption, error) {
 	s.count(&s.outcome.operations)
 	shop, err := s.shop.Operator.Shop(ctx, s.customer)
 	if err != nil {
 		return nil, err
 	}
-	return operator.Collect(shop.Redemptions(ctx, operator.RedemptionFilter{Code: t.code}))
+	return backoffice.Collect(shop.Redemptions(ctx, backoffice.RedemptionFilter{Code: t.code}))
 }

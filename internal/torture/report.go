@@ -14,10 +14,11 @@ import (
 type Row struct {
 	// Fault names what went wrong.
 	Fault string
-	// Injected counts how often the fault was injected. Where access changes, it counts the requests that had to be denied.
+	// Injected counts how often the fault was injected. Where access changes, it counts the requests that had to be
+	// denied.
 	Injected int
-	// Redemptions counts the redemptions on record in the end, including those that were undone. Refusals counts the refused requests, and
-	// Unknown counts the attempts whose outcome the client does not know.
+	// Redemptions counts the redemptions on record in the end, including those that were undone. Refusals counts the
+	// refused requests, and Unknown counts the attempts whose outcome the client does not know.
 	Redemptions, Refusals, Unknown int
 	// Violations counts broken promises. It must be 0.
 	Violations int
@@ -32,8 +33,8 @@ func (r *Row) Add(other Row) {
 	r.Violations += other.Violations
 }
 
-// Tell writes rows as a table to the test's output. If a file is named, Tell adds the rows to the table in that file instead. Several
-// tests can add to one file, one after another.
+// Tell writes rows as a table to the test's output. If a file is named, Tell adds the rows to the table in that file
+// instead. Several tests can add to one file, one after another.
 func Tell(tb testing.TB, file string, rows []Row) {
 	tb.Helper()
 	if file == "" {
@@ -66,7 +67,8 @@ func lines(rows []Row) string {
 	var text strings.Builder
 	for _, row := range rows {
 		fmt.Fprintf(&text, tableLine, row.Fault,
-			grouped(row.Injected), grouped(row.Redemptions), grouped(row.Refusals), grouped(row.Unknown), grouped(row.Violations))
+			grouped(row.Injected), grouped(row.Redemptions), grouped(row.Refusals), grouped(row.Unknown),
+			grouped(row.Violations))
 	}
 	return text.String()
 }

@@ -23,7 +23,8 @@ func TestTable_IsAlignedMarkdown(t *testing.T) {
 }
 
 func TestTell_RowsOfSeveralTests_AreOneTable(t *testing.T) {
-	late, killed := torture.Row{Fault: "late request", Injected: 1000}, torture.Row{Fault: "killed: apply, before a call", Injected: 100}
+	late, killed := torture.Row{Fault: "late request", Injected: 1000},
+		torture.Row{Fault: "killed: apply, before a call", Injected: 100}
 	file := filepath.Join(t.TempDir(), "table.md")
 	torture.Tell(t, file, []torture.Row{late})
 	torture.Tell(t, file, []torture.Row{killed})
@@ -36,7 +37,8 @@ func TestTell_RowsOfSeveralTests_AreOneTable(t *testing.T) {
 func TestViolation_String_SaysHowToRepeatIt(t *testing.T) {
 	violation := torture.Violation{Seed: 17, Trial: "late request", Round: 3, Text: "SPRING-20-B: redeemed twice"}
 	want := "late request, round 3, seed 17: SPRING-20-B: redeemed twice\n" +
-		"to repeat the round: go test ./internal/torture -count=1 -run '^TestTorture$' -seed 17 -trial 'late request' -round 3"
+		"to repeat the round: go test ./internal/torture -count=1 -run '^TestTorture$' -seed 17 -trial 'late " +
+		"request' -round 3"
 	if got := violation.String(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

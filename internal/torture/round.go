@@ -9,9 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/internal/memdynamo"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/operator"
 )
 
 // The size of a round. Histories must stay short enough to check.
@@ -39,7 +40,7 @@ type round struct {
 	programs testshop.Programs
 	shop     *testshop.Shop
 	customer catalog.CustomerID
-	calm     *operator.Shop
+	calm     *backoffice.Shop
 	vouchers []*target
 	settings settings
 	created  []caller // keys of the shop, guarded by mu
@@ -62,19 +63,20 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	defer ending.close()
 	random := t.source(settings.Seed, number)
 	plan := t.plan(random)
-	hostile := plan.settings.Rates
-	plan.settings.Rates = nil // until everything is prepared
+	calm := plan.dials
+	calm.Rates = memdynamo.Rates{} // until everything is prepared
 	r := &round{
 		trial: t, programs: settings.Programs, bodies: make(map[string]*response),
-		customer: newCustomer(random), settings: newSettings(), outcome: outcome{plan: plan}, inFlight: new(sync.WaitGroup), sold: drawSold(random),
+		customer: newCustomer(random), settings: newSettings(), outcome: outcome{plan: plan},
+		inFlight: new(sync.WaitGroup), sold: drawSold(random),
 	}
-	r.shop = testshop.Start(ending, settings.Programs, plan.settings, r.watchLog)
+	r.shop = testshop.Start(ending, settings.Programs, testshop.Settings{Dials: calm, Log: r.watchLog})
 	r.prepare(tb, random)
-	before := r.shop.Proxy.Injected()
-	r.shop.Proxy.SetRates(hostile)
+	before := r.shop.Store.Injected()
+	r.shop.Store.SetRates(plan.dials.Rates)
 	r.play(tb, random)
-	r.shop.Proxy.SetRates(nil)
-	for fault, times := range r.shop.Proxy.Injected() {
+	r.shop.Store.SetRates(nil)
+	for fault, times := range r.shop.Store.Injected() {
 		if slices.Contains(t.counts, fault) {
 			r.outcome.row.Injected += times - before[fault]
 		}
@@ -126,7 +128,8 @@ func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 	}
 }
 
-// noRefusals is the setting that turns off the limit on refusals. All requests come from one address, so the limit would stop the clients.
+// noRefusals is the setting that turns off the limit on refusals. All requests come from one address, so the limit
+// would stop the clients.
 const noRefusals = "refusals: off"
 
 // play runs clients and operators until no request is left or the time is up.
@@ -174,7 +177,8 @@ func (r *round) breach(format string, args ...any) { r.note(true, fmt.Sprintf(fo
 // violate records anything else that must not happen.
 func (r *round) violate(format string, args ...any) { r.note(false, fmt.Sprintf(format, args...)) }
 
-// mostReported is how many breaches and how many other violations of a round are reported in full. Further ones are only counted.
+// mostReported is how many breaches and how many other violations of a round are reported in full. Further ones are
+// only counted.
 const mostReported = 10
 
 func (r *round) note(breach bool, text string) {

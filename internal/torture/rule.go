@@ -9,18 +9,19 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// DeployedLifetime is the source line of access.Lifetime. In the programs of a round, ShortLifetime replaces this line, so that a change of
-// access takes effect within the round. Once a change is confirmed, all processes know it after TakesEffect: 750 milliseconds instead of 15
-// seconds.
+// DeployedLifetime is the source line of access.Lifetime. In the programs of a round, ShortLifetime replaces this line,
+// so that a change of access takes effect within the round. Once a change is confirmed, all processes know it after
+// TakesEffect: 750 milliseconds instead of 15 seconds.
 const (
 	DeployedLifetime = "const Lifetime = 10 * time.Second"
 	ShortLifetime    = "const Lifetime = time.Second / 2"
 	TakesEffect      = 750 * time.Millisecond
 )
 
-// A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. The longest time from a checkout's expiry until the use that it
-// holds is free again is usesFree: 1 second instead of 20. Overlay also shortens the time for which a code is marked as full, so that the
-// mark ends before any hold that was made while the code was marked can lapse.
+// A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. The longest time from a checkout's expiry
+// until the use that it holds is free again is usesFree: 1 second instead of 20. Overlay also shortens the time for
+// which a code is marked as full, so that the mark ends before any hold that was made while the code was marked can
+// lapse.
 const (
 	checkoutLifetime = 8 * time.Second
 	usesFree         = time.Second
@@ -31,11 +32,26 @@ func Overlay(tb testing.TB) map[string]string {
 	tb.Helper()
 	return testshop.Overlay(tb,
 		testshop.Replacement{File: "pkg/access/guard.go", Old: DeployedLifetime, New: ShortLifetime},
-		testshop.Replacement{File: "pkg/checkout/checkout.go", Old: "Lifetime = 30 * time.Minute", New: "Lifetime = 8 * time.Second"},
-		testshop.Replacement{File: "pkg/voucher/hold.go", Old: "holdGrace = 10 * time.Second", New: "holdGrace = time.Second / 2"},
-		testshop.Replacement{File: "pkg/voucher/hold.go", Old: "holdTick = 10 * time.Second", New: "holdTick = time.Second / 2"},
-		testshop.Replacement{File: "pkg/dynamo/uses.go", Old: "lapseMargin = time.Minute", New: "lapseMargin = 10 * time.Second"},
-		testshop.Replacement{File: "pkg/dynamo/uses.go", Old: "longestMark = 29 * time.Minute", New: "longestMark = time.Second"},
+		testshop.Replacement{
+			File: "pkg/checkout/checkout.go", Old: "Lifetime = 30 * time.Minute",
+			New: "Lifetime = 8 * time.Second",
+		},
+		testshop.Replacement{
+			File: "pkg/voucher/hold.go", Old: "holdGrace = 10 * time.Second",
+			New: "holdGrace = time.Second / 2",
+		},
+		testshop.Replacement{
+			File: "pkg/voucher/hold.go", Old: "holdTick = 10 * time.Second",
+			New: "holdTick = time.Second / 2",
+		},
+		testshop.Replacement{
+			File: "pkg/dynamo/uses.go", Old: "lapseMargin = time.Minute",
+			New: "lapseMargin = 10 * time.Second",
+		},
+		testshop.Replacement{
+			File: "pkg/dynamo/uses.go", Old: "longestMark = 29 * time.Minute",
+			New: "longestMark = time.Second",
+		},
 	)
 }
 
@@ -43,8 +59,8 @@ func Overlay(tb testing.TB) map[string]string {
 type rule struct {
 	name    string
 	command func(allow bool) []string // the arguments of shopctl
-	// repeat says that a command whose outcome is unknown must be retried before the opposite command. Otherwise the opposite command
-	// may find nothing to change, and the first command may be applied later.
+	// repeat says that a command whose outcome is unknown must be retried before the opposite command. Otherwise the
+	// opposite command may find nothing to change, and the first command may be applied later.
 	repeat bool
 
 	mu      sync.Mutex
@@ -83,8 +99,8 @@ func (r *rule) last() (allow, confirmed bool) {
 	return last.allow, !last.confirmed.IsZero()
 }
 
-// judge returns whether the rule may have allowed a request, and whether it may have denied the request. The caller must call judge after
-// the response has come, because a change that began before the response counts, too.
+// judge returns whether the rule may have allowed a request, and whether it may have denied the request. The caller
+// must call judge after the response has come, because a change that began before the response counts, too.
 func (r *rule) judge(received time.Time) (mayAllow, mayDeny bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

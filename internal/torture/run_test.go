@@ -3,14 +3,14 @@ package torture
 import (
 	"testing"
 
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
 )
 
-// A trial plays rounds until its fault has hit a call and something was redeemed, even on a slow machine. But the trial gives up after many
-// rounds.
+// A trial plays rounds until its fault has hit a call and something was redeemed, even on a slow machine. But the trial
+// gives up after many rounds.
 func TestRun_Trial_ContinuesUntilFaultAndRedemption(t *testing.T) {
 	injected, redeemed := outcome{row: Row{Injected: 1}}, outcome{row: Row{Redemptions: 1}}
-	counts := []faultproxy.Fault{faultproxy.ShortPage}
+	counts := []memdynamo.Fault{memdynamo.ShortPage}
 	for name, test := range map[string]struct {
 		trial  trial
 		played []outcome // the first rounds; nothing happens in later ones
@@ -21,7 +21,8 @@ func TestRun_Trial_ContinuesUntilFaultAndRedemption(t *testing.T) {
 		"no fault hits":  {trial{counts: counts}, []outcome{redeemed}, vainRounds},
 		"no redemption":  {trial{counts: counts}, []outcome{injected}, vainRounds},
 		"a trial without faults needs only redemptions": {trial{}, []outcome{{}, redeemed}, 2},
-		"denied requests count as injected":             {trial{access: true}, []outcome{redeemed, injected}, 2}, // Injected counts them
+		// Injected counts them
+		"denied requests count as injected": {trial{access: true}, []outcome{redeemed, injected}, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &run{settings: Settings{Injections: 1}, progress: []*progress{{trial: test.trial}}}

@@ -9,19 +9,19 @@ import (
 	"time"
 
 	"shopfront/internal/torture/history"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/voucher"
 )
 
 // overseer is the client that finishes a round.
 const overseer = clients + operators
 
-// settle completes unfinished work without faults. It completes deletions and edits. It retries the redemptions with a key, the orders,
-// the cancellations and the undos whose outcome is unknown. Then it waits until every hold has lapsed, and checks each voucher for a new
-// nick: if a use is left, the voucher must be redeemable.
+// settle completes unfinished work without faults. It completes deletions and edits. It retries the redemptions with a
+// key, the orders, the cancellations and the undos whose outcome is unknown. Then it waits until every hold has lapsed,
+// and checks each voucher for a new nick: if a use is left, the voucher must be redeemable.
 func (r *round) settle(tb testing.TB) {
 	tb.Helper()
-	r.shop.Proxy.Settle()
+	r.shop.Store.Settle()
 	random := rand.New(rand.NewPCG(0, 0)) //nolint:gosec // only for spellings
 	if r.trial.access {
 		r.allowAgain(tb, random)
@@ -43,11 +43,12 @@ func (r *round) settle(tb testing.TB) {
 	}
 }
 
-// patienceOfOverseer is how many attempts the overseer makes. It needs several, because a store with few units may still throttle.
+// patienceOfOverseer is how many attempts the overseer makes. It needs several, because a store with few units may
+// still throttle.
 const patienceOfOverseer = 20
 
-// completeEdit retries edits with an unknown outcome until they are applied, and enables the voucher. It edits nothing else,
-// because an edit could repair a fault that should be found.
+// completeEdit retries edits with an unknown outcome until they are applied, and enables the voucher. It edits nothing
+// else, because an edit could repair a fault that should be found.
 func (r *round) completeEdit(tb testing.TB, t *target) {
 	tb.Helper()
 	edit := t.pending
@@ -97,17 +98,17 @@ func (r *round) verify(ctx context.Context) {
 }
 
 // recorded returns the stored redemptions by code. This list is also the last operation of each history.
-func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
+func (r *round) recorded(tb testing.TB) map[string][]backoffice.Redemption {
 	tb.Helper()
 	returned := make(map[string]func(history.Answer))
 	for _, t := range r.vouchers {
 		returned[t.written] = t.recorder.Call(history.Operation{Client: overseer, Ask: history.AskList})
 	}
-	redemptions, err := operator.Collect(r.calm.Redemptions(tb.Context(), operator.RedemptionFilter{}))
+	redemptions, err := backoffice.Collect(r.calm.Redemptions(tb.Context(), backoffice.RedemptionFilter{}))
 	if err != nil {
 		tb.Fatal(err)
 	}
-	recorded := make(map[string][]operator.Redemption)
+	recorded := make(map[string][]backoffice.Redemption)
 	listed := make(map[string][]history.Redemption)
 	for _, redemption := range redemptions {
 		if redemption.Imported {
@@ -115,7 +116,8 @@ func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
 		}
 		recorded[redemption.Code] = append(recorded[redemption.Code], redemption)
 		if redemption.Undone.IsZero() {
-			listed[redemption.Code] = append(listed[redemption.Code], history.Redemption{ID: redemption.ID, Nick: strings.ToLower(redemption.Nick)})
+			listed[redemption.Code] = append(listed[redemption.Code],
+				history.Redemption{ID: redemption.ID, Nick: strings.ToLower(redemption.Nick)})
 		}
 	}
 	for written, done := range returned {
@@ -128,7 +130,7 @@ func (r *round) recorded(tb testing.TB) map[string][]operator.Redemption {
 // judgementTime bounds the judging of one history.
 const judgementTime = time.Minute
 
-func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []operator.Redemption) {
+func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []backoffice.Redemption) {
 	tb.Helper()
 	r.judgeSums(tb.Context(), t, recorded)
 	switch verdict, text := t.recorder.History().Judge(judgementTime); verdict {
@@ -141,7 +143,7 @@ func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []operator.Redem
 }
 
 // judgeSums compares the voucher's sums with its stored redemptions. Its messages are easier to read than a history's.
-func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Redemption) {
+func (r *round) judgeSums(ctx context.Context, t *target, recorded []backoffice.Redemption) {
 	var ids []string
 	used, byNick := 0, make(map[string]int)
 	for _, redemption := range recorded {
@@ -157,13 +159,15 @@ func (r *round) judgeSums(ctx context.Context, t *target, recorded []operator.Re
 	}
 	for nick, times := range byNick {
 		if most := t.greatest.MaxUsesPerNick; most != history.None && times > most {
-			r.breach("%s: redeemed %d times by %s, but the limit of a nick was never above %d", t.written, times, nick, most)
+			r.breach("%s: redeemed %d times by %s, but the limit of a nick was never above %d", t.written, times, nick,
+				most)
 		}
 	}
 	r.judgeStanding(ctx, t, used+t.imported)
 }
 
-// judgeStanding checks that the voucher shows correctly how many uses are taken and left. A deleted voucher must be gone.
+// judgeStanding checks that the voucher shows correctly how many uses are taken and left. A deleted voucher must be
+// gone.
 func (r *round) judgeStanding(ctx context.Context, t *target, used int) {
 	standing, err := r.calm.Voucher(ctx, t.code, time.Now())
 	if _, unknown := voucher.IsRefusal(err); t.deleted {

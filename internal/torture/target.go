@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"shopfront/internal/torture/history"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/voucher"
 )
 
 // target is a voucher that clients redeem and operators edit.
 type target struct {
-	written  string
-	code     voucher.Code
-	batch    string
-	perNick  bool            // whether a nick has a limit; edits never change that
-	doomed   bool            // an operator tries to delete the voucher
-	deletion history.Outcome // of the last attempt; during a round, only the operator who deletes the voucher uses deletion and deleted
+	written string
+	code    voucher.Code
+	batch   string
+	perNick bool // whether a nick has a limit; edits never change that
+	doomed  bool // an operator tries to delete the voucher
+	// of the last attempt; during a round, only the operator who deletes the voucher uses deletion and deleted
+	deletion history.Outcome
 	deleted  bool
 	imported int // uses that were made before the voucher was imported
 	recorder *history.Recorder
@@ -76,7 +77,8 @@ func (t trial) draw(random *rand.Rand) []order {
 		}
 	}
 	if t.holds {
-		drawn = slices.Concat(drawn[:2], drawn[4:8]) // only a few of each kind, so that requests race, and no code without limits
+		// only a few of each kind, so that requests race, and no code without limits
+		drawn = slices.Concat(drawn[:2], drawn[4:8])
 		for i := range drawn {
 			d := &drawn[i]
 			d.requests, d.edits, d.holds, d.Disabled = 80, 8, 16, false
@@ -135,9 +137,13 @@ func (t trial) reward() voucher.Reward {
 	return voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
 }
 
-func newTarget(ctx context.Context, shop *operator.Shop, number int, order order, reward voucher.Reward) (*target, error) {
-	written := "SPRING-20-" + "ABCDEFGHJKMNPQRSTVWXYZ"[number:][:1]                     // without letters that look like others in a code
-	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick) // history.None is voucher.NoLimit
+func newTarget(
+	ctx context.Context, shop *backoffice.Shop, number int, order order, reward voucher.Reward,
+) (*target, error) {
+	// without letters that look like others in a code
+	written := "SPRING-20-" + "ABCDEFGHJKMNPQRSTVWXYZ"[number:][:1]
+	// history.None is voucher.NoLimit
+	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick)
 	terms := voucher.Terms{
 		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Disabled: order.Disabled, Counters: order.counters,
 		Reward: reward,
@@ -164,7 +170,8 @@ func newTarget(ctx context.Context, shop *operator.Shop, number int, order order
 	return &target{
 		written: written, code: code, batch: terms.Batch, perNick: order.MaxUsesPerNick != history.None,
 		doomed: order.doomed, imported: order.Imported,
-		recorder: history.NewRecorder(order.Terms, history.CheckoutTimes{Lifetime: checkoutLifetime, Free: usesFree}), terms: order.Terms, greatest: order.Terms,
+		recorder: history.NewRecorder(order.Terms, history.CheckoutTimes{Lifetime: checkoutLifetime, Free: usesFree}),
+		terms:    order.Terms, greatest: order.Terms,
 		requests: order.requests, edits: order.edits, open: make(map[asked]bool), confirmed: make(map[string]bool),
 		holds: order.holds, undone: make(map[string]bool), unfinished: make(map[string]func() history.Outcome),
 	}, nil
@@ -173,7 +180,8 @@ func newTarget(ctx context.Context, shop *operator.Shop, number int, order order
 // typed returns the code in one of the spellings that count as the same.
 func (t *target) typed(random *rand.Rand) string {
 	return pick(random,
-		t.written, strings.ToLower(t.written), strings.ReplaceAll(t.written, "-", ""), strings.ReplaceAll(t.written, "-", " "),
+		t.written, strings.ToLower(t.written), strings.ReplaceAll(t.written, "-", ""),
+		strings.ReplaceAll(t.written, "-", " "),
 		strings.Replace(t.written, "0", "O", 1), strings.Replace(t.written, "I", "1", 1))
 }
 
@@ -188,8 +196,8 @@ func (t *target) take(left *int) bool {
 	return true
 }
 
-// mostUnkeyed is how many requests without a key may have an unknown outcome before clients send no more requests without a key. Each
-// unknown outcome doubles the number of sequences that the checker has to try.
+// mostUnkeyed is how many requests without a key may have an unknown outcome before clients send no more requests
+// without a key. Each unknown outcome doubles the number of sequences that the checker has to try.
 const mostUnkeyed = 4
 
 // mayBeLost reports whether another request without a key may be sent, although its outcome may stay unknown.

@@ -14,26 +14,27 @@ import (
 
 // Settings says what to run, and for how long. Programs is required.
 type Settings struct {
-	// Programs must include functions/redeem-voucher and cmd/shopctl; Packages lists all programs. For the trials in which access changes
-	// or clients check out, the programs must be built with Overlay.
+	// For the trials in which access changes or clients check out, the programs of Packages must be built with Overlay.
 	Programs testshop.Programs
 	// Seed repeats the faults and the choices of clients and operators, but not their timing.
 	Seed uint64
 	// Duration is the time during which new rounds start. Each trial has at least one round.
 	Duration time.Duration
-	// Injections is how often each fault must hit a call. In the trial with changes of access, this many requests must be denied. In the
-	// trial without faults, there must be this many redemptions. After many rounds without an injected fault or without a redemption, Run
-	// gives up the trial.
+	// Injections is how often each fault must hit a call. In the trial with changes of access, this many requests must
+	// be denied. In the trial without faults, there must be this many redemptions. After many rounds without an
+	// injected fault or without a redemption, Run gives up the trial.
 	Injections int
-	// Trial names the only trial to run, or is empty for all trials. Round is the only round to run, from 1, or 0 for all rounds.
+	// Trial names the only trial to run, or is empty for all trials. Round is the only round to run, from 1, or 0 for
+	// all rounds.
 	Trial string
 	Round int
 }
 
-// Packages lists the programs that rounds use, for testshop.Build.
+// Packages lists the programs that rounds use, for testshop.BuildChanged.
 func Packages() []string {
 	return []string{
-		"functions/redeem-voucher", "functions/checkout", "functions/place-order", "functions/cancel-order", "functions/undo-redemption",
+		"functions/redeem-voucher", "functions/checkout", "functions/place-order", "functions/cancel-order",
+		"functions/undo-redemption",
 		"cmd/shopctl",
 	}
 }
@@ -45,7 +46,8 @@ type Report struct {
 	Rows []Row
 	// Untried names the rows that prove nothing: their fault hit no call, or nothing was redeemed.
 	Untried []string
-	// Vouchers, Requests and Operations count the vouchers, the clients' requests, and what the operators did, mostly edits and lists.
+	// Vouchers, Requests and Operations count the vouchers, the clients' requests, and what the operators did, mostly
+	// edits and lists.
 	Vouchers, Requests, Operations int
 	Violations                     []Violation
 }
@@ -55,15 +57,16 @@ type Violation struct {
 	Seed  uint64
 	Trial string
 	Round int
-	// Breach reports that a voucher's history or sums, or shopctl verify, prove a broken promise. Any other violation, such as
-	// an undocumented response, may result from a crash or a slow machine.
+	// Breach reports that a voucher's history or sums, or shopctl verify, prove a broken promise. Any other violation,
+	// such as an undocumented response, may result from a crash or a slow machine.
 	Breach bool
 	Text   string
 }
 
 // String describes the violation, and gives the command that repeats its round.
 func (v Violation) String() string {
-	return fmt.Sprintf("%s, round %d, seed %d: %s\nto repeat the round: go test ./internal/torture -count=1 -run '^TestTorture$' -seed %d -trial '%s' -round %d",
+	return fmt.Sprintf("%s, round %d, seed %d: %s\nto repeat the round: go test ./internal/torture -count=1 -run "+
+		"'^TestTorture$' -seed %d -trial '%s' -round %d",
 		v.Trial, v.Round, v.Seed, v.Text, v.Seed, v.Trial, v.Round)
 }
 
@@ -92,7 +95,8 @@ func Run(tb testing.TB, settings Settings) Report {
 				}
 				played := playRound(tb, settings, p.trial, number)
 				r.add(p, number, played)
-				tb.Logf("%s, round %d (%s): %+v in %s", p.trial.fault, number, played.plan, played.row, played.took.Round(time.Millisecond))
+				tb.Logf("%s, round %d (%s): %+v in %s", p.trial.fault, number, played.plan, played.row,
+					played.took.Round(time.Millisecond))
 			}
 		})
 	}
@@ -126,8 +130,9 @@ type progress struct {
 	row    Row
 }
 
-// next picks the trial for the next round: the trial with the fewest rounds. After Duration, once each trial has begun a round, next picks
-// among the trials that have finished a round and need more injections, except for trials that were in vain for too long.
+// next picks the trial for the next round: the trial with the fewest rounds. After Duration, once each trial has begun
+// a round, next picks among the trials that have finished a round and need more injections, except for trials that were
+// in vain for too long.
 func (r *run) next() (p *progress, number int, more bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,8 +155,8 @@ func (r *run) next() (p *progress, number int, more bool) {
 	return p, p.begun, true
 }
 
-// done reports whether a trial has done enough. Its fault must have been injected, or requests must have been denied, often enough, and
-// something must have been redeemed. A trial without a fault needs only enough redemptions.
+// done reports whether a trial has done enough. Its fault must have been injected, or requests must have been denied,
+// often enough, and something must have been redeemed. A trial without a fault needs only enough redemptions.
 func (p *progress) done(injections int) bool {
 	if len(p.trial.counts) == 0 && !p.trial.access {
 		return p.row.Redemptions >= injections

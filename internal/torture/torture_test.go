@@ -10,8 +10,8 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// `make torture` sets these flags. With the defaults, the test is short and draws the same faults each time. So if the test fails, the
-// cause is most likely a change of the code.
+// `make torture` sets these flags. With the defaults, the test is short and draws the same faults each time. So if the
+// test fails, the cause is most likely a change of the code.
 //
 //nolint:gochecknoglobals // flags of the test binary
 var (
@@ -25,7 +25,7 @@ var (
 
 func TestTorture(t *testing.T) {
 	settings := torture.Settings{
-		Programs: testshop.Build(t, torture.Overlay(t), torture.Packages()...),
+		Programs: testshop.BuildChanged(t, torture.Overlay(t), torture.Packages()...),
 		Seed:     *seed, Duration: *duration, Injections: *injections, Trial: *trial, Round: *round,
 	}
 	report := torture.Run(t, settings)

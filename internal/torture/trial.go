@@ -6,23 +6,23 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
 )
 
 // trial is one combination of faults and load.
 type trial struct {
-	fault  string             // the name of the trial's row in the report
-	drawn  []faultproxy.Fault // drawn equally often
-	counts []faultproxy.Fault // the faults that count as injected
-	held   bool               // transactions take long
-	tight  bool               // a partition key value takes few units
-	checks int                // per 100 requests; 0 means usualChecks
-	lists  int                // per 100 actions of operators; 0 means usualLists
-	busy   bool               // one voucher has many uses and gets many requests
-	access bool               // the shop's server calls, too, while policies, keys and pauses change
-	holds  bool               // clients also check out with codes, order, cancel and undo
-	lasts  time.Duration      // how long clients send new requests; 0 means usualRound
-	pause  time.Duration      // between the requests of a client, on average
+	fault  string            // the name of the trial's row in the report
+	drawn  []memdynamo.Fault // drawn equally often
+	counts []memdynamo.Fault // the faults that count as injected
+	held   bool              // transactions take long
+	tight  bool              // a partition key value takes few units
+	checks int               // per 100 requests; 0 means usualChecks
+	lists  int               // per 100 actions of operators; 0 means usualLists
+	busy   bool              // one voucher has many uses and gets many requests
+	access bool              // the shop's server calls, too, while policies, keys and pauses change
+	holds  bool              // clients also check out with codes, order, cancel and undo
+	lasts  time.Duration     // how long clients send new requests; 0 means usualRound
+	pause  time.Duration     // between the requests of a client, on average
 }
 
 const (
@@ -41,24 +41,32 @@ const (
 // trials lists the trials in the order of the report.
 func trials() []trial {
 	all := []trial{ // first those with the longest rounds
-		{fault: holding, drawn: faultproxy.Faults(), counts: faultproxy.Faults(), holds: true, pause: 80 * time.Millisecond, lasts: holdsRound},
-		{fault: accessing, drawn: faultproxy.Faults(), access: true, pause: 250 * time.Millisecond, lasts: accessRound},
+		{
+			fault: holding, drawn: memdynamo.Faults(), counts: memdynamo.Faults(), holds: true,
+			pause: 80 * time.Millisecond, lasts: holdsRound,
+		},
+		{fault: accessing, drawn: memdynamo.Faults(), access: true, pause: 250 * time.Millisecond, lasts: accessRound},
 	}
-	for _, fault := range faultproxy.Faults() {
-		t := trial{fault: string(fault), drawn: []faultproxy.Fault{fault}, counts: []faultproxy.Fault{fault}}
-		if fault == faultproxy.Unprocessed { // checks read in batches
+	for _, fault := range memdynamo.Faults() {
+		t := trial{fault: string(fault), drawn: []memdynamo.Fault{fault}, counts: []memdynamo.Fault{fault}}
+		switch fault { //nolint:exhaustive // the others hit every request
+		case memdynamo.Unprocessed: // checks read in batches
 			t.checks = 60
-		}
-		if fault == faultproxy.ShortPage { // lists are read in pages
+		case memdynamo.ShortPage: // lists are read in pages
 			t.lists = 60
+		case memdynamo.Torn:
+			t.checks, t.lists = 60, 60
 		}
 		all = append(all, t)
 	}
-	rules := []faultproxy.Fault{faultproxy.HeldItem, faultproxy.OverThroughput}
+	rules := []memdynamo.Fault{memdynamo.HeldItem, memdynamo.OverThroughput}
 	return append(all,
-		trial{fault: string(faultproxy.HeldItem), counts: rules[:1], held: true},
-		trial{fault: string(faultproxy.OverThroughput), counts: rules[1:], tight: true},
-		trial{fault: everything, drawn: faultproxy.Faults(), counts: append(rules, faultproxy.Faults()...), held: true, tight: true},
+		trial{fault: string(memdynamo.HeldItem), counts: rules[:1], held: true},
+		trial{fault: string(memdynamo.OverThroughput), counts: rules[1:], tight: true},
+		trial{
+			fault: everything, drawn: memdynamo.Faults(), counts: append(rules, memdynamo.Faults()...), held: true,
+			tight: true,
+		},
 		trial{fault: contention, busy: true},
 	)
 }
@@ -81,36 +89,39 @@ func (t trial) source(seed uint64, round int) *rand.Rand {
 
 // plan says how hostile a round's store is.
 type plan struct {
-	settings faultproxy.Settings
-	share    float64
+	dials memdynamo.Dials
+	share float64
 }
 
 func (t trial) plan(random *rand.Rand) plan {
 	p := plan{share: pick(random, 0.15, 0.5, 0.85, 0.95)}
 	if t.access {
-		p.share = pick(random, 0, 0.1, 0.3) // few faults, because a change takes effect for certain only after its response
+		// few faults, because a change takes effect for certain only after its response
+		p.share = pick(random, 0, 0.1, 0.3)
 	}
 	if t.holds {
 		p.share = pick(random, 0.05, 0.2, 0.5) // few faults, because checkouts expire
 	}
-	p.settings = faultproxy.Settings{
+	p.dials = memdynamo.Dials{
 		Seed:  random.Uint64(),
-		Rates: make(map[faultproxy.Fault]float64),
+		Rates: make(memdynamo.Rates),
 		Burst: pick(random, 1, 10, 100),
-		Delay: pick(random, 50*time.Millisecond, 300*time.Millisecond, 1500*time.Millisecond), // an attempt times out after a second
+		// an attempt times out after a second
+		Delay: pick(random, 50*time.Millisecond, 300*time.Millisecond, 1500*time.Millisecond),
 		Hold:  2 * time.Millisecond,
 	}
 	for _, fault := range t.drawn {
-		p.settings.Rates[fault] = p.share / float64(len(t.drawn))
+		p.dials.Rates[fault] = p.share / float64(len(t.drawn))
 	}
-	p.settings.Rates[faultproxy.Throttle] /= float64(p.settings.Burst) // because each throttle affects Burst calls in a row
+	// because each throttle affects Burst calls in a row
+	p.dials.Rates[memdynamo.Throttle] /= float64(p.dials.Burst)
 	if t.held {
-		p.settings.Hold = pick(random, 10*time.Millisecond, 40*time.Millisecond, 150*time.Millisecond)
+		p.dials.Hold = pick(random, 10*time.Millisecond, 40*time.Millisecond, 150*time.Millisecond)
 	}
 	if t.tight {
-		p.settings.WriteUnits = pick(random, 3.0, 6, 12)
-		p.settings.ReadUnits = 2 * p.settings.WriteUnits
-		p.settings.Reserve = 2 // because a transaction of two items takes four units at once
+		p.dials.WriteUnits = pick(random, 3.0, 6, 12)
+		p.dials.ReadUnits = 2 * p.dials.WriteUnits
+		p.dials.Reserve = 2 // because a transaction of two items takes four units at once
 	}
 	return p
 }
@@ -118,5 +129,6 @@ func (t trial) plan(random *rand.Rand) plan {
 func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
 
 func (p plan) String() string {
-	return fmt.Sprintf("share %.2f, burst %d, delay %s, hold %s, %.0f units", p.share, p.settings.Burst, p.settings.Delay, p.settings.Hold, p.settings.WriteUnits)
+	return fmt.Sprintf("share %.2f, burst %d, delay %s, hold %s, %.0f units", p.share, p.dials.Burst,
+		p.dials.Delay, p.dials.Hold, p.dials.WriteUnits)
 }

@@ -10,23 +10,23 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Lifetime is how long a process uses settings and keys after reading them. A request ends within five seconds, so the settings and
-// keys that decide about it are at most 15 seconds old.
+// Lifetime is how long a process uses settings and keys after reading them. A request ends within five seconds, so the
+// settings and keys that decide about it are at most 15 seconds old.
 const Lifetime = 10 * time.Second
 
-// maxCached bounds how many customers, and how many keys, a process remembers. Unknown customers and keys count, too.
+// maxCached bounds how many shops, and how many keys, a process remembers. Unknown shops and keys count, too.
 const maxCached = 4096
 
-// ErrUnauthorized means that the request's credentials are not a live key of the customer, or that the request has no credentials
-// although the customer's policy demands a key. The client cannot tell these cases apart.
+// ErrUnauthorized means that the request's credentials are not a live key of the shop, or that the request has no
+// credentials although the shop's policy demands a key. The client cannot tell these cases apart.
 var ErrUnauthorized = errors.New("unauthorized")
 
-// RejectedKeyError is ErrUnauthorized for a well-formed key that is not a live key of the customer. It names the key, so that an
-// operator can find the program that still sends it.
+// RejectedKeyError is ErrUnauthorized for a well-formed key that is not a live key of the shop. It names the key, so
+// that an operator can find the program that still sends it.
 type RejectedKeyError struct{ Key KeyID }
 
 func (e *RejectedKeyError) Error() string {
-	return "key " + string(e.Key) + " is not a live key of the customer"
+	return "key " + string(e.Key) + " is not a live key of the shop"
 }
 
 func (*RejectedKeyError) Unwrap() error { return ErrUnauthorized }
@@ -41,8 +41,9 @@ func (c Caller) IsServer() bool { return c.Key != "" }
 
 // Store reads settings and keys.
 type Store interface {
-	// Access returns a customer's settings and one of its keys, in one consistent read. If no settings are stored, it returns
-	// DefaultSettings. If the key does not exist, it returns the zero KeyRecord. With an empty ID it reads only the settings.
+	// Access returns a shop's settings and one of its keys, in one consistent read. If no settings are stored, it
+	// returns DefaultSettings. If the key does not exist, it returns the zero KeyRecord. With an empty ID it reads only
+	// the settings.
 	Access(ctx context.Context, customer catalog.CustomerID, id KeyID) (Settings, KeyRecord, error)
 }
 
@@ -60,7 +61,8 @@ type customerKey struct {
 	id       KeyID
 }
 
-// cached is a value that was read for a request, and the time when that request was received. The value's age counts from then.
+// cached is a value that was read for a request, and the time when that request was received. The value's age counts
+// from then.
 type cached[T any] struct {
 	value T
 	read  time.Time
@@ -74,16 +76,22 @@ func (c cached[T]) fresh(at time.Time) bool {
 
 // NewGuard returns a guard with an empty cache.
 func NewGuard(store Store) *Guard {
-	return &Guard{store: store, settings: make(map[catalog.CustomerID]cached[Settings]), keys: make(map[customerKey]cached[KeyRecord])}
+	return &Guard{
+		store: store, settings: make(map[catalog.CustomerID]cached[Settings]),
+		keys: make(map[customerKey]cached[KeyRecord]),
+	}
 }
 
-// Admit authenticates a request by the values of its Authorization headers, and returns the caller with the customer's
-// settings. The parameter at says when the request was received. Only its wall clock counts, because the monotonic clock stops while a
-// process is frozen.
+// Admit authenticates a request by the values of its Authorization headers, and returns the caller with the shop's
+// settings. The parameter at says when the request was received. Only its wall clock counts, because the monotonic
+// clock stops while a process is frozen.
 //
-// Without headers, the caller is a stranger. If there are headers, but not exactly one with a live key of the customer, the error is
-// ErrUnauthorized or a *RejectedKeyError. If the settings or the key cannot be read, Admit returns the store's error.
-func (g *Guard) Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (Caller, Settings, error) {
+// Without headers, the caller is a stranger. If there are headers, but not exactly one with a live key of the shop, the
+// error is ErrUnauthorized or a *RejectedKeyError. If the settings or the key cannot be read, Admit returns the store's
+// error.
+func (g *Guard) Admit(
+	ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time,
+) (Caller, Settings, error) {
 	at = at.Round(0)
 	if len(authorization) == 0 {
 		settings, _, err := g.read(ctx, customer, "", at)
@@ -103,7 +111,8 @@ func (g *Guard) Admit(ctx context.Context, customer catalog.CustomerID, authoriz
 	return Caller{Key: key.ID}, settings, nil
 }
 
-// bearer returns the key in Authorization headers (RFC 6750, section 2.1). The scheme's case does not matter (RFC 9110, section 11.1).
+// bearer returns the key in Authorization headers (RFC 6750, section 2.1). The scheme's case does not matter (RFC 9110,
+// section 11.1).
 func bearer(authorization []string) (Key, bool) {
 	if len(authorization) != 1 {
 		return Key{}, false
@@ -116,7 +125,9 @@ func bearer(authorization []string) (Key, bool) {
 }
 
 // read returns the settings and the key from the cache, or reads both again if one of them is stale.
-func (g *Guard) read(ctx context.Context, customer catalog.CustomerID, id KeyID, at time.Time) (Settings, KeyRecord, error) {
+func (g *Guard) read(
+	ctx context.Context, customer catalog.CustomerID, id KeyID, at time.Time,
+) (Settings, KeyRecord, error) {
 	name := customerKey{customer, id}
 	g.mu.Lock()
 	settings, record := g.settings[customer], g.keys[name]
@@ -137,7 +148,8 @@ func (g *Guard) read(ctx context.Context, customer catalog.CustomerID, id KeyID,
 	return read, key, nil
 }
 
-// remember stores a value unless the map has a newer one. It empties a full map, which costs one more read for each customer.
+// remember stores a value unless the map has a newer one. It empties a full map, which costs one more read for each
+// shop.
 func remember[K comparable, T any](m map[K]cached[T], name K, c cached[T]) {
 	if c.read.Before(m[name].read) {
 		return

@@ -20,7 +20,9 @@ type stored struct {
 	reads    int
 }
 
-func (s *stored) Access(_ context.Context, customer catalog.CustomerID, id access.KeyID) (access.Settings, access.KeyRecord, error) {
+func (s *stored) Access(
+	_ context.Context, customer catalog.CustomerID, id access.KeyID,
+) (access.Settings, access.KeyRecord, error) {
 	s.reads++
 	settings, found := s.settings[customer]
 	if !found {
@@ -37,7 +39,10 @@ func (s *stored) Access(_ context.Context, customer catalog.CustomerID, id acces
 func TestAdmit_LiveKeyOfTheCustomer_MarksTheCallerAsItsServer(t *testing.T) {
 	key, unknown, revoked, others := newKey(t), newKey(t), newKey(t), newKey(t)
 	store := &stored{keys: map[catalog.CustomerID][]access.KeyRecord{
-		"emberforge":  {{ID: key.ID, Digest: key.Digest()}, {ID: revoked.ID, Digest: revoked.Digest(), Revoked: noon.Add(-time.Hour)}},
+		"emberforge": {
+			{ID: key.ID, Digest: key.Digest()},
+			{ID: revoked.ID, Digest: revoked.Digest(), Revoked: noon.Add(-time.Hour)},
+		},
 		"brambleshop": {{ID: others.ID, Digest: others.Digest()}},
 	}}
 	for _, c := range []struct {
@@ -88,29 +93,40 @@ func TestAdmit_WarmProcess_ReadsOncePerLifetime(t *testing.T) {
 		{access.Lifetime + time.Second, 2},
 		{time.Second, 3}, // the clock was set back
 	} {
-		if _, _, err := guard.Admit(t.Context(), "emberforge", nil, noon.Add(c.at)); err != nil || store.reads != c.want {
+		if _, _, err := guard.Admit(t.Context(), "emberforge", nil, noon.Add(c.at)); err != nil ||
+			store.reads != c.want {
 			t.Errorf("after %v: %d reads, want %d; %v", c.at, store.reads, c.want, err)
 		}
 	}
-	if _, _, err := guard.Admit(t.Context(), "brambleshop", nil, noon.Add(time.Second)); err != nil || store.reads != 4 {
+	if _, _, err := guard.Admit(t.Context(), "brambleshop", nil, noon.Add(time.Second)); err != nil ||
+		store.reads != 4 {
 		t.Errorf("another customer: %d reads, want 4; %v", store.reads, err)
 	}
 }
 
 func TestAdmit_ChangedSettings_AreSeenAfterALifetime(t *testing.T) {
 	key := newKey(t)
-	store := &stored{keys: map[catalog.CustomerID][]access.KeyRecord{"emberforge": {{ID: key.ID, Digest: key.Digest()}}}}
+	store := &stored{keys: map[catalog.CustomerID][]access.KeyRecord{"emberforge": {{
+		ID:     key.ID,
+		Digest: key.Digest(),
+	}}}}
 	guard := access.NewGuard(store)
 	bearer := []string{"Bearer " + key.Secret()}
-	if _, settings, err := guard.Admit(t.Context(), "emberforge", bearer, noon); err != nil || settings.Redeem != access.Anyone {
+	if _, settings, err := guard.Admit(t.Context(), "emberforge", bearer, noon); err != nil ||
+		settings.Redeem != access.Anyone {
 		t.Fatalf("the first settings are %+v, %v", settings, err)
 	}
-	store.settings = map[catalog.CustomerID]access.Settings{"emberforge": {Redeem: access.ServerOnly, CheckOut: access.Anyone}}
+	store.settings = map[catalog.CustomerID]access.Settings{"emberforge": {
+		Redeem:   access.ServerOnly,
+		CheckOut: access.Anyone,
+	}}
 	store.keys["emberforge"][0].Revoked = noon
-	if _, settings, err := guard.Admit(t.Context(), "emberforge", nil, noon.Add(access.Lifetime)); err != nil || settings.Redeem != access.ServerOnly {
+	if _, settings, err := guard.Admit(t.Context(), "emberforge", nil, noon.Add(access.Lifetime)); err != nil ||
+		settings.Redeem != access.ServerOnly {
 		t.Errorf("policy after a lifetime: %+v, %v", settings, err)
 	}
-	if _, _, err := guard.Admit(t.Context(), "emberforge", bearer, noon.Add(access.Lifetime)); !errors.Is(err, access.ErrUnauthorized) {
+	if _, _, err := guard.Admit(t.Context(), "emberforge", bearer, noon.Add(access.Lifetime)); !errors.Is(err,
+		access.ErrUnauthorized) {
 		t.Errorf("revoked key after a lifetime: %v", err)
 	}
 }
@@ -118,9 +134,13 @@ func TestAdmit_ChangedSettings_AreSeenAfterALifetime(t *testing.T) {
 func TestAdmit_CacheOfOneCustomer_IsNotUsedForAnother(t *testing.T) {
 	ours, theirs := newKey(t), newKey(t)
 	store := &stored{
-		settings: map[catalog.CustomerID]access.Settings{"brambleshop": {Redeem: access.ServerOnly, CheckOut: access.Anyone}},
+		settings: map[catalog.CustomerID]access.Settings{"brambleshop": {
+			Redeem:   access.ServerOnly,
+			CheckOut: access.Anyone,
+		}},
 		keys: map[catalog.CustomerID][]access.KeyRecord{
-			"emberforge": {{ID: ours.ID, Digest: ours.Digest()}}, "brambleshop": {{ID: theirs.ID, Digest: theirs.Digest()}},
+			"emberforge":  {{ID: ours.ID, Digest: ours.Digest()}},
+			"brambleshop": {{ID: theirs.ID, Digest: theirs.Digest()}},
 		},
 	}
 	guard := access.NewGuard(store)
@@ -129,7 +149,12 @@ func TestAdmit_CacheOfOneCustomer_IsNotUsedForAnother(t *testing.T) {
 			customer catalog.CustomerID
 			key      access.Key
 			want     access.Policy // empty: unauthorized
-		}{{"emberforge", ours, access.Anyone}, {"brambleshop", theirs, access.ServerOnly}, {"emberforge", theirs, ""}, {"brambleshop", ours, ""}} {
+		}{
+			{"emberforge", ours, access.Anyone},
+			{"brambleshop", theirs, access.ServerOnly},
+			{"emberforge", theirs, ""},
+			{"brambleshop", ours, ""},
+		} {
 			_, settings, err := guard.Admit(t.Context(), c.customer, []string{"Bearer " + c.key.Secret()}, noon)
 			if settings.Redeem != c.want || errors.Is(err, access.ErrUnauthorized) != (c.want == "") {
 				t.Errorf("%s with key %s: policy %q, %v; want %q", c.customer, c.key.ID, settings.Redeem, err, c.want)
@@ -158,7 +183,11 @@ func TestPolicy_Allows(t *testing.T) {
 	for _, c := range []struct {
 		policy           access.Policy
 		stranger, server bool
-	}{{access.Anyone, true, true}, {access.ServerOnly, false, true}, {"a policy that a later version knows", false, true}} {
+	}{
+		{access.Anyone, true, true},
+		{access.ServerOnly, false, true},
+		{"a policy that a later version knows", false, true},
+	} {
 		if c.policy.Allows(access.Caller{}) != c.stranger || c.policy.Allows(server) != c.server {
 			t.Errorf("%s allows a stranger: %t, the server: %t; want %t, %t",
 				c.policy, c.policy.Allows(access.Caller{}), c.policy.Allows(server), c.stranger, c.server)

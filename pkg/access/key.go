@@ -15,7 +15,7 @@ import (
 
 // Bounds of keys.
 const (
-	// MaxLiveKeys is how many live keys a customer may have.
+	// MaxLiveKeys is how many live keys a shop may have.
 	MaxLiveKeys = 20
 	// MaxKeyNameBytes bounds the name of a key.
 	MaxKeyNameBytes = 64
@@ -23,12 +23,12 @@ const (
 
 // Errors of creating and revoking keys. If one of them is returned, nothing was changed.
 var (
-	ErrTooManyKeys = fmt.Errorf("a customer has at most %d live keys", MaxLiveKeys)
+	ErrTooManyKeys = fmt.Errorf("a shop has at most %d live keys", MaxLiveKeys)
 	ErrKeyUnknown  = errors.New("no key has that ID")
 )
 
-// The text of a key is prefix, ID, separator, secret and checksum, 63 characters in all. Secret scanners find keys by the regular
-// expression in docs/operations.md, so the format never changes.
+// The text of a key is prefix, ID, separator, secret and checksum, 63 characters in all. Secret scanners find keys by
+// the regular expression in docs/operating/keys.md, so the format never changes.
 const (
 	keyPrefix      = "sf_"
 	keyIDLength    = 10
@@ -40,18 +40,20 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// KeyID names a key within its customer: 10 characters of base62. It is not secret, and appears in logs.
+// KeyID names a key within its shop: 10 characters of base62. It is not secret, and appears in logs.
 type KeyID string
 
 // ParseKeyID reads an ID as an operator types it.
 func ParseKeyID(text string) (KeyID, error) {
 	if len(text) != keyIDLength || strings.Trim(text, base62) != "" {
-		return "", fmt.Errorf("%.12q is not the ID of a key: an ID is the %d letters and digits after %s", text, keyIDLength, keyPrefix)
+		return "", fmt.Errorf("%.12q is not the ID of a key: an ID is the %d letters and digits after %s", text,
+			keyIDLength, keyPrefix)
 	}
 	return KeyID(text), nil
 }
 
-// Key is a secret key of a shop's server. It prints as its ID only, so that the secret does not get into a log by accident.
+// Key is a secret key of a shop's server. It prints as its ID only, so that the secret does not get into a log by
+// accident.
 type Key struct {
 	ID     KeyID
 	secret string
@@ -89,7 +91,8 @@ func ParseKey(text string) (key Key, valid bool) {
 	if len(text) != keyLength || !strings.HasPrefix(text, keyPrefix) {
 		return Key{}, false
 	}
-	id, secret := text[len(keyPrefix):len(keyPrefix)+keyIDLength], text[len(text)-secretLength-checksumLength:len(text)-checksumLength]
+	id, secret := text[len(keyPrefix):len(keyPrefix)+keyIDLength],
+		text[len(text)-secretLength-checksumLength:len(text)-checksumLength]
 	key = Key{ID: KeyID(id), secret: secret}
 	_, notBase64 := base64.RawURLEncoding.Strict().DecodeString(secret)
 	return key, notBase64 == nil && strings.Trim(id, base62) == "" && key.Secret() == text
@@ -113,8 +116,8 @@ func (k Key) String() string { return keyPrefix + string(k.ID) + "_…" }
 // GoString returns the key without its secret.
 func (k Key) GoString() string { return k.String() }
 
-// Digest is the SHA-256 of a key's secret. It is stored instead of the secret. The secret is random, so a slow hash would not make it
-// harder to guess.
+// Digest is the SHA-256 of a key's secret. It is stored instead of the secret. The secret is random, so a slow hash
+// would not make it harder to guess.
 type Digest [sha256.Size]byte
 
 // Digest returns the digest of the key's secret.
@@ -146,7 +149,8 @@ func CountLive(records []KeyRecord, at time.Time) int {
 	return live
 }
 
-// Accepts reports whether a key is the stored one and is live. The time that Accepts takes does not depend on the secret.
+// Accepts reports whether a key is the stored one and is live. The time that Accepts takes does not depend on the
+// secret.
 func (r KeyRecord) Accepts(key Key, at time.Time) bool {
 	sum := key.Digest()
 	same := subtle.ConstantTimeCompare(sum[:], r.Digest[:]) == 1

@@ -38,7 +38,8 @@ func TestKey_FormatAndDigest_NeverChange(t *testing.T) {
 	if err != nil || key.Secret() != want {
 		t.Errorf("key %s, %v; want %s", key.Secret(), err, want)
 	}
-	if digest := fmt.Sprintf("%x", key.Digest()); digest != "8951cc3b518ec0094183ea9a0ccf820ad58825eb7a65f0339375386b802d3680" {
+	if digest := fmt.Sprintf("%x",
+		key.Digest()); digest != "8951cc3b518ec0094183ea9a0ccf820ad58825eb7a65f0339375386b802d3680" {
 		t.Errorf("the digest is %s, want the stored one", digest)
 	}
 }
@@ -50,7 +51,10 @@ func TestParseKey_OneWrongCharacter_IsRejected(t *testing.T) {
 		if text[i] == replacement {
 			replacement = 'y'
 		}
-		for _, mistyped := range []string{text[:i] + string(replacement) + text[i+1:], text[:i] + text[i+1:], text[:i] + "x" + text[i:]} {
+		for _, mistyped := range []string{
+			text[:i] + string(replacement) + text[i+1:], text[:i] + text[i+1:],
+			text[:i] + "x" + text[i:],
+		} {
 			if _, valid := access.ParseKey(mistyped); valid {
 				t.Errorf("a key with a wrong character at %d is accepted", i)
 			}

@@ -15,7 +15,8 @@ import (
 // networkFactor multiplies the limit for a whole /48 of IPv6 addresses, which holds at most 65,536 subscribers.
 const networkFactor = 16
 
-// maxRemembered bounds the counts that a process remembers. A source whose count is forgotten can cause one more refusal.
+// maxRemembered bounds the counts that a process remembers. A source whose count is forgotten can cause one more
+// refusal.
 const maxRemembered = 4096
 
 // countingBudget bounds how long counting a refusal may take, because a shopper waits for the response.
@@ -30,8 +31,8 @@ type Source struct {
 }
 
 // Source returns the source that a request's refusal counts for. For a stranger this is the network address, as the
-// gateway saw it. All addresses that cannot be parsed share one source. For the shop's server it is the nick together with the
-// server's key; without a nick there is no limit.
+// gateway saw it. All addresses that cannot be parsed share one source. For the shop's server it is the nick together
+// with the server's key; without a nick there is no limit.
 func (c Caller) Source(address string, nick voucher.Nick) Source {
 	if c.IsServer() {
 		if nick.Compared == "" {
@@ -82,9 +83,9 @@ type RefusalStore interface {
 
 // Refusals limits how many refused codes a source may cause. It is safe for concurrent use. Create it with NewRefusals.
 //
-// All processes count in one store. A process learns from the store's response that a source is above its limit, and blocks the source
-// until the window ends. Each process may look up one code too many before it learns this. So at most L + P codes of a source are looked
-// up and refused in one window, where L is the limit and P the number of processes.
+// All processes count in one store. A process learns from the store's response that a source is above its limit, and
+// blocks the source until the window ends. Each process may look up one code too many before it learns this. So at most
+// L + P codes of a source are looked up and refused in one window, where L is the limit and P the number of processes.
 type Refusals struct {
 	store RefusalStore
 
@@ -108,9 +109,12 @@ func NewRefusals(store RefusalStore) *Refusals {
 	return &Refusals{store: store, known: make(map[customerSource]known)}
 }
 
-// Blocked reports whether the process knows that a source is above the limit, and until when. Call it before the code is looked up:
-// a blocked source then gains nothing from a right guess. The parameter at says when the request was received, by the wall clock.
-func (r *Refusals) Blocked(customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time) (until time.Time, blocked bool) {
+// Blocked reports whether the process knows that a source is above the limit, and until when. Call it before the code
+// is looked up: a blocked source then gains nothing from a right guess. The parameter at says when the request was
+// received, by the wall clock.
+func (r *Refusals) Blocked(
+	customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time,
+) (until time.Time, blocked bool) {
 	if !limit.applies(source) {
 		return time.Time{}, false
 	}
@@ -128,9 +132,9 @@ func (l RefusalLimit) exceeded(count RefusalCount) bool {
 	return count.Source > l.Limit || count.Network > networkFactor*l.Limit
 }
 
-// Refused counts a refusal, and reports whether the source is above the limit and until when. Call it for every code that was
-// looked up and refused, whatever the reason. An error means that the store may not have counted the refusal. In that case this process
-// has counted the refusal, and the other results are valid.
+// Refused counts a refusal, and reports whether the source is above the limit and until when. Call it for every code
+// that was looked up and refused, whatever the reason. An error means that the store may not have counted the refusal.
+// In that case this process has counted the refusal, and the other results are valid.
 func (r *Refusals) Refused(
 	ctx context.Context, customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time,
 ) (until time.Time, blocked bool, err error) {
@@ -165,7 +169,8 @@ func (r *Refusals) count(customer catalog.CustomerID, source Source, end time.Ti
 	return 0
 }
 
-// remember stores a count. If the memory is full, it forgets the counts of ended windows, or any count if none has ended.
+// remember stores a count. If the memory is full, it forgets the counts of ended windows, or any count if none has
+// ended.
 func (r *Refusals) remember(source customerSource, k known, at time.Time) {
 	if _, has := r.known[source]; !has && len(r.known) >= maxRemembered {
 		for other, old := range r.known {

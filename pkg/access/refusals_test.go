@@ -43,14 +43,18 @@ func TestSource_Server_IsCountedByNickAndKey(t *testing.T) {
 		source access.Source
 		same   bool
 	}{
-		"another address":           {server.Source("2001:db8::1", alder), true},
-		"another spelling":          {server.Source("203.0.113.7", voucher.Nick{Written: "ALDER", Compared: "alder"}), true},
+		"another address": {server.Source("2001:db8::1", alder), true},
+		"another spelling": {
+			server.Source("203.0.113.7", voucher.Nick{Written: "ALDER", Compared: "alder"}),
+			true,
+		},
 		"another nick":              {server.Source("203.0.113.7", rowan), false},
 		"another key":               {access.Caller{Key: "abcdefghij"}.Source("203.0.113.7", alder), false},
 		"a stranger with that nick": {access.Caller{}.Source("203.0.113.7", alder), false},
 	} {
 		if (c.source == source) != c.same {
-			t.Errorf("%s: the source is %+v, and that of the first request is %+v; want them equal: %t", name, c.source, source, c.same)
+			t.Errorf("%s: the source is %+v, and that of the first request is %+v; want them equal: %t", name, c.source,
+				source, c.same)
 		}
 	}
 	if strings.Contains(source.Name, "#") || strings.Contains(strings.ToLower(source.Name), "alder") {
@@ -69,7 +73,9 @@ type counts struct {
 	deadline time.Time // of the last call
 }
 
-func (c *counts) Count(ctx context.Context, customer catalog.CustomerID, source access.Source, window access.Window) (access.RefusalCount, error) {
+func (c *counts) Count(
+	ctx context.Context, customer catalog.CustomerID, source access.Source, window access.Window,
+) (access.RefusalCount, error) {
 	c.calls++
 	c.deadline, _ = ctx.Deadline()
 	if c.err != nil {
@@ -90,8 +96,8 @@ func (c *counts) Count(ctx context.Context, customer catalog.CustomerID, source 
 // three allows three refusals in ten minutes. At noon a window begins.
 var three = access.RefusalLimit{Limit: 3, Per: 10 * time.Minute} //nolint:gochecknoglobals // a constant
 
-// guess sends a wrong code. The result judged is false if the source was already blocked. The result until is the end of the block, or zero
-// if the source is not blocked.
+// guess sends a wrong code. The result judged is false if the source was already blocked. The result until is the end
+// of the block, or zero if the source is not blocked.
 func guess(t *testing.T, r *access.Refusals, source access.Source, at time.Time) (judged bool, until time.Time) {
 	t.Helper()
 	if until, blocked := r.Blocked("emberforge", source, three, at); blocked {
@@ -112,8 +118,10 @@ func TestRefusals_AboveTheLimit_SourceIsBlockedUntilTheWindowEnds(t *testing.T) 
 	refusals, source := access.NewRefusals(store), access.Source{Name: "203.0.113.7"}
 	end := noon.Add(10 * time.Minute)
 	for i, want := range []time.Time{{}, {}, {}, end} {
-		if judged, until := guess(t, refusals, source, noon.Add(time.Duration(i)*time.Second)); !judged || !until.Equal(want) {
-			t.Errorf("guess %d: judged %v, blocked until %v; want it judged and blocked until %v", i+1, judged, until, want)
+		if judged, until := guess(t, refusals, source, noon.Add(time.Duration(i)*time.Second)); !judged ||
+			!until.Equal(want) {
+			t.Errorf("guess %d: judged %v, blocked until %v; want it judged and blocked until %v", i+1, judged, until,
+				want)
 		}
 	}
 	for _, at := range []time.Time{noon.Add(time.Minute), end.Add(-1)} {
@@ -145,8 +153,8 @@ func TestRefusals_Blocked_AffectsOneSourceAtOneCustomer(t *testing.T) {
 	}
 }
 
-// A source has one limit for all processes. Each process may judge one code above the limit, because counting that refusal tells the
-// process that the limit is exceeded.
+// A source has one limit for all processes. Each process may judge one code above the limit, because counting that
+// refusal tells the process that the limit is exceeded.
 func TestRefusals_SeveralProcesses_EachJudgesAtMostOneCodeAboveTheLimit(t *testing.T) {
 	store := &counts{}
 	processes := []*access.Refusals{access.NewRefusals(store), access.NewRefusals(store), access.NewRefusals(store)}
@@ -165,7 +173,8 @@ func TestRefusals_TwoWindows_EachHasTheWholeLimit(t *testing.T) {
 	refusals := access.NewRefusals(&counts{})
 	judged := 0
 	for i := range 40 { // 20 seconds, from 10 seconds before the second window to 10 seconds after it begins
-		if isJudged, _ := guess(t, refusals, access.Source{Name: "203.0.113.7"}, noon.Add(time.Duration(i-20)*time.Second/2)); isJudged {
+		if isJudged, _ := guess(t, refusals, access.Source{Name: "203.0.113.7"},
+			noon.Add(time.Duration(i-20)*time.Second/2)); isJudged {
 			judged++
 		}
 	}
@@ -196,7 +205,8 @@ func TestRefusals_IPv6_LimitsEachSubnetAndTheWholeNetwork(t *testing.T) {
 	if want := 16*three.Limit + 1; judged != want {
 		t.Errorf("one /48: %d guesses were judged, want %d", judged, want)
 	}
-	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "2001:db8:6::/48", Subnet: "0000"}, three, noon); blocked {
+	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "2001:db8:6::/48", Subnet: "0000"}, three,
+		noon); blocked {
 		t.Error("the next /48 is blocked")
 	}
 }
@@ -205,18 +215,22 @@ func TestRefusals_StoreOutOfReach_TheProcessCounts(t *testing.T) {
 	store := &counts{err: errors.New("the store is out of reach")}
 	refusals := access.NewRefusals(store)
 	for i, want := range []bool{false, false, false, true} {
-		_, blocked, err := refusals.Refused(t.Context(), "emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, three, noon)
+		_, blocked, err := refusals.Refused(t.Context(), "emberforge",
+			access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, three, noon)
 		if blocked != want || !errors.Is(err, store.err) {
 			t.Errorf("refusal %d: blocked %v, %v; want %v and the store's error", i+1, blocked, err, want)
 		}
 	}
-	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, three, noon); !blocked {
+	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, three,
+		noon); !blocked {
 		t.Error("the source is not blocked")
 	}
-	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a2"}, three, noon); blocked {
+	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a2"}, three,
+		noon); blocked {
 		t.Error("another /64 is blocked")
 	}
-	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, three, noon.Add(three.Per)); blocked {
+	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, three,
+		noon.Add(three.Per)); blocked {
 		t.Error("the source is blocked in the next window")
 	}
 }
@@ -254,7 +268,8 @@ func TestRefusals_WithoutLimitOrSource_CountNothing(t *testing.T) {
 		"damaged settings": {access.Source{Name: "203.0.113.7"}, access.RefusalLimit{Limit: 3}},
 	} {
 		for range 5 {
-			if _, blocked, err := refusals.Refused(t.Context(), "emberforge", c.source, c.limit, noon); blocked || err != nil {
+			if _, blocked, err := refusals.Refused(t.Context(), "emberforge", c.source, c.limit, noon); blocked ||
+				err != nil {
 				t.Errorf("%s: blocked %t, %v, want neither", name, blocked, err)
 			}
 			if _, blocked := refusals.Blocked("emberforge", c.source, c.limit, noon); blocked {

@@ -15,10 +15,10 @@ type Policy string
 // The policies.
 const (
 	Anyone     Policy = "anyone"
-	ServerOnly Policy = "server" // only callers with a live key of the customer
+	ServerOnly Policy = "server" // only callers with a live key of the shop
 )
 
-// Allows reports whether a caller may do what the policy guards. A policy that this version does not know keeps strangers out.
+// Allows reports whether a caller may do what the policy guards. An unknown policy keeps strangers out.
 func (p Policy) Allows(caller Caller) bool { return p == Anyone || caller.IsServer() }
 
 // Validate returns an error for a policy that does not exist.
@@ -29,7 +29,8 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// RefusalLimit is how many refused codes one source may cause in a window. The zero RefusalLimit means that there is no limit.
+// RefusalLimit is how many refused codes one source may cause in a window. The zero RefusalLimit means that there is no
+// limit.
 type RefusalLimit struct {
 	Limit int           // 1 to MaxRefusals
 	Per   time.Duration // whole seconds, from a second to MaxWindow
@@ -78,19 +79,19 @@ func (l RefusalLimit) Validate() error {
 	}
 }
 
-// Settings are the decisions of a shop's owner about access. They are stored apart from the customer's profile, so that applying a
-// catalogue file cannot lift a pause.
+// Settings are the decisions of a shop's owner about access. They are stored apart from the shop's profile, so that
+// applying a catalogue file cannot lift a pause.
 type Settings struct {
 	Redeem   Policy // who may redeem and check vouchers
 	CheckOut Policy // who may open checkouts
 	Refusals RefusalLimit
 	Paused   voucher.Pause
-	// Version rises by one with each write; 0 means that nothing is stored yet.
+	// Version rises by one with each write; 0 means that nothing is stored yet, because the shop is new.
 	Version int64
 }
 
-// DefaultSettings returns the settings of a shop that has no stored settings. Anyone may do anything, and refused codes have no limit, as
-// before settings existed.
+// DefaultSettings returns the settings of a shop that does not exist. Anyone may do anything, because there is nothing
+// to protect, and refused codes have no limit, because each count would cost a write.
 func DefaultSettings() Settings { return Settings{Redeem: Anyone, CheckOut: Anyone} }
 
 // Validate returns an error for settings that no command would write.
@@ -105,7 +106,8 @@ func (s Settings) Validate() error {
 		return fmt.Errorf("refusals: %w", err)
 	}
 	if len(s.Paused.Batches) > voucher.MaxPausedBatches {
-		return fmt.Errorf("%d batches are paused, and at most %d can be", len(s.Paused.Batches), voucher.MaxPausedBatches)
+		return fmt.Errorf("%d batches are paused, and at most %d can be", len(s.Paused.Batches),
+			voucher.MaxPausedBatches)
 	}
 	return nil
 }

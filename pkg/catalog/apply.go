@@ -10,76 +10,78 @@ import (
 
 // Errors of writes. A write that returns one of them has changed nothing.
 var (
-	// ErrCurrencyFixed means that the stored customer has another currency.
-	ErrCurrencyFixed = errors.New("a customer's currency never changes")
+	// ErrCurrencyFixed means that the stored shop has another currency.
+	ErrCurrencyFixed = errors.New("a shop's currency never changes")
 	// ErrChanged means that somebody has changed the stored item since the plan read it.
 	ErrChanged = errors.New("the stored catalogue has changed since it was read: apply again")
 )
 
-// ApplyStore is the part of the stored catalogue that applying a shop needs. It returns the errors named here or the store's own.
+// ApplyStore writes the catalogue of one shop. It returns the errors named here or the store's own.
 //
-// A put of version 0 creates the item, and fails if the item exists. A put of version n replaces the item, and fails if a version
-// above n is stored. A put that succeeds stores version n+1. A put that fails returns ErrChanged, with one exception: if the stored
-// item equals what the put would write, it returns nil, because an earlier attempt succeeded and its response was lost.
+// A put of version 0 creates the item, and fails if the item exists. A put of version n replaces the item, and fails if
+// a version above n is stored. A put that succeeds stores version n+1. A put that fails returns ErrChanged, with one
+// exception: if the stored item equals what the put would write, it returns nil, because an earlier attempt succeeded
+// and its response was lost.
 type ApplyStore interface {
-	// Shop returns a customer with all its products, on sale or not, or ErrNotFound.
-	Shop(ctx context.Context, id CustomerID) (Shop, error)
-	// PutCustomer creates or replaces a customer, without its products. It returns ErrCurrencyFixed if the stored customer has
-	// another currency.
+	// PutCustomer creates or replaces the shop, without its products. It returns ErrCurrencyFixed if the stored shop
+	// has another currency.
 	PutCustomer(ctx context.Context, customer Customer) error
 	// PutProduct creates or replaces a product with all its variants, at least one. It returns ErrCurrencyFixed like
 	// PutCustomer.
-	PutProduct(ctx context.Context, customer CustomerID, product Product) error
+	PutProduct(ctx context.Context, product Product) error
 }
 
-// Plan holds the changes that applying a shop makes, and the writes that make them. A plan without changes has no writes.
+// Plan holds the changes that applying a shop makes, and the writes that make them. A plan without changes has no
+// writes.
 type Plan struct {
 	Customer CustomerID `json:"customer"`
-	Changes  []Change   `json:"changes"` // the customer's first, then by product and variant
+	Changes  []Change   `json:"changes"` // the shop's first, then by product and variant
 	writes   []write
 }
 
-// write is one put: of the customer or of a product.
+// write is one put: of the shop or of a product.
 type write struct {
 	customer *Customer
 	product  *Product
 }
 
-// NewPlan compares a wanted shop with the stored one.
+// NewPlan compares a wanted shop with the stored one, which has all its products, on sale or not. stored is nil if the
+// shop does not exist.
 //
-// The wanted shop replaces the products and variants that it contains, and puts them on sale again unless it says off-sale. Other stored
-// products and variants stay as they are; with prune they go off sale. Nothing is ever deleted.
+// The wanted shop replaces the products and variants that it contains, and puts them on sale again unless it says
+// off-sale. Other stored products and variants stay as they are; with prune they go off sale. Nothing is ever deleted.
 //
-// NewPlan returns FieldErrors if the wanted shop exceeds a bound. If a product exceeds a bound only together with its stored variants,
-// the field is products[ID].variants. If the currency differs, the error is a *FieldError with ErrCurrencyFixed.
-func NewPlan(ctx context.Context, store ApplyStore, wanted Shop, prune bool) (Plan, error) {
+// NewPlan returns FieldErrors if the wanted shop exceeds a bound. If a product exceeds a bound only together with its
+// stored variants, the field is products[ID].variants. If the currency differs, the error is a *FieldError with
+// ErrCurrencyFixed.
+func NewPlan(stored *Shop, wanted Shop, prune bool) (Plan, error) {
 	if err := wanted.Validate(); err != nil {
 		return Plan{}, err
 	}
-	kept, err := store.Shop(ctx, wanted.Customer.ID)
-	isNew := errors.Is(err, ErrNotFound)
-	if err != nil && !isNew {
-		return Plan{}, fmt.Errorf("read customer %s: %w", wanted.Customer.ID, err)
-	}
-	if !isNew && kept.Customer.Currency != wanted.Customer.Currency {
-		return Plan{}, &FieldError{"currency", fmt.Errorf("%w: it is %s", ErrCurrencyFixed, kept.Customer.Currency)}
+	var products []Product
+	if stored != nil {
+		products = stored.Products
+		if currency := stored.Customer.Currency; currency != wanted.Customer.Currency {
+			return Plan{}, &FieldError{"currency", fmt.Errorf("%w: it is %s", ErrCurrencyFixed, currency)}
+		}
 	}
 	plan := Plan{Customer: wanted.Customer.ID, Changes: []Change{}}
-	if err := plan.addProducts(kept.Products, wanted, prune); err != nil {
+	if err := plan.addProducts(products, wanted, prune); err != nil {
 		return Plan{}, err
 	}
-	if isNew {
+	if stored == nil {
 		plan.addNewCustomer(wanted.Customer)
 	} else {
-		plan.addCustomer(kept.Customer, wanted.Customer)
+		plan.addCustomer(stored.Customer, wanted.Customer)
 	}
 	return plan, nil
 }
 
-// addNewCustomer opens a new shop after all its products are written. An interrupted plan leaves a closed shop whose currency is
-// fixed, and the next plan completes it.
+// addNewCustomer opens a new shop after all its products are written. An interrupted plan leaves a closed shop whose
+// currency is fixed, and the next plan completes it.
 func (p *Plan) addNewCustomer(wanted Customer) {
-	p.Changes = slices.Insert(p.Changes, 0, Change{Customer: wanted.ID, Action: Created, To: string(wanted.Currency) + offSaleNote(wanted.OffSale)})
+	p.Changes = slices.Insert(p.Changes, 0,
+		Change{Customer: wanted.ID, Action: Created, To: string(wanted.Currency) + offSaleNote(wanted.OffSale)})
 	closed := wanted
 	closed.OffSale, closed.Version = true, 0
 	p.writes = slices.Insert(p.writes, 0, write{customer: &closed})
@@ -89,41 +91,41 @@ func (p *Plan) addNewCustomer(wanted Customer) {
 	}
 }
 
-// addCustomer writes the customer's changes first, except that it opens a closed shop only after the products are written.
-func (p *Plan) addCustomer(kept, wanted Customer) {
-	changes := compareCustomers(kept, wanted)
+// addCustomer writes the shop's changes first, except that it opens a closed shop only after the products are written.
+func (p *Plan) addCustomer(stored, wanted Customer) {
+	changes := compareCustomers(stored, wanted)
 	if len(changes) == 0 {
 		return
 	}
 	p.Changes = slices.Insert(p.Changes, 0, changes...)
-	wanted.Version = kept.Version
-	if kept.OffSale && !wanted.OffSale {
+	wanted.Version = stored.Version
+	if stored.OffSale && !wanted.OffSale {
 		p.writes = append(p.writes, write{customer: &wanted})
 	} else {
 		p.writes = slices.Insert(p.writes, 0, write{customer: &wanted})
 	}
 }
 
-func (p *Plan) addProducts(keptProducts []Product, wanted Shop, prune bool) error {
-	kept := make(map[ProductID]Product, len(keptProducts))
-	result := make(map[ProductID]Product, len(keptProducts)+len(wanted.Products))
-	for _, product := range keptProducts {
-		kept[product.ID] = product
+func (p *Plan) addProducts(storedProducts []Product, wanted Shop, prune bool) error {
+	stored := make(map[ProductID]Product, len(storedProducts))
+	result := make(map[ProductID]Product, len(storedProducts)+len(wanted.Products))
+	for _, product := range storedProducts {
+		stored[product.ID] = product
 		product.OffSale = product.OffSale || prune
 		result[product.ID] = product
 	}
 	var found FieldErrors
 	for _, product := range wanted.Products {
-		product.Version = kept[product.ID].Version
-		product.Variants = mergeVariants(kept[product.ID].Variants, product.Variants, prune)
+		product.Version = stored[product.ID].Version
+		product.Variants = mergeVariants(stored[product.ID].Variants, product.Variants, prune)
 		result[product.ID] = product
 		found.add(fmt.Sprintf("products[%s].variants", product.ID), checkMerged(product, wanted.Customer))
 	}
 	for _, id := range slices.Sorted(maps.Keys(result)) {
 		after := result[id]
-		before, isKept := kept[id]
+		before, isStored := stored[id]
 		changes := createProduct(after)
-		if isKept {
+		if isStored {
 			changes = compareProducts(before, after)
 		}
 		if len(changes) > 0 {
@@ -138,9 +140,9 @@ func (p *Plan) addProducts(keptProducts []Product, wanted Shop, prune bool) erro
 }
 
 // mergeVariants returns the wanted variants in their order, followed by the stored variants that are not among them.
-func mergeVariants(kept, wanted []Variant, prune bool) []Variant {
+func mergeVariants(stored, wanted []Variant, prune bool) []Variant {
 	merged := slices.Clone(wanted)
-	for _, variant := range kept {
+	for _, variant := range stored {
 		if _, isWanted := findVariant(wanted, variant.ID); isWanted {
 			continue
 		}
@@ -153,7 +155,8 @@ func mergeVariants(kept, wanted []Variant, prune bool) []Variant {
 // checkMerged validates a product again together with its stored variants. The wanted variants alone were valid.
 func checkMerged(product Product, customer Customer) error {
 	if err := product.Validate(customer.Currency); err != nil {
-		return fmt.Errorf("together with its stored variants, which are never deleted: %w; start a new product instead", err)
+		return fmt.Errorf("together with its stored variants, which are never deleted: %w; start a new product instead",
+			err)
 	}
 	return nil
 }
@@ -169,8 +172,8 @@ func findVariant(variants []Variant, id VariantID) (Variant, bool) {
 // Writes returns how many items Apply writes.
 func (p Plan) Writes() int { return len(p.writes) }
 
-// Apply makes the plan's writes one by one and calls wrote after each. If Apply is interrupted, the stored shop is still consistent, and
-// applying the wanted shop again completes it.
+// Apply makes the plan's writes one by one and calls wrote after each. If Apply is interrupted, the stored shop is
+// still consistent, and applying the wanted shop again completes it.
 //
 // It returns ErrChanged if somebody else has changed an item since the plan read it.
 func (p Plan) Apply(ctx context.Context, store ApplyStore, wrote func()) error {
@@ -179,10 +182,10 @@ func (p Plan) Apply(ctx context.Context, store ApplyStore, wrote func()) error {
 		if w.customer != nil {
 			err = store.PutCustomer(ctx, *w.customer)
 		} else {
-			err = store.PutProduct(ctx, p.Customer, *w.product)
+			err = store.PutProduct(ctx, *w.product)
 		}
 		if err != nil {
-			return fmt.Errorf("customer %s, after %d of %d writes: %w", p.Customer, done, len(p.writes), err)
+			return fmt.Errorf("shop %s, after %d of %d writes: %w", p.Customer, done, len(p.writes), err)
 		}
 		wrote()
 	}

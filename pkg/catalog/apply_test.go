@@ -17,7 +17,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// fakeStore is a catalog.ApplyStore in memory for one customer. One of its writes can fail.
+// fakeStore is a catalog.ApplyStore in memory for one shop. One of its writes can fail.
 type fakeStore struct {
 	customer *catalog.Customer
 	products map[catalog.ProductID]catalog.Product
@@ -27,15 +27,16 @@ type fakeStore struct {
 
 var errBroken = errors.New("connection lost")
 
-func (s *fakeStore) Shop(_ context.Context, id catalog.CustomerID) (catalog.Shop, error) {
-	if s.customer == nil || s.customer.ID != id {
-		return catalog.Shop{}, catalog.ErrNotFound
+// shop returns the stored shop, or nil.
+func (s *fakeStore) shop() *catalog.Shop {
+	if s.customer == nil {
+		return nil
 	}
 	shop := catalog.Shop{Customer: *s.customer}
 	for _, id := range slices.Sorted(maps.Keys(s.products)) {
 		shop.Products = append(shop.Products, s.products[id])
 	}
-	return shop, nil
+	return &shop
 }
 
 func (s *fakeStore) PutCustomer(_ context.Context, customer catalog.Customer) error {
@@ -53,11 +54,11 @@ func (s *fakeStore) PutCustomer(_ context.Context, customer catalog.Customer) er
 	return nil
 }
 
-func (s *fakeStore) PutProduct(_ context.Context, customer catalog.CustomerID, product catalog.Product) error {
+func (s *fakeStore) PutProduct(_ context.Context, product catalog.Product) error {
 	if err := s.count(); err != nil {
 		return err
 	}
-	if s.customer == nil || s.customer.ID != customer {
+	if s.customer == nil {
 		return fmt.Errorf("product %s of a customer that does not exist", product.ID)
 	}
 	if err := product.Validate(s.customer.Currency); err != nil {
@@ -89,7 +90,7 @@ func (s *fakeStore) clone() *fakeStore {
 // apply plans and applies a shop, and returns the changes as text, one a line.
 func apply(t testing.TB, s *fakeStore, wanted catalog.Shop, prune bool) string {
 	t.Helper()
-	plan, err := catalog.NewPlan(t.Context(), s, wanted, prune)
+	plan, err := catalog.NewPlan(s.shop(), wanted, prune)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,25 +116,11 @@ func ranks(ids ...catalog.VariantID) catalog.Product {
 	product := catalog.Product{ID: "vip-rank", Name: "VIP rank"}
 	for _, id := range ids {
 		product.Variants = append(product.Variants, catalog.Variant{
-			ID: id, Name: "VIP " + string(id), Price: euro(999), MinAmount: 1, MaxAmount: 1, DataSchema: `{"type":"object"}`,
+			ID: id, Name: "VIP " + string(id), Price: euro(999), MinAmount: 1, MaxAmount: 1,
+			DataSchema: `{"type":"object"}`,
 		})
 	}
 	return product
-}
-
-// Older versions of shopctl stored products off sale among those on sale.
-func TestPlan_ProductOffSaleStoredAmongThoseOnSale_IsMovedByAnyApply(t *testing.T) {
-	closed, opened := ranks("30-days"), coins(499)
-	for _, p := range []*catalog.Product{&closed, &opened} {
-		p.OffSale, p.StoredOnSale, p.Version = true, true, 1
-	}
-	customer := emberforge()
-	customer.Version = 1
-	s := &fakeStore{customer: &customer, products: map[catalog.ProductID]catalog.Product{closed.ID: closed, opened.ID: opened}}
-	want := "emberforge/coins: on sale again\nemberforge/vip-rank: storage with the products on sale -> separate"
-	if got := apply(t, s, shopOf(coins(499)), false); got != want {
-		t.Errorf("applying changes\n%s\nwant\n%s", got, want)
-	}
 }
 
 func TestPlan_Changes_SayWhatApplyingDoes(t *testing.T) {
@@ -201,14 +188,15 @@ emberforge/mvp-rank/lifetime: new, 9.99 EUR, off sale`},
 emberforge: taken off sale`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			kept := &fakeStore{}
-			if got := apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false); !strings.HasPrefix(got, "emberforge: new, EUR\n") {
+			store := &fakeStore{}
+			if got := apply(t, store, shopOf(coins(499, 999), ranks("30-days")), false); !strings.HasPrefix(got,
+				"emberforge: new, EUR\n") {
 				t.Errorf("the first apply changes\n%s\nwant a new customer first", got)
 			}
-			if got, want := apply(t, kept, test.wanted(), test.prune), strings.TrimSpace(test.want); got != want {
+			if got, want := apply(t, store, test.wanted(), test.prune), strings.TrimSpace(test.want); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
-			if got := apply(t, kept, test.wanted(), test.prune); got != "" {
+			if got := apply(t, store, test.wanted(), test.prune); got != "" {
 				t.Errorf("applying twice changes\n%s", got)
 			}
 		})
@@ -232,13 +220,13 @@ func TestPlan_PriceOfZeroOrTenfold_IsUnlikely(t *testing.T) {
 		{isNew, 1, false},
 		{isNew, 100_000, false},
 	} {
-		kept, wanted := &fakeStore{}, coins(test.after)
+		store, wanted := &fakeStore{}, coins(test.after)
 		if test.before != isNew {
 			was := coins(test.before)
-			apply(t, kept, shopOf(was), false)
+			apply(t, store, shopOf(was), false)
 			wanted.Variants[0].ID, wanted.Variants[0].Name = was.Variants[0].ID, was.Variants[0].Name
 		}
-		plan, err := catalog.NewPlan(t.Context(), kept, shopOf(wanted), false)
+		plan, err := catalog.NewPlan(store.shop(), shopOf(wanted), false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,18 +238,18 @@ func TestPlan_PriceOfZeroOrTenfold_IsUnlikely(t *testing.T) {
 
 // A file replaces all details of a product and its variants. For example, a file without the sale ends the sale.
 func TestPlan_DetailsLeftOut_AreRemoved(t *testing.T) {
-	kept, wanted := &fakeStore{}, coins(499)
+	store, wanted := &fakeStore{}, coins(499)
 	wanted.Image, wanted.Category, wanted.Position = "https://cdn.example/coins.png", "Coins", 10
 	wanted.Variants[0].Sale = catalog.Sale{Price: euro(399)}
-	apply(t, kept, shopOf(wanted), false)
+	apply(t, store, shopOf(wanted), false)
 	const want = `emberforge/coins: image https://cdn.example/coins.png -> none
 emberforge/coins: category Coins -> none
 emberforge/coins: position 10 -> none
 emberforge/coins/499: sale 3.99 EUR -> none`
-	if got := apply(t, kept, shopOf(coins(499)), false); got != want {
+	if got := apply(t, store, shopOf(coins(499)), false); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if got := kept.products["coins"].Variants[0].Sale; got != (catalog.Sale{}) {
+	if got := store.products["coins"].Variants[0].Sale; got != (catalog.Sale{}) {
 		t.Errorf("the sale %s is stored, want none", got)
 	}
 }
@@ -274,7 +262,8 @@ func TestPlan_Page_IsComparedFieldByField(t *testing.T) {
 		want string
 	}{
 		{catalog.Page{
-			Accent: "#c2410c", Logo: "https://cdn.example/logo.png", Imprint: catalog.Link{URL: "https://emberforge.example/imprint"},
+			Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
+			Imprint:    catalog.Link{URL: "https://emberforge.example/imprint"},
 			Privacy:    catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
 			PaymentURL: "https://pay.example/{checkout}", PaymentText: "Transfer the total.",
 		}, `emberforge: page.accent none -> #c2410c
@@ -307,10 +296,10 @@ emberforge: page.payment-text removed`},
 func TestPlan_SaleAtATenthOfThePrice_IsUnlikely(t *testing.T) {
 	for sale, want := range map[int64]bool{0: true, 49: true, 50: false, 498: false} {
 		for what, before := range map[string][]catalog.Product{"a new variant": nil, "a variant": {coins(499)}} {
-			kept, wanted := &fakeStore{}, coins(499)
-			apply(t, kept, shopOf(before...), false)
+			store, wanted := &fakeStore{}, coins(499)
+			apply(t, store, shopOf(before...), false)
 			wanted.Variants[0].Sale = catalog.Sale{Price: euro(sale)}
-			plan, err := catalog.NewPlan(t.Context(), kept, shopOf(wanted), false)
+			plan, err := catalog.NewPlan(store.shop(), shopOf(wanted), false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,54 +311,56 @@ func TestPlan_SaleAtATenthOfThePrice_IsUnlikely(t *testing.T) {
 }
 
 func TestPlan_OffSaleProductInTheFile_IsOnSaleAgain(t *testing.T) {
-	kept := &fakeStore{}
-	apply(t, kept, shopOf(coins(499, 999), ranks("30-days")), false)
-	apply(t, kept, shopOf(coins(499)), true)
-	if !kept.products["vip-rank"].OffSale || !kept.products["coins"].Variants[1].OffSale {
-		t.Fatalf("after prune the store has %+v, want everything off sale that the file leaves out", kept.products)
+	store := &fakeStore{}
+	apply(t, store, shopOf(coins(499, 999), ranks("30-days")), false)
+	apply(t, store, shopOf(coins(499)), true)
+	if !store.products["vip-rank"].OffSale || !store.products["coins"].Variants[1].OffSale {
+		t.Fatalf("after prune the store has %+v, want everything off sale that the file leaves out", store.products)
 	}
-	got := apply(t, kept, shopOf(coins(499, 999), ranks("lifetime")), false)
+	got := apply(t, store, shopOf(coins(499, 999), ranks("lifetime")), false)
 	const want = `emberforge/coins/999: on sale again
 emberforge/vip-rank: on sale again
 emberforge/vip-rank/lifetime: new, 9.99 EUR`
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if rank := kept.products["vip-rank"]; len(rank.Variants) != 2 || rank.Variants[0].ID != "lifetime" || rank.Variants[1].OffSale {
+	if rank := store.products["vip-rank"]; len(rank.Variants) != 2 || rank.Variants[0].ID != "lifetime" ||
+		rank.Variants[1].OffSale {
 		t.Errorf("got %+v, want the variant that the file leaves out at the end and still on sale", rank)
 	}
 }
 
 func TestPlan_AnotherCurrency_IsRejected(t *testing.T) {
-	kept := &fakeStore{}
-	apply(t, kept, shopOf(), false)
+	store := &fakeStore{}
+	apply(t, store, shopOf(), false)
 	wanted := shopOf()
 	wanted.Customer.Currency = "JPY"
-	_, err := catalog.NewPlan(t.Context(), kept, wanted, false)
+	_, err := catalog.NewPlan(store.shop(), wanted, false)
 	field, ok := errors.AsType[*catalog.FieldError](err)
-	if !ok || field.Field != "currency" || !errors.Is(err, catalog.ErrCurrencyFixed) || !strings.Contains(err.Error(), "it is EUR") {
+	if !ok || field.Field != "currency" || !errors.Is(err, catalog.ErrCurrencyFixed) ||
+		!strings.Contains(err.Error(), "it is EUR") {
 		t.Errorf("got %v, want ErrCurrencyFixed for the field currency", err)
 	}
 }
 
 func TestPlan_StoredVariants_CountTowardsTheBounds(t *testing.T) {
-	kept := &fakeStore{}
-	apply(t, kept, shopOf(coins(upTo(30)...)), false)
+	store := &fakeStore{}
+	apply(t, store, shopOf(coins(upTo(30)...)), false)
 	var others []int64
 	for i := range int64(21) {
 		others = append(others, 100+i)
 	}
-	before := maps.Clone(kept.products)
-	_, err := catalog.NewPlan(t.Context(), kept, shopOf(ranks("30-days"), coins(others...)), true)
+	before := maps.Clone(store.products)
+	_, err := catalog.NewPlan(store.shop(), shopOf(ranks("30-days"), coins(others...)), true)
 	found, ok := errors.AsType[catalog.FieldErrors](err)
 	if !ok || found[0].Field != "products[coins].variants" || !strings.Contains(err.Error(), "50 variants, not 51") {
 		t.Errorf("got %v, want too many variants of coins", err)
 	}
-	if !reflect.DeepEqual(kept.products, before) {
+	if !reflect.DeepEqual(store.products, before) {
 		t.Error("something was written")
 	}
-	apply(t, kept, shopOf(coins(others[:20]...)), true)
-	if n := len(kept.products["coins"].Variants); n != catalog.MaxVariants {
+	apply(t, store, shopOf(coins(others[:20]...)), true)
+	if n := len(store.products["coins"].Variants); n != catalog.MaxVariants {
 		t.Errorf("the product has %d variants, want %d", n, catalog.MaxVariants)
 	}
 }
@@ -377,45 +368,35 @@ func TestPlan_StoredVariants_CountTowardsTheBounds(t *testing.T) {
 func TestPlan_BeyondTheBounds_IsRejected(t *testing.T) {
 	wanted := shopOf(coins(499))
 	wanted.Products[0].Variants[0].Price.Currency = "JPY"
-	if _, err := catalog.NewPlan(t.Context(), &fakeStore{}, wanted, false); !errors.Is(err, money.ErrMixedCurrencies) {
+	if _, err := catalog.NewPlan(nil, wanted, false); !errors.Is(err, money.ErrMixedCurrencies) {
 		t.Errorf("got %v, want ErrMixedCurrencies", err)
 	}
-}
-
-func TestPlan_UnreadableCatalogue_ReturnsTheStoresError(t *testing.T) {
-	_, err := catalog.NewPlan(t.Context(), unreadable{}, shopOf(coins(499)), false)
-	if !errors.Is(err, errBroken) {
-		t.Errorf("got %v, want the store's error and no plan", err)
-	}
-}
-
-type unreadable struct{ catalog.ApplyStore }
-
-func (unreadable) Shop(context.Context, catalog.CustomerID) (catalog.Shop, error) {
-	return catalog.Shop{}, errBroken
 }
 
 func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 	wanted := shopOf(coins(499), ranks("30-days"))
 	reopened := func() *fakeStore {
-		kept := &fakeStore{}
+		store := &fakeStore{}
 		closed := shopOf(coins(499))
 		closed.Customer.OffSale = true
-		apply(t, kept, closed, false)
-		return kept
+		apply(t, store, closed, false)
+		return store
 	}
-	for name, start := range map[string]func() *fakeStore{"new": func() *fakeStore { return &fakeStore{} }, "opened again": reopened} {
-		plan, err := catalog.NewPlan(t.Context(), start(), wanted, false)
+	for name, start := range map[string]func() *fakeStore{
+		"new":          func() *fakeStore { return &fakeStore{} },
+		"opened again": reopened,
+	} {
+		plan, err := catalog.NewPlan(start().shop(), wanted, false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for breaksAt := 1; breaksAt <= plan.Writes(); breaksAt++ {
-			kept := start()
-			kept.writes, kept.breaksAt = 0, breaksAt
-			if err := plan.Apply(t.Context(), kept, func() {}); !errors.Is(err, errBroken) {
+			store := start()
+			store.writes, store.breaksAt = 0, breaksAt
+			if err := plan.Apply(t.Context(), store, func() {}); !errors.Is(err, errBroken) {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if kept.customer != nil && !kept.customer.OffSale {
+			if store.customer != nil && !store.customer.OffSale {
 				t.Errorf("a shop that is %s is open after %d of %d writes", name, breaksAt-1, plan.Writes())
 			}
 		}
@@ -423,8 +404,8 @@ func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 }
 
 func TestPlan_JSON_HasTheChanges(t *testing.T) {
-	kept := &fakeStore{}
-	apply(t, kept, shopOf(coins(499)), false)
+	store := &fakeStore{}
+	apply(t, store, shopOf(coins(499)), false)
 	wanted := shopOf(coins(499))
 	wanted.Products[0].Variants[0].Price = euro(549)
 	for _, test := range []struct {
@@ -435,7 +416,7 @@ func TestPlan_JSON_HasTheChanges(t *testing.T) {
 			`"action":"update","field":"price","from":"4.99 EUR","to":"5.49 EUR"}]}`},
 		{shopOf(), `{"customer":"emberforge","changes":[]}`},
 	} {
-		plan, err := catalog.NewPlan(t.Context(), kept, test.wanted, false)
+		plan, err := catalog.NewPlan(store.shop(), test.wanted, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -445,28 +426,28 @@ func TestPlan_JSON_HasTheChanges(t *testing.T) {
 	}
 }
 
-// Whatever was applied before, applying a shop twice changes nothing the second time. If the first time is interrupted at any write,
-// applying again reaches the same state. Nothing is ever deleted.
+// Whatever was applied before, applying a shop twice changes nothing the second time. If the first time is interrupted
+// at any write, applying again reaches the same state. Nothing is ever deleted.
 func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		kept := &fakeStore{}
+		store := &fakeStore{}
 		for range rapid.IntRange(0, 3).Draw(rt, "applied before") {
-			apply(t, kept, anyShop(rt), rapid.Bool().Draw(rt, "prune"))
+			apply(t, store, anyShop(rt), rapid.Bool().Draw(rt, "prune"))
 		}
 		wanted, prune := anyShop(rt), rapid.Bool().Draw(rt, "prune")
-		whole := kept.clone()
+		whole := store.clone()
 		apply(t, whole, wanted, prune)
 		if again := apply(t, whole, wanted, prune); again != "" {
 			rt.Fatalf("applying twice changes\n%s", again)
 		}
-		checkResult(rt, kept, whole, wanted, prune)
+		checkResult(rt, store, whole, wanted, prune)
 
-		plan, err := catalog.NewPlan(t.Context(), kept, wanted, prune)
+		plan, err := catalog.NewPlan(store.shop(), wanted, prune)
 		if err != nil {
 			rt.Fatal(err)
 		}
 		for breaksAt := 1; breaksAt <= plan.Writes(); breaksAt++ {
-			broken := kept.clone()
+			broken := store.clone()
 			broken.breaksAt = breaksAt
 			if err := plan.Apply(t.Context(), broken, func() {}); !errors.Is(err, errBroken) {
 				rt.Fatalf("write %d: %v", breaksAt, err)
@@ -494,19 +475,20 @@ func checkResult(t *rapid.T, before, after *fakeStore, wanted catalog.Shop, prun
 			t.Fatalf("product %+v, want %+v, perhaps followed by other variants", got, product)
 		}
 	}
-	for id, kept := range before.products {
+	for id, stored := range before.products {
 		product, isMentioned := mentioned[id]
-		if got := after.products[id].OffSale; !isMentioned && got != (kept.OffSale || prune) {
+		if got := after.products[id].OffSale; !isMentioned && got != (stored.OffSale || prune) {
 			t.Fatalf("product %s, which the file does not mention, is off sale: %t", id, got)
 		}
-		for _, want := range kept.Variants {
+		for _, want := range stored.Variants {
 			if indexOf(product.Variants, want.ID) >= 0 {
 				continue
 			}
 			want.OffSale = want.OffSale || prune && isMentioned
 			variants := after.products[id].Variants
 			if at := indexOf(variants, want.ID); at < 0 || variants[at] != want {
-				t.Fatalf("variant %s/%s, which the file does not mention, has changed: want %+v among %+v", id, want.ID, want, variants)
+				t.Fatalf("variant %s/%s, which the file does not mention, has changed: want %+v among %+v", id, want.ID,
+					want, variants)
 			}
 		}
 	}
@@ -522,14 +504,17 @@ func anyShop(t *rapid.T) catalog.Shop {
 		Currency: "EUR", OffSale: rapid.Bool().Draw(t, "closed"),
 		Page: catalog.Page{Accent: rapid.SampledFrom([]string{"", "#c2410c"}).Draw(t, "accent")},
 	}}
-	ids := rapid.SliceOfDistinct(rapid.SampledFrom([]catalog.ProductID{"coins", "t-shirt", "vip-rank"}), rapid.ID).Draw(t, "products")
+	ids := rapid.SliceOfDistinct(rapid.SampledFrom([]catalog.ProductID{"coins", "t-shirt", "vip-rank"}),
+		rapid.ID).Draw(t, "products")
 	for _, id := range ids {
 		product := catalog.Product{ID: id, Name: string(id), OffSale: rapid.Bool().Draw(t, "off sale")}
-		variants := rapid.SliceOfNDistinct(rapid.SampledFrom([]catalog.VariantID{"500", "1200", "m", "l"}), 1, 4, rapid.ID).Draw(t, "variants")
+		variants := rapid.SliceOfNDistinct(rapid.SampledFrom([]catalog.VariantID{"500", "1200", "m", "l"}), 1, 4,
+			rapid.ID).Draw(t, "variants")
 		for _, variant := range variants {
 			product.Variants = append(product.Variants, catalog.Variant{
 				ID: variant, Name: string(variant), Price: euro(rapid.Int64Range(100, 102).Draw(t, "price")),
-				MinAmount: 1, MaxAmount: rapid.Int64Range(1, 2).Draw(t, "most"), OffSale: rapid.Bool().Draw(t, "off sale"),
+				MinAmount: 1, MaxAmount: rapid.Int64Range(1, 2).Draw(t, "most"),
+				OffSale: rapid.Bool().Draw(t, "off sale"),
 			})
 		}
 		shop.Products = append(shop.Products, product)

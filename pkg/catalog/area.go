@@ -17,30 +17,32 @@ import (
 const (
 	// MaxAge is how long an Area uses what it has read.
 	MaxAge = 5 * time.Second
-	// MaxAreaBytes bounds all customers together, in bytes of text. Above it, the customer that was read longest ago is dropped.
+	// MaxAreaBytes bounds all shops together, in bytes of text. Above it, the shop that was read longest ago is
+	// dropped.
 	MaxAreaBytes = 16 << 20
-	// MaxShopBytes bounds one customer. A function would need seconds to read a larger catalogue, so it reads the products of such a
-	// catalogue from the store for each page.
+	// MaxShopBytes bounds one shop. A function would need seconds to read a larger catalogue, so it reads the products
+	// of such a catalogue from the store for each page.
 	MaxShopBytes = MaxAreaBytes / 4
 	// oversizeFor is how long an Area remembers that a catalogue was too large.
 	oversizeFor = 10 * time.Minute
-	// structBytes is added to the bytes of text of each customer, product and variant.
+	// structBytes is added to the bytes of text of each shop, product and variant.
 	structBytes = 256
 )
 
-// AreaStore is the part of the stored catalogue that the checkout area reads. Its results may be slightly stale. It returns the errors
-// named here, or the store's own if a read failed.
+// AreaStore is the part of the stored catalogue that the checkout area reads. Its results may be slightly stale. It
+// returns the errors named here, or the store's own if a read failed.
 type AreaStore interface {
-	// Customer returns ErrNotFound for an unknown customer.
+	// Customer returns ErrNotFound for an unknown shop.
 	Customer(ctx context.Context, id CustomerID) (Customer, error)
-	// ProductsOnSale yields the customer's products on sale in ID order, starting after the given ID, or with the first
-	// product if the ID is empty. The number want says roughly how many products the caller will read. The sequence ends at the first error.
+	// ProductsOnSale yields the shop's products on sale in ID order, starting after the given ID, or with the first
+	// product if the ID is empty. The number want says roughly how many products the caller will read. The sequence
+	// ends at the first error.
 	ProductsOnSale(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error]
 }
 
-// Area finds the products that the checkout area shows. It reads all products of a customer and uses them for MaxAge, so that nobody can
-// use up the read capacity by requesting pages. It also remembers customers that do not exist. Checkouts do not use an Area, so their
-// prices are current. Create it with NewArea.
+// Area finds the products that the checkout area shows. It reads all products of a shop and uses them for MaxAge, so
+// that nobody can use up the read capacity by requesting pages. It also remembers shops that do not exist. Checkouts do
+// not use an Area, so their prices are current. Create it with NewArea.
 type Area struct {
 	store AreaStore
 	now   func() time.Time
@@ -51,7 +53,7 @@ type Area struct {
 	bytes int
 }
 
-// shopOnSale holds what an Area has read about a customer.
+// shopOnSale holds what an Area has read about a shop.
 type shopOnSale struct {
 	id       CustomerID
 	customer Customer // empty: unknown or off sale
@@ -68,10 +70,11 @@ func NewArea(store AreaStore, now func() time.Time) *Area {
 	return &Area{store: store, now: now, shops: make(map[CustomerID]*list.Element), order: list.New()}
 }
 
-// Place is the point in a list of products where one page ended and the next page begins. The zero Place is before the first product.
+// Place is the point in a list of products where one page ended and the next page begins. The zero Place is before the
+// first product.
 type Place struct {
-	// Position is the position of the product that the page ended with, or MaxPosition+1 if that product has none. If the products are
-	// listed by ID alone, Position is 0.
+	// Position is the position of the product that the page ended with, or MaxPosition+1 if that product has none. If
+	// the products are listed by ID alone, Position is 0.
 	Position int64
 	ID       ProductID
 }
@@ -80,11 +83,11 @@ func (p Place) compare(other Place) int {
 	return cmp.Or(cmp.Compare(p.Position, other.Position), cmp.Compare(p.ID, other.ID))
 }
 
-// Listing is what the checkout area shows of a customer.
+// Listing is what the checkout area shows of a shop.
 type Listing struct {
 	Customer Customer
-	// Products yields the products on sale. It leaves out variants off sale, and products whose variants are all off sale. The caller
-	// must not modify the products.
+	// Products yields the products on sale. It leaves out variants off sale, and products whose variants are all off
+	// sale. The caller must not modify the products.
 	Products iter.Seq2[Product, error]
 	// ByID reports whether Products are sorted by ID alone. Otherwise they are sorted by position, then ID.
 	ByID bool
@@ -98,13 +101,14 @@ func (l Listing) Place(p Product) Place {
 	return Place{cmp.Or(p.Position, MaxPosition+1), p.ID}
 }
 
-// OnSale lists a customer's products after a place, or returns ErrNotFound if the customer is unknown or off sale. The number want says
-// roughly how many products the caller will read.
+// OnSale lists a shop's products after a place, or returns ErrNotFound if the shop is unknown or off sale. The number
+// want says roughly how many products the caller will read.
 //
-// If each page begins at the place where the previous page ended, a product that keeps its position is listed once, even if other products
-// change between two pages. All pages have the order of the first page. That order is by ID alone if no product had a position, or if the
-// catalogue was too large to sort. There is one exception: if the catalogue becomes too large between two pages of a list that is sorted by
-// position, that list starts again from the beginning, by ID. Then products can be listed twice.
+// If each page begins at the place where the previous page ended, a product that keeps its position is listed once,
+// even if other products change between two pages. All pages have the order of the first page. That order is by ID
+// alone if no product had a position, or if the catalogue was too large to sort. There is one exception: if the
+// catalogue becomes too large between two pages of a list that is sorted by position, that list starts again from the
+// beginning, by ID. Then products can be listed twice.
 func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int) (Listing, error) {
 	shop, err := a.shop(ctx, id)
 	switch {
@@ -121,7 +125,10 @@ func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int)
 }
 
 func (s *shopOnSale) after(place Place) Listing {
-	listing, products := Listing{Customer: s.customer, ByID: place.Position == 0 && (place.ID != "" || s.byPosition == nil)}, s.byID
+	listing, products := Listing{
+		Customer: s.customer,
+		ByID:     place.Position == 0 && (place.ID != "" || s.byPosition == nil),
+	}, s.byID
 	if !listing.ByID && s.byPosition != nil {
 		products = s.byPosition
 	}
@@ -136,7 +143,7 @@ func (s *shopOnSale) after(place Place) Listing {
 	return listing
 }
 
-// shop returns what was read about a customer within MaxAge, or reads the customer now.
+// shop returns what was read about a shop within MaxAge, or reads the shop now.
 func (a *Area) shop(ctx context.Context, id CustomerID) (*shopOnSale, error) {
 	now := a.now().Round(0) // the wall clock, because the monotonic clock may stop while a function is frozen
 	before := &shopOnSale{}
@@ -185,13 +192,15 @@ func (a *Area) read(ctx context.Context, shop *shopOnSale) error {
 	}
 	if slices.ContainsFunc(shop.byID, func(p Product) bool { return p.Position > 0 }) {
 		order := Listing{}
-		shop.byPosition = slices.SortedFunc(slices.Values(shop.byID), func(a, b Product) int { return order.Place(a).compare(order.Place(b)) })
+		shop.byPosition = slices.SortedFunc(slices.Values(shop.byID),
+			func(a, b Product) int { return order.Place(a).compare(order.Place(b)) })
 	}
 	shop.bytes += bytes
 	return nil
 }
 
-// hold stores what was read about a customer, in place of what was read before. If the memory is full, it drops other customers.
+// hold stores what was read about a shop, in place of what was read before. If the memory is full, it drops other
+// shops.
 func (a *Area) hold(shop *shopOnSale) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

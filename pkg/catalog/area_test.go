@@ -20,7 +20,7 @@ import (
 type shelves struct {
 	mu       sync.Mutex
 	shops    map[catalog.CustomerID]catalog.Shop
-	profiles int // customers read
+	profiles int // shops read
 	products int // products read
 	fails    error
 	failsAt  catalog.ProductID // if set, only reading this product fails
@@ -41,7 +41,9 @@ func (s *shelves) Customer(_ context.Context, id catalog.CustomerID) (catalog.Cu
 	}
 }
 
-func (s *shelves) ProductsOnSale(_ context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
+func (s *shelves) ProductsOnSale(
+	_ context.Context, customer catalog.CustomerID, after catalog.ProductID, want int,
+) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
 		if want < 1 {
 			yield(catalog.Product{}, fmt.Errorf("%d products are wanted", want))
@@ -71,7 +73,8 @@ func (s *shelves) wantReads(t *testing.T, what string, profiles, products int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.profiles != profiles || s.products != products {
-		t.Errorf("%s: read %d profiles and %d products, want %d and %d", what, s.profiles, s.products, profiles, products)
+		t.Errorf("%s: read %d profiles and %d products, want %d and %d", what, s.profiles, s.products, profiles,
+			products)
 	}
 	s.profiles, s.products = 0, 0
 }
@@ -85,7 +88,10 @@ type exhibition struct {
 }
 
 func exhibit(shops ...catalog.Shop) *exhibition {
-	e := &exhibition{shelves: &shelves{shops: make(map[catalog.CustomerID]catalog.Shop)}, clock: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+	e := &exhibition{
+		shelves: &shelves{shops: make(map[catalog.CustomerID]catalog.Shop)},
+		clock:   time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
+	}
 	for _, shop := range shops {
 		e.shops[shop.Customer.ID] = shop
 	}
@@ -101,7 +107,9 @@ func (e *exhibition) list(t *testing.T, id catalog.CustomerID, after catalog.Pro
 }
 
 // page returns at most limit products of a shop after a place, and the place where they end.
-func (e *exhibition) page(t *testing.T, id catalog.CustomerID, after catalog.Place, limit int) (products []catalog.Product, end catalog.Place) {
+func (e *exhibition) page(
+	t *testing.T, id catalog.CustomerID, after catalog.Place, limit int,
+) (products []catalog.Product, end catalog.Place) {
 	t.Helper()
 	listing, err := e.OnSale(t.Context(), id, after, limit)
 	if err != nil {
@@ -135,7 +143,8 @@ func TestArea_UnknownOrOffSale_IsNotFound(t *testing.T) {
 	closed := capes("closed", 1, 1)
 	closed.Customer.OffSale = true
 	e := exhibit(closed, capes("open", 1, 1))
-	if listing, err := e.OnSale(t.Context(), "open", catalog.Place{}, 1); listing.Customer != e.shops["open"].Customer || err != nil {
+	if listing, err := e.OnSale(t.Context(), "open", catalog.Place{},
+		1); listing.Customer != e.shops["open"].Customer || err != nil {
 		t.Errorf("open: %+v, %v", listing.Customer, err)
 	}
 	for range 3 { // only the first round reads the store
@@ -159,7 +168,8 @@ func TestArea_OffSale_IsNotListed(t *testing.T) {
 	halfShown := half
 	halfShown.Variants = []catalog.Variant{half.Variants[0], half.Variants[2]}
 	for range 2 { // the second round shows whether the first one has modified the store's products
-		if got, want := e.list(t, "emberforge", "", 10), []catalog.Product{halfShown, open}; !reflect.DeepEqual(got, want) {
+		if got, want := e.list(t, "emberforge", "", 10),
+			[]catalog.Product{halfShown, open}; !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, want %+v", got, want)
 		}
 		e.clock = e.clock.Add(catalog.MaxAge / 2)
@@ -169,7 +179,8 @@ func TestArea_OffSale_IsNotListed(t *testing.T) {
 	}
 }
 
-// Whatever the limit and the cursor, an Area reads a customer only once within MaxAge. A change shows after MaxAge at the latest.
+// Whatever the limit and the cursor, an Area reads a shop only once within MaxAge. A change shows after MaxAge at the
+// latest.
 func TestArea_ManyPages_ReadTheCatalogueOnceInMaxAge(t *testing.T) {
 	e := exhibit(capes("emberforge", 90, 4000), capes("sakura-goods", 5, 4000))
 	for round := range 3 {
@@ -184,7 +195,8 @@ func TestArea_ManyPages_ReadTheCatalogueOnceInMaxAge(t *testing.T) {
 			for _, limit := range []int{1, 101, 201} {
 				got, want := e.list(t, "emberforge", after, limit), e.shops["emberforge"].Products[i:min(i+limit, 90)]
 				if !reflect.DeepEqual(got, want) {
-					t.Fatalf("round %d, %d after %q: got %d products, want %d", round, limit, after, len(got), len(want))
+					t.Fatalf("round %d, %d after %q: got %d products, want %d", round, limit, after, len(got),
+						len(want))
 				}
 			}
 			e.clock = e.clock.Add((catalog.MaxAge - 1) / 90)
@@ -239,7 +251,7 @@ func TestArea_FailedRead_IsNotRemembered(t *testing.T) {
 	}
 }
 
-// All customers share the bound. The customer that was read first is dropped first.
+// All shops share the bound. The shop that was read first is dropped first.
 func TestArea_FullOfShops_DropsTheOldest(t *testing.T) {
 	e := exhibit()
 	for i := range 5 {
@@ -271,7 +283,7 @@ func TestArea_PageTexts_CountTowardsTheBound(t *testing.T) {
 	e.wantReads(t, "the first, which was dropped", 1, 0)
 }
 
-// Requests for invented customers must not fill the memory.
+// Requests for invented shops must not fill the memory.
 func TestArea_ManyUnknownCustomers_AreForgotten(t *testing.T) {
 	e := exhibit()
 	const many = catalog.MaxAreaBytes / 256
@@ -285,7 +297,8 @@ func TestArea_ManyUnknownCustomers_AreForgotten(t *testing.T) {
 	e.wantReads(t, "the last and the first", 1, 0)
 }
 
-// A catalogue that is too large is read page by page. For ten minutes, the Area does not try again to hold it in memory.
+// A catalogue that is too large is read page by page. For ten minutes, the Area does not try again to hold it in
+// memory.
 func TestArea_OversizeCatalogue_IsReadPageByPage(t *testing.T) {
 	const count = catalog.MaxShopBytes/40_000 + 1
 	e := exhibit(capes("emberforge", count, 40_000))
@@ -334,7 +347,8 @@ func TestArea_OversizeCatalogue_IsReadPageByPage(t *testing.T) {
 func TestArea_Race_EachShopperSeesTheRequestedShop(t *testing.T) {
 	e := exhibit()
 	for i := range 8 {
-		shop := capes(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), i+1, 1_000_000) // some shops are dropped, and some are too large to hold
+		// some shops are dropped, and some are too large to hold
+		shop := capes(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), i+1, 1_000_000)
 		e.shops[shop.Customer.ID] = shop
 	}
 	var shoppers sync.WaitGroup
@@ -382,36 +396,46 @@ func (e *exhibition) walk(t *testing.T, from catalog.Place, limit int, pageEnded
 
 // sorted maps product IDs to positions. Some positions are equal. Products with position 0 have no position.
 func sorted() map[catalog.ProductID]int64 {
-	return map[catalog.ProductID]int64{"ash": 0, "birch": 30, "cedar": 20, "elm": catalog.MaxPosition, "fir": 20, "hazel": 0, "ivy": 1, "juniper": 20}
+	return map[catalog.ProductID]int64{
+		"ash": 0, "birch": 30, "cedar": 20, "elm": catalog.MaxPosition, "fir": 20,
+		"hazel": 0, "ivy": 1, "juniper": 20,
+	}
 }
 
 func TestArea_Positions_SortProductsOnPagesOfEverySize(t *testing.T) {
 	e := exhibit(shelf(sorted()))
 	for limit := 1; limit <= len(sorted())+1; limit++ {
-		if got, want := e.walk(t, catalog.Place{}, limit, func(int) {}), "ivy cedar fir juniper birch elm ash hazel"; got != want {
+		if got, want := e.walk(t, catalog.Place{}, limit, func(int) {}),
+			"ivy cedar fir juniper birch elm ash hazel"; got != want {
 			t.Errorf("pages of %d: %s, want %s", limit, got, want)
 		}
 	}
 	e.wantReads(t, "all pages", 1, len(sorted()))
 }
 
-// Whatever an apply changes between two pages, each product that keeps its position is listed once. The test advances the clock, so that
-// the next page shows the change.
+// Whatever an apply changes between two pages, each product that keeps its position is listed once. The test advances
+// the clock, so that the next page shows the change.
 func TestArea_ChangesBetweenPages_ListUnmovedProductsOnce(t *testing.T) {
 	for name, change := range map[string]struct {
 		positions map[catalog.ProductID]int64 // -1: the product is removed
 		moved     string                      // these products may be listed twice, once or not at all
 	}{
-		"a product moves forward":              {map[catalog.ProductID]int64{"elm": 2}, "elm"},
-		"a product moves back":                 {map[catalog.ProductID]int64{"ivy": 40}, "ivy"},
-		"a product loses its position":         {map[catalog.ProductID]int64{"cedar": 0}, "cedar"},
-		"a product gets a position":            {map[catalog.ProductID]int64{"hazel": 20}, "hazel"},
-		"a product is removed":                 {map[catalog.ProductID]int64{"fir": -1}, "fir"},
-		"a product is added":                   {map[catalog.ProductID]int64{"dogwood": 20}, "dogwood"},
-		"all with equal positions are removed": {map[catalog.ProductID]int64{"cedar": -1, "fir": -1, "juniper": -1}, "cedar fir juniper"},
-		"all products lose their positions":    {map[catalog.ProductID]int64{"birch": 0, "cedar": 0, "elm": 0, "fir": 0, "ivy": 0, "juniper": 0}, "birch cedar elm fir ivy juniper"},
-		"all without a position are removed":   {map[catalog.ProductID]int64{"ash": -1, "hazel": -1}, "ash hazel"},
-		"all without a position get one":       {map[catalog.ProductID]int64{"ash": 1, "hazel": 50}, "ash hazel"},
+		"a product moves forward":      {map[catalog.ProductID]int64{"elm": 2}, "elm"},
+		"a product moves back":         {map[catalog.ProductID]int64{"ivy": 40}, "ivy"},
+		"a product loses its position": {map[catalog.ProductID]int64{"cedar": 0}, "cedar"},
+		"a product gets a position":    {map[catalog.ProductID]int64{"hazel": 20}, "hazel"},
+		"a product is removed":         {map[catalog.ProductID]int64{"fir": -1}, "fir"},
+		"a product is added":           {map[catalog.ProductID]int64{"dogwood": 20}, "dogwood"},
+		"all with equal positions are removed": {
+			map[catalog.ProductID]int64{"cedar": -1, "fir": -1, "juniper": -1},
+			"cedar fir juniper",
+		},
+		"all products lose their positions": {map[catalog.ProductID]int64{
+			"birch": 0, "cedar": 0, "elm": 0, "fir": 0,
+			"ivy": 0, "juniper": 0,
+		}, "birch cedar elm fir ivy juniper"},
+		"all without a position are removed": {map[catalog.ProductID]int64{"ash": -1, "hazel": -1}, "ash hazel"},
+		"all without a position get one":     {map[catalog.ProductID]int64{"ash": 1, "hazel": 50}, "ash hazel"},
 	} {
 		for limit := 1; limit <= len(sorted()); limit++ {
 			for after := 1; after <= len(sorted())/limit; after++ {
@@ -426,24 +450,27 @@ func TestArea_ChangesBetweenPages_ListUnmovedProductsOnce(t *testing.T) {
 					e.shops["emberforge"] = shelf(changed)
 					e.clock = e.clock.Add(catalog.MaxAge)
 				})
-				stays := slices.DeleteFunc(strings.Fields(got), func(id string) bool { return slices.Contains(strings.Fields(change.moved), id) })
-				want := slices.DeleteFunc(strings.Fields("ivy cedar fir juniper birch elm ash hazel"), func(id string) bool {
-					return slices.Contains(strings.Fields(change.moved), id)
-				})
+				stays := slices.DeleteFunc(strings.Fields(got),
+					func(id string) bool { return slices.Contains(strings.Fields(change.moved), id) })
+				want := slices.DeleteFunc(strings.Fields("ivy cedar fir juniper birch elm ash hazel"),
+					func(id string) bool {
+						return slices.Contains(strings.Fields(change.moved), id)
+					})
 				if !slices.Equal(stays, want) {
-					t.Errorf("%s after page %d, at %d products a page: listed %s, want %s once each", name, after, limit, got, want)
+					t.Errorf("%s after page %d, at %d products a page: listed %s, want %s once each", name, after,
+						limit, got, want)
 				}
 			}
 		}
 	}
 }
 
-// Cursors of older releases hold only an ID, because these releases listed by ID. So do cursors of a list that began before any product
-// had a position.
+// The cursors of a list that began before any product had a position hold only an ID.
 func TestArea_PlaceWithoutPosition_GoesOnByID(t *testing.T) {
 	e := exhibit(shelf(sorted()))
 	for limit := 1; limit <= len(sorted()); limit++ {
-		if got, want := e.walk(t, catalog.Place{ID: "birch"}, limit, func(int) {}), "cedar elm fir hazel ivy juniper"; got != want {
+		if got, want := e.walk(t, catalog.Place{ID: "birch"}, limit, func(int) {}),
+			"cedar elm fir hazel ivy juniper"; got != want {
 			t.Errorf("pages of %d: %s, want %s", limit, got, want)
 		}
 	}
@@ -464,11 +491,13 @@ func TestArea_PlaceWithoutPosition_GoesOnByID(t *testing.T) {
 func TestArea_OversizeCatalogue_IsListedByID(t *testing.T) {
 	large := shelf(sorted())
 	for i := range large.Products {
-		large.Products[i].Image, large.Products[i].Category = strings.Repeat("x", catalog.MaxShopBytes/10), strings.Repeat("x", catalog.MaxShopBytes/10)
+		large.Products[i].Image, large.Products[i].Category = strings.Repeat("x", catalog.MaxShopBytes/10),
+			strings.Repeat("x", catalog.MaxShopBytes/10)
 	}
 	e := exhibit(large)
 	for limit := 1; limit <= len(sorted())+1; limit++ {
-		if got, want := e.walk(t, catalog.Place{}, limit, func(int) {}), "ash birch cedar elm fir hazel ivy juniper"; got != want {
+		if got, want := e.walk(t, catalog.Place{}, limit, func(int) {}),
+			"ash birch cedar elm fir hazel ivy juniper"; got != want {
 			t.Errorf("pages of %d: %s, want %s", limit, got, want)
 		}
 	}

@@ -1,7 +1,7 @@
-// Package catalog holds what a shop sells: customers, their products and variants, and the rules of what is on sale.
+// Package catalog holds shops, their products and variants, and the rules of what is on sale.
 //
-// It is a rules package: besides the standard library it imports only package money. It must not import AWS, net/http, or Shopfront's
-// storage and HTTP packages.
+// It is a rules package: besides the standard library it imports only package money. It must not import AWS, net/http,
+// or Shopfront's storage and HTTP packages.
 package catalog
 
 import (
@@ -13,18 +13,18 @@ import (
 	"shopfront/pkg/money"
 )
 
-// ErrNotFound means that a customer, product or variant is unknown or off sale.
+// ErrNotFound means that a shop, product or variant is unknown or off sale.
 var ErrNotFound = errors.New("not in the catalogue")
 
-// Customer is one shop on this deployment.
+// Customer is a shop, without its products.
 type Customer struct {
 	ID   CustomerID
 	Name string // at most MaxNameBytes
-	// Currency is the currency of all prices and discounts of the customer. It never changes.
+	// Currency is the currency of all prices and discounts of the shop. It never changes.
 	Currency money.Currency
 	OffSale  bool // hides the whole shop
 	Page     Page
-	// Version rises by one with each write of the customer; 0 means that it is not stored yet.
+	// Version rises by one with each write of the shop; 0 means that it is not stored yet.
 	Version int64
 }
 
@@ -35,14 +35,12 @@ type Product struct {
 	Description string // at most MaxDescriptionBytes
 	Image       string // an https URL of at most MaxImageBytes; empty: no image
 	Category    string // one line of at most MaxCategoryBytes; empty: no category
-	// Position sorts the products of a customer, from 1 to MaxPosition. Position 0 means no position; such products come last.
+	// Position sorts the products of a shop, from 1 to MaxPosition. Position 0 means no position; such products come
+	// last.
 	Position int64
 	OffSale  bool
 	Variants []Variant // 1 to MaxVariants, in display order
 	Version  int64     // rises with each write of the product; 0 means that it is not stored yet
-	// StoredOnSale means that the product is off sale, but stored among those on sale, so that the checkout area must read and skip it.
-	// Version 0.1.0 of shopctl stored products like this. Applying the customer's catalogue again moves them.
-	StoredOnSale bool
 }
 
 // Variant is a form in which a product is sold, for example a size, a duration or a pack.
@@ -61,13 +59,13 @@ type Variant struct {
 // Sale is a lower price for a time.
 type Sale struct {
 	Price money.Money // for an amount of one, at least 0 and below the variant's price
-	// The sale is in force from From on, and has ended at Until. Both are in UTC and whole milliseconds, in the years 2000 to 9999. A sale
-	// with a zero From has always been in force, and a sale with a zero Until never ends.
+	// The sale is in force from From on, and has ended at Until. Both are in UTC and whole milliseconds, in the years
+	// 2000 to 9999. A sale with a zero From has always been in force, and a sale with a zero Until never ends.
 	From, Until time.Time
 }
 
-// String formats the sale for people: 3.99 EUR from 2026-11-27T00:00:00Z until 2026-12-01T00:00:00Z.
-// Without a sale it returns an empty string.
+// String formats the sale for people: 3.99 EUR from 2026-11-27T00:00:00Z until 2026-12-01T00:00:00Z. Without a sale it
+// returns an empty string.
 func (s Sale) String() string {
 	if s == (Sale{}) {
 		return ""
@@ -98,17 +96,18 @@ func (v Variant) PriceAt(t time.Time) money.Money {
 	return v.Price
 }
 
-// Offer is a variant on sale, with the product and the customer that sell it.
+// Offer is a variant on sale, with the product and the shop that sell it.
 type Offer struct {
 	Customer Customer
 	Product  Product
 	Variant  Variant
 }
 
-// Store is the part of the stored catalogue that a checkout needs. It returns the errors named here, or the store's own if a read failed.
+// Store is the part of the stored catalogue that a checkout needs. It returns the errors named here, or the store's own
+// if a read failed.
 type Store interface {
-	// Product returns a customer and its product in one read, or ErrNotFound if either is unknown. For a product off sale it may return
-	// ErrNotFound, too.
+	// Product returns a shop and its product in one read, or ErrNotFound if either is unknown. For a product off sale
+	// it may return ErrNotFound, too.
 	Product(ctx context.Context, customer CustomerID, product ProductID) (Customer, Product, error)
 }
 
@@ -125,8 +124,10 @@ func onSale(variants []Variant) []Variant {
 	return slices.DeleteFunc(slices.Clone(variants), func(v Variant) bool { return v.OffSale })
 }
 
-// Offer finds a variant on sale. It returns ErrNotFound if the variant, its product or its customer is unknown or off sale.
-func (c Catalogue) Offer(ctx context.Context, customerID CustomerID, productID ProductID, variantID VariantID) (Offer, error) {
+// Offer finds a variant on sale. It returns ErrNotFound if the variant, its product or its shop is unknown or off sale.
+func (c Catalogue) Offer(
+	ctx context.Context, customerID CustomerID, productID ProductID, variantID VariantID,
+) (Offer, error) {
 	customer, product, err := c.Store.Product(ctx, customerID, productID)
 	if err != nil {
 		return Offer{}, err

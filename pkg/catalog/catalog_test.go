@@ -16,7 +16,9 @@ type store struct {
 	fails error // if set, returned instead of a product
 }
 
-func (s store) Product(_ context.Context, customerID catalog.CustomerID, id catalog.ProductID) (catalog.Customer, catalog.Product, error) {
+func (s store) Product(
+	_ context.Context, customerID catalog.CustomerID, id catalog.ProductID,
+) (catalog.Customer, catalog.Product, error) {
 	if s.fails != nil {
 		return catalog.Customer{}, catalog.Product{}, s.fails
 	}
@@ -53,7 +55,10 @@ func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
 			}
 			want := catalog.Offer{}
 			if test.want == nil {
-				want = catalog.Offer{Customer: shop.Customer, Product: shop.Products[0], Variant: shop.Products[0].Variants[1]}
+				want = catalog.Offer{
+					Customer: shop.Customer, Product: shop.Products[0],
+					Variant: shop.Products[0].Variants[1],
+				}
 			}
 			if !reflect.DeepEqual(offer, want) {
 				t.Errorf("got %+v, want %+v", offer, want)

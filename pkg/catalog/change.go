@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Action is what a plan does to a customer, product or variant.
+// Action is what a plan does to a shop, product or variant.
 type Action string
 
 // The actions. Nothing is ever deleted.
@@ -16,19 +16,19 @@ const (
 	Updated Action = "update"
 )
 
-// Change is one change of a plan: it creates a customer, product or variant, or updates one of its fields. Fields are named as in
-// the catalogue file.
+// Change is one change of a plan: it creates a shop, product or variant, or updates one of its fields. Fields are named
+// as in the catalogue file.
 type Change struct {
 	Customer CustomerID `json:"customer"`
-	Product  ProductID  `json:"product,omitempty"` // empty if the customer changes
-	Variant  VariantID  `json:"variant,omitempty"` // empty if the product or the customer changes
+	Product  ProductID  `json:"product,omitempty"` // empty if the shop changes
+	Variant  VariantID  `json:"variant,omitempty"` // empty if the product or the shop changes
 	Action   Action     `json:"action"`
 	Field    string     `json:"field,omitempty"` // empty for a creation
 	// From and To are the field's values. For a creation, To is the currency, name or price.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Unlikely means that the price is probably a mistake: it is zero, or at least ten times the old price, or at most a tenth of the
-	// old price. The price of a sale is unlikely if it is at most a tenth of the variant's price.
+	// Unlikely means that the price is probably a mistake: it is zero, or at least ten times the old price, or at most
+	// a tenth of the old price. The price of a sale is unlikely if it is at most a tenth of the variant's price.
 	Unlikely bool `json:"-"`
 }
 
@@ -78,7 +78,6 @@ const (
 	fieldCategory    = "category"
 	fieldPosition    = "position"
 	fieldOffSale     = "off-sale"
-	fieldStorage     = "storage"
 	fieldOrder       = "order"
 	fieldPrice       = "price"
 	fieldSale        = "sale"
@@ -143,12 +142,9 @@ func compareProducts(before, after Product) []Change {
 	changes.add("", fieldCategory, before.Category, after.Category)
 	changes.add("", fieldPosition, positionOf(before), positionOf(after))
 	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
-	if before.StoredOnSale && after.OffSale {
-		changes.add("", fieldStorage, "with the products on sale", "separate")
-	}
 	changes.add("", fieldOrder, orderOf(before, after), orderOf(after, before))
 	for _, variant := range after.Variants {
-		if old, isKept := findVariant(before.Variants, variant.ID); isKept {
+		if old, isStored := findVariant(before.Variants, variant.ID); isStored {
 			changes.addVariant(old, variant)
 		} else {
 			changes = append(changes, createVariant(variant))

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// ErrMalformedID means that a string is not a valid ID of a customer, product or variant.
+// ErrMalformedID means that a string is not a valid ID of a shop, product or variant.
 var ErrMalformedID = errors.New("malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit")
 
-// IDs of the catalogue. Each is 1 to 64 characters of A-Z a-z 0-9 . _ - and begins with a letter or digit, so that it needs no
-// escaping in a path or a key.
+// IDs of the catalogue. Each is 1 to 64 characters of A-Z a-z 0-9 . _ - and begins with a letter or digit, so that it
+// needs no escaping in a path or a key.
 type (
-	// CustomerID names a customer, which is one shop: the path segment after /shop.
+	// CustomerID names a shop: the path segment after /shop.
 	CustomerID string
-	// ProductID names a product within its customer.
+	// ProductID names a product within its shop.
 	ProductID string
 	// VariantID names a variant within its product.
 	VariantID string

@@ -6,18 +6,20 @@ import (
 	"strings"
 )
 
-// Page says how the shop's page, GET /shop/{customer}, looks and how shoppers pay. The zero Page is the default. All texts of a Page
-// together have at most MaxPageBytes.
+// Page says how the shop's page, GET /shop/{customer}, looks and how shoppers pay. The zero Page is the default. All
+// texts of a Page together have at most MaxPageBytes.
 type Page struct {
 	Off     bool   // the shop has no page, and no other field is set
 	Accent  string // #rrggbb in lower case; empty: the page's own colour
 	Logo    string // an https URL of at most MaxImageBytes; empty: the shop's name as text
 	Imprint Link   // zero: no link
 	Privacy Link   // zero: no link
-	// PaymentURL is the shop's own payment page: an https URL of at most MaxImageBytes with {checkout}, and perhaps {return}. The page
-	// replaces them with the checkout's ID and the address to come back to. Empty: the shop has no payment page.
+	// PaymentURL is the shop's own payment page: an https URL of at most MaxImageBytes with {checkout}, and perhaps
+	// {return}. The page replaces them with the checkout's ID and the address to come back to. Empty: the shop has no
+	// payment page.
 	PaymentURL string
-	// PaymentText says in the shop's own words how to pay. It is plain text of at most MaxDescriptionBytes. Empty: no text.
+	// PaymentText says in the shop's own words how to pay. It is plain text of at most MaxDescriptionBytes. Empty: no
+	// text.
 	PaymentText string
 }
 
@@ -48,7 +50,9 @@ func (p Page) validate(add func(field string, err error)) {
 	p.Imprint.validate(fieldImprint, add)
 	p.Privacy.validate(fieldPrivacy, add)
 	if p.PaymentURL != "" {
-		add(fieldPaymentURL, checkURL(p.PaymentURL, "https://pay.example/?checkout={checkout}&return={return}, with {checkout} once and {return} at most once, both after the host", isPaymentURL))
+		add(fieldPaymentURL, checkURL(p.PaymentURL,
+			"https://pay.example/?checkout={checkout}&return={return}, with {checkout} once and {return} at most "+
+				"once, both after the host", isPaymentURL))
 	}
 	if p.PaymentText != "" && strings.TrimSpace(p.PaymentText) == "" {
 		add(fieldPaymentText, errors.New("is blank: write how to pay, or leave it out"))
@@ -62,7 +66,8 @@ func (p Page) validate(add func(field string, err error)) {
 
 // bytes returns the length of all texts together, in bytes.
 func (p Page) bytes() int {
-	return len(p.Accent) + len(p.Logo) + len(p.Imprint.URL) + len(p.Imprint.Text) + len(p.Privacy.URL) + len(p.Privacy.Text) +
+	return len(p.Accent) + len(p.Logo) + len(p.Imprint.URL) + len(p.Imprint.Text) +
+		len(p.Privacy.URL) + len(p.Privacy.Text) +
 		len(p.PaymentURL) + len(p.PaymentText)
 }
 
@@ -82,7 +87,8 @@ func isColour(text string) bool {
 	return found && len(digits) == 6 && strings.Trim(digits, "0123456789abcdef") == ""
 }
 
-// isPaymentURL accepts URLs with one {checkout} and at most one {return}. Both come after the host, so that no value can change the host.
+// isPaymentURL accepts URLs with one {checkout} and at most one {return}. Both come after the host, so that no value
+// can change the host.
 func isPaymentURL(template string) bool {
 	before, _, _ := strings.Cut(template, "{")
 	_, host, _ := strings.Cut(before, "://")

@@ -58,8 +58,11 @@ func TestSale_String_NamesPriceAndPeriod(t *testing.T) {
 		"":                                   {},
 		"3.99 EUR":                           {Price: euro(399)},
 		"0.00 EUR from 2026-11-27T00:00:00Z": {Price: euro(0), From: friday},
-		"3.99 EUR until 2026-11-30T00:00:00.001Z":                           {Price: euro(399), Until: monday},
-		"3.99 EUR from 2026-11-27T00:00:00Z until 2026-11-30T00:00:00.001Z": {Price: euro(399), From: friday, Until: monday},
+		"3.99 EUR until 2026-11-30T00:00:00.001Z": {Price: euro(399), Until: monday},
+		"3.99 EUR from 2026-11-27T00:00:00Z until 2026-11-30T00:00:00.001Z": {
+			Price: euro(399), From: friday,
+			Until: monday,
+		},
 	} {
 		if got := sale.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)

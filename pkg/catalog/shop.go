@@ -2,13 +2,13 @@ package catalog
 
 import "fmt"
 
-// Shop is a customer with all its products: the content of a catalogue file.
+// Shop is a shop with all its products, as in a catalogue file.
 type Shop struct {
 	Customer Customer
 	Products []Product // in ID order, each ID once
 }
 
-// Validate checks every bound of the customer and its products. It returns all faults as FieldErrors, with paths such as
+// Validate checks every bound of the shop and its products. It returns all faults as FieldErrors, with paths such as
 // products[3].variants[2].price.
 func (s Shop) Validate() error {
 	var found FieldErrors

@@ -18,7 +18,7 @@ const (
 	MaxDescriptionBytes = 1024
 	MaxImageBytes       = 512
 	MaxCategoryBytes    = 64
-	// MaxPageBytes bounds all texts of a page together, so that reading a customer takes one read unit, 4 KB.
+	// MaxPageBytes bounds all texts of a page together, so that reading a shop takes one read unit, 4 KB.
 	MaxPageBytes       = 3 << 10
 	MaxVariants        = 50
 	MaxDataSchemaBytes = 8 << 10
@@ -26,12 +26,12 @@ const (
 	MaxAmount int64 = 1_000_000
 	// MaxPosition bounds a product's position; the lowest is 1.
 	MaxPosition int64 = 1_000_000
-	// MaxProductBytes bounds a stored product with its variants: DynamoDB's limit of 400 KB per item, less a margin for keys
-	// and attribute names.
+	// MaxProductBytes bounds a stored product with its variants: DynamoDB's limit of 400 KB per item, less a margin for
+	// keys and attribute names.
 	MaxProductBytes = 380 << 10
 )
 
-// FieldError says which field of a customer, product or variant is wrong. Field is a path such as variants[2].price.
+// FieldError says which field of a shop, product or variant is wrong. Field is a path such as variants[2].price.
 type FieldError struct {
 	Field string
 	Err   error
@@ -84,8 +84,8 @@ func (c Customer) validate(add func(field string, err error)) {
 	c.Page.validate(add)
 }
 
-// Validate checks every bound of a product sold in the given currency, and returns all faults as FieldErrors. It checks only the size
-// of a data schema; package dataschema validates the content.
+// Validate checks every bound of a product sold in the given currency, and returns all faults as FieldErrors. It checks
+// only the size of a data schema; package dataschema validates the content.
 func (p Product) Validate(currency money.Currency) error {
 	var found FieldErrors
 	p.validate(currency, found.add)
@@ -121,7 +121,8 @@ func (p Product) validate(currency money.Currency, add func(field string, err er
 		bytes += len(variant.Name) + len(variant.DataSchema) + 256
 	}
 	if bytes > MaxProductBytes {
-		add("variants", fmt.Errorf("the product's variants and schemas have %d bytes together, and at most %d are allowed", bytes, MaxProductBytes))
+		add("variants", fmt.Errorf("the product's variants and schemas have %d bytes together, and at most %d are "+
+			"allowed", bytes, MaxProductBytes))
 	}
 }
 
@@ -130,20 +131,23 @@ func (v Variant) validate(currency money.Currency, add func(field string, err er
 	add("id", err)
 	add("name", checkLine(v.Name, MaxNameBytes))
 	if v.Price.Currency != currency {
-		add("price", fmt.Errorf("%w: %s, but the customer has %s", money.ErrMixedCurrencies, v.Price.Currency, currency))
+		add("price", fmt.Errorf("%w: %s, but the shop has %s", money.ErrMixedCurrencies, v.Price.Currency,
+			currency))
 	}
 	if v.Price.Minor < 0 {
 		add("price", money.ErrNegative)
 	}
 	v.validateSale(add)
 	if v.MinAmount < 1 || v.MaxAmount < v.MinAmount || v.MaxAmount > MaxAmount {
-		add("amount", fmt.Errorf("bounds %d to %d: they must be whole numbers from 1 to %d, and the lower must not exceed the upper",
+		add("amount", fmt.Errorf("bounds %d to %d: they must be whole numbers from 1 to %d, and the lower must not "+
+			"exceed the upper",
 			v.MinAmount, v.MaxAmount, MaxAmount))
 	} else if _, err := v.Price.Times(v.MaxAmount); err != nil {
 		add("amount", fmt.Errorf("%d times the price: %w", v.MaxAmount, err))
 	}
 	if len(v.DataSchema) > MaxDataSchemaBytes {
-		add("data", fmt.Errorf("the schema has %d bytes, and at most %d are allowed", len(v.DataSchema), MaxDataSchemaBytes))
+		add("data", fmt.Errorf("the schema has %d bytes, and at most %d are allowed", len(v.DataSchema),
+			MaxDataSchemaBytes))
 	}
 }
 
@@ -152,7 +156,8 @@ func (v Variant) validateSale(add func(field string, err error)) {
 		return
 	}
 	if price := v.Sale.Price; price.Currency != v.Price.Currency {
-		add("sale.price", fmt.Errorf("%w: %s, but the price has %s", money.ErrMixedCurrencies, price.Currency, v.Price.Currency))
+		add("sale.price", fmt.Errorf("%w: %s, but the price has %s", money.ErrMixedCurrencies, price.Currency,
+			v.Price.Currency))
 	} else if price.Minor < 0 || price.Minor >= v.Price.Minor {
 		add("sale.price", fmt.Errorf("must be at least 0 and below the price, %s", v.Price))
 	}
@@ -165,13 +170,15 @@ func (v Variant) validateSale(add func(field string, err error)) {
 
 // checkTime accepts times that the catalogue stores exactly, and the zero time, which means no time.
 func checkTime(t time.Time) error {
-	if !t.IsZero() && (t.Location() != time.UTC || t.Year() < 2000 || t.Year() > 9999 || !t.Equal(t.Truncate(time.Millisecond))) {
+	if !t.IsZero() && (t.Location() != time.UTC || t.Year() < 2000 || t.Year() > 9999 ||
+		!t.Equal(t.Truncate(time.Millisecond))) {
 		return errors.New("must be in the years 2000 to 9999, in UTC and whole milliseconds")
 	}
 	return nil
 }
 
-// checkURL accepts a URL that has at most MaxImageBytes and that isValid accepts. The error for any other text shows the example.
+// checkURL accepts a URL that has at most MaxImageBytes and that isValid accepts. The error for any other text shows
+// the example.
 func checkURL(text, example string, isValid func(string) bool) error {
 	if len(text) > MaxImageBytes {
 		return fmt.Errorf("has %d bytes, and at most %d are allowed", len(text), MaxImageBytes)
@@ -186,7 +193,8 @@ func checkURL(text, example string, isValid func(string) bool) error {
 func isURL(text string) bool {
 	isForbidden := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'<>\\^`{|}", r) }
 	parsed, err := url.Parse(text)
-	return err == nil && parsed.Scheme == "https" && parsed.Hostname() != "" && parsed.User == nil && !strings.ContainsFunc(text, isForbidden)
+	return err == nil && parsed.Scheme == "https" && parsed.Hostname() != "" && parsed.User == nil &&
+		!strings.ContainsFunc(text, isForbidden)
 }
 
 func checkLine(text string, most int) error {
@@ -203,7 +211,8 @@ func checkText(text string, most int) error {
 	if len(text) > most {
 		return fmt.Errorf("has %d bytes, and at most %d are allowed", len(text), most)
 	}
-	if !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
+	if !utf8.ValidString(text) || strings.ContainsFunc(text,
+		func(r rune) bool { return unicode.IsControl(r) && r != '\n' }) {
 		return errors.New("has characters that cannot be displayed")
 	}
 	return nil

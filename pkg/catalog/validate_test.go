@@ -18,13 +18,14 @@ func emberforge() catalog.Customer {
 
 func euro(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 
-// coins returns a product that has one variant for each price, in minor units. The price is also the variant's ID. All variants are on
-// sale.
+// coins returns a product that has one variant for each price, in minor units. The price is also the variant's ID. All
+// variants are on sale.
 func coins(prices ...int64) catalog.Product {
 	product := catalog.Product{ID: "coins", Name: "Ember coins", Description: "The coins of the realm."}
 	for _, price := range prices {
 		product.Variants = append(product.Variants, catalog.Variant{
-			ID: catalog.VariantID(fmt.Sprint(price)), Name: fmt.Sprintf("%d coins", price), Price: euro(price), MinAmount: 1, MaxAmount: 10,
+			ID: catalog.VariantID(fmt.Sprint(price)), Name: fmt.Sprintf("%d coins", price), Price: euro(price),
+			MinAmount: 1, MaxAmount: 10,
 		})
 	}
 	return product
@@ -32,12 +33,15 @@ func coins(prices ...int64) catalog.Product {
 
 func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 	for name, change := range map[string]func(*catalog.Shop){
-		"unchanged":                    func(*catalog.Shop) {},
-		"no products":                  func(s *catalog.Shop) { s.Products = nil },
-		"a product for free":           func(s *catalog.Shop) { s.Products[0].Variants[0].Price = euro(0) },
-		"50 variants":                  func(s *catalog.Shop) { s.Products[0] = coins(upTo(catalog.MaxVariants)...) },
-		"longest name":                 func(s *catalog.Shop) { s.Customer.Name = strings.Repeat("é", 64) },
-		"longest description":          func(s *catalog.Shop) { s.Products[0].Description = strings.Repeat("x", catalog.MaxDescriptionBytes) },
+		"unchanged":          func(*catalog.Shop) {},
+		"no products":        func(s *catalog.Shop) { s.Products = nil },
+		"a product for free": func(s *catalog.Shop) { s.Products[0].Variants[0].Price = euro(0) },
+		"50 variants":        func(s *catalog.Shop) { s.Products[0] = coins(upTo(catalog.MaxVariants)...) },
+		"longest name":       func(s *catalog.Shop) { s.Customer.Name = strings.Repeat("é", 64) },
+		"longest description": func(s *catalog.Shop) {
+			s.Products[0].Description = strings.Repeat("x",
+				catalog.MaxDescriptionBytes)
+		},
 		"description of several lines": func(s *catalog.Shop) { s.Products[0].Description = "Coins.\n\nNot refundable.\n" },
 		"longest schema": func(s *catalog.Shop) {
 			s.Products[0].Variants[0].DataSchema = strings.Repeat("x", catalog.MaxDataSchemaBytes)
@@ -50,11 +54,14 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 			s.Products[0].Variants[0].Price, s.Products[0].Variants[0].MaxAmount = euro(money.MaxMinor/10), 10
 		},
 		"every detail of a product": func(s *catalog.Shop) {
-			s.Products[0].Image, s.Products[0].Category, s.Products[0].Position = "https://cdn.example/coins.png", "Münzen & more", 1
+			s.Products[0].Image, s.Products[0].Category, s.Products[0].Position = "https://cdn.example/coins.png",
+				"Münzen & more", 1
 		},
 		"longest details": func(s *catalog.Shop) {
-			s.Products[0].Image = "https://cdn.example/" + strings.Repeat("x", catalog.MaxImageBytes-len("https://cdn.example/"))
-			s.Products[0].Category, s.Products[0].Position = strings.Repeat("é", catalog.MaxCategoryBytes/2), catalog.MaxPosition
+			s.Products[0].Image = "https://cdn.example/" +
+				strings.Repeat("x", catalog.MaxImageBytes-len("https://cdn.example/"))
+			s.Products[0].Category, s.Products[0].Position = strings.Repeat("é", catalog.MaxCategoryBytes/2),
+				catalog.MaxPosition
 		},
 		"image with a port, a query and escapes": func(s *catalog.Shop) {
 			s.Products[0].Image = "https://[2001:db8::1]:8443/M%C3%BCnzen/coins(1).png?size=2x&v=[3]#top"
@@ -62,18 +69,24 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 		"sale without times": func(s *catalog.Shop) { s.Products[0].Variants[0].Sale.Price = euro(498) },
 		"sale for free":      func(s *catalog.Shop) { s.Products[0].Variants[0].Sale.Price = euro(0) },
 		"shortest sale": func(s *catalog.Shop) {
-			s.Products[0].Variants[0].Sale = catalog.Sale{Price: euro(399), From: friday, Until: friday.Add(time.Millisecond)}
+			s.Products[0].Variants[0].Sale = catalog.Sale{
+				Price: euro(399), From: friday,
+				Until: friday.Add(time.Millisecond),
+			}
 		},
 		"longest sale": func(s *catalog.Shop) {
-			first, last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
+			first, last := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC),
+				time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 			s.Products[0].Variants[0].Sale = catalog.Sale{Price: euro(399), From: first, Until: last}
 		},
 		"page is off": func(s *catalog.Shop) { s.Customer.Page = catalog.Page{Off: true} },
 		"every field of a page": func(s *catalog.Shop) {
 			s.Customer.Page = catalog.Page{
 				Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
-				Imprint: catalog.Link{URL: "https://emberforge.example/imprint"}, Privacy: catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
-				PaymentURL: "https://pay.emberforge.example/{checkout}/start?back={return}#top", PaymentText: "Transfer the total.\n\nName the checkout's ID.",
+				Imprint:     catalog.Link{URL: "https://emberforge.example/imprint"},
+				Privacy:     catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
+				PaymentURL:  "https://pay.emberforge.example/{checkout}/start?back={return}#top",
+				PaymentText: "Transfer the total.\n\nName the checkout's ID.",
 			}
 		},
 		"payment URL without the way back": func(s *catalog.Shop) {
@@ -99,9 +112,13 @@ func pageOf(bytes int) catalog.Page {
 	}
 	return catalog.Page{
 		Logo: url("", catalog.MaxImageBytes), PaymentURL: url("/{checkout}", catalog.MaxImageBytes),
-		Imprint:     catalog.Link{URL: url("", catalog.MaxImageBytes), Text: strings.Repeat("x", catalog.MaxCategoryBytes)},
+		Imprint: catalog.Link{
+			URL:  url("", catalog.MaxImageBytes),
+			Text: strings.Repeat("x", catalog.MaxCategoryBytes),
+		},
 		PaymentText: strings.Repeat("x", catalog.MaxDescriptionBytes),
-		Privacy:     catalog.Link{URL: url("", bytes-3*catalog.MaxImageBytes-catalog.MaxCategoryBytes-catalog.MaxDescriptionBytes)},
+		Privacy: catalog.Link{URL: url("",
+			bytes-3*catalog.MaxImageBytes-catalog.MaxCategoryBytes-catalog.MaxDescriptionBytes)},
 	}
 }
 
@@ -131,11 +148,20 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 	}{
 		{"id", `".": malformed ID`, func(s *catalog.Shop) { s.Customer.ID = "." }},
 		{"name", "is missing", func(s *catalog.Shop) { s.Customer.Name = " \t" }},
-		{"name", "has 129 bytes, and at most 128 are allowed", func(s *catalog.Shop) { s.Customer.Name = strings.Repeat("x", 129) }},
+		{
+			"name", "has 129 bytes, and at most 128 are allowed",
+			func(s *catalog.Shop) { s.Customer.Name = strings.Repeat("x", 129) },
+		},
 		{"name", "must be one line", func(s *catalog.Shop) { s.Customer.Name = "Ember\nforge" }},
-		{"name", "has characters that cannot be displayed", func(s *catalog.Shop) { s.Customer.Name = "Ember\x1b[31m" }},
+		{
+			"name", "has characters that cannot be displayed",
+			func(s *catalog.Shop) { s.Customer.Name = "Ember\x1b[31m" },
+		},
 		{"name", "has characters that cannot be displayed", func(s *catalog.Shop) { s.Customer.Name = "Ember\xff" }},
-		{"currency", "not an ISO 4217 currency", func(s *catalog.Shop) { s.Customer.Currency = "EURO"; s.Products = nil }},
+		{
+			"currency", "not an ISO 4217 currency",
+			func(s *catalog.Shop) { s.Customer.Currency = "EURO"; s.Products = nil },
+		},
 
 		{"page", "a page that is off cannot have other fields", page(catalog.Page{Off: true, Accent: "#c2410c"})},
 		{"page", "has 3073 bytes, and at most 3072 are allowed", page(pageOf(catalog.MaxPageBytes + 1))},
@@ -145,17 +171,34 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 		{"page.accent", `must be a colour such as "#c2410c"`, page(catalog.Page{Accent: "#c2410c\n"})},
 		{"page.accent", `must be a colour such as "#c2410c"`, page(catalog.Page{Accent: "#c2410g"})},
 		{"page.logo", aURL, page(catalog.Page{Logo: "http://cdn.example/logo.png"})},
-		{"page.logo", "has 513 bytes, and at most 512 are allowed", page(catalog.Page{Logo: "https://cdn.example/" + strings.Repeat("x", 493)})},
+		{
+			"page.logo", "has 513 bytes, and at most 512 are allowed",
+			page(catalog.Page{Logo: "https://cdn.example/" + strings.Repeat("x", 493)}),
+		},
 		{"page.imprint", aURL, page(catalog.Page{Imprint: catalog.Link{URL: "javascript:alert(1)"}})},
 		{"page.imprint.url", "is missing", page(catalog.Page{Imprint: catalog.Link{Text: "Imprint"}})},
-		{"page.imprint.text", "must be one line", page(catalog.Page{Imprint: catalog.Link{URL: "https://emberforge.example/", Text: "Our\nimprint"}})},
-		{"page.privacy", aURL, page(catalog.Page{Privacy: catalog.Link{URL: "https://alder:secret@emberforge.example/"}})},
-		{"page.privacy.text", "has 65 bytes, and at most 64 are allowed", page(catalog.Page{Privacy: catalog.Link{URL: "https://emberforge.example/", Text: strings.Repeat("x", 65)}})},
+		{
+			"page.imprint.text", "must be one line",
+			page(catalog.Page{Imprint: catalog.Link{URL: "https://emberforge.example/", Text: "Our\nimprint"}}),
+		},
+		{"page.privacy", aURL, page(
+			catalog.Page{Privacy: catalog.Link{URL: "https://alder:secret@emberforge.example/"}},
+		)},
+		{
+			"page.privacy.text", "has 65 bytes, and at most 64 are allowed",
+			page(catalog.Page{Privacy: catalog.Link{
+				URL:  "https://emberforge.example/",
+				Text: strings.Repeat("x", 65),
+			}}),
+		},
 		{"page.payment-url", aPaymentURL, pay("http://pay.example/?checkout={checkout}")},
 		{"page.payment-url", aPaymentURL, pay("https://alder:secret@pay.example/?checkout={checkout}")},
 		{"page.payment-url", aPaymentURL, pay("https://pay.example/?return={return}")},
 		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout}&again={checkout}")},
-		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout}&return={return}&again={return}")},
+		{
+			"page.payment-url", aPaymentURL,
+			pay("https://pay.example/?checkout={checkout}&return={return}&again={return}"),
+		},
 		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout}&nick={nick}")},
 		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={checkout}}")},
 		{"page.payment-url", aPaymentURL, pay("https://pay.example/?checkout={{checkout}}")},
@@ -168,17 +211,35 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 		{"page.payment-url", aPaymentURL, pay("HTTPS://pay.example{checkout}/")},
 		{"page.payment-url", aPaymentURL, pay("https://{return}/?checkout={checkout}")},
 		{"page.payment-url", aPaymentURL, pay("{return}://pay.example/?checkout={checkout}")},
-		{"page.payment-url", "has 513 bytes, and at most 512 are allowed", pay("https://pay.example/?checkout={checkout}" + strings.Repeat("x", 473))},
+		{
+			"page.payment-url", "has 513 bytes, and at most 512 are allowed",
+			pay("https://pay.example/?checkout={checkout}" + strings.Repeat("x", 473)),
+		},
 		{"page.payment-text", "is blank", page(catalog.Page{PaymentText: " \n"})},
-		{"page.payment-text", "has 1025 bytes, and at most 1024 are allowed", page(catalog.Page{PaymentText: strings.Repeat("x", 1025)})},
+		{
+			"page.payment-text", "has 1025 bytes, and at most 1024 are allowed",
+			page(catalog.Page{PaymentText: strings.Repeat("x", 1025)}),
+		},
 		{"page.payment-text", "has characters that cannot be displayed", page(catalog.Page{PaymentText: "Pay\x07"})},
 
 		{"products[0].id", "malformed ID", func(s *catalog.Shop) { s.Products[0].ID = "" }},
-		{"products[1].id", `product "coins" appears twice`, func(s *catalog.Shop) { s.Products = append(s.Products, s.Products[0]) }},
+		{
+			"products[1].id", `product "coins" appears twice`,
+			func(s *catalog.Shop) { s.Products = append(s.Products, s.Products[0]) },
+		},
 		{"products[0].name", "is missing", func(s *catalog.Shop) { s.Products[0].Name = "" }},
-		{"products[0].description", "has 1025 bytes", func(s *catalog.Shop) { s.Products[0].Description = strings.Repeat("x", 1025) }},
-		{"products[0].variants", "a product must have 1 to 50 variants, not 0", func(s *catalog.Shop) { s.Products[0].Variants = nil }},
-		{"products[0].variants", "a product must have 1 to 50 variants, not 51", func(s *catalog.Shop) { s.Products[0] = coins(upTo(51)...) }},
+		{
+			"products[0].description", "has 1025 bytes",
+			func(s *catalog.Shop) { s.Products[0].Description = strings.Repeat("x", 1025) },
+		},
+		{
+			"products[0].variants", "a product must have 1 to 50 variants, not 0",
+			func(s *catalog.Shop) { s.Products[0].Variants = nil },
+		},
+		{
+			"products[0].variants", "a product must have 1 to 50 variants, not 51",
+			func(s *catalog.Shop) { s.Products[0] = coins(upTo(51)...) },
+		},
 		{"products[0].variants", "at most 389120 are allowed", func(s *catalog.Shop) {
 			s.Products[0] = coins(upTo(catalog.MaxVariants)...)
 			for i := range s.Products[0].Variants {
@@ -186,7 +247,10 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 			}
 		}},
 
-		{"products[0].image", "has 513 bytes, and at most 512 are allowed", image("https://cdn.example/" + strings.Repeat("x", 493))},
+		{
+			"products[0].image", "has 513 bytes, and at most 512 are allowed",
+			image("https://cdn.example/" + strings.Repeat("x", 493)),
+		},
 		{"products[0].image", "must be an https URL such as", image("http://cdn.example/coins.png")},
 		{"products[0].image", "must be an https URL such as", image("javascript:alert(1)")},
 		{"products[0].image", "must be an https URL such as", image("//cdn.example/coins.png")},
@@ -204,28 +268,67 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 		{"products[0].category", "must be one line", category("Coins\nand more")},
 		{"products[0].category", "has 65 bytes, and at most 64 are allowed", category(strings.Repeat("x", 65))},
 		{"products[0].category", "has characters that cannot be displayed", category("Coins\x07")},
-		{"products[0].position", "must be a whole number from 1 to 1000000", func(s *catalog.Shop) { s.Products[0].Position = -1 }},
-		{"products[0].position", "must be a whole number from 1 to 1000000", func(s *catalog.Shop) { s.Products[0].Position = 1_000_001 }},
-		{"products[0].variants[0].sale.price", "must be at least 0 and below the price, 4.99 EUR", sale(euro(499), friday, monday)},
-		{"products[0].variants[0].sale.price", "must be at least 0 and below the price, 4.99 EUR", sale(euro(-1), friday, monday)},
-		{"products[0].variants[0].sale.price", "USD, but the price has EUR", sale(money.Money{Minor: 399, Currency: "USD"}, friday, monday)},
+		{
+			"products[0].position", "must be a whole number from 1 to 1000000",
+			func(s *catalog.Shop) { s.Products[0].Position = -1 },
+		},
+		{
+			"products[0].position", "must be a whole number from 1 to 1000000",
+			func(s *catalog.Shop) { s.Products[0].Position = 1_000_001 },
+		},
+		{
+			"products[0].variants[0].sale.price", "must be at least 0 and below the price, 4.99 EUR",
+			sale(euro(499), friday, monday),
+		},
+		{
+			"products[0].variants[0].sale.price", "must be at least 0 and below the price, 4.99 EUR",
+			sale(euro(-1), friday, monday),
+		},
+		{
+			"products[0].variants[0].sale.price", "USD, but the price has EUR",
+			sale(money.Money{Minor: 399, Currency: "USD"}, friday, monday),
+		},
 		{"products[0].variants[0].sale.until", "must be after from", sale(euro(399), friday, friday)},
 		{"products[0].variants[0].sale.until", "must be after from", sale(euro(399), monday, friday)},
 		{"products[0].variants[0].sale.from", aTime, sale(euro(399), friday.Add(time.Microsecond), monday)},
-		{"products[0].variants[0].sale.from", aTime, sale(euro(399), friday.In(time.FixedZone("Berlin", 3600)), monday)},
-		{"products[0].variants[0].sale.from", aTime, sale(euro(399), time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC), monday)},
-		{"products[0].variants[0].sale.until", aTime, sale(euro(399), friday, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))},
+		{
+			"products[0].variants[0].sale.from", aTime,
+			sale(euro(399), friday.In(time.FixedZone("Berlin", 3600)), monday),
+		},
+		{
+			"products[0].variants[0].sale.from", aTime,
+			sale(euro(399), time.Date(1999, 12, 31, 0, 0, 0, 0, time.UTC), monday),
+		},
+		{
+			"products[0].variants[0].sale.until", aTime,
+			sale(euro(399), friday, time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)),
+		},
 
 		{"products[0].variants[0].id", "malformed ID", func(s *catalog.Shop) { variant(s).ID = "5 00" }},
-		{"products[0].variants[1].id", `variant "499" appears twice`, func(s *catalog.Shop) { s.Products[0] = coins(499, 499) }},
+		{
+			"products[0].variants[1].id", `variant "499" appears twice`,
+			func(s *catalog.Shop) { s.Products[0] = coins(499, 499) },
+		},
 		{"products[0].variants[0].name", "is missing", func(s *catalog.Shop) { variant(s).Name = "" }},
-		{"products[0].variants[0].price", "USD, but the customer has EUR", func(s *catalog.Shop) { variant(s).Price.Currency = "USD" }},
+		{
+			"products[0].variants[0].price", "USD, but the shop has EUR",
+			func(s *catalog.Shop) { variant(s).Price.Currency = "USD" },
+		},
 		{"products[0].variants[0].price", "negative", func(s *catalog.Shop) { variant(s).Price.Minor = -1 }},
-		{"products[0].variants[0].amount", "too large", func(s *catalog.Shop) { variant(s).Price = euro(money.MaxMinor/10 + 1) }},
+		{
+			"products[0].variants[0].amount", "too large",
+			func(s *catalog.Shop) { variant(s).Price = euro(money.MaxMinor/10 + 1) },
+		},
 		{"products[0].variants[0].amount", "bounds 0 to 10", func(s *catalog.Shop) { variant(s).MinAmount = 0 }},
 		{"products[0].variants[0].amount", "bounds 11 to 10", func(s *catalog.Shop) { variant(s).MinAmount = 11 }},
-		{"products[0].variants[0].amount", "bounds 1 to 1000001", func(s *catalog.Shop) { variant(s).MaxAmount = catalog.MaxAmount + 1 }},
-		{"products[0].variants[0].data", "the schema has 8193 bytes", func(s *catalog.Shop) { variant(s).DataSchema = strings.Repeat("x", 8193) }},
+		{
+			"products[0].variants[0].amount", "bounds 1 to 1000001",
+			func(s *catalog.Shop) { variant(s).MaxAmount = catalog.MaxAmount + 1 },
+		},
+		{
+			"products[0].variants[0].data", "the schema has 8193 bytes",
+			func(s *catalog.Shop) { variant(s).DataSchema = strings.Repeat("x", 8193) },
+		},
 	} {
 		shop := catalog.Shop{Customer: emberforge(), Products: []catalog.Product{coins(499)}}
 		test.change(&shop)
@@ -246,7 +349,7 @@ func TestValidate_SeveralFaults_AreAllReported(t *testing.T) {
 	err := shop.Validate()
 	const want = `name: is missing
 products[0].name: is missing
-products[1].variants[0].price: amounts of money have different currencies: JPY, but the customer has EUR
+products[1].variants[0].price: amounts of money have different currencies: JPY, but the shop has EUR
 products[1].id: product "coins" appears twice`
 	if err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

@@ -21,15 +21,27 @@ func TestAccess_IsReadAndWrittenInItsShortestForm(t *testing.T) {
 		written     string // empty: the same as lines
 	}{
 		{"nothing", "", catalogfile.Access{}, ""},
-		{"both policies", "    access: {redeem: server, check-out: anyone}\n", catalogfile.Access{Redeem: access.ServerOnly, CheckOut: access.Anyone}, ""},
+		{
+			"both policies", "    access: {redeem: server, check-out: anyone}\n",
+			catalogfile.Access{Redeem: access.ServerOnly, CheckOut: access.Anyone},
+			"",
+		},
 		{"one policy", "    access: {check-out: server}\n", catalogfile.Access{CheckOut: access.ServerOnly}, ""},
-		{"a limit", "    refusals: {limit: 100, per: 10m}\n", catalogfile.Access{Refusals: limit(100, 10*time.Minute)}, ""},
+		{
+			"a limit", "    refusals: {limit: 100, per: 10m}\n",
+			catalogfile.Access{Refusals: limit(100, 10*time.Minute)},
+			"",
+		},
 		{
 			"a limit on several lines", "    refusals:\n      per: \"5400s\"\n      limit: 7\n",
 			catalogfile.Access{Refusals: limit(7, 90*time.Minute)},
 			"    refusals: {limit: 7, per: 1h30m}\n",
 		},
-		{"the longest window", "    refusals: {limit: 1000000, per: 24h}\n", catalogfile.Access{Refusals: limit(access.MaxRefusals, access.MaxWindow)}, ""},
+		{
+			"the longest window", "    refusals: {limit: 1000000, per: 24h}\n",
+			catalogfile.Access{Refusals: limit(access.MaxRefusals, access.MaxWindow)},
+			"",
+		},
 		{"off", "    refusals: off\n", catalogfile.Access{Refusals: limit(0, 0)}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -50,13 +62,19 @@ func TestAccess_IsReadAndWrittenInItsShortestForm(t *testing.T) {
 }
 
 func TestAccess_Over_ChangesOnlyWhatTheFileSays(t *testing.T) {
-	stored := access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly, Refusals: access.DefaultRefusals(), Version: 3}
+	stored := access.Settings{
+		Redeem: access.ServerOnly, CheckOut: access.ServerOnly,
+		Refusals: access.DefaultRefusals(), Version: 3,
+	}
 	stored.Paused.All = true
 	if got := (catalogfile.Access{}).Over(stored); !reflect.DeepEqual(got, stored) {
 		t.Errorf("a file without values: %+v", got)
 	}
 	want := access.Settings{Redeem: access.Anyone, CheckOut: access.ServerOnly, Paused: stored.Paused, Version: 3}
-	if got := (catalogfile.Access{Redeem: access.Anyone, Refusals: &access.RefusalLimit{}}).Over(stored); !reflect.DeepEqual(got, want) {
+	if got := (catalogfile.Access{
+		Redeem:   access.Anyone,
+		Refusals: &access.RefusalLimit{},
+	}).Over(stored); !reflect.DeepEqual(got, want) {
 		t.Errorf("a file with some values: %+v, want %+v", got, want)
 	}
 }

@@ -1,8 +1,9 @@
-// Package catalogfile reads and writes catalogue files: YAML with customers, their products and variants, and vouchers to
+// Package catalogfile reads and writes catalogue files: YAML with shops, their products and variants, and vouchers to
 // create. examples/demo.yaml shows every field; examples/catalogue.schema.json is the format's JSON Schema.
 //
-// A file is read strictly and as a whole. Unknown keys, repeated keys, wrong types, and violations of the rules for catalogues
-// and vouchers are errors, each with its file and line. Numbers are taken as written and never become floats.
+// A file is read strictly and as a whole. Unknown keys, repeated keys, wrong types, and violations of the rules for
+// catalogues and vouchers are errors, each with its file and line. Numbers are taken as written and never become
+// floats.
 //
 // Only commands may import this package, never a Lambda function.
 package catalogfile
@@ -37,7 +38,7 @@ type Place struct {
 
 func (p Place) String() string { return fmt.Sprintf("%s:%d", p.File, p.Line) }
 
-// Entry is one customer of a file.
+// Entry is one shop of a file.
 type Entry struct {
 	catalog.Shop // valid, its products in ID order
 	Access       Access
@@ -45,7 +46,7 @@ type Entry struct {
 	Place        Place
 }
 
-// Access is what a file says about access to a customer's shop. Fields that the file leaves out are empty.
+// Access is what a file says about access to a shop. Fields that the file leaves out are empty.
 type Access struct {
 	Redeem, CheckOut access.Policy
 	Refusals         *access.RefusalLimit
@@ -77,8 +78,9 @@ type Error struct {
 
 func (e *Error) Error() string { return e.String() + ": " + e.Message }
 
-// Parse reads the customers of all files, in their order. A file may have several YAML documents, but a customer must not
-// appear twice. If anything is wrong, Parse returns no entries and every *Error, joined in the order of the files and lines.
+// Parse reads the shops of all files, in their order. A file may have several YAML documents, but a shop must not
+// appear twice. If anything is wrong, Parse returns no entries and every *Error, joined in the order of the files and
+// lines.
 func Parse(files ...File) ([]Entry, error) {
 	format, err := newFormat()
 	if err != nil {
@@ -93,7 +95,7 @@ func Parse(files ...File) ([]Entry, error) {
 		for _, entry := range inFile {
 			id := entry.Customer.ID
 			if earlier, found := places[id]; found && id != "" {
-				r.fail(entry.Place.Line, "customer %q is already in %s: write it in one place only", id, earlier)
+				r.fail(entry.Place.Line, "shop %q is already in %s: write it in one place only", id, earlier)
 			}
 			places[id] = entry.Place
 		}
@@ -109,8 +111,8 @@ func Parse(files ...File) ([]Entry, error) {
 	return entries, nil
 }
 
-// MissingRewards checks the goods in the rewards of the entry's vouchers. It returns joined *Errors, one for each good whose variant is
-// neither in the entry nor in the stored shop.
+// MissingRewards checks the goods in the rewards of the entry's vouchers. It returns joined *Errors, one for each good
+// whose variant is neither in the entry nor in the stored shop.
 func (e Entry) MissingRewards(stored catalog.Shop) error {
 	known := map[string]bool{}
 	for _, product := range slices.Concat(e.Products, stored.Products) {
@@ -122,7 +124,10 @@ func (e Entry) MissingRewards(stored catalog.Shop) error {
 	for _, v := range e.Vouchers {
 		for _, good := range v.Terms.Reward.Goods() {
 			if variant := fmt.Sprintf("%s/%s", good.Product, good.Variant); !known[variant] {
-				missing = append(missing, &Error{v.Place, fmt.Sprintf("reward: customer %s has no variant %s", e.Customer.ID, variant)})
+				missing = append(missing, &Error{
+					v.Place,
+					fmt.Sprintf("reward: shop %s has no variant %s", e.Customer.ID, variant),
+				})
 			}
 		}
 	}

@@ -59,13 +59,14 @@ func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 				"limited in total only":         made.Limited() && made.MaxUsesPerNick == voucher.NoLimit,
 				"once per nick":                 made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == 1,
 				"limited in total and per nick": made.Limited() && made.MaxUsesPerNick > 0,
-				"unlimited":                     made.MaxUses == voucher.NoLimit && made.MaxUsesPerNick == voucher.NoLimit,
-				"bound to a nick":               made.Nick.Written != "",
-				"expired":                       !made.ValidUntil.IsZero() && made.ValidUntil.Before(now),
-				"not started":                   made.ValidFrom.After(now),
-				"disabled":                      made.Disabled,
-				"the same code in both shops":   made.Written == "SUMMER-20",
-				"an amount of a product":        made.Reward.Amount > 1,
+				"unlimited": made.MaxUses == voucher.NoLimit &&
+					made.MaxUsesPerNick == voucher.NoLimit,
+				"bound to a nick":             made.Nick.Written != "",
+				"expired":                     !made.ValidUntil.IsZero() && made.ValidUntil.Before(now),
+				"not started":                 made.ValidFrom.After(now),
+				"disabled":                    made.Disabled,
+				"the same code in both shops": made.Written == "SUMMER-20",
+				"an amount of a product":      made.Reward.Amount > 1,
 			} {
 				if is {
 					kinds[kind]++
@@ -95,8 +96,10 @@ func TestDemo_DataSchemas_AcceptTheirData(t *testing.T) {
 		{"vip-rank/lifetime", `{"player": "Kestrel_9"}`, true},
 		{"vip-rank/lifetime", `{"player": "Kestrel 9"}`, false},
 		{"vip-rank/30-days", `{}`, false},
-		{"t-shirt/m", `{"name": "A. Heron", "street": "Am Markt 1", "postcode": "50667", "city": "Köln", "country": "DE"}`, true},
-		{"t-shirt/m", `{"name": "A. Heron", "street": "Am Markt 1", "postcode": "50667", "city": "Köln", "country": "XX"}`, false},
+		{"t-shirt/m", `{"name": "A. Heron", "street": "Am Markt 1", "postcode": "50667", "city": "Köln", ` +
+			`"country": "DE"}`, true},
+		{"t-shirt/m", `{"name": "A. Heron", "street": "Am Markt 1", "postcode": "50667", "city": "Köln", ` +
+			`"country": "XX"}`, false},
 		{"pet/owl", `{"player": "Kestrel_9", "names": ["Cinder", "Cinder"]}`, false},
 		{"server-boost/24-hours", `{"server": "survival", "anonymous": true}`, true},
 		{"bento-box/red", `{}`, true},

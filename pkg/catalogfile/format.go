@@ -52,8 +52,9 @@ func (f format) violations(value any) []*jsonschema.ValidationError {
 	return found
 }
 
-// reportViolations reports violations of the schema. With shapeOnly it leaves out the faults of scalars, because the catalogue's own rules
-// run next and may describe them better. A second call, without shapeOnly, reports the faults that the rules did not find.
+// reportViolations reports violations of the schema. With shapeOnly it leaves out the faults of scalars, because the
+// catalogue's own rules run next and may describe them better. A second call, without shapeOnly, reports the faults
+// that the rules did not find.
 func (d *document) reportViolations(violations []*jsonschema.ValidationError, shapeOnly bool) {
 	for _, violation := range violations {
 		var at jsontext.Pointer
@@ -69,7 +70,8 @@ func (d *document) reportViolations(violations []*jsonschema.ValidationError, sh
 			}
 		case *kind.AdditionalProperties:
 			for _, name := range k.Properties {
-				d.failAt(at.AppendToken(name), "unknown key: the keys here are %s", strings.Join(slices.Sorted(maps.Keys(schema.Properties)), ", "))
+				d.failAt(at.AppendToken(name), "unknown key: the keys here are %s",
+					strings.Join(slices.Sorted(maps.Keys(schema.Properties)), ", "))
 			}
 		case *kind.Type:
 			d.reportType(at, node, k.Want[0], schema.Title, shapeOnly)

@@ -38,12 +38,16 @@ func readSchema(t *testing.T) schemaOf {
 // A key that only the schema has would be accepted and ignored.
 func TestSchema_HasTheKeysOfTheLayout(t *testing.T) {
 	layouts := map[string]any{
-		"": fileLayout{}, "customers/": customerLayout{}, "customers/products/": productLayout{}, "customers/products/variants/": variantLayout{},
-		"customers/products/variants/amount/": amountLayout{}, "customers/products/variants/sale/": saleLayout{}, "customers/vouchers/": voucherLayout{},
-		"customers/access/": accessLayout{}, "customers/refusals/": refusalsLayout{}, "customers/page/": pageLayout{}, "customers/page/imprint/": linkLayout{},
+		"": fileLayout{}, "customers/": customerLayout{}, "customers/products/": productLayout{},
+		"customers/products/variants/":        variantLayout{},
+		"customers/products/variants/amount/": amountLayout{}, "customers/products/variants/sale/": saleLayout{},
+		"customers/vouchers/": voucherLayout{},
+		"customers/access/":   accessLayout{}, "customers/refusals/": refusalsLayout{}, "customers/page/": pageLayout{},
+		"customers/page/imprint/": linkLayout{},
 	}
 	for path, properties := range propertiesByPath(readSchema(t)) {
-		if inSchema, inLayout := slices.Sorted(maps.Keys(properties)), keysOf(layouts[path]); !slices.Equal(inSchema, inLayout) {
+		if inSchema, inLayout := slices.Sorted(maps.Keys(properties)),
+			keysOf(layouts[path]); !slices.Equal(inSchema, inLayout) {
 			t.Errorf("%q: %v in the schema, %v in the layout", path, inSchema, inLayout)
 		}
 	}
@@ -62,19 +66,25 @@ func TestSchema_HasTheBoundsOfTheRules(t *testing.T) {
 		"length of a link's URL":  {int64(defs["link"].Properties["url"].MaxLength), catalog.MaxImageBytes},
 		"length of a link's text": {int64(defs["link"].Properties["text"].MaxLength), catalog.MaxCategoryBytes},
 		"length of a payment URL": {int64(defs["page"].Properties["payment-url"].MaxLength), catalog.MaxImageBytes},
-		"length of payment text":  {int64(defs["page"].Properties["payment-text"].MaxLength), catalog.MaxDescriptionBytes},
-		"highest position":        {defs["count"].Maximum, catalog.MaxPosition},
-		"length of a description": {int64(defs["product"].Properties["description"].MaxLength), catalog.MaxDescriptionBytes},
-		"fewest variants":         {int64(variants.MinItems), 1},
-		"most variants":           {int64(variants.MaxItems), catalog.MaxVariants},
-		"least amount":            {defs["count"].Minimum, 1},
-		"greatest amount":         {defs["count"].Maximum, catalog.MaxAmount},
-		"most refusals":           {defs["count"].Maximum, access.MaxRefusals},
-		"fewest uses":             {defs["limit"].Minimum, 1},
-		"most uses":               {voucherProperties["max-uses"].Maximum, int64(voucher.MaxMaxUses)},
-		"most uses of one nick":   {voucherProperties["max-uses-per-nick"].Maximum, int64(voucher.MaxPerNick)},
-		"length of a batch name":  {int64(voucherProperties["batch"].MaxLength), voucher.MaxBatchBytes},
-		"length of a note":        {int64(voucherProperties["note"].MaxLength), voucher.MaxNoteBytes},
+		"length of payment text": {
+			int64(defs["page"].Properties["payment-text"].MaxLength),
+			catalog.MaxDescriptionBytes,
+		},
+		"highest position": {defs["count"].Maximum, catalog.MaxPosition},
+		"length of a description": {
+			int64(defs["product"].Properties["description"].MaxLength),
+			catalog.MaxDescriptionBytes,
+		},
+		"fewest variants":        {int64(variants.MinItems), 1},
+		"most variants":          {int64(variants.MaxItems), catalog.MaxVariants},
+		"least amount":           {defs["count"].Minimum, 1},
+		"greatest amount":        {defs["count"].Maximum, catalog.MaxAmount},
+		"most refusals":          {defs["count"].Maximum, access.MaxRefusals},
+		"fewest uses":            {defs["limit"].Minimum, 1},
+		"most uses":              {voucherProperties["max-uses"].Maximum, int64(voucher.MaxMaxUses)},
+		"most uses of one nick":  {voucherProperties["max-uses-per-nick"].Maximum, int64(voucher.MaxPerNick)},
+		"length of a batch name": {int64(voucherProperties["batch"].MaxLength), voucher.MaxBatchBytes},
+		"length of a note":       {int64(voucherProperties["note"].MaxLength), voucher.MaxNoteBytes},
 	} {
 		if bound[0] != bound[1] {
 			t.Errorf("%s: %d in the schema, %d in the code", name, bound[0], bound[1])
@@ -126,7 +136,8 @@ func TestDemo_NamesTheSchema_AndShowsEveryField(t *testing.T) {
 	walk(&document, "")
 	for path, properties := range propertiesByPath(readSchema(t)) {
 		for _, key := range slices.Sorted(maps.Keys(properties)) {
-			if !shown[path+key] && !strings.Contains(string(text), "# "+key+": ") { // the demo shows some keys in a comment
+			// the demo shows some keys in a comment
+			if !shown[path+key] && !strings.Contains(string(text), "# "+key+": ") {
 				t.Errorf("examples/demo.yaml does not show %s", path+key)
 			}
 		}
@@ -135,11 +146,16 @@ func TestDemo_NamesTheSchema_AndShowsEveryField(t *testing.T) {
 
 func propertiesByPath(schema schemaOf) map[string]map[string]schemaOf {
 	return map[string]map[string]schemaOf{
-		"": schema.Properties, "customers/": schema.Defs["customer"].Properties, "customers/products/": schema.Defs["product"].Properties,
-		"customers/products/variants/": schema.Defs["variant"].Properties, "customers/products/variants/amount/": schema.Defs["amount"].Properties,
-		"customers/products/variants/sale/": schema.Defs["sale"].Properties, "customers/vouchers/": schema.Defs["voucher"].Properties,
-		"customers/access/": schema.Defs["access"].Properties, "customers/refusals/": schema.Defs["refusals"].Properties,
-		"customers/page/": schema.Defs["page"].Properties, "customers/page/imprint/": schema.Defs["link"].Properties,
+		"": schema.Properties, "customers/": schema.Defs["customer"].Properties,
+		"customers/products/":                 schema.Defs["product"].Properties,
+		"customers/products/variants/":        schema.Defs["variant"].Properties,
+		"customers/products/variants/amount/": schema.Defs["amount"].Properties,
+		"customers/products/variants/sale/":   schema.Defs["sale"].Properties,
+		"customers/vouchers/":                 schema.Defs["voucher"].Properties,
+		"customers/access/":                   schema.Defs["access"].Properties,
+		"customers/refusals/":                 schema.Defs["refusals"].Properties,
+		"customers/page/":                     schema.Defs["page"].Properties,
+		"customers/page/imprint/":             schema.Defs["link"].Properties,
 	}
 }
 

@@ -14,8 +14,9 @@ const (
 	maxExpandedBytes = 2 * MaxFileBytes
 )
 
-// appendJSON writes a YAML value as compact JSON, with members in their order and numbers as written. It reports YAML that JSON cannot
-// express: repeated keys, keys that are not strings, merges, tags and, in a data schema, numbers such as 0x10.
+// appendJSON writes a YAML value as compact JSON, with members in their order and numbers as written. It reports YAML
+// that JSON cannot express: repeated keys, keys that are not strings, merges, tags and, in a data schema, numbers such
+// as 0x10.
 func (r *reader) appendJSON(text []byte, node *yaml.Node, inData bool) []byte {
 	node = resolve(node)
 	r.values++
@@ -78,7 +79,8 @@ func (r *reader) appendScalar(text []byte, node *yaml.Node, inData bool) []byte 
 	case node.Tag == "!!bool":
 		return strconv.AppendBool(text, strings.EqualFold(node.Value, "true"))
 	case isPlain && isJSONNumber(node.Value) && (inData || !strings.ContainsAny(node.Value, "eE")):
-		// Outside of data, a number such as 1e9 becomes a string, because the validator would expand it to all its digits.
+		// Outside of data, a number such as 1e9 becomes a string, because the validator would expand it to all its
+		// digits.
 		return append(text, node.Value...)
 	case isPlain && inData && (node.Tag == "!!int" || node.Tag == "!!float"):
 		r.fail(node.Line, "data: %.40q is not a number in JSON: write it in digits, or in quotes", node.Value)
@@ -92,7 +94,8 @@ func appendQuoted(text []byte, value string) []byte {
 	return text
 }
 
-// isJSONNumber accepts numbers of any size. YAML calls a number that is too large for a float64, such as 1e400, a string.
+// isJSONNumber accepts numbers of any size. YAML calls a number that is too large for a float64, such as 1e400, a
+// string.
 func isJSONNumber(text string) bool {
 	value := jsontext.Value(text)
 	return value.Kind() == jsontext.KindNumber && value.IsValid() && strings.TrimSpace(text) == text

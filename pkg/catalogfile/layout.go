@@ -96,8 +96,8 @@ func (n number) MarshalYAML() (any, error) { return plain(string(n)), nil }
 // text is a scalar as it is written in the file: 007 stays 007, and the word no is not read as false.
 type text string
 
-// MarshalYAML quotes the string if it would otherwise change or be read as another type. It writes several plain lines as a block, line by
-// line.
+// MarshalYAML quotes the string if it would otherwise change or be read as another type. It writes several plain lines
+// as a block, line by line.
 func (t text) MarshalYAML() (any, error) {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: string(t)}
 	lines := strings.Split(node.Value, "\n")
@@ -163,7 +163,8 @@ func (l linkLayout) MarshalYAML() (any, error) {
 
 // needsEscapes reports whether the line could change if it were written without escapes.
 func needsEscapes(line string) bool {
-	return strings.TrimSpace(line) != line || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) })
+	return strings.TrimSpace(line) != line ||
+		strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
 func plain(value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Value: value} }

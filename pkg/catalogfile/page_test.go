@@ -28,9 +28,10 @@ func TestPage_IsReadAndWrittenInItsShortestForm(t *testing.T) {
         Name the checkout's ID.
 `, catalog.Page{
 			Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
-			Imprint:    catalog.Link{URL: "https://emberforge.example/imprint"},
-			Privacy:    catalog.Link{URL: "https://emberforge.example/privacy", Text: "Privacy, in short"},
-			PaymentURL: "https://pay.emberforge.example/?checkout={checkout}&return={return}", PaymentText: "Transfer the total.\nName the checkout's ID.",
+			Imprint:     catalog.Link{URL: "https://emberforge.example/imprint"},
+			Privacy:     catalog.Link{URL: "https://emberforge.example/privacy", Text: "Privacy, in short"},
+			PaymentURL:  "https://pay.emberforge.example/?checkout={checkout}&return={return}",
+			PaymentText: "Transfer the total.\nName the checkout's ID.",
 		}, ""},
 		{
 			"accent in capitals", "    page: {accent: \"#C2410C\"}\n",

@@ -78,11 +78,13 @@ customers:
 					},
 				}},
 				{
-					ID: "vip-rank", Name: "VIP rank", Description: "For a month,\nor forever.\n", Image: "https://cdn.example/vip.png",
+					ID: "vip-rank", Name: "VIP rank", Description: "For a month,\nor forever.\n",
+					Image:    "https://cdn.example/vip.png",
 					Category: "007", Position: catalog.MaxPosition, Variants: []catalog.Variant{
 						{ID: "007", Name: "No. 7", Price: bhd(499), MinAmount: 2, MaxAmount: 10},
 						{
-							ID: "2027-01-31", Name: "true", Price: bhd(12000), MinAmount: 1, MaxAmount: 3, DataSchema: schema, OffSale: true,
+							ID: "2027-01-31", Name: "true", Price: bhd(12000), MinAmount: 1, MaxAmount: 3,
+							DataSchema: schema, OffSale: true,
 							Sale: catalog.Sale{Price: bhd(0), Until: time.Date(2026, 11, 30, 23, 0, 0, 0, time.UTC)},
 						},
 					},
@@ -99,17 +101,21 @@ customers:
 func TestParse_ReturnsThePlaceOfEachCustomer(t *testing.T) {
 	shops, err := catalogfile.Parse(
 		catalogfile.File{Name: "a.yaml", Text: []byte(small)},
-		catalogfile.File{Name: "b.yaml", Text: []byte("---\n\n---\ncustomers:\n- {id: sakura-goods, name: Sakura, currency: JPY}\n")},
+		catalogfile.File{
+			Name: "b.yaml",
+			Text: []byte("---\n\n---\ncustomers:\n- {id: sakura-goods, name: Sakura, currency: JPY}\n"),
+		},
 	)
 	if err != nil || len(shops) != 2 || shops[0].Place.String() != "a.yaml:2" || shops[1].Place.String() != "b.yaml:5" {
 		t.Errorf("got %+v, %v", shops, err)
 	}
 }
 
-// in adds lines to a customer, a product or a variant of small.
+// in adds lines to a shop, a product or a variant of small.
 func in(where string, lines ...string) string {
 	anchor := map[string]string{
-		"customer": "    currency: EUR\n", "product": "        name: Ember coins\n", "variant": "            price: 4.99\n",
+		"customer": "    currency: EUR\n", "product": "        name: Ember coins\n",
+		"variant": "            price: 4.99\n",
 	}[where]
 	indent := anchor[:len(anchor)-len(strings.TrimLeft(anchor, " "))]
 	return strings.Replace(small, anchor, anchor+indent+strings.Join(lines, "\n"+indent)+"\n", 1)
@@ -119,137 +125,449 @@ func without(line string) string { return strings.Replace(small, line, "", 1) }
 
 func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
-		{"empty", "", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
-		{"comments only", "# later\n", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
-		{"no customers", "customers: []\n", "shop.yaml:1: no customers: begin the file with the key customers and a list of them"},
+		{"empty", "", "shop.yaml:1: no shops: begin the file with the key customers and a list of shops"},
+		{
+			"comments only", "# later\n",
+			"shop.yaml:1: no shops: begin the file with the key customers and a list of shops",
+		},
+		{
+			"no customers", "customers: []\n",
+			"shop.yaml:1: no shops: begin the file with the key customers and a list of shops",
+		},
 		{"a list", "- id: emberforge\n", `shop.yaml:1: the file: must be a mapping (key: value), not a list`},
 		{"a word", "\nemberforge\n", `shop.yaml:2: the file: must be a mapping (key: value), not "emberforge"`},
-		{"customers by ID", "customers:\n  emberforge: {}\n", "shop.yaml:2: customers: must be a list (lines that begin with -), not a mapping"},
-		{"customer is a word", "customers:\n  - emberforge\n", `shop.yaml:2: item 1 of customers: must be a mapping (key: value), not "emberforge"`},
-		{"customer is empty", "customers:\n  -\n", `shop.yaml:2: item 1 of customers: must be a mapping (key: value), not nothing`},
+		{
+			"customers by ID", "customers:\n  emberforge: {}\n",
+			"shop.yaml:2: customers: must be a list (lines that begin with -), not a mapping",
+		},
+		{
+			"customer is a word", "customers:\n  - emberforge\n",
+			`shop.yaml:2: item 1 of customers: must be a mapping (key: value), not "emberforge"`,
+		},
+		{
+			"customer is empty", "customers:\n  -\n",
+			`shop.yaml:2: item 1 of customers: must be a mapping (key: value), not nothing`,
+		},
 
 		{"unknown key", "shops: []\n" + small, `shop.yaml:1: shops: unknown key: the keys here are customers`},
-		{"unknown key of a customer", in("customer", "webhook: none"), `shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, page, products, refusals, vouchers`},
-		{"unknown key of a product", in("product", "prize: 4.99"), `shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, off-sale, position, variants`},
-		{"unknown key of a variant", in("variant", "Price: 4.99"), `shop.yaml:12: "Price": unknown key: the keys here are amount, data, id, name, off-sale, price, sale`},
-		{"unknown key of an amount", in("variant", "amount: {max: 5, least: 1}"), `shop.yaml:12: least: unknown key: the keys here are max, min`},
+		{
+			"unknown key of a customer", in("customer", "webhook: none"),
+			`shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, page, ` +
+				`products, refusals, vouchers`,
+		},
+		{
+			"unknown key of a product", in("product", "prize: 4.99"),
+			`shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, off-sale, ` +
+				`position, variants`,
+		},
+		{
+			"unknown key of a variant", in("variant", "Price: 4.99"),
+			`shop.yaml:12: "Price": unknown key: the keys here are amount, data, id, name, off-sale, price, sale`,
+		},
+		{
+			"unknown key of an amount", in("variant", "amount: {max: 5, least: 1}"),
+			`shop.yaml:12: least: unknown key: the keys here are max, min`,
+		},
 		{"key twice", in("variant", "price: 5.99"), `shop.yaml:12: "price" is already on line 11: keep one of them`},
-		{"key twice, once in quotes", in("variant", `"price": 5.99`), `shop.yaml:12: "price" is already on line 11: keep one of them`},
+		{
+			"key twice, once in quotes", in("variant", `"price": 5.99`),
+			`shop.yaml:12: "price" is already on line 11: keep one of them`,
+		},
 		{"key is a list", in("variant", "[a, b]: 1"), `shop.yaml:12: a key must be a plain word, not a list`},
-		{"merge key", in("variant", "<<: {off-sale: true}"), `shop.yaml:12: << is not supported: write the members out`},
+		{
+			"merge key", in("variant", "<<: {off-sale: true}"),
+			`shop.yaml:12: << is not supported: write the members out`,
+		},
 
 		{"no ID", without("id: emberforge\n    "), "shop.yaml:2: id: is missing"},
 		{"no name", without("    name: Emberforge\n"), "shop.yaml:2: name: is missing"},
 		{"no currency", without("    currency: EUR\n"), "shop.yaml:2: currency: is missing"},
 		{"no variants", strings.Split(small, "        variants:")[0], "shop.yaml:6: variants: is missing"},
-		{"empty variants", strings.Split(small, "        variants:")[0] + "        variants: []\n", "shop.yaml:8: variants: a product must have 1 to 50 variants, not 0"},
-		{"variants are a word", strings.Split(small, "        variants:")[0] + "        variants: many\n", `shop.yaml:8: variants: must be a list (lines that begin with -), not "many"`},
+		{
+			"empty variants", strings.Split(small, "        variants:")[0] + "        variants: []\n",
+			"shop.yaml:8: variants: a product must have 1 to 50 variants, not 0",
+		},
+		{
+			"variants are a word", strings.Split(small, "        variants:")[0] + "        variants: many\n",
+			`shop.yaml:8: variants: must be a list (lines that begin with -), not "many"`,
+		},
 		{"no price", without("            price: 4.99\n"), "shop.yaml:9: price: is missing"},
-		{"key without value", in("product", "description:"), "shop.yaml:8: description: is empty: give it a value, or leave it out"},
+		{
+			"key without value", in("product", "description:"),
+			"shop.yaml:8: description: is empty: give it a value, or leave it out",
+		},
 		{"empty name", strings.Replace(small, "Ember coins", "''", 1), "shop.yaml:7: name: is missing"},
-		{"empty price", strings.Replace(small, "4.99", "''", 1), `shop.yaml:11: price: "": malformed amount of money of EUR: write it like 4.99`},
+		{
+			"empty price", strings.Replace(small, "4.99", "''", 1),
+			`shop.yaml:11: price: "": malformed amount of money of EUR: write it like 4.99`,
+		},
 
-		{"malformed ID", strings.Replace(small, "id: coins", "id: coins/gold", 1), `shop.yaml:6: id: "coins/gold": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit`},
-		{"ID is a list", strings.Replace(small, "id: coins", "id: [coins]", 1), `shop.yaml:6: id: must be one value, not a list`},
-		{"name too long", strings.Replace(small, "500 coins", strings.Repeat("x", 129), 1), `shop.yaml:10: name: has 129 bytes, and at most 128 are allowed`},
-		{"tagged", strings.Replace(small, "500 coins", "!!binary NTAw", 1), `shop.yaml:10: the tag !!binary is not supported: remove it`},
-		{"unknown currency", strings.Replace(small, "EUR", "EURO", 1), `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`},
-		{"product twice", small + "      - {id: coins, name: Coins, variants: [{id: 1, name: One, price: 1}]}\n", `shop.yaml:12: id: product "coins" is already on line 6: write it once`},
-		{"variant twice", small + "          - {id: '500', name: Again, price: 1}\n", `shop.yaml:12: id: variant "500" is already on line 9: write it once`},
-		{"customer twice", small + "  - {id: emberforge, name: Again, currency: EUR}\n", `shop.yaml:12: customer "emberforge" is already in shop.yaml:2: write it in one place only`},
+		{
+			"malformed ID", strings.Replace(small, "id: coins", "id: coins/gold", 1),
+			`shop.yaml:6: id: "coins/gold": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or ` +
+				`digit`,
+		},
+		{
+			"ID is a list", strings.Replace(small, "id: coins", "id: [coins]", 1),
+			`shop.yaml:6: id: must be one value, not a list`,
+		},
+		{
+			"name too long", strings.Replace(small, "500 coins", strings.Repeat("x", 129), 1),
+			`shop.yaml:10: name: has 129 bytes, and at most 128 are allowed`,
+		},
+		{
+			"tagged", strings.Replace(small, "500 coins", "!!binary NTAw", 1),
+			`shop.yaml:10: the tag !!binary is not supported: remove it`,
+		},
+		{
+			"unknown currency", strings.Replace(small, "EUR", "EURO", 1),
+			`shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`,
+		},
+		{
+			"product twice", small + "      - {id: coins, name: Coins, variants: [{id: 1, name: One, price: 1}]}\n",
+			`shop.yaml:12: id: product "coins" is already on line 6: write it once`,
+		},
+		{
+			"variant twice", small + "          - {id: '500', name: Again, price: 1}\n",
+			`shop.yaml:12: id: variant "500" is already on line 9: write it once`,
+		},
+		{
+			"customer twice", small + "  - {id: emberforge, name: Again, currency: EUR}\n",
+			`shop.yaml:12: shop "emberforge" is already in shop.yaml:2: write it in one place only`,
+		},
 
-		{"price with a comma", strings.Replace(small, "4.99", "4,99", 1), `shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`},
-		{"price with a currency", strings.Replace(small, "4.99", "4.99 EUR", 1), `shop.yaml:11: price: "4.99 EUR": malformed amount of money of EUR: write it like 4.99`},
-		{"price with too many digits", strings.Replace(small, "4.99", "4.999", 1), `shop.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99`},
-		{"price in yen with digits", strings.Replace(small, "EUR", "JPY", 1), `shop.yaml:11: price: "4.99": malformed amount of money of JPY: write it like 499`},
-		{"price with an exponent", strings.Replace(small, "4.99", "5e2", 1), `shop.yaml:11: price: "5e2": malformed amount of money of EUR: write it like 4.99`},
-		{"price too high", strings.Replace(small, "4.99", "99999999999999999999", 1), `shop.yaml:11: price: "99999999999999999999": amount of money is too large: write it like 4.99`},
-		{"price below zero", strings.Replace(small, "4.99", "-1", 1), `shop.yaml:11: price: "-1": malformed amount of money of EUR: write it like 4.99`},
-		{"price is a list", strings.Replace(small, "4.99", "[4.99]", 1), `shop.yaml:11: price: must be one value, not a list`},
+		{
+			"price with a comma", strings.Replace(small, "4.99", "4,99", 1),
+			`shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"price with a currency", strings.Replace(small, "4.99", "4.99 EUR", 1),
+			`shop.yaml:11: price: "4.99 EUR": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"price with too many digits", strings.Replace(small, "4.99", "4.999", 1),
+			`shop.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"price in yen with digits", strings.Replace(small, "EUR", "JPY", 1),
+			`shop.yaml:11: price: "4.99": malformed amount of money of JPY: write it like 499`,
+		},
+		{
+			"price with an exponent", strings.Replace(small, "4.99", "5e2", 1),
+			`shop.yaml:11: price: "5e2": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"price too high", strings.Replace(small, "4.99", "99999999999999999999", 1),
+			`shop.yaml:11: price: "99999999999999999999": amount of money is too large: write it like 4.99`,
+		},
+		{
+			"price below zero", strings.Replace(small, "4.99", "-1", 1),
+			`shop.yaml:11: price: "-1": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"price is a list", strings.Replace(small, "4.99", "[4.99]", 1),
+			`shop.yaml:11: price: must be one value, not a list`,
+		},
 
-		{"amount is a number", in("variant", "amount: 5"), `shop.yaml:12: amount: must be a mapping (key: value), not "5"`},
+		{
+			"amount is a number", in("variant", "amount: 5"),
+			`shop.yaml:12: amount: must be a mapping (key: value), not "5"`,
+		},
 		{"amount without a maximum", in("variant", "amount: {min: 5}"), `shop.yaml:12: max: is missing`},
-		{"amount from zero", in("variant", "amount: {min: 0, max: 5}"), `shop.yaml:12: amount: bounds 0 to 5: they must be whole numbers from 1 to 1000000, and the lower must not exceed the upper`},
-		{"amount is not whole", in("variant", "amount:", "  min: 1", "  max: 5.5"), `shop.yaml:14: max: must be a whole number from 1 to 1000000, not "5.5"`},
-		{"amount with a decimal point", in("variant", "amount: {min: 5.0, max: 10}"), `shop.yaml:12: min: must be a whole number from 1 to 1000000, not "5.0"`},
-		{"amount in hexadecimal", in("variant", "amount: {max: 0x10}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "0x10"`},
-		{"amount beyond all bounds", in("variant", "amount: {max: 99999999999999999999}"), `shop.yaml:12: max: must be a whole number from 1 to 1000000, not "99999999999999999999"`},
-		{"amount that costs too much", strings.Replace(in("variant", "amount: {max: 1000}"), "4.99", "90071992547409.00", 1), `shop.yaml:12: amount: 1000 times the price: amount of money is too large`},
+		{
+			"amount from zero", in("variant", "amount: {min: 0, max: 5}"),
+			`shop.yaml:12: amount: bounds 0 to 5: they must be whole numbers from 1 to 1000000, and the lower must ` +
+				`not exceed the upper`,
+		},
+		{
+			"amount is not whole", in("variant", "amount:", "  min: 1", "  max: 5.5"),
+			`shop.yaml:14: max: must be a whole number from 1 to 1000000, not "5.5"`,
+		},
+		{
+			"amount with a decimal point", in("variant", "amount: {min: 5.0, max: 10}"),
+			`shop.yaml:12: min: must be a whole number from 1 to 1000000, not "5.0"`,
+		},
+		{
+			"amount in hexadecimal", in("variant", "amount: {max: 0x10}"),
+			`shop.yaml:12: max: must be a whole number from 1 to 1000000, not "0x10"`,
+		},
+		{
+			"amount beyond all bounds", in("variant", "amount: {max: 99999999999999999999}"),
+			`shop.yaml:12: max: must be a whole number from 1 to 1000000, not "99999999999999999999"`,
+		},
+		{
+			"amount that costs too much",
+			strings.Replace(in("variant", "amount: {max: 1000}"), "4.99", "90071992547409.00", 1),
+			`shop.yaml:12: amount: 1000 times the price: amount of money is too large`,
+		},
 
-		{"access is a word", in("customer", "access: server"), `shop.yaml:5: access: must be a mapping (key: value), not "server"`},
-		{"unknown policy", in("customer", "access:", "  redeem: anyone", "  check-out: nobody"), `shop.yaml:7: check-out: must be anyone or server, not "nobody"`},
-		{"unknown kind of access", in("customer", "access: {redeem: server, checkout: server}"), `shop.yaml:5: checkout: unknown key: the keys here are check-out, redeem`},
-		{"refusals are another word", in("customer", "refusals: none"), `shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not "none"`},
-		{"refusals are a list", in("customer", "refusals: [100, 10m]"), `shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not a list`},
+		{
+			"access is a word", in("customer", "access: server"),
+			`shop.yaml:5: access: must be a mapping (key: value), not "server"`,
+		},
+		{
+			"unknown policy", in("customer", "access:", "  redeem: anyone", "  check-out: nobody"),
+			`shop.yaml:7: check-out: must be anyone or server, not "nobody"`,
+		},
+		{
+			"unknown kind of access", in("customer", "access: {redeem: server, checkout: server}"),
+			`shop.yaml:5: checkout: unknown key: the keys here are check-out, redeem`,
+		},
+		{
+			"refusals are another word", in("customer", "refusals: none"),
+			`shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not "none"`,
+		},
+		{
+			"refusals are a list", in("customer", "refusals: [100, 10m]"),
+			`shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not a list`,
+		},
 		{"refusals without a window", in("customer", "refusals: {limit: 100}"), "shop.yaml:5: per: is missing"},
 		{"refusals without a limit", in("customer", "refusals: {per: 10m}"), "shop.yaml:5: limit: is missing"},
-		{"no refusals allowed", in("customer", "refusals: {limit: 0, per: 10m}"), `shop.yaml:5: limit: must be a whole number from 1 to 1000000, not "0"`},
-		{"window without a unit", in("customer", "refusals:", "  limit: 100", "  per: 600"), `shop.yaml:7: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "600"`},
-		{"window of zero", in("customer", "refusals: {limit: 100, per: 0s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "0s"`},
-		{"window too long", in("customer", "refusals: {limit: 100, per: 25h}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "25h"`},
-		{"window is not whole", in("customer", "refusals: {limit: 100, per: 1.5s}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "1.5s"`},
-		{"window is a list", in("customer", "refusals: {limit: 100, per: [10m]}"), `shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not a list`},
+		{
+			"no refusals allowed", in("customer", "refusals: {limit: 0, per: 10m}"),
+			`shop.yaml:5: limit: must be a whole number from 1 to 1000000, not "0"`,
+		},
+		{
+			"window without a unit", in("customer", "refusals:", "  limit: 100", "  per: 600"),
+			`shop.yaml:7: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "600"`,
+		},
+		{
+			"window of zero", in("customer", "refusals: {limit: 100, per: 0s}"),
+			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "0s"`,
+		},
+		{
+			"window too long", in("customer", "refusals: {limit: 100, per: 25h}"),
+			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "25h"`,
+		},
+		{
+			"window is not whole", in("customer", "refusals: {limit: 100, per: 1.5s}"),
+			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "1.5s"`,
+		},
+		{
+			"window is a list", in("customer", "refusals: {limit: 100, per: [10m]}"),
+			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not a list`,
+		},
 
-		{"page is another word", in("customer", "page: none"), `shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not "none"`},
-		{"page is a list", in("customer", "page: [off]"), `shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not a list`},
+		{
+			"page is another word", in("customer", "page: none"),
+			`shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not "none"`,
+		},
+		{
+			"page is a list", in("customer", "page: [off]"),
+			`shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not a list`,
+		},
 		{"page is empty", in("customer", "page:"), `shop.yaml:5: page: is empty: give it a value, or leave it out`},
-		{"unknown key of a page", in("customer", "page:", "  colour: red"), `shop.yaml:6: colour: unknown key: the keys here are accent, imprint, logo, payment-text, payment-url, privacy`},
-		{"accent is a word", in("customer", "page:", "  accent: red"), `shop.yaml:6: accent: must be a colour such as "#c2410c"`},
-		{"accent without quotes is a comment", in("customer", "page:", "  accent: #c2410c"), `shop.yaml:6: accent: is empty: give it a value, or leave it out`},
-		{"accent is a list", in("customer", "page: {accent: [1]}"), `shop.yaml:5: accent: must be a colour such as "#c2410c", in quotes, not a list`},
-		{"logo that is not an https URL", in("customer", "page:", "  logo: logo.png"), `shop.yaml:6: logo: must be an https URL such as https://cdn.example/logo.png; percent-encode special characters`},
-		{"link that is not an https URL", in("customer", "page:", "  imprint: /imprint"), `shop.yaml:6: imprint: must be an https URL such as https://shop.example/imprint; percent-encode special characters`},
-		{"link is a list", in("customer", "page: {privacy: []}"), `shop.yaml:5: privacy: must be a URL, or a mapping such as {url: https://shop.example/imprint, text: Imprint}, not a list`},
+		{
+			"unknown key of a page", in("customer", "page:", "  colour: red"),
+			`shop.yaml:6: colour: unknown key: the keys here are accent, imprint, logo, payment-text, payment-url, ` +
+				`privacy`,
+		},
+		{
+			"accent is a word", in("customer", "page:", "  accent: red"),
+			`shop.yaml:6: accent: must be a colour such as "#c2410c"`,
+		},
+		{
+			"accent without quotes is a comment", in("customer", "page:", "  accent: #c2410c"),
+			`shop.yaml:6: accent: is empty: give it a value, or leave it out`,
+		},
+		{
+			"accent is a list", in("customer", "page: {accent: [1]}"),
+			`shop.yaml:5: accent: must be a colour such as "#c2410c", in quotes, not a list`,
+		},
+		{
+			"logo that is not an https URL", in("customer", "page:", "  logo: logo.png"),
+			`shop.yaml:6: logo: must be an https URL such as https://cdn.example/logo.png; percent-encode special ` +
+				`characters`,
+		},
+		{
+			"link that is not an https URL", in("customer", "page:", "  imprint: /imprint"),
+			`shop.yaml:6: imprint: must be an https URL such as https://shop.example/imprint; percent-encode ` +
+				`special characters`,
+		},
+		{
+			"link is a list", in("customer", "page: {privacy: []}"),
+			`shop.yaml:5: privacy: must be a URL, or a mapping such as {url: https://shop.example/imprint, text: ` +
+				`Imprint}, not a list`,
+		},
 		{"link without a URL", in("customer", "page:", "  privacy: {text: Privacy}"), `shop.yaml:6: url: is missing`},
-		{"link to a bad URL", in("customer", "page:", "  privacy:", "    url: http://shop.example", "    text: Privacy"), `shop.yaml:6: privacy: must be an https URL such as https://shop.example/imprint; percent-encode special characters`},
-		{"link with a long text", in("customer", "page:", "  privacy:", "    url: https://shop.example", "    text: "+strings.Repeat("x", 65)), `shop.yaml:8: text: has 65 bytes, and at most 64 are allowed`},
-		{"payment page without the checkout", in("customer", "page:", "  accent: '#c2410c'", "  payment-url: https://pay.example/"), `shop.yaml:7: payment-url: must be an https URL such as https://pay.example/?checkout={checkout}&return={return}, with {checkout} once and {return} at most once, both after the host; percent-encode special characters`},
-		{"payment text is too long", in("customer", "page:", "  payment-text: "+strings.Repeat("x", 1025)), `shop.yaml:6: payment-text: has 1025 bytes, and at most 1024 are allowed`},
+		{"link to a bad URL", in("customer", "page:", "  privacy:", "    url: http://shop.example",
+			"    text: Privacy"), `shop.yaml:6: privacy: must be an https URL such as ` +
+			`https://shop.example/imprint; percent-encode special characters`},
+		{"link with a long text", in("customer", "page:", "  privacy:", "    url: https://shop.example",
+			"    text: "+strings.Repeat("x", 65)), `shop.yaml:8: text: has 65 bytes, and at most 64 are allowed`},
+		{
+			"payment page without the checkout",
+			in("customer", "page:", "  accent: '#c2410c'", "  payment-url: https://pay.example/"),
+			`shop.yaml:7: payment-url: must be an https URL such as ` +
+				`https://pay.example/?checkout={checkout}&return={return}, with {checkout} once and {return} at ` +
+				`most once, both after the host; percent-encode special characters`,
+		},
+		{
+			"payment text is too long", in("customer", "page:", "  payment-text: "+strings.Repeat("x", 1025)),
+			`shop.yaml:6: payment-text: has 1025 bytes, and at most 1024 are allowed`,
+		},
 
-		{"image that is not an https URL", in("product", "image: http://cdn.example/coins.png"), `shop.yaml:8: image: must be an https URL such as https://cdn.example/coins.png; percent-encode special characters`},
+		{
+			"image that is not an https URL", in("product", "image: http://cdn.example/coins.png"),
+			`shop.yaml:8: image: must be an https URL such as https://cdn.example/coins.png; percent-encode ` +
+				`special characters`,
+		},
 		{"image is a list", in("product", "image: [coins.png]"), `shop.yaml:8: image: must be one value, not a list`},
-		{"category of two lines", in("product", `category: "Coins\nand more"`), `shop.yaml:8: category: must be one line`},
-		{"position of zero", in("product", "position: 0"), `shop.yaml:8: position: must be a whole number from 1 to 1000000, not "0"`},
-		{"position is not whole", in("product", "position: 1.0"), `shop.yaml:8: position: must be a whole number from 1 to 1000000, not "1.0"`},
-		{"position too high", in("product", "position: 1000001"), `shop.yaml:8: position: must be a whole number from 1 to 1000000`},
-		{"position is a word", in("product", "position: first"), `shop.yaml:8: position: must be a whole number from 1 to 1000000, not "first"`},
-		{"sale is a price", in("variant", "sale: 3.99"), `shop.yaml:12: sale: must be a mapping (key: value), not "3.99"`},
+		{
+			"category of two lines", in("product", `category: "Coins\nand more"`),
+			`shop.yaml:8: category: must be one line`,
+		},
+		{
+			"position of zero", in("product", "position: 0"),
+			`shop.yaml:8: position: must be a whole number from 1 to 1000000, not "0"`,
+		},
+		{
+			"position is not whole", in("product", "position: 1.0"),
+			`shop.yaml:8: position: must be a whole number from 1 to 1000000, not "1.0"`,
+		},
+		{
+			"position too high", in("product", "position: 1000001"),
+			`shop.yaml:8: position: must be a whole number from 1 to 1000000`,
+		},
+		{
+			"position is a word", in("product", "position: first"),
+			`shop.yaml:8: position: must be a whole number from 1 to 1000000, not "first"`,
+		},
+		{
+			"sale is a price", in("variant", "sale: 3.99"),
+			`shop.yaml:12: sale: must be a mapping (key: value), not "3.99"`,
+		},
 		{"sale without a price", in("variant", "sale: {until: 2026-12-01}"), `shop.yaml:12: price: is missing`},
-		{"sale with another key", in("variant", "sale: {price: 3.99, to: 2026-12-01}"), `shop.yaml:12: to: unknown key: the keys here are from, price, until`},
-		{"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"), `shop.yaml:14: price: must be at least 0 and below the price, 4.99 EUR`},
-		{"sale with a malformed price", in("variant", "sale: {price: 3.999}"), `shop.yaml:12: price: "3.999": malformed amount of money of EUR: write it like 4.99`},
-		{"sale that ends before it begins", in("variant", "sale:", "  price: 3.99", "  from: 2026-12-01", "  until: 2026-11-27"), `shop.yaml:15: until: must be after from`},
-		{"sale from a word", in("variant", "sale: {price: 3.99, from: soon}"), `shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC`},
-		{"sale in the wrong century", in("variant", "sale: {price: 3.99, from: 1926-11-27}"), `shop.yaml:12: from: "1926-11-27": must be in the years 2000 to 9999`},
-		{"sale of a variant without a valid price", strings.Replace(in("variant", "sale: {price: 3.99}"), "4.99", "4,99", 1), `shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`},
-		{"sale in a shop without a valid currency", strings.Replace(in("variant", "sale: {price: 3.99}"), "EUR", "EURO", 1), `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`},
+		{
+			"sale with another key", in("variant", "sale: {price: 3.99, to: 2026-12-01}"),
+			`shop.yaml:12: to: unknown key: the keys here are from, price, until`,
+		},
+		{
+			"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"),
+			`shop.yaml:14: price: must be at least 0 and below the price, 4.99 EUR`,
+		},
+		{
+			"sale with a malformed price", in("variant", "sale: {price: 3.999}"),
+			`shop.yaml:12: price: "3.999": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"sale that ends before it begins",
+			in("variant", "sale:", "  price: 3.99", "  from: 2026-12-01", "  until: 2026-11-27"),
+			`shop.yaml:15: until: must be after from`,
+		},
+		{
+			"sale from a word", in("variant", "sale: {price: 3.99, from: soon}"),
+			`shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24,` +
+				` which means midnight UTC`,
+		},
+		{
+			"sale in the wrong century", in("variant", "sale: {price: 3.99, from: 1926-11-27}"),
+			`shop.yaml:12: from: "1926-11-27": must be in the years 2000 to 9999`,
+		},
+		{
+			"sale of a variant without a valid price",
+			strings.Replace(in("variant", "sale: {price: 3.99}"), "4.99", "4,99", 1),
+			`shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`,
+		},
+		{
+			"sale in a shop without a valid currency",
+			strings.Replace(in("variant", "sale: {price: 3.99}"), "EUR", "EURO", 1),
+			`shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`,
+		},
 
-		{"off sale is a word", in("variant", "off-sale: yes"), `shop.yaml:12: off-sale: must be true or false, not "yes"`},
-		{"off sale is text", in("product", `off-sale: "true"`), `shop.yaml:8: off-sale: must be true or false, not "true"`},
+		{
+			"off sale is a word", in("variant", "off-sale: yes"),
+			`shop.yaml:12: off-sale: must be true or false, not "yes"`,
+		},
+		{
+			"off sale is text", in("product", `off-sale: "true"`),
+			`shop.yaml:8: off-sale: must be true or false, not "true"`,
+		},
 
-		{"data is a word", in("variant", "data: player"), `shop.yaml:12: data: must be a mapping (key: value), not "player"`},
-		{"data without type", in("variant", "data:", "  required: [player]"), `shop.yaml:12: data: /type must be "object"`},
-		{"data with a wrong type", in("variant", "data:", "  type: object", "  properties:", "    player:", "      type: text"), `shop.yaml:16: data: /properties/player/type matches none of the allowed forms`},
-		{"data with a wrong item", in("variant", "data:", "  type: object", "  required:", "    - player", "    - 7"), `shop.yaml:16: data: /required/1 must be a string`},
-		{"data with a malformed pattern", in("variant", `data: {type: object, properties: {p: {pattern: "("}}}`), "shop.yaml:12: data: /properties/p/pattern is not a valid regex: error parsing regexp: missing closing ): `(`"},
-		{"data that refers to another document", in("variant", "data:", "  type: object", "  $ref: https://emberforge.example/x"), `shop.yaml:14: data: /$ref must stay inside the schema: it begins with #`},
-		{"data with a key twice", in("variant", "data:", "  type: object", "  type: object"), `shop.yaml:14: "type" is already on line 13: keep one of them`},
-		{"data with a number that is not JSON", in("variant", "data: {type: object, maxProperties: 0x10}"), `shop.yaml:12: data: "0x10" is not a number in JSON: write it in digits, or in quotes`},
-		{"data with infinity", in("variant", "data: {type: object, maxProperties: .inf}"), `shop.yaml:12: data: ".inf" is not a number in JSON: write it in digits, or in quotes`},
-		{"data with a tag", in("variant", "data:", "  type: object", "  default: !!binary aGk="), `shop.yaml:14: the tag !!binary is not supported: remove it`},
-		{"data too long", in("variant", "data: {type: object, title: '"+strings.Repeat("x", 8192)+"'}"), `shop.yaml:12: data: schema has 8220 bytes, and at most 8192 are allowed`},
+		{
+			"data is a word", in("variant", "data: player"),
+			`shop.yaml:12: data: must be a mapping (key: value), not "player"`,
+		},
+		{
+			"data without type", in("variant", "data:", "  required: [player]"),
+			`shop.yaml:12: data: /type must be "object"`,
+		},
+		{"data with a wrong type", in("variant", "data:", "  type: object", "  properties:", "    player:",
+			"      type: text"), `shop.yaml:16: data: /properties/player/type matches none of the allowed forms`},
+		{
+			"data with a wrong item", in("variant", "data:", "  type: object", "  required:", "    - player",
+				"    - 7"),
+			`shop.yaml:16: data: /required/1 must be a string`,
+		},
+		{
+			"data with a malformed pattern", in("variant", `data: {type: object, properties: {p: {pattern: "("}}}`),
+			"shop.yaml:12: data: /properties/p/pattern is not a valid regex: error parsing regexp: missing closing " +
+				"): `(`",
+		},
+		{
+			"data that refers to another document",
+			in("variant", "data:", "  type: object", "  $ref: https://emberforge.example/x"),
+			`shop.yaml:14: data: /$ref must stay inside the schema: it begins with #`,
+		},
+		{
+			"data with a key twice", in("variant", "data:", "  type: object", "  type: object"),
+			`shop.yaml:14: "type" is already on line 13: keep one of them`,
+		},
+		{
+			"data with a number that is not JSON", in("variant", "data: {type: object, maxProperties: 0x10}"),
+			`shop.yaml:12: data: "0x10" is not a number in JSON: write it in digits, or in quotes`,
+		},
+		{
+			"data with infinity", in("variant", "data: {type: object, maxProperties: .inf}"),
+			`shop.yaml:12: data: ".inf" is not a number in JSON: write it in digits, or in quotes`,
+		},
+		{
+			"data with a tag", in("variant", "data:", "  type: object", "  default: !!binary aGk="),
+			`shop.yaml:14: the tag !!binary is not supported: remove it`,
+		},
+		{
+			"data too long", in("variant", "data: {type: object, title: '"+strings.Repeat("x", 8192)+"'}"),
+			`shop.yaml:12: data: schema has 8220 bytes, and at most 8192 are allowed`,
+		},
 
 		{"tab", "customers:\n\t- id: a\n", "shop.yaml:2: not valid YAML: found character that cannot start any token"},
-		{"colon in a name", strings.Replace(small, "500 coins", "Coins: 500", 1), "shop.yaml:10: not valid YAML: mapping values are not allowed in this context"},
-		{"bracket left open", "customers: [\n  {id: a,\n", "shop.yaml:3: not valid YAML here, or in the list or mapping that begins here: did not find expected node content; check indentation, brackets and quotes"},
-		{"indentation", "customers:\n  - id: a\n    name: b\n   currency: c\n", "shop.yaml:2: not valid YAML here, or in the list or mapping that begins here: did not find expected '-' indicator; check indentation, brackets and quotes"},
+		{
+			"colon in a name", strings.Replace(small, "500 coins", "Coins: 500", 1),
+			"shop.yaml:10: not valid YAML: mapping values are not allowed in this context",
+		},
+		{
+			"bracket left open", "customers: [\n  {id: a,\n",
+			"shop.yaml:3: not valid YAML here, or in the list or mapping that begins here: did not find expected " +
+				"node content; check indentation, brackets and quotes",
+		},
+		{
+			"indentation", "customers:\n  - id: a\n    name: b\n   currency: c\n",
+			"shop.yaml:2: not valid YAML here, or in the list or mapping that begins here: did not find expected " +
+				"'-' indicator; check indentation, brackets and quotes",
+		},
 		{"quote left open", "customers:\n  - id: 'a\n", "shop.yaml:2: not valid YAML: found unexpected end of stream"},
-		{"alias without an anchor", in("variant", "data: *player"), "shop.yaml:12: the alias *player has no value: no &player comes before it"},
-		{"anchor in itself", in("variant", "data: &player", "  type: object", "  not: *player"), "shop.yaml:12: the anchor &player contains itself"},
-		{"not UTF-8", strings.Replace(small, "500 coins", "\xff", 1), "shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters"},
-		{"control character", strings.Replace(small, "500 coins", "\x1b[31m", 1), "shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters"},
-		{"UTF-16", "\xff\xfec\x00", "shop.yaml:1: has bytes that are not text: write the file in UTF-8, without control characters"},
-		{"broken second document", small + "---\ncustomers: {}\n", "shop.yaml:13: customers: must be a list (lines that begin with -), not a mapping"},
+		{
+			"alias without an anchor", in("variant", "data: *player"),
+			"shop.yaml:12: the alias *player has no value: no &player comes before it",
+		},
+		{
+			"anchor in itself", in("variant", "data: &player", "  type: object", "  not: *player"),
+			"shop.yaml:12: the anchor &player contains itself",
+		},
+		{
+			"not UTF-8", strings.Replace(small, "500 coins", "\xff", 1),
+			"shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters",
+		},
+		{
+			"control character", strings.Replace(small, "500 coins", "\x1b[31m", 1),
+			"shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters",
+		},
+		{"UTF-16", "\xff\xfec\x00", "shop.yaml:1: has bytes that are not text: write the file in UTF-8, without " +
+			"control characters"},
+		{
+			"broken second document", small + "---\ncustomers: {}\n",
+			"shop.yaml:13: customers: must be a list (lines that begin with -), not a mapping",
+		},
 
 		{"several faults", strings.NewReplacer("Emberforge", "''", "4.99", "x", "id: coins", "id: /").Replace(in("variant", "off-sale: 1", "prize: 2")), `shop.yaml:3: name: is missing
 shop.yaml:6: id: "/": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit
@@ -291,15 +609,21 @@ func TestParse_MistakeInAnAnchor_IsReportedOnce(t *testing.T) {
 		},
 		{
 			"a part of a variant", "          - &variant {id: 1200, name: 1200 coins, prize: 9.99}", "*variant",
-			"shop.yaml:12: price: is missing\nshop.yaml:12: prize: unknown key: the keys here are amount, data, id, name, off-sale, price, sale",
+			"shop.yaml:12: price: is missing\nshop.yaml:12: prize: unknown key: the keys here are amount, data, " +
+				"id, name, off-sale, price, sale",
 		},
-		{"a repeated key", "          - &variant {id: 1200, id: 1200, name: 1200 coins, price: 9.99}", "*variant", `shop.yaml:12: "id" is already on line 12: keep one of them`},
 		{
-			"a price", "          - id: 1200\n            name: 1200 coins\n            price: &price 9.999", "{id: 500, name: 500 gems, price: *price}",
+			"a repeated key", "          - &variant {id: 1200, id: 1200, name: 1200 coins, price: 9.99}", "*variant",
+			`shop.yaml:12: "id" is already on line 12: keep one of them`,
+		},
+		{
+			"a price", "          - id: 1200\n            name: 1200 coins\n            price: &price 9.999",
+			"{id: 500, name: 500 gems, price: *price}",
 			`shop.yaml:14: price: "9.999": malformed amount of money of EUR: write it like 4.99`,
 		},
 		{
-			"a data schema", "            data: &data\n              properties: {}", "{id: 500, name: 500 gems, price: 1.00, data: *data}",
+			"a data schema", "            data: &data\n              properties: {}",
+			"{id: 500, name: 500 gems, price: 1.00, data: *data}",
 			`shop.yaml:12: data: /type must be "object"`,
 		},
 	} {
@@ -310,15 +634,16 @@ func TestParse_MistakeInAnAnchor_IsReportedOnce(t *testing.T) {
 }
 
 func TestParse_CustomerInTwoFiles_IsRefused(t *testing.T) {
-	wantErrors(t, `b.yaml:2: customer "emberforge" is already in a.yaml:2: write it in one place only
+	wantErrors(t, `b.yaml:2: shop "emberforge" is already in a.yaml:2: write it in one place only
 b.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99
-c.yaml:1: no customers: begin the file with the key customers and a list of them`,
+c.yaml:1: no shops: begin the file with the key customers and a list of shops`,
 		small, strings.Replace(small, "4.99", "4.999", 1), "")
 }
 
 func TestParse_LongAliasInDataSchema_IsRefused(t *testing.T) {
 	long := strings.Repeat("x", 64_000)
-	text := in("variant", "data:", "  type: object", "  title: &long "+long, "  enum: ["+strings.TrimSuffix(strings.Repeat("*long, ", 200), ", ")+"]")
+	text := in("variant", "data:", "  type: object", "  title: &long "+long,
+		"  enum: ["+strings.TrimSuffix(strings.Repeat("*long, ", 200), ", ")+"]")
 	_, errs := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(text)})
 	if errs == nil || !strings.Contains(errs.Error(), "schema has 12864637 bytes, and at most 8192 are allowed") {
 		t.Errorf("got %.200v, want the size of the schema", errs)
@@ -332,23 +657,27 @@ func TestParse_AliasesThatExpandTooFar_AreRefusedAtOnce(t *testing.T) {
 		text += fmt.Sprintf("    a%d: &a%d [%s]\n", i+1, i+1, tenTimes)
 	}
 	start := time.Now()
-	wantErrors(t, "shop.yaml:1: the aliases expand to more than 1000000 values or 33554432 bytes: use fewer aliases", text)
+	wantErrors(t, "shop.yaml:1: the aliases expand to more than 1000000 values or 33554432 bytes: use fewer aliases",
+		text)
 	if took := time.Since(start); took > 30*time.Second { // expanding all aliases would take hours
 		t.Errorf("took %s", took)
 	}
 }
 
 func TestParse_FileThatIsTooLong_IsRefused(t *testing.T) {
-	wantErrors(t, "shop.yaml:1: the file has 16777217 bytes, and at most 16777216 are allowed: split it", strings.Repeat("#", catalogfile.MaxFileBytes+1))
+	wantErrors(t, "shop.yaml:1: the file has 16777217 bytes, and at most 16777216 are allowed: split it",
+		strings.Repeat("#", catalogfile.MaxFileBytes+1))
 }
 
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Add(in("variant", "data: &a {type: object, x: [1e5, .5, 0x1, ~, '', !!str 1, *a]}"))
 	f.Add(in("customer", "vouchers:", "  - {code: WELCOME-COINS, reward: coins/500}"))
-	f.Add(in("customer", "vouchers:", "  - {code: STARTER-PACK, reward: [coins/500, 2*rank/vip]}", "  - {code: PICNIC, reward: coins/500+rank/vip}"))
+	f.Add(in("customer", "vouchers:", "  - {code: STARTER-PACK, reward: [coins/500, 2*rank/vip]}",
+		"  - {code: PICNIC, reward: coins/500+rank/vip}"))
 	f.Add(in("customer", "page: off"))
-	f.Add(in("customer", "page: {accent: '#C2410C', imprint: 'https://a.example/', privacy: {url: 'https://b.example/', text: no}, payment-text: \"a\\nb\"}"))
+	f.Add(in("customer", "page: {accent: '#C2410C', imprint: 'https://a.example/', privacy: {url: "+
+		"'https://b.example/', text: no}, payment-text: \"a\\nb\"}"))
 	f.Add("a: &a [*a]\n---\n? {a: b}\n: |+\n  c\n")
 	lineBreaks := strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")
 	f.Fuzz(func(t *testing.T, text string) {

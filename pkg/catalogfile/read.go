@@ -21,17 +21,17 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// document is one YAML document of a file. The schema reports nodes in the wrong place or of the wrong type, so the methods of a
-// document skip them.
+// document is one YAML document of a file. The schema reports nodes in the wrong place or of the wrong type, so the
+// methods of a document skip them.
 type document struct {
 	*reader
 
 	root     *yaml.Node
 	reported map[jsontext.Pointer]bool
-	currency money.Currency // of the customer that is being read; empty if it is not valid
+	currency money.Currency // of the shop that is being read; empty if it is not valid
 }
 
-// entries reads the customers of a file.
+// entries reads the shops of a file.
 func (r *reader) entries(text []byte) []Entry {
 	var entries []Entry
 	for _, root := range r.documents(text) {
@@ -42,7 +42,8 @@ func (r *reader) entries(text []byte) []Entry {
 		r.values = 0
 		asJSON := r.appendJSON(nil, root, false)
 		if r.values > maxExpanded || len(asJSON) > maxExpandedBytes {
-			r.fail(root.Line, "the aliases expand to more than %d values or %d bytes: use fewer aliases", maxExpanded, maxExpandedBytes)
+			r.fail(root.Line, "the aliases expand to more than %d values or %d bytes: use fewer aliases", maxExpanded,
+				maxExpandedBytes)
 		}
 		if len(r.faults) > faults {
 			continue // the document's JSON is incomplete, so the schema would report false faults
@@ -51,7 +52,7 @@ func (r *reader) entries(text []byte) []Entry {
 		entries = append(entries, d.entries(asJSON)...)
 	}
 	if len(entries) == 0 && len(r.faults) == 0 {
-		r.fail(1, "no customers: begin the file with the key customers and a list of them")
+		r.fail(1, "no shops: begin the file with the key customers and a list of shops")
 	}
 	return entries
 }
@@ -74,7 +75,10 @@ func (d *document) entries(text []byte) []Entry {
 
 func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
 	entry := Entry{Place: d.place(at), Access: d.access(layout, at)}
-	entry.Customer = catalog.Customer{ID: catalog.CustomerID(layout.ID), Name: string(layout.Name), OffSale: layout.OffSale, Page: newPage(layout.Page)}
+	entry.Customer = catalog.Customer{
+		ID: catalog.CustomerID(layout.ID), Name: string(layout.Name),
+		OffSale: layout.OffSale, Page: newPage(layout.Page),
+	}
 	var err error
 	if d.currency, err = money.ParseCurrency(string(layout.Currency)); err != nil {
 		d.failAt(at+"/currency", "%v: write a code such as EUR", err)
@@ -82,7 +86,8 @@ func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
 	entry.Customer.Currency = d.currency
 	products := map[text]int{}
 	for i, product := range layout.Products {
-		entry.Products = append(entry.Products, d.product(product, at+jsontext.Pointer(fmt.Sprintf("/products/%d", i)), products))
+		entry.Products = append(entry.Products,
+			d.product(product, at+jsontext.Pointer(fmt.Sprintf("/products/%d", i)), products))
 	}
 	invalid, _ := errors.AsType[catalog.FieldErrors](entry.Validate())
 	for _, field := range invalid { // such as products[0].variants[1].price
@@ -92,7 +97,8 @@ func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
 	slices.SortFunc(entry.Products, func(a, b catalog.Product) int { return cmp.Compare(a.ID, b.ID) })
 	codes := map[text]int{}
 	for i, v := range layout.Vouchers {
-		entry.Vouchers = append(entry.Vouchers, d.voucher(v, at+jsontext.Pointer(fmt.Sprintf("/vouchers/%d", i)), codes))
+		entry.Vouchers = append(entry.Vouchers,
+			d.voucher(v, at+jsontext.Pointer(fmt.Sprintf("/vouchers/%d", i)), codes))
 	}
 	return entry
 }
@@ -110,7 +116,8 @@ func (d *document) access(layout customerLayout, at jsontext.Pointer) Access {
 	var err error
 	said.Refusals.Limit = int(whole(d, at+"/refusals/limit", limit.Limit, 1, "a whole number from 1 to 1000000"))
 	said.Refusals.Per, err = time.ParseDuration(string(*limit.Per))
-	if err != nil || said.Refusals.Per < time.Second || said.Refusals.Per > access.MaxWindow || said.Refusals.Per%time.Second != 0 {
+	if err != nil || said.Refusals.Per < time.Second || said.Refusals.Per > access.MaxWindow ||
+		said.Refusals.Per%time.Second != 0 {
 		d.failAt(at+"/refusals/per", "must be a duration from 1s to 24h, such as 10m or 1h30m, not %.40q", *limit.Per)
 	}
 	return said
@@ -127,27 +134,31 @@ func newPage(layout pageLayout) catalog.Page {
 
 func (d *document) product(layout productLayout, at jsontext.Pointer, earlier map[text]int) catalog.Product {
 	product := catalog.Product{
-		ID: catalog.ProductID(layout.ID), Name: string(layout.Name), Description: string(layout.Description), OffSale: layout.OffSale,
-		Image: string(layout.Image), Category: string(layout.Category),
+		ID: catalog.ProductID(layout.ID), Name: string(layout.Name), Description: string(layout.Description),
+		OffSale: layout.OffSale,
+		Image:   string(layout.Image), Category: string(layout.Category),
 		Position: whole(d, at+"/position", layout.Position, 0, "a whole number from 1 to 1000000"),
 	}
 	d.once(at+"/id", layout.ID, earlier, "product %q is already on line %d: write it once", layout.ID)
 	variants := map[text]int{}
 	for i, variant := range layout.Variants {
-		product.Variants = append(product.Variants, d.variant(variant, at+jsontext.Pointer(fmt.Sprintf("/variants/%d", i)), variants))
+		product.Variants = append(product.Variants,
+			d.variant(variant, at+jsontext.Pointer(fmt.Sprintf("/variants/%d", i)), variants))
 	}
 	return product
 }
 
 func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier map[text]int) catalog.Variant {
 	variant := catalog.Variant{
-		ID: catalog.VariantID(layout.ID), Name: string(layout.Name), MinAmount: 1, MaxAmount: 1, OffSale: layout.OffSale,
+		ID: catalog.VariantID(layout.ID), Name: string(layout.Name), MinAmount: 1, MaxAmount: 1,
+		OffSale: layout.OffSale,
 	}
 	d.once(at+"/id", layout.ID, earlier, "variant %q is already on line %d: write it once", layout.ID)
 	var priced bool
 	if variant.Price, priced = d.price(layout.Price, at+"/price"); priced && layout.Sale != nil {
 		variant.Sale.Price, _ = d.price(layout.Sale.Price, at+"/sale/price")
-		variant.Sale.From, variant.Sale.Until = d.time(layout.Sale.From, at+"/sale/from"), d.time(layout.Sale.Until, at+"/sale/until")
+		variant.Sale.From, variant.Sale.Until = d.time(layout.Sale.From, at+"/sale/from"),
+			d.time(layout.Sale.Until, at+"/sale/until")
 	}
 	if amount := layout.Amount; amount != nil {
 		const wanted = "a whole number from 1 to 1000000"
@@ -167,8 +178,8 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 	return variant
 }
 
-// price reads a price. It reports an invalid price, unless the cause is an invalid currency, which the method entry
-// has already reported.
+// price reads a price. It reports an invalid price, unless the cause is an invalid currency, which the method entry has
+// already reported.
 func (d *document) price(written number, at jsontext.Pointer) (price money.Money, valid bool) {
 	price, err := money.Parse(string(written), d.currency)
 	if err != nil && d.currency != "" {
@@ -180,9 +191,12 @@ func (d *document) price(written number, at jsontext.Pointer) (price money.Money
 
 func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier map[text]int) Voucher {
 	terms := voucher.Terms{
-		Written: string(layout.Code), Disabled: layout.Disabled, Nick: string(layout.Nick), Batch: string(layout.Batch), Note: string(layout.Note),
-		MaxUses: d.limit(layout.MaxUses, at+"/max-uses"), MaxUsesPerNick: d.limit(layout.MaxUsesPerNick, at+"/max-uses-per-nick"),
-		ValidFrom: d.time(layout.ValidFrom, at+"/valid-from"), ValidUntil: d.time(layout.ValidUntil, at+"/valid-until"),
+		Written: string(layout.Code), Disabled: layout.Disabled, Nick: string(layout.Nick), Batch: string(layout.Batch),
+		Note:           string(layout.Note),
+		MaxUses:        d.limit(layout.MaxUses, at+"/max-uses"),
+		MaxUsesPerNick: d.limit(layout.MaxUsesPerNick, at+"/max-uses-per-nick"),
+		ValidFrom:      d.time(layout.ValidFrom, at+"/valid-from"),
+		ValidUntil:     d.time(layout.ValidUntil, at+"/valid-until"),
 	}
 	var err error
 	if d.currency == "" { // the currency is already reported, and without it the reward cannot be read
@@ -193,7 +207,8 @@ func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier ma
 	made, err := voucher.New(terms, time.Time{})
 	d.failFields(at, err)
 	d.once(at+"/code", text(made.Code), earlier,
-		"%q is the same code as on line %d: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1", layout.Code)
+		"%q is the same code as on line %d: spaces, dashes and case make no difference, nor do O and 0, or I, L and 1",
+		layout.Code)
 	return Voucher{Terms: terms, Code: made.Code, Place: d.place(at)}
 }
 
@@ -204,8 +219,8 @@ func (d *document) failFields(at jsontext.Pointer, err error) {
 	}
 }
 
-// whole parses digits. If there are none, it returns the fallback. If they are not a whole number, it reports that and returns the
-// fallback. The schema does not report every such number: it accepts 10.0.
+// whole parses digits. If there are none, it returns the fallback. If they are not a whole number, it reports that and
+// returns the fallback. The schema does not report every such number: it accepts 10.0.
 func whole[Digits ~string](d *document, at jsontext.Pointer, digits Digits, fallback int64, wanted string) int64 {
 	if digits == "" {
 		return fallback

@@ -20,16 +20,19 @@ func Write(w io.Writer, shops ...Entry) error {
 	file := fileLayout{Customers: []customerLayout{}}
 	for _, shop := range shops {
 		customer := customerLayout{
-			ID: text(shop.Customer.ID), Name: text(shop.Customer.Name), Currency: text(shop.Customer.Currency), OffSale: shop.Customer.OffSale,
-			Access: accessLayout{text(shop.Access.Redeem), text(shop.Access.CheckOut)}, Page: newPageLayout(shop.Customer.Page),
+			ID: text(shop.Customer.ID), Name: text(shop.Customer.Name), Currency: text(shop.Customer.Currency),
+			OffSale: shop.Customer.OffSale,
+			Access:  accessLayout{text(shop.Access.Redeem), text(shop.Access.CheckOut)},
+			Page:    newPageLayout(shop.Customer.Page),
 		}
 		if shop.Access.Refusals != nil {
 			customer.Refusals = *newRefusalsNode(*shop.Access.Refusals)
 		}
 		for _, product := range shop.Products {
 			layout := productLayout{
-				ID: text(product.ID), Name: text(product.Name), Description: text(product.Description), OffSale: product.OffSale,
-				Image: text(product.Image), Category: text(product.Category),
+				ID: text(product.ID), Name: text(product.Name), Description: text(product.Description),
+				OffSale: product.OffSale,
+				Image:   text(product.Image), Category: text(product.Category),
 			}
 			if product.Position > 0 {
 				layout.Position = newNumber(product.Position)
@@ -37,7 +40,8 @@ func Write(w io.Writer, shops ...Entry) error {
 			for _, variant := range product.Variants {
 				layoutOfVariant, err := newVariantLayout(variant)
 				if err != nil {
-					return fmt.Errorf("customer %s, product %s, variant %s: %w", shop.Customer.ID, product.ID, variant.ID, err)
+					return fmt.Errorf("shop %s, product %s, variant %s: %w", shop.Customer.ID, product.ID,
+						variant.ID, err)
 				}
 				layout.Variants = append(layout.Variants, layoutOfVariant)
 			}
@@ -72,7 +76,10 @@ func newPageLayout(page catalog.Page) pageLayout {
 }
 
 func newVariantLayout(variant catalog.Variant) (variantLayout, error) {
-	layout := variantLayout{ID: text(variant.ID), Name: text(variant.Name), Price: number(variant.Price.Decimal()), OffSale: variant.OffSale}
+	layout := variantLayout{
+		ID: text(variant.ID), Name: text(variant.Name), Price: number(variant.Price.Decimal()),
+		OffSale: variant.OffSale,
+	}
 	if variant.MinAmount != 1 || variant.MaxAmount != 1 {
 		layout.Amount = &amountLayout{newNumber(variant.MinAmount), newNumber(variant.MaxAmount)}
 	}
@@ -121,7 +128,8 @@ func decodeNode(decoder *jsontext.Decoder) (*yaml.Node, error) {
 	default:
 		return plain(token.String()), nil
 	}
-	for kind := decoder.PeekKind(); kind != jsontext.KindEndObject && kind != jsontext.KindEndArray; kind = decoder.PeekKind() {
+	for kind := decoder.PeekKind(); kind != jsontext.KindEndObject &&
+		kind != jsontext.KindEndArray; kind = decoder.PeekKind() {
 		child, err := decodeNode(decoder)
 		if err != nil {
 			return nil, err

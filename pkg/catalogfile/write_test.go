@@ -27,24 +27,30 @@ func TestWrite_IsReadBack(t *testing.T) {
 				Image: "https://cdn.example/coins.png?a=1&b=[2]#top", Category: "Coins: all", Position: 10,
 				Variants: []catalog.Variant{
 					{
-						ID: "500", Name: "500 coins", Price: money.Money{Minor: 499, Currency: "EUR"}, MinAmount: 1, MaxAmount: 10,
+						ID: "500", Name: "500 coins", Price: money.Money{Minor: 499, Currency: "EUR"}, MinAmount: 1,
+						MaxAmount: 10,
 						Sale: catalog.Sale{
 							Price: money.Money{Minor: 350, Currency: "EUR"},
-							From:  time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC), Until: time.Date(2026, 11, 30, 23, 59, 59, 999e6, time.UTC),
+							From:  time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC),
+							Until: time.Date(2026, 11, 30, 23, 59, 59, 999e6, time.UTC),
 						},
 					},
 					{
-						ID: "1200", Name: "1,200 coins", Price: money.Money{Minor: 999, Currency: "EUR"}, MinAmount: 1, MaxAmount: 1,
-						Sale: catalog.Sale{Price: money.Money{Currency: "EUR"}},
+						ID: "1200", Name: "1,200 coins", Price: money.Money{Minor: 999, Currency: "EUR"}, MinAmount: 1,
+						MaxAmount: 1,
+						Sale:      catalog.Sale{Price: money.Money{Currency: "EUR"}},
 					},
 				},
 			},
 			{
 				ID: "vip-rank", Name: "VIP: the rank", OffSale: true,
 				Variants: []catalog.Variant{{
-					ID: "30-days", Name: "30 days", Price: money.Money{Minor: 500, Currency: "EUR"}, MinAmount: 1, MaxAmount: 1, OffSale: true,
-					DataSchema: `{"type":"object","required":["player"],"properties":{"player":{"type":"string","pattern":"^[a-z]{3,16}$"},` +
-						`"seed":{"maximum":9007199254740993,"minimum":-1e400},"no":{"const":"no"}},"additionalProperties":false}`,
+					ID: "30-days", Name: "30 days", Price: money.Money{Minor: 500, Currency: "EUR"}, MinAmount: 1,
+					MaxAmount: 1, OffSale: true,
+					DataSchema: `{"type":"object","required":["player"],"properties":{"player":{"type":"string",` +
+						`"pattern":"^[a-z]{3,16}$"},` +
+						`"seed":{"maximum":9007199254740993,"minimum":-1e400},"no":{"const":"no"}},` +
+						`"additionalProperties":false}`,
 				}},
 			},
 		},
@@ -104,8 +110,12 @@ func TestWrite_IsReadBack(t *testing.T) {
 
 func TestWrite_DataSchemaThatIsNotJSON_IsRefused(t *testing.T) {
 	for _, schema := range []string{`{`, `{"type":"object"} {}`, `{"a":1,"a":2}`, `]`} {
-		shop := catalog.Shop{Products: []catalog.Product{{ID: "coins", Variants: []catalog.Variant{{ID: "500", DataSchema: schema}}}}}
-		if err := catalogfile.Write(&strings.Builder{}, catalogfile.Entry{Shop: shop}); err == nil || !strings.Contains(err.Error(), "variant 500") {
+		shop := catalog.Shop{Products: []catalog.Product{{
+			ID:       "coins",
+			Variants: []catalog.Variant{{ID: "500", DataSchema: schema}},
+		}}}
+		if err := catalogfile.Write(&strings.Builder{}, catalogfile.Entry{Shop: shop}); err == nil ||
+			!strings.Contains(err.Error(), "variant 500") {
 			t.Errorf("%s: Write = %v, want an error that names the variant", schema, err)
 		}
 	}
@@ -157,12 +167,16 @@ func anyShop(t *rapid.T, id catalog.CustomerID, currency money.Currency) catalog
 	shop := catalog.Shop{Customer: catalog.Customer{
 		ID: id, Name: anyName(t), Currency: currency, OffSale: rapid.Bool().Draw(t, "off sale"), Page: anyPage(t),
 	}}
-	ids := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,6}`), 0, 3, rapid.ID).Draw(t, "products")
+	ids := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,6}`), 0, 3, rapid.ID).Draw(t,
+		"products")
 	for _, id := range ids {
 		shop.Products = append(shop.Products, catalog.Product{
 			ID: catalog.ProductID(id), Name: anyName(t), Description: anyText(t, catalog.MaxDescriptionBytes),
 			OffSale: rapid.Bool().Draw(t, "off sale"), Variants: anyVariants(t, currency),
-			Image:    rapid.SampledFrom([]string{"", "https://cdn.example/", "https://cdn.example:8443/a?b:%20,c[d]#e"}).Draw(t, "image"),
+			Image: rapid.SampledFrom([]string{
+				"", "https://cdn.example/",
+				"https://cdn.example:8443/a?b:%20,c[d]#e",
+			}).Draw(t, "image"),
 			Category: anyCategory(t),
 			Position: rapid.Int64Range(0, catalog.MaxPosition).Draw(t, "position"),
 		})
@@ -176,7 +190,10 @@ func anyPage(t *rapid.T) catalog.Page {
 		return catalog.Page{Off: true}
 	}
 	link := rapid.Custom(func(t *rapid.T) catalog.Link {
-		return catalog.Link{URL: "https://emberforge.example/a?b:%20,c[d]#e", Text: rapid.SampledFrom([]string{"", "no", "off", anyCategory(t)}).Draw(t, "text")}
+		return catalog.Link{
+			URL:  "https://emberforge.example/a?b:%20,c[d]#e",
+			Text: rapid.SampledFrom([]string{"", "no", "off", anyCategory(t)}).Draw(t, "text"),
+		}
 	})
 	paymentText := anyText(t, catalog.MaxDescriptionBytes)
 	if strings.TrimSpace(paymentText) == "" {
@@ -184,10 +201,16 @@ func anyPage(t *rapid.T) catalog.Page {
 	}
 	links := rapid.OneOf(rapid.Just(catalog.Link{}), link)
 	return catalog.Page{
-		Accent:  rapid.SampledFrom([]string{"", "#c2410c", "#000000"}).Draw(t, "accent"),
-		Logo:    rapid.SampledFrom([]string{"", "https://cdn.example/", "https://cdn.example:8443/a?b:%20,c[d]#e"}).Draw(t, "logo"),
+		Accent: rapid.SampledFrom([]string{"", "#c2410c", "#000000"}).Draw(t, "accent"),
+		Logo: rapid.SampledFrom([]string{
+			"", "https://cdn.example/",
+			"https://cdn.example:8443/a?b:%20,c[d]#e",
+		}).Draw(t, "logo"),
 		Imprint: links.Draw(t, "imprint"), Privacy: links.Draw(t, "privacy"),
-		PaymentURL:  rapid.SampledFrom([]string{"", "https://pay.example/{checkout}", "https://pay.example/?a={checkout}&b={return}#top"}).Draw(t, "payment URL"),
+		PaymentURL: rapid.SampledFrom([]string{
+			"", "https://pay.example/{checkout}",
+			"https://pay.example/?a={checkout}&b={return}#top",
+		}).Draw(t, "payment URL"),
 		PaymentText: paymentText,
 	}
 }
@@ -196,14 +219,18 @@ func anyVariants(t *rapid.T, currency money.Currency) []catalog.Variant {
 	var variants []catalog.Variant
 	// Some IDs look like other types in YAML.
 	ids := rapid.OneOf(
-		rapid.SampledFrom([]string{"500", "1e400", "0x10", "no", "true", "null", "2027-01-31", "007", "1.50", "1_000", "30-days"}),
+		rapid.SampledFrom([]string{
+			"500", "1e400", "0x10", "no", "true", "null", "2027-01-31", "007", "1.50", "1_000",
+			"30-days",
+		}),
 		rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,6}`),
 	)
 	for _, id := range rapid.SliceOfNDistinct(ids, 1, 3, rapid.ID).Draw(t, "variants") {
 		least := rapid.Int64Range(1, 5).Draw(t, "least")
 		price := money.Money{Minor: rapid.Int64Range(0, money.MaxMinor/1000).Draw(t, "price"), Currency: currency}
 		variants = append(variants, catalog.Variant{
-			ID: catalog.VariantID(id), Name: anyName(t), OffSale: rapid.Bool().Draw(t, "off sale"), Price: price, Sale: anySale(t, price),
+			ID: catalog.VariantID(id), Name: anyName(t), OffSale: rapid.Bool().Draw(t, "off sale"), Price: price,
+			Sale:      anySale(t, price),
 			MinAmount: least, MaxAmount: rapid.Int64Range(least, 1000).Draw(t, "most"),
 			DataSchema: anySchema(t),
 		})
@@ -213,7 +240,10 @@ func anyVariants(t *rapid.T, currency money.Currency) []catalog.Variant {
 
 // anySale draws a sale, or none if it would not lower the price.
 func anySale(t *rapid.T, price money.Money) catalog.Sale {
-	sale := catalog.Sale{Price: money.Money{Minor: rapid.Int64Range(0, price.Minor).Draw(t, "sale price"), Currency: price.Currency}}
+	sale := catalog.Sale{Price: money.Money{
+		Minor:    rapid.Int64Range(0, price.Minor).Draw(t, "sale price"),
+		Currency: price.Currency,
+	}}
 	if sale.Price == price {
 		return catalog.Sale{}
 	}
@@ -231,8 +261,10 @@ func anySale(t *rapid.T, price money.Money) catalog.Sale {
 func anyText(t *rapid.T, most int) string {
 	pieces := rapid.OneOf(
 		rapid.SampledFrom([]string{
-			"Ember", " ", "\n", ": ", " #", "- ", "'", `"`, "|", ">", "&a", "*a", "!!int", "{", "}", "[", "]", ",", "?", "%", "@", "`", "~", "null",
-			"true", "no", "<<", "---", "...", "1e400", "0x1F", "\\", "\u2028", "\ufeff", "\u00a0", "\u3000", "\u200b", "ß", "\U0001F525", "=", "\n\n", "\n ",
+			"Ember", " ", "\n", ": ", " #", "- ", "'", `"`, "|", ">", "&a", "*a", "!!int", "{", "}", "[", "]", ",", "?",
+			"%", "@", "`", "~", "null",
+			"true", "no", "<<", "---", "...", "1e400", "0x1F", "\\", "\u2028", "\ufeff", "\u00a0", "\u3000", "\u200b",
+			"ß", "\U0001F525", "=", "\n\n", "\n ",
 		}),
 		rapid.String(),
 	)
@@ -287,7 +319,8 @@ func anyJSON(t *rapid.T, depth int) string {
 	switch rapid.IntRange(0, kinds).Draw(t, "kind") {
 	case 0:
 		return rapid.SampledFrom([]string{
-			"null", "true", "false", "0", "-0", "1.50", "9007199254740993", "123456789012345678901234567890", "1e400", "1E+5", "-2.5e-300",
+			"null", "true", "false", "0", "-0", "1.50", "9007199254740993", "123456789012345678901234567890", "1e400",
+			"1E+5", "-2.5e-300",
 		}).Draw(t, "value")
 	case 1, 2:
 		return quotedJSON(anyText(t, 50))

@@ -56,9 +56,9 @@ func isForbidden(char rune) bool {
 	return unicode.IsControl(char) && !strings.ContainsRune("\t\n\r\u0085", char)
 }
 
-// failSyntax reports a syntax error on the line that the parser names. The parser's message begins with "yaml: ", usually followed
-// by "line N: ". For errors in brackets and indentation, N counts from 0, and may be the line where the surrounding list or
-// mapping begins.
+// failSyntax reports a syntax error on the line that the parser names. The parser's message begins with "yaml: ",
+// usually followed by "line N: ". For errors in brackets and indentation, N counts from 0, and may be the line where
+// the surrounding list or mapping begins.
 func (r *reader) failSyntax(err error, text []byte) {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	line := 1
@@ -70,17 +70,20 @@ func (r *reader) failSyntax(err error, text []byte) {
 	}
 	switch message {
 	case "did not find expected node content", "did not find expected key", "did not find expected '-' indicator",
-		"did not find expected ',' or ']'", "did not find expected ',' or '}'", "did not find expected <document start>":
+		"did not find expected ',' or ']'", "did not find expected ',' or '}'",
+		"did not find expected <document start>":
 		if line > 1 || strings.HasPrefix(err.Error(), "yaml: line 1:") {
 			line = min(line+1, 1+bytes.Count(text, []byte("\n")))
 		}
-		r.fail(line, "not valid YAML here, or in the list or mapping that begins here: %s; check indentation, brackets and quotes", message)
+		r.fail(line, "not valid YAML here, or in the list or mapping that begins here: %s; check indentation, "+
+			"brackets and quotes", message)
 		return
 	}
 	if _, anchor, found := strings.Cut(message, "unknown anchor '"); found {
 		anchor, _, _ = strings.Cut(anchor, "'")
 		before, _, _ := bytes.Cut(text, []byte("*"+anchor))
-		r.fail(1+bytes.Count(before, []byte("\n")), "the alias *%s has no value: no &%s comes before it", anchor, anchor)
+		r.fail(1+bytes.Count(before, []byte("\n")), "the alias *%s has no value: no &%s comes before it", anchor,
+			anchor)
 		return
 	}
 	r.fail(line, "not valid YAML: %s", message)
@@ -146,8 +149,8 @@ func kindOf(node *yaml.Node) string {
 	}
 }
 
-// locate finds the value at a pointer, and the line of its key or list item. If there is no such value, it returns the last value on the
-// way there, with its line.
+// locate finds the value at a pointer, and the line of its key or list item. If there is no such value, it returns the
+// last value on the way there, with its line.
 func locate(root *yaml.Node, at jsontext.Pointer) (node *yaml.Node, line int) {
 	node, line = resolve(root), root.Line
 	for token := range at.Tokens() {

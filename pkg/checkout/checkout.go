@@ -13,20 +13,20 @@ import (
 const (
 	// Lifetime is how long a checkout stays open.
 	Lifetime = 30 * time.Minute
-	// Retention is how long a checkout that was not ordered is stored after it has expired. It exceeds LateOrders, so that a checkout
-	// is not deleted while an order for it is being placed.
+	// Retention is how long a checkout that was not ordered is stored after it has expired. It exceeds LateOrders, so
+	// that a checkout is not deleted while an order for it is being placed.
 	Retention = LateOrders + 24*time.Hour
 )
 
-// ErrNotFound means that a customer has no checkout with that ID or token.
+// ErrNotFound means that a shop has no checkout with that ID or token.
 var ErrNotFound = errors.New("no such checkout")
 
 // ErrMalformedID means that a string cannot be the ID of a checkout.
 var ErrMalformedID = errors.New("a checkout ID has 44 characters of A-Z a-z 0-9 _ -")
 
-// ID identifies a checkout of a customer: 44 characters of base64url. The first half is the Token under which the checkout is stored. The
-// Token is made from the request's key. If the request has no key, the Token is random. The second half is always random, so that somebody
-// who knows a key cannot guess an ID.
+// ID identifies a checkout of a shop: 44 characters of base64url. The first half is the Token under which the checkout
+// is stored. The Token is made from the request's key. If the request has no key, the Token is random. The second half
+// is always random, so that somebody who knows a key cannot guess an ID.
 type ID string
 
 // idHalf is the length of a Token.
@@ -66,7 +66,8 @@ const (
 	StatusReleased Status = "released" // a newer checkout replaced it
 )
 
-// Checkout is a priced, expiring intent to buy an amount of a variant. After it is stored, only Released and Order change.
+// Checkout is a priced, expiring intent to buy an amount of a variant. After it is stored, only Released and Order
+// change.
 type Checkout struct {
 	ID      ID
 	Product catalog.ProductID
@@ -74,8 +75,8 @@ type Checkout struct {
 	Amount  int64
 	// Data is what the shop needs to deliver the variant, byte for byte as it was sent.
 	Data string
-	// DataIsObject means that the variant declared a schema: Data is then a valid JSON object, and is shown as an object.
-	// Otherwise Data is any string, and is shown as a string.
+	// DataIsObject means that the variant declared a schema: Data is then a valid JSON object, and is shown as an
+	// object. Otherwise Data is any string, and is shown as a string.
 	DataIsObject bool
 
 	UnitPrice money.Money
@@ -114,7 +115,8 @@ func (c Checkout) price(unit money.Money) (Checkout, error) {
 	if err != nil {
 		return Checkout{}, err
 	}
-	c.UnitPrice, c.Subtotal, c.Discount, c.Total = unit, subtotal, money.Money{Currency: unit.Currency}, subtotal
+	c.UnitPrice, c.Subtotal, c.Total = unit, subtotal, subtotal
+	c.Discount = money.Money{Currency: unit.Currency}
 	return c, nil
 }
 
@@ -128,10 +130,11 @@ func (c Checkout) discounted(reward voucher.Reward) (Checkout, error) {
 	return c, err
 }
 
-// answers reports whether the checkout is for the same product, variant, amount, data, code and nick as the request.
-func (c Checkout) answers(request Request) bool {
+// isFor reports whether the checkout is for the same product, variant, amount, data, code and nick as the request.
+func (c Checkout) isFor(request Request) bool {
 	code, _ := voucher.ParseCode(c.Code) // empty if there is none
 	nick, err := voucher.ParseNick(c.Nick)
-	return err == nil && code == request.Code && nick.Compared == request.Nick.Compared && c.Product == request.Product && c.Variant == request.Variant &&
+	return err == nil && code == request.Code && nick.Compared == request.Nick.Compared &&
+		c.Product == request.Product && c.Variant == request.Variant &&
 		c.Amount == request.amount() && c.Data == request.Data.orAbsent(c.DataIsObject)
 }

@@ -34,7 +34,9 @@ func (h *fakeHolds) Look(_ context.Context, request voucher.Request) (voucher.Vo
 	return h.v, h.uses, nil
 }
 
-func (h *fakeHolds) RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+func (h *fakeHolds) RecallSettled(
+	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
+) (checkout.Checkout, error) {
 	return h.Recall(ctx, customer, token)
 }
 
@@ -93,24 +95,35 @@ func TestOpen_Code_TakesTheDiscountOffAndHoldsAUse(t *testing.T) {
 	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
 	c, replayed, err := opener.Open(t.Context(), withCode(t, buy("coins", "500", 2), "summer20", "Alder"))
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
-	if err != nil || replayed || c.Subtotal != eur(998) || c.Discount != eur(199) || c.Total != eur(799) || c.Code != "SUMMER20" || c.Nick != "Alder" {
+	if err != nil || replayed || c.Subtotal != eur(998) || c.Discount != eur(199) || c.Total != eur(799) ||
+		c.Code != "SUMMER20" || c.Nick != "Alder" {
 		t.Fatalf("%+v, replayed %t, %v", c, replayed, err)
 	}
 	if len(holds.opened) != 1 {
 		t.Fatalf("%d checkouts with a hold were opened, want 1", len(holds.opened))
 	}
 	claim := holds.opened[0].Claim
-	if claim.Token != c.ID.Token() || claim.RedemptionID == "" || claim.Code != holds.v.Code || claim.Nick.Compared != "alder" {
+	if claim.Token != c.ID.Token() || claim.RedemptionID == "" || claim.Code != holds.v.Code ||
+		claim.Nick.Compared != "alder" {
 		t.Errorf("claim %+v", claim)
 	}
 }
 
 func TestOpen_CodeThatCannotBeUsed_StoresNothing(t *testing.T) {
-	goods := summer20(t, voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}})
-	several := summer20(t, voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{
-		{Product: "coins", Variant: "500", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 1},
-	}}})
-	dollars := summer20(t, voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 100, Currency: "USD"}}})
+	goods := summer20(t, voucher.Terms{Reward: voucher.Reward{
+		Kind: voucher.RewardProduct, Product: "coins",
+		Variant: "500", Amount: 1,
+	}})
+	several := summer20(t, voucher.Terms{Reward: voucher.Reward{
+		Kind: voucher.RewardBundle,
+		Items: [voucher.MaxBundleItems]voucher.Good{
+			{Product: "coins", Variant: "500", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 1},
+		},
+	}})
+	dollars := summer20(t, voucher.Terms{Reward: voucher.Reward{
+		Kind:      voucher.RewardAmountOff,
+		AmountOff: money.Money{Minor: 100, Currency: "USD"},
+	}})
 	used, disabled, paused := summer20(t, voucher.Terms{}), summer20(t, voucher.Terms{}), summer20(t, voucher.Terms{})
 	used.Redeemed, disabled.Disabled, paused.Batch = &voucher.Redemption{ID: "earlier"}, true, "summer"
 	for _, test := range []struct {
@@ -127,7 +140,10 @@ func TestOpen_CodeThatCannotBeUsed_StoresNothing(t *testing.T) {
 		{"goods", goods, "SUMMER20", buy("coins", "500", 2), voucher.ReasonNoDiscount},
 		{"several goods", several, "SUMMER20", buy("coins", "500", 2), voucher.ReasonNoDiscount},
 		{"another currency", dollars, "SUMMER20", buy("coins", "500", 2), voucher.ReasonNoDiscount},
-		{"nothing to take off", summer20(t, voucher.Terms{}), "SUMMER20", buy("sticker", "free", 1), voucher.ReasonNoDiscount},
+		{
+			"nothing to take off", summer20(t, voucher.Terms{}), "SUMMER20", buy("sticker", "free", 1),
+			voucher.ReasonNoDiscount,
+		},
 	} {
 		for _, key := range []idempotency.Key{"", "key-of-the-basket"} {
 			opener, holds := newHeldOpener(test.v)
@@ -136,7 +152,8 @@ func TestOpen_CodeThatCannotBeUsed_StoresNothing(t *testing.T) {
 			request.Key = key
 			_, _, err := opener.Open(t.Context(), request)
 			if reason, _ := voucher.IsRefusal(err); reason != test.want || len(holds.opened) > 0 || holds.count() > 0 {
-				t.Errorf("%s: %v, %d holds, %d stored; want %q", test.what, err, len(holds.opened), holds.count(), test.want)
+				t.Errorf("%s: %v, %d holds, %d stored; want %q", test.what, err, len(holds.opened), holds.count(),
+					test.want)
 			}
 			if _, _, err := opener.Quote(t.Context(), request); err == nil {
 				t.Errorf("%s: quoted", test.what)
@@ -150,7 +167,9 @@ func TestOpen_RefusedCode_TakesOneRead(t *testing.T) {
 	used := summer20(t, voucher.Terms{})
 	used.Redeemed = &voucher.Redemption{ID: "earlier"}
 	opener, holds := newHeldOpener(used)
-	opener.Catalogue = catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+	opener.Catalogue = catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer,
+		error,
+	) {
 		t.Error("the catalogue is read")
 		return catalog.Offer{}, catalog.ErrNotFound
 	})
@@ -221,8 +240,11 @@ func TestOpen_Replaces_HandsTheOldCheckoutToTheStore(t *testing.T) {
 	for what, test := range map[string]struct {
 		id     checkout.ID
 		stored checkout.Checkout
-	}{"ordered": {old.ID, ordered}, "released": {old.ID, released}, "another checkout with the same key": {other, old}} {
-		holds.kept[emberforge][old.ID.Token()] = test.stored
+	}{
+		"ordered": {old.ID, ordered}, "released": {old.ID, released},
+		"another checkout with the same key": {other, old},
+	} {
+		holds.stored[emberforge][old.ID.Token()] = test.stored
 		request.Replaces = test.id
 		if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {
 			t.Errorf("%s: Open = %v, want checkout.ErrNotReplaceable", what, err)
@@ -270,9 +292,26 @@ func TestOpening_Shared(t *testing.T) {
 		{"single-use, own hold", voucher.Terms{}, hold("s", "own", later, alder), nil, nil, alder, "own"},
 		{"single-use, own hold has lapsed", voucher.Terms{}, hold("s", "own", noon, alder), nil, nil, alder, ""},
 		{"single-use, hold of another nick", voucher.Terms{}, hold("s", "other", later, birch), nil, nil, alder, ""},
-		{"single-use, hold without a nick", voucher.Terms{}, hold("s", "nobody", later, voucher.Nick{}), nil, nil, voucher.Nick{}, ""},
-		{"single-use, the replaced hold", voucher.Terms{}, hold("s", "old", later, birch), nil, hold("s", "old", later, birch), alder, "old"},
-		{"per nick, own hold", voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one}, nil, []voucher.Hold{*hold("c", "own", later, alder)}, nil, alder, "own"},
+		{
+			"single-use, hold without a nick",
+			voucher.Terms{},
+			hold("s", "nobody", later, voucher.Nick{}), nil, nil,
+			voucher.Nick{},
+			"",
+		},
+		{
+			"single-use, the replaced hold",
+			voucher.Terms{},
+			hold("s", "old", later, birch), nil,
+			hold("s", "old", later, birch), alder, "old",
+		},
+		{
+			"per nick, own hold",
+			voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one},
+			nil,
+			[]voucher.Hold{*hold("c", "own", later, alder)},
+			nil, alder, "own",
+		},
 		{
 			"per nick, the hold of the replaced checkout comes first",
 			voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one},
@@ -286,13 +325,26 @@ func TestOpening_Shared(t *testing.T) {
 			nil, nil,
 			hold("c", "old", later, birch), alder, "",
 		},
-		{"counted, hold of the replaced checkout", voucher.Terms{MaxUses: hundred}, nil, nil, hold("r", "old", later, alder), birch, "old"},
-		{"counted, the replaced hold has lapsed", voucher.Terms{MaxUses: hundred}, nil, nil, hold("r", "old", noon, alder), birch, ""},
+		{
+			"counted, hold of the replaced checkout",
+			voucher.Terms{MaxUses: hundred},
+			nil, nil,
+			hold("r", "old", later, alder), birch, "old",
+		},
+		{
+			"counted, the replaced hold has lapsed",
+			voucher.Terms{MaxUses: hundred},
+			nil, nil,
+			hold("r", "old", noon, alder), birch, "",
+		},
 		{"no limit", voucher.Terms{MaxUses: new(voucher.NoLimit)}, nil, nil, hold("f", "old", later, alder), alder, ""},
 	} {
 		v := summer20(t, test.terms)
 		v.Held = test.held
-		opening := checkout.Opening{Voucher: v, Uses: voucher.NickUses{Holds: test.byNick}, Claim: voucher.Claim{Request: voucher.Request{Nick: test.nick, At: noon}}}
+		opening := checkout.Opening{
+			Voucher: v, Uses: voucher.NickUses{Holds: test.byNick},
+			Claim: voucher.Claim{Request: voucher.Request{Nick: test.nick, At: noon}},
+		}
 		if test.replaced != nil {
 			opening.Replaces = &checkout.Checkout{Code: v.Written, Hold: test.replaced}
 		}
@@ -329,14 +381,23 @@ func TestQuote_Code_HoldsNothing(t *testing.T) {
 		{"full", full, voucher.NickUses{}, true, voucher.ReasonUsedUp},
 		{"full, but the nick has a hold", full, voucher.NickUses{Taken: 1, Holds: alder}, false, ""},
 		{"the nick has reached its limit", limited, voucher.NickUses{Taken: 1}, true, voucher.ReasonNickLimit},
-		{"the nick has reached its limit, but its hold has lapsed", limited, voucher.NickUses{Taken: 1, Holds: lapsed}, false, ""},
-		{"the nick's hold has lapsed, but too many uses are taken", over, voucher.NickUses{Taken: 1, Holds: lapsed}, false, voucher.ReasonUsedUp},
+		{
+			"the nick has reached its limit, but its hold has lapsed", limited,
+			voucher.NickUses{Taken: 1, Holds: lapsed},
+			false, "",
+		},
+		{
+			"the nick's hold has lapsed, but too many uses are taken", over,
+			voucher.NickUses{Taken: 1, Holds: lapsed},
+			false, voucher.ReasonUsedUp,
+		},
 	} {
 		opener, holds := newHeldOpener(test.v)
 		holds.uses, holds.free = test.uses, test.free
 		c, _, err := opener.Quote(t.Context(), withCode(t, buy("coins", "500", 2), "SUMMER20", "Alder"))
 		reason, _ := voucher.IsRefusal(err)
-		if reason != test.want || test.want == "" && (err != nil || c.Discount.Minor != 199) || holds.count() > 0 || len(holds.opened) > 0 {
+		if reason != test.want || test.want == "" && (err != nil || c.Discount.Minor != 199) || holds.count() > 0 ||
+			len(holds.opened) > 0 {
 			t.Errorf("%s: %+v, %v; want %q", test.what, c, err, test.want)
 		}
 	}

@@ -13,27 +13,29 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// ErrKeyInUse means that the request's key belongs to a checkout that was ordered or released, or to an open one with another product,
-// variant, amount, data, code or nick.
+// ErrKeyInUse means that the request's key belongs to a checkout that was ordered or released, or to an open one with
+// another product, variant, amount, data, code or nick.
 var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout")
 
 // Catalogue finds variants that are on sale.
 type Catalogue interface {
 	// Offer returns a variant that is on sale. If the variant is unknown or off sale, the error is catalog.ErrNotFound.
-	Offer(ctx context.Context, customer catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error)
+	Offer(ctx context.Context, customer catalog.CustomerID, product catalog.ProductID,
+		variant catalog.VariantID) (catalog.Offer, error)
 }
 
 // DataChecker validates data against a JSON Schema.
 type DataChecker interface {
-	// Check returns nil for valid data, and a *ParameterError for invalid data. Any other error means that the schema cannot
-	// be used.
+	// Check returns nil for valid data, and a *ParameterError for invalid data. Any other error means that the schema
+	// cannot be used.
 	Check(schema, data string) error
 }
 
 // Store stores checkouts.
 type Store interface {
-	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there is still open at checkout.Created, or
-	// was ordered or released. It returns the checkout that is stored afterwards. After an error it is unknown whether the new one was stored.
+	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there is still open
+	// at checkout.Created, or was ordered or released. It returns the checkout that is stored afterwards. After an
+	// error it is unknown whether the new one was stored.
 	Open(ctx context.Context, customer catalog.CustomerID, checkout Checkout) (Checkout, error)
 	// Recall returns the checkout that is stored under a token, or ErrNotFound.
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
@@ -54,8 +56,8 @@ type Opening struct {
 	Customer catalog.CustomerID
 	// Checkout has no Hold yet.
 	Checkout Checkout
-	// Claim asks for the use to hold. Its RedemptionID becomes the ID of a new hold. Without a code, Claim has only a Token, and Voucher and
-	// Uses are zero.
+	// Claim asks for the use to hold. Its RedemptionID becomes the ID of a new hold. Without a code, Claim has only a
+	// Token, and Voucher and Uses are zero.
 	Claim   voucher.Claim
 	Voucher voucher.Voucher
 	Uses    voucher.NickUses // of the nick
@@ -66,19 +68,24 @@ type Opening struct {
 
 // HoldStore is the part of the store for checkouts with a code, and for checkouts that replace another.
 type HoldStore interface {
-	// Look returns the voucher and the uses that the request's nick has taken. An unknown code is a *voucher.RefusalError.
+	// Look returns the voucher and the uses that the request's nick has taken. An unknown code is a
+	// *voucher.RefusalError.
 	Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error)
 	voucher.FreeUses
-	// OpenHeld stores the checkout as Store.Open does, holds a use for it, and releases the older checkout. It does all of this or nothing.
-	// Errors: *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether the checkout was
-	// stored.
+	// OpenHeld stores the checkout as Store.Open does, holds a use for it, and releases the older checkout. It does all
+	// of this or nothing. Errors: *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error
+	// it is unknown whether the checkout was stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
-	// RecallSettled is like Store.Recall, but first waits for the end of any transaction in flight that writes the checkout.
+	// RecallSettled is like Store.Recall, but first waits for the end of any transaction in flight that writes the
+	// checkout.
 	RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
 // ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or released.
-var ErrNotReplaceable error = &ParameterError{Parameter: ParameterReplaces, Reason: "must be the ID of a checkout that was neither ordered nor replaced"}
+var ErrNotReplaceable error = &ParameterError{
+	Parameter: ParameterReplaces,
+	Reason:    "must be the ID of a checkout that was neither ordered nor replaced",
+}
 
 // Opener opens checkouts for a storefront.
 type Opener struct {
@@ -89,30 +96,33 @@ type Opener struct {
 	Random    io.Reader // of cryptographic quality
 }
 
-// Open makes a checkout. If the request's key belongs to a checkout that is still open, Open returns that checkout and sets
-// replayed, even if the variant has changed since. Errors: catalog.ErrNotFound if the customer, product or variant is unknown or off sale,
-// *ParameterError if the variant does not accept the amount or data, ErrNotReplaceable, *voucher.RefusalError if the code cannot be used,
-// *TooManyHoldsError, ErrKeyInUse. After any other error it is unknown whether a checkout was made.
+// Open makes a checkout. If the request's key belongs to a checkout that is still open, Open returns that checkout and
+// sets replayed, even if the variant has changed since. Errors: catalog.ErrNotFound if the shop, product or variant is
+// unknown or off sale, *ParameterError if the variant does not accept the amount or data, ErrNotReplaceable,
+// *voucher.RefusalError if the code cannot be used, *TooManyHoldsError, ErrKeyInUse. After any other error it is
+// unknown whether a checkout was made.
 func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
 	opening, err := o.prepare(ctx, request)
-	var kept Checkout
-	switch {
-	case err != nil:
-	case request.Code == "" && request.Replaces == "":
-		kept, err = o.Store.Open(ctx, request.Customer, opening.Checkout)
-	default:
-		kept, err = o.Holds.OpenHeld(ctx, opening)
+	if err != nil {
+		return o.recall(ctx, request, Checkout{}, err)
+	}
+	var stored Checkout
+	if request.Code == "" && request.Replaces == "" {
+		stored, err = o.Store.Open(ctx, request.Customer, opening.Checkout)
+	} else {
+		stored, err = o.Holds.OpenHeld(ctx, opening)
 	}
 	if err != nil {
 		return o.recall(ctx, request, Checkout{}, err)
 	}
-	if kept.ID == opening.Checkout.ID {
-		return kept, false, nil
+	if stored.ID == opening.Checkout.ID {
+		return stored, false, nil
 	}
-	return replay(kept, request)
+	return replay(stored, request)
 }
 
-// Quote returns the checkout that Open would return, but stores and holds nothing. The ID of a new quote cannot be looked up.
+// Quote returns the checkout that Open would return, but stores and holds nothing. The ID of a new quote cannot be
+// looked up.
 func (o Opener) Quote(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
 	opening, err := o.prepare(ctx, request)
 	if err == nil && request.Code != "" {
@@ -129,7 +139,8 @@ func (o Opener) refuseQuote(ctx context.Context, opening Opening) error {
 	return voucher.RefuseNow(ctx, o.Holds, opening.Claim.Request, opening.Voucher, opening.Uses)
 }
 
-// Shared returns the live hold that the new checkout can share: the hold of the checkout that it replaces, or a hold of the nick.
+// Shared returns the live hold that the new checkout can share: the hold of the checkout that it replaces, or a hold of
+// the nick.
 func (o Opening) Shared() (voucher.Hold, bool) {
 	v, at, nick := o.Voucher, o.Claim.At, o.Claim.Nick
 	replaced := voucher.Hold{}
@@ -154,12 +165,15 @@ func (o Opening) Shared() (voucher.Hold, bool) {
 	return voucher.Hold{}, false
 }
 
-// prepare validates a request and prices it. It checks the code before it reads the catalogue, so that refusing a code takes few reads.
+// prepare validates a request and prices it. It checks the code before it reads the catalogue, so that refusing a code
+// takes few reads.
 func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 	opening := Opening{Customer: request.Customer, Source: request.Source}
-	if request.Code != "" {
+	hasCode := request.Code != ""
+	if hasCode {
 		opening.Claim.Request = voucher.Request{
-			Customer: request.Customer, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused, Key: request.Key,
+			Customer: request.Customer, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
+			Key: request.Key,
 		}
 		id, err := idempotency.NewToken(o.Random)
 		if err != nil {
@@ -170,41 +184,51 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 			return Opening{}, err
 		}
 	}
-	notReplaceable := o.findReplaced(ctx, request, &opening)
-	if request.Code != "" && (notReplaceable == nil || errors.Is(notReplaceable, ErrNotReplaceable)) {
-		judge := opening.Voucher.Refuse
-		if _, shares := opening.Shared(); shares {
-			judge = opening.Voucher.RefuseShare
+	var err error
+	if request.Replaces != "" {
+		opening.Replaces, err = o.findReplaced(ctx, request)
+	}
+	if err != nil && !errors.Is(err, ErrNotReplaceable) {
+		return Opening{}, err
+	}
+	if hasCode {
+		// before ErrNotReplaceable and the errors of the variant, which would reveal that the code exists
+		if refusal := opening.refuse(); refusal != nil {
+			return Opening{}, refusal
 		}
-		if err := judge(opening.Claim.Request); err != nil { // checked before other errors, which would reveal that the code exists
-			return Opening{}, err
-		}
 	}
-	if notReplaceable != nil {
-		return Opening{}, notReplaceable
+	if err != nil {
+		return Opening{}, err
 	}
-	quoted, err := o.quote(ctx, request)
-	if err == nil && request.Code != "" {
-		quoted.Code = opening.Voucher.Written
-		quoted, err = quoted.discounted(opening.Voucher.Reward)
+	if opening.Checkout, err = o.quote(ctx, request); err != nil {
+		return Opening{}, err
 	}
-	opening.Checkout, opening.Claim.Token = quoted, quoted.ID.Token()
+	opening.Claim.Token = opening.Checkout.ID.Token()
+	if hasCode {
+		opening.Checkout.Code = opening.Voucher.Written
+		opening.Checkout, err = opening.Checkout.discounted(opening.Voucher.Reward)
+	}
 	return opening, err
 }
 
-// findReplaced reads the checkout that the request replaces, if any.
-func (o Opener) findReplaced(ctx context.Context, request Request, opening *Opening) error {
-	if request.Replaces == "" {
-		return nil
+// refuse returns a *voucher.RefusalError if the code cannot be used, whatever its uses are.
+func (o Opening) refuse() error {
+	if _, shares := o.Shared(); shares {
+		return o.Voucher.RefuseShare(o.Claim.Request)
 	}
+	return o.Voucher.Refuse(o.Claim.Request)
+}
+
+// findReplaced reads the checkout that the request replaces.
+func (o Opener) findReplaced(ctx context.Context, request Request) (*Checkout, error) {
 	replaced, err := Checkouts{o.Store}.Show(ctx, request.Customer, request.Replaces)
-	if errors.Is(err, ErrNotFound) || err == nil && (replaced.Order != nil || replaced.Released) {
-		return ErrNotReplaceable
+	switch {
+	case errors.Is(err, ErrNotFound) || replaced.Order != nil || replaced.Released:
+		return nil, ErrNotReplaceable
+	case err != nil:
+		return nil, err
 	}
-	if err == nil {
-		opening.Replaces = &replaced
-	}
-	return err
+	return &replaced, nil
 }
 
 // quote validates a request against the catalogue and prices it.
@@ -229,8 +253,9 @@ func (o Opener) quote(ctx context.Context, request Request) (Checkout, error) {
 		return Checkout{}, err
 	}
 	quoted, err := Checkout{
-		ID: id, Product: request.Product, Variant: request.Variant, Amount: request.amount(), Data: data, DataIsObject: takesObject,
-		Nick: request.Nick.Written, Created: request.At, Expires: request.At.Add(Lifetime),
+		ID: id, Product: request.Product, Variant: request.Variant, Amount: request.amount(), Data: data,
+		DataIsObject: takesObject,
+		Nick:         request.Nick.Written, Created: request.At, Expires: request.At.Add(Lifetime),
 	}.price(variant.PriceAt(request.At))
 	if errors.Is(err, money.ErrOverflow) {
 		return Checkout{}, amountError("makes the price too large")
@@ -254,8 +279,8 @@ func (o Opener) token(request Request) (idempotency.Token, error) {
 	return keyToken(request), nil
 }
 
-// keyToken returns the Token of a request that has a key. It depends only on the customer, the key and the kind of caller. So a key finds
-// its checkout even if the request asks for something else.
+// keyToken returns the Token of a request that has a key. It depends only on the shop, the key and the kind of caller.
+// So a key finds its checkout even if the request asks for something else.
 func keyToken(request Request) idempotency.Token {
 	if request.ByServer {
 		return idempotency.Digest(string(request.Customer), "server", string(request.Key))
@@ -263,9 +288,9 @@ func keyToken(request Request) idempotency.Token {
 	return idempotency.Digest(string(request.Customer), string(request.Key))
 }
 
-// recall returns the checkout that has the request's key, unless that checkout has expired. If there is no such checkout, recall returns
-// the parameters quoted and quoteErr. If quoteErr is a failure instead of a rejection, recall returns quoteErr without looking for a
-// checkout.
+// recall returns the checkout that has the request's key, unless that checkout has expired. If there is no such
+// checkout, recall returns the parameters quoted and quoteErr. If quoteErr is a failure instead of a rejection, recall
+// returns quoteErr without looking for a checkout.
 func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, quoteErr error) (Checkout, bool, error) {
 	if request.Key == "" || quoteErr != nil && !isRejection(quoteErr) {
 		return quoted, false, quoteErr
@@ -274,17 +299,18 @@ func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, qu
 	if request.Code != "" || request.Replaces != "" {
 		recall = o.Holds.RecallSettled
 	}
-	kept, err := recall(ctx, request.Customer, keyToken(request))
-	if errors.Is(err, ErrNotFound) || err == nil && kept.Status(request.At) == StatusExpired {
+	stored, err := recall(ctx, request.Customer, keyToken(request))
+	if errors.Is(err, ErrNotFound) || err == nil && stored.Status(request.At) == StatusExpired {
 		return quoted, false, quoteErr
 	}
 	if err != nil {
 		return Checkout{}, false, err
 	}
-	return replay(kept, request)
+	return replay(stored, request)
 }
 
-// isRejection reports whether an error rejects the request. Any other error is a failure: it does not say whether the request is valid.
+// isRejection reports whether an error rejects the request. Any other error is a failure: it does not say whether the
+// request is valid.
 func isRejection(err error) bool {
 	_, badParameter := errors.AsType[*ParameterError](err)
 	_, refused := voucher.IsRefusal(err)
@@ -292,11 +318,12 @@ func isRejection(err error) bool {
 	return badParameter || refused || tooMany || errors.Is(err, catalog.ErrNotFound)
 }
 
-// replay returns kept, the checkout that has the request's key, if it is open and for the same request. If not, the error is ErrKeyInUse.
-// An ordered checkout is not returned either, because its shopper has paid and must not pay for it again.
-func replay(kept Checkout, request Request) (Checkout, bool, error) {
-	if kept.Order != nil || kept.Released || !kept.answers(request) {
+// replay returns the stored checkout that has the request's key, if it is open and for the same request. If not, the
+// error is ErrKeyInUse. An ordered checkout is not returned either, because its shopper has paid and must not pay for
+// it again.
+func replay(stored Checkout, request Request) (Checkout, bool, error) {
+	if stored.Order != nil || stored.Released || !stored.isFor(request) {
 		return Checkout{}, false, ErrKeyInUse
 	}
-	return kept, true, nil
+	return stored, true, nil
 }

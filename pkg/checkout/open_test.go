@@ -28,12 +28,14 @@ var noon = time.Date(2026, 3, 12, 12, 0, 0, 0, time.UTC) //nolint:gochecknogloba
 
 type catalogueFunc func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error)
 
-func (f catalogueFunc) Offer(_ context.Context, c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+func (f catalogueFunc) Offer(
+	_ context.Context, c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID,
+) (catalog.Offer, error) {
 	return f(c, p, v)
 }
 
-// onSale offers coins (2 to 64 at a time), ranks (whose data must be an object), engraved cups (whose data is any text), free stickers, and
-// castles (three of them cost more than money.Money can hold).
+// onSale offers coins (2 to 64 at a time), ranks (whose data must be an object), engraved cups (whose data is any
+// text), free stickers, and castles (three of them cost more than money.Money can hold).
 func onSale(_ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error) {
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	variants := map[string]catalog.Variant{
@@ -69,32 +71,36 @@ func needsPlayer(_, data string) error {
 
 // fakeStore is a checkout.Store in memory.
 type fakeStore struct {
-	kept map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout
-	err  error
+	stored map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout
+	err    error
 }
 
-func (s *fakeStore) Open(_ context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+func (s *fakeStore) Open(
+	_ context.Context, customer catalog.CustomerID, c checkout.Checkout,
+) (checkout.Checkout, error) {
 	if s.err != nil {
 		return checkout.Checkout{}, s.err
 	}
-	if old, found := s.kept[customer][c.ID.Token()]; found && old.Status(c.Created) != checkout.StatusExpired {
+	if old, found := s.stored[customer][c.ID.Token()]; found && old.Status(c.Created) != checkout.StatusExpired {
 		return old, nil
 	}
-	if s.kept == nil {
-		s.kept = map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout{}
+	if s.stored == nil {
+		s.stored = map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout{}
 	}
-	if s.kept[customer] == nil {
-		s.kept[customer] = map[idempotency.Token]checkout.Checkout{}
+	if s.stored[customer] == nil {
+		s.stored[customer] = map[idempotency.Token]checkout.Checkout{}
 	}
-	s.kept[customer][c.ID.Token()] = c
+	s.stored[customer][c.ID.Token()] = c
 	return c, nil
 }
 
-func (s *fakeStore) Recall(_ context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+func (s *fakeStore) Recall(
+	_ context.Context, customer catalog.CustomerID, token idempotency.Token,
+) (checkout.Checkout, error) {
 	if s.err != nil {
 		return checkout.Checkout{}, s.err
 	}
-	c, found := s.kept[customer][token]
+	c, found := s.stored[customer][token]
 	if !found {
 		return checkout.Checkout{}, checkout.ErrNotFound
 	}
@@ -103,8 +109,8 @@ func (s *fakeStore) Recall(_ context.Context, customer catalog.CustomerID, token
 
 func (s *fakeStore) count() int {
 	n := 0
-	for _, kept := range s.kept {
-		n += len(kept)
+	for _, stored := range s.stored {
+		n += len(stored)
 	}
 	return n
 }
@@ -164,8 +170,8 @@ func TestOpen_Checkout_IsPricedAndExpiresIn30Minutes(t *testing.T) {
 	if id, err := checkout.ParseID(string(got.ID)); id != got.ID || err != nil {
 		t.Errorf("ParseID(%q) = %q, %v", got.ID, id, err)
 	}
-	if kept := store.kept[emberforge][got.ID.Token()]; kept != want {
-		t.Errorf("stored %+v", kept)
+	if stored := store.stored[emberforge][got.ID.Token()]; stored != want {
+		t.Errorf("stored %+v", stored)
 	}
 }
 
@@ -334,7 +340,9 @@ func TestOpen_SameKey_ReturnsTheSameCheckoutWhileItIsOpen(t *testing.T) {
 			offer.Variant.Price.Minor *= 2
 			return offer, err
 		},
-		"in other amounts only": func(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+		"in other amounts only": func(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer,
+			error,
+		) {
 			offer, err := onSale(c, p, v)
 			offer.Variant.MinAmount = 10
 			return offer, err
@@ -343,7 +351,10 @@ func TestOpen_SameKey_ReturnsTheSameCheckoutWhileItIsOpen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			opener.Catalogue = catalogue
 			last := noon.Add(30*time.Minute - time.Millisecond)
-			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){opener.Open, opener.Quote} {
+			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){
+				opener.Open,
+				opener.Quote,
+			} {
 				if got, replayed, err := ask(t.Context(), at(request, last)); got != first || !replayed || err != nil {
 					t.Errorf("got %+v, replayed %v, %v, want the first checkout", got, replayed, err)
 				}
@@ -361,7 +372,8 @@ func TestOpen_SameKeyAfterExpiry_MakesANewCheckout(t *testing.T) {
 	first := mustOpen(t, opener, request)
 	second := mustOpen(t, opener, withKey(at(buy("cup", "engraved", 1), first.Expires), "till-1"))
 	if second.ID == first.ID || second.ID.Token() != first.ID.Token() || store.count() != 1 {
-		t.Errorf("IDs are %q and %q, %d checkouts are stored, want the new one in place of the old", first.ID, second.ID, store.count())
+		t.Errorf("IDs are %q and %q, %d checkouts are stored, want the new one in place of the old", first.ID,
+			second.ID, store.count())
 	}
 }
 
@@ -385,7 +397,10 @@ func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
 		return request
 	}
 	tests := map[string]checkout.Request{
-		"another product":         other(func(r *checkout.Request) { r.Product, r.Variant, r.Amount = "coins", "500", 3 }),
+		"another product": other(func(r *checkout.Request) {
+			r.Product, r.Variant, r.Amount = "coins", "500",
+				3
+		}),
 		"another variant":         other(func(r *checkout.Request) { r.Variant = "plain" }),
 		"another amount":          other(func(r *checkout.Request) { r.Amount = 2 }),
 		"an amount out of bounds": other(func(r *checkout.Request) { r.Amount = 11 }),
@@ -397,7 +412,10 @@ func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
 	}
 	for name, request := range tests {
 		t.Run(name, func(t *testing.T) {
-			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){opener.Open, opener.Quote} {
+			for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){
+				opener.Open,
+				opener.Quote,
+			} {
 				if _, _, err := ask(t.Context(), request); !errors.Is(err, checkout.ErrKeyInUse) {
 					t.Errorf("got %v, want checkout.ErrKeyInUse", err)
 				}
@@ -406,6 +424,20 @@ func TestOpen_SameKeyForAnotherRequest_IsInUse(t *testing.T) {
 	}
 	if store.count() != 1 {
 		t.Errorf("%d checkouts are stored, want 1", store.count())
+	}
+}
+
+func TestOpen_KeyOfAReplacedCheckout_IsInUse(t *testing.T) {
+	opener, store := newOpener()
+	request := withKey(buy("coins", "500", 2), "key-of-the-basket")
+	c, _, err := opener.Open(t.Context(), request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Released = true
+	store.stored[emberforge][c.ID.Token()] = c
+	if again, replayed, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrKeyInUse) {
+		t.Errorf("Open = %+v, replayed %t, %v; want checkout.ErrKeyInUse", again, replayed, err)
 	}
 }
 
@@ -492,10 +524,17 @@ func TestOpen_Failures_AreReturned(t *testing.T) {
 		return catalog.Offer{}, down
 	})
 	tests := map[string]func(*checkout.Opener, *fakeStore){
-		"the catalogue":                     func(d *checkout.Opener, _ *fakeStore) { d.Catalogue = failing },
-		"the store":                         func(_ *checkout.Opener, s *fakeStore) { s.err = down },
-		"the store, for a product off sale": func(d *checkout.Opener, s *fakeStore) { d.Catalogue, s.err = catalogueFunc(nothingOnSale), down },
-		"the source of randomness":          func(d *checkout.Opener, _ *fakeStore) { d.Random = iotest.ErrReader(down) },
+		"the catalogue": func(d *checkout.Opener, _ *fakeStore) { d.Catalogue = failing },
+		"the store":     func(_ *checkout.Opener, s *fakeStore) { s.err = down },
+		"the store, for a product off sale": func(d *checkout.Opener, s *fakeStore) {
+			d.Catalogue,
+				s.err = catalogueFunc(nothingOnSale), down
+		},
+		"the source of randomness": func(d *checkout.Opener,
+			_ *fakeStore,
+		) {
+			d.Random = iotest.ErrReader(down)
+		},
 		"the source of randomness, midway": func(d *checkout.Opener, _ *fakeStore) {
 			d.Random = io.MultiReader(strings.NewReader("8 bytes."), iotest.ErrReader(down))
 		},

@@ -12,7 +12,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// LateOrders is how long after its expiry a checkout can still be ordered, at the agreed price. A payment may arrive late.
+// LateOrders is how long after its expiry a checkout can still be ordered, at the agreed price. A payment may arrive
+// late.
 const LateOrders = 7 * 24 * time.Hour
 
 // Bounds of the texts in an order.
@@ -24,10 +25,12 @@ const (
 
 // Errors of orders. After each of them nothing was changed.
 var (
-	// ErrOrderNotFound means that the customer has no order with that ID. The ID may belong to a checkout that was not ordered.
+	// ErrOrderNotFound means that the shop has no order with that ID. The ID may belong to a checkout that was not
+	// ordered.
 	ErrOrderNotFound = errors.New("no such order")
-	// ErrExpired means that the checkout expired too long ago, that it has lost the use of its code, or that the checkout stored under its
-	// token has another ID. The ID differs if a newer checkout was made with the same key, or if the second half of the ID is wrong.
+	// ErrExpired means that the checkout expired too long ago, that it has lost the use of its code, or that the
+	// checkout stored under its token has another ID. The ID differs if a newer checkout was made with the same key, or
+	// if the second half of the ID is wrong.
 	ErrExpired = errors.New("the checkout has expired")
 	// ErrReleased means that another checkout replaced this one.
 	ErrReleased = errors.New("the checkout was replaced by another one")
@@ -37,8 +40,8 @@ var (
 	ErrOrderCancelled = errors.New("the order is cancelled")
 )
 
-// errNotChanged means that an order has a stored status that this version does not know.
-var errNotChanged = errors.New("the order did not change: it has a status that this version of Shopfront does not know")
+// errNotChanged means that the stored status of an order is damaged.
+var errNotChanged = errors.New("the order did not change, because its stored status is damaged")
 
 // MemberError says which member of an order's request is wrong and why, in words for the client.
 type MemberError struct {
@@ -48,15 +51,15 @@ type MemberError struct {
 
 func (e *MemberError) Error() string { return e.Pointer[1:] + " " + e.Reason }
 
-// Payment names a payment at a payment provider. Shopfront never asks the provider about it. The zero Payment means that
-// nothing was paid.
+// Payment names a payment at a payment provider. Shopfront never asks the provider about it. The zero Payment means
+// that nothing was paid.
 type Payment struct {
 	Provider  string // such as stripe
 	Reference string // the provider's ID of the payment
 }
 
-// ParsePayment accepts a provider of 1 to MaxProviderLength lower-case letters, digits and hyphens, and a reference of 1 to
-// MaxReferenceLength visible ASCII characters. Anything else is a *MemberError.
+// ParsePayment accepts a provider of 1 to MaxProviderLength lower-case letters, digits and hyphens, and a reference of
+// 1 to MaxReferenceLength visible ASCII characters. Anything else is a *MemberError.
 func ParsePayment(provider, reference string) (Payment, error) {
 	isProvider := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' }
 	isReference := func(c byte) bool { return '!' <= c && c <= '~' }
@@ -66,9 +69,15 @@ func ParsePayment(provider, reference string) (Payment, error) {
 	case reference == "":
 		return Payment{}, &MemberError{"/payment/reference", "is required"}
 	case !consistsOf(provider, MaxProviderLength, isProvider):
-		return Payment{}, &MemberError{"/payment/provider", fmt.Sprintf("must have 1 to %d of the characters a-z 0-9 -", MaxProviderLength)}
+		return Payment{}, &MemberError{
+			"/payment/provider",
+			fmt.Sprintf("must have 1 to %d of the characters a-z 0-9 -", MaxProviderLength),
+		}
 	case !consistsOf(reference, MaxReferenceLength, isReference):
-		return Payment{}, &MemberError{"/payment/reference", fmt.Sprintf("must have 1 to %d visible ASCII characters", MaxReferenceLength)}
+		return Payment{}, &MemberError{
+			"/payment/reference",
+			fmt.Sprintf("must have 1 to %d visible ASCII characters", MaxReferenceLength),
+		}
 	}
 	return Payment{Provider: provider, Reference: reference}, nil
 }
@@ -82,8 +91,8 @@ func consistsOf(text string, maxLength int, allows func(byte) bool) bool {
 	return 0 < len(text) && len(text) <= maxLength
 }
 
-// ParseReason accepts a reason for cancelling an order: 1 to MaxReasonBytes bytes of UTF-8 without control characters, and not only
-// white space. Anything else is a *MemberError.
+// ParseReason accepts a reason for cancelling an order: 1 to MaxReasonBytes bytes of UTF-8 without control characters,
+// and not only white space. Anything else is a *MemberError.
 func ParseReason(text string) (string, error) {
 	if strings.TrimSpace(text) == "" {
 		return "", &MemberError{"/reason", "is required"}
@@ -108,7 +117,8 @@ const (
 // OrderStatuses returns every status.
 func OrderStatuses() []OrderStatus { return []OrderStatus{OrderPlaced, OrderFulfilled, OrderCancelled} }
 
-// Order says how a checkout was paid, and when it was ordered, fulfilled and cancelled. Times are UTC in whole milliseconds.
+// Order says how a checkout was paid, and when it was ordered, fulfilled and cancelled. Times are UTC in whole
+// milliseconds.
 type Order struct {
 	Payment   Payment
 	Placed    time.Time
@@ -149,32 +159,38 @@ type OrderPosition struct {
 	Token  idempotency.Token
 }
 
-// OrderStore stores orders. Place, Fulfil, Cancel and Recall return the checkout that is then stored under the ID's token, even if that
-// checkout has another ID. If none is stored there, they return ErrNotFound. After any other error it is unknown whether the change was
-// applied.
+// OrderStore stores orders. Place, Fulfil, Cancel and Recall return the checkout that is then stored under the ID's
+// token, even if that checkout has another ID. If none is stored there, they return ErrNotFound. After any other error
+// it is unknown whether the change was applied.
 type OrderStore interface {
-	// Place adds the order if the stored checkout has the ID, was neither ordered nor released, and expires after expiresAfter. An order
-	// without a payment is added only if the total is zero. A held use becomes a redemption, in the same transaction. If the checkout has
-	// lost that use, the error is ErrExpired.
-	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout, error)
+	// Place adds the order if the stored checkout has the ID, was neither ordered nor released, and expires after
+	// expiresAfter. An order without a payment is added only if the total is zero. A held use becomes a redemption, in
+	// the same transaction. If the checkout has lost that use, the error is ErrExpired.
+	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout,
+		error)
 	// Fulfil marks the order with the ID as fulfilled, unless it already is fulfilled or cancelled.
 	Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (Checkout, error)
-	// Cancel marks the order with the ID as cancelled, unless it already is. In the same transaction it undoes the order's redemption.
+	// Cancel marks the order with the ID as cancelled, unless it already is. In the same transaction it undoes the
+	// order's redemption.
 	Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (Checkout, error)
-	// List returns a page of orders, newest first. end is where the page ends, or nil if no page follows. A page may have fewer orders than
-	// filter.Limit, even none. An order appears in lists shortly after it was placed or changed.
-	List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) (orders []Checkout, end *OrderPosition, err error)
+	// List returns a page of orders, newest first. end is where the page ends, or nil if no page follows. A page may
+	// have fewer orders than filter.Limit, even none. An order appears in lists shortly after it was placed or changed.
+	List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) (orders []Checkout, end *OrderPosition,
+		err error)
 	// Recall reads the checkout.
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
-// Orders places and changes the orders of customers. Place, Fulfil and Cancel are idempotent: a retry changes nothing and returns the
-// order with replayed set. After an error that is not named in this package it is unknown whether the change was applied.
+// Orders places and changes the orders of shops. Place, Fulfil and Cancel are idempotent: a retry changes nothing and
+// returns the order with replayed set. After an error that is not named in this package it is unknown whether the
+// change was applied.
 type Orders struct{ Store OrderStore }
 
-// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrReleased, ErrPaymentMismatch, ErrOrderCancelled, and a
-// *MemberError if the payment is missing.
-func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, payment Payment, at time.Time) (c Checkout, replayed bool, err error) {
+// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrReleased, ErrPaymentMismatch,
+// ErrOrderCancelled, and a *MemberError if the payment is missing.
+func (o Orders) Place(
+	ctx context.Context, customer catalog.CustomerID, id ID, payment Payment, at time.Time,
+) (c Checkout, replayed bool, err error) {
 	c, err = o.Store.Place(ctx, customer, id, Order{Payment: payment, Placed: at}, at.Add(-LateOrders))
 	switch {
 	case err != nil:
@@ -187,7 +203,8 @@ func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, p
 		return Checkout{}, false, &MemberError{"/payment", "is required, because the total is not zero"}
 	case c.Order == nil:
 		return Checkout{}, false, ErrExpired
-	case c.Order.Payment != payment: // before the next case: the shop can refund the second payment whether or not the order is cancelled
+	// before the next case: the shop can refund the second payment whether or not the order is cancelled
+	case c.Order.Payment != payment:
 		return Checkout{}, false, ErrPaymentMismatch
 	case c.Order.Status() == OrderCancelled:
 		return Checkout{}, false, ErrOrderCancelled
@@ -196,9 +213,11 @@ func (o Orders) Place(ctx context.Context, customer catalog.CustomerID, id ID, p
 }
 
 // Fulfil marks an order as fulfilled, once. Errors: ErrOrderNotFound, ErrOrderCancelled.
-func (o Orders) Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (c Checkout, replayed bool, err error) {
-	c, err = ordered(id)(o.Store.Fulfil(ctx, customer, id, at))
-	if err != nil {
+func (o Orders) Fulfil(
+	ctx context.Context, customer catalog.CustomerID, id ID, at time.Time,
+) (c Checkout, replayed bool, err error) {
+	stored, err := o.Store.Fulfil(ctx, customer, id, at)
+	if c, err = orderWith(id, stored, err); err != nil {
 		return Checkout{}, false, err
 	}
 	switch {
@@ -211,9 +230,11 @@ func (o Orders) Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, 
 }
 
 // Cancel marks an order as cancelled, once. The first reason stays. Error: ErrOrderNotFound.
-func (o Orders) Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (c Checkout, replayed bool, err error) {
-	c, err = ordered(id)(o.Store.Cancel(ctx, customer, id, reason, at))
-	if err != nil {
+func (o Orders) Cancel(
+	ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time,
+) (c Checkout, replayed bool, err error) {
+	stored, err := o.Store.Cancel(ctx, customer, id, reason, at)
+	if c, err = orderWith(id, stored, err); err != nil {
 		return Checkout{}, false, err
 	}
 	if c.Order.Cancelled.IsZero() {
@@ -230,8 +251,8 @@ type Checkouts struct {
 	}
 }
 
-// Show returns the checkout with the ID, or ErrNotFound. A stored checkout that shares only the first half of the ID is a different one,
-// made with the same key.
+// Show returns the checkout with the ID, or ErrNotFound. A stored checkout that shares only the first half of the ID is
+// a different one, made with the same key.
 func (c Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
 	stored, err := c.Store.Recall(ctx, customer, id.Token())
 	if err == nil && stored.ID != id {
@@ -242,21 +263,22 @@ func (c Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ID)
 
 // Show returns an order. Error: ErrOrderNotFound.
 func (o Orders) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
-	return ordered(id)(o.Store.Recall(ctx, customer, id.Token()))
+	stored, err := o.Store.Recall(ctx, customer, id.Token())
+	return orderWith(id, stored, err)
 }
 
 // List returns a page of orders, as OrderStore.List does.
-func (o Orders) List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) ([]Checkout, *OrderPosition, error) {
+func (o Orders) List(
+	ctx context.Context, customer catalog.CustomerID, filter OrderFilter,
+) ([]Checkout, *OrderPosition, error) {
 	return o.Store.List(ctx, customer, filter)
 }
 
-// ordered returns a function that passes on what a store returned, if it is the order with the ID. For any other checkout, and for
-// ErrNotFound, the function returns ErrOrderNotFound.
-func ordered(id ID) func(Checkout, error) (Checkout, error) {
-	return func(stored Checkout, err error) (Checkout, error) {
-		if errors.Is(err, ErrNotFound) || err == nil && (stored.ID != id || stored.Order == nil) {
-			return Checkout{}, ErrOrderNotFound
-		}
-		return stored, err
+// orderWith returns what a store returned if it is the order with the ID. For any other checkout, and for ErrNotFound,
+// the error is ErrOrderNotFound.
+func orderWith(id ID, stored Checkout, err error) (Checkout, error) {
+	if errors.Is(err, ErrNotFound) || err == nil && (stored.ID != id || stored.Order == nil) {
+		return Checkout{}, ErrOrderNotFound
 	}
+	return stored, err
 }

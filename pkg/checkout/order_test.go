@@ -27,7 +27,9 @@ func (s orderStore) Place(
 	})
 }
 
-func (s orderStore) Fulfil(ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, error) {
+func (s orderStore) Fulfil(
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time,
+) (checkout.Checkout, error) {
 	return s.change(ctx, customer, id, func(c *checkout.Checkout) {
 		if c.Order != nil && c.Order.Status() == checkout.OrderPlaced {
 			c.Order.Fulfilled = at
@@ -48,7 +50,7 @@ func (s orderStore) Cancel(
 func (s orderStore) List(
 	_ context.Context, customer catalog.CustomerID, filter checkout.OrderFilter,
 ) (orders []checkout.Checkout, end *checkout.OrderPosition, err error) {
-	for token, c := range s.kept[customer] {
+	for token, c := range s.stored[customer] {
 		if c.Order != nil && c.Order.Status() == filter.Status {
 			return []checkout.Checkout{c}, &checkout.OrderPosition{Placed: c.Order.Placed, Token: token}, s.err
 		}
@@ -56,7 +58,8 @@ func (s orderStore) List(
 	return nil, nil, s.err
 }
 
-// change calls the parameter change with the stored checkout if that has the ID. It returns a copy of what is stored afterwards.
+// change calls the parameter change with the stored checkout if that has the ID. It returns a copy of what is stored
+// afterwards.
 func (s orderStore) change(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, change func(*checkout.Checkout),
 ) (checkout.Checkout, error) {
@@ -70,7 +73,7 @@ func (s orderStore) change(
 	if stored.ID == id {
 		change(&stored)
 	}
-	s.kept[customer][id.Token()] = stored
+	s.stored[customer][id.Token()] = stored
 	return stored, nil
 }
 
@@ -119,7 +122,8 @@ func TestPlace_OpenCheckout_BecomesAnOrder(t *testing.T) {
 	paid := noon.Add(5 * time.Minute)
 	got := s.mustPlace(c, paid)
 	wantOrder(t, got, c, checkout.Order{Payment: stripe("pi_1047"), Placed: paid})
-	if now, later := got.Status(paid), got.Status(c.Expires); now != checkout.StatusOrdered || later != checkout.StatusOrdered {
+	if now, later := got.Status(paid),
+		got.Status(c.Expires); now != checkout.StatusOrdered || later != checkout.StatusOrdered {
 		t.Errorf("status is %s, and %s after the expiry", now, later)
 	}
 	if shown, err := s.Show(t.Context(), emberforge, c.ID); err != nil || *shown.Order != *got.Order {
@@ -131,7 +135,10 @@ func TestPlace_SamePaymentAgain_IsReplayed(t *testing.T) {
 	s := newTill(t)
 	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	first := s.mustPlace(c, noon)
-	for what, later := range map[string]time.Time{"a moment later": noon.Add(time.Millisecond), "a year later": noon.AddDate(1, 0, 0)} {
+	for what, later := range map[string]time.Time{
+		"a moment later": noon.Add(time.Millisecond),
+		"a year later":   noon.AddDate(1, 0, 0),
+	} {
 		got, replayed, err := s.Place(t.Context(), emberforge, c.ID, stripe("pi_1047"), later)
 		if !replayed || err != nil || *got.Order != *first.Order {
 			t.Errorf("%s: Place = %+v, replayed %v, %v", what, got.Order, replayed, err)
@@ -162,7 +169,8 @@ func TestPlace_AnotherPayment_IsAMismatch(t *testing.T) {
 		"another provider":  {Provider: "paypal", Reference: "pi_1047"},
 		"no payment":        {},
 	} {
-		if _, _, err := s.Place(t.Context(), emberforge, c.ID, payment, noon.Add(time.Minute)); !errors.Is(err, checkout.ErrPaymentMismatch) {
+		if _, _, err := s.Place(t.Context(), emberforge, c.ID, payment, noon.Add(time.Minute)); !errors.Is(err,
+			checkout.ErrPaymentMismatch) {
 			t.Errorf("%s: Place = %v, want checkout.ErrPaymentMismatch", what, err)
 		}
 	}
@@ -187,7 +195,8 @@ func TestPlace_CancelledOrder_StaysCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for payment, want := range map[checkout.Payment]error{
-		stripe("pi_1047"): checkout.ErrOrderCancelled, stripe("pi_1048"): checkout.ErrPaymentMismatch, {}: checkout.ErrPaymentMismatch,
+		stripe("pi_1047"): checkout.ErrOrderCancelled, stripe("pi_1048"): checkout.ErrPaymentMismatch,
+		{}: checkout.ErrPaymentMismatch,
 	} {
 		if _, _, err := s.Place(t.Context(), emberforge, c.ID, payment, noon.Add(2*time.Hour)); !errors.Is(err, want) {
 			t.Errorf("paid with %+v: Place = %v, want %v", payment, err, want)
@@ -204,13 +213,14 @@ func TestPlace_ZeroTotal_NeedsNoPayment(t *testing.T) {
 			t.Fatalf("Place = replayed %v, %v", replayed, err)
 		}
 		wantOrder(t, got, sticker, checkout.Order{Payment: payment, Placed: noon})
-		if _, replayed, err := s.Place(t.Context(), emberforge, sticker.ID, payment, noon.Add(time.Millisecond)); !replayed || err != nil {
+		if _, replayed, err := s.Place(t.Context(), emberforge, sticker.ID, payment,
+			noon.Add(time.Millisecond)); !replayed || err != nil {
 			t.Errorf("again: Place = replayed %v, %v", replayed, err)
 		}
 	}
 	cup := mustOpen(t, s.Opener, buy("cup", "engraved", 1))
 	cup.Discount, cup.Total = cup.Subtotal, money.Money{Currency: "EUR"}
-	s.store.kept[emberforge][cup.ID.Token()] = cup
+	s.store.stored[emberforge][cup.ID.Token()] = cup
 	if _, _, err := s.Place(t.Context(), emberforge, cup.ID, checkout.Payment{}, noon); err != nil {
 		t.Errorf("a discount of the whole price: Place = %v", err)
 	}
@@ -220,8 +230,11 @@ func TestPlace_WithoutPayment_IsRejected(t *testing.T) {
 	s := newTill(t)
 	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	_, _, err := s.Place(t.Context(), emberforge, c.ID, checkout.Payment{}, noon)
-	wantMemberError(t, err, checkout.MemberError{Pointer: "/payment", Reason: "is required, because the total is not zero"})
-	if got := s.store.kept[emberforge][c.ID.Token()]; got != c {
+	wantMemberError(t, err, checkout.MemberError{
+		Pointer: "/payment",
+		Reason:  "is required, because the total is not zero",
+	})
+	if got := s.store.stored[emberforge][c.ID.Token()]; got != c {
 		t.Errorf("stored %+v", got)
 	}
 }
@@ -241,7 +254,8 @@ func TestMemberError_NamesTheMember(t *testing.T) {
 	}
 }
 
-// A payment may arrive late. It buys at the agreed price until 7 days after the expiry, even if the variant is off sale by then.
+// A payment may arrive late. It buys at the agreed price until 7 days after the expiry, even if the variant is off sale
+// by then.
 func TestPlace_LateOrder_IsAcceptedFor7Days(t *testing.T) {
 	const days = 7 * 24 * time.Hour
 	cup, sticker := buy("cup", "engraved", 1), buy("sticker", "free", 1)
@@ -287,7 +301,8 @@ func TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired(t *testing.T) {
 	first := mustOpen(t, s.Opener, request)
 	second := mustOpen(t, s.Opener, at(request, first.Expires))
 	for _, payment := range []checkout.Payment{stripe("pi_1047"), {}} {
-		if _, _, err := s.Place(t.Context(), emberforge, first.ID, payment, first.Expires); !errors.Is(err, checkout.ErrExpired) {
+		if _, _, err := s.Place(t.Context(), emberforge, first.ID, payment, first.Expires); !errors.Is(err,
+			checkout.ErrExpired) {
 			t.Errorf("paid with %+v: Place = %v, want checkout.ErrExpired", payment, err)
 		}
 	}
@@ -299,8 +314,8 @@ func TestPlace_KeyThatMadeAnotherCheckoutSince_IsExpired(t *testing.T) {
 	}
 }
 
-// A wrong ID is unknown, or belongs to another customer's checkout, to a checkout that was not ordered, or to one whose key has made a
-// newer checkout.
+// A wrong ID is unknown, or belongs to another shop's checkout, to a checkout that was not ordered, or to one whose key
+// has made a newer checkout.
 func TestOrders_WrongID_IsNotFound(t *testing.T) {
 	s := newTill(t)
 	request := withKey(buy("coins", "500", 3), "till-1")
@@ -332,11 +347,12 @@ func TestOrders_WrongID_IsNotFound(t *testing.T) {
 		}
 	}
 	for customer, id := range map[catalog.CustomerID]checkout.ID{emberforge: unknown, sakura: second.ID} {
-		if _, _, err := s.Place(t.Context(), customer, id, stripe("pi_1047"), noon); !errors.Is(err, checkout.ErrNotFound) {
+		if _, _, err := s.Place(t.Context(), customer, id, stripe("pi_1047"), noon); !errors.Is(err,
+			checkout.ErrNotFound) {
 			t.Errorf("Place(%s, %s) = %v, want checkout.ErrNotFound", customer, id, err)
 		}
 	}
-	if stored := s.store.kept[emberforge][second.ID.Token()]; stored.Order.Status() != checkout.OrderPlaced {
+	if stored := s.store.stored[emberforge][second.ID.Token()]; stored.Order.Status() != checkout.OrderPlaced {
 		t.Errorf("the order became %s", stored.Order.Status())
 	}
 }
@@ -370,7 +386,8 @@ func TestFulfil_CancelledOrder_IsRefused(t *testing.T) {
 		if _, _, err := s.Cancel(t.Context(), emberforge, c.ID, "out of stock", noon.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.Fulfil(t.Context(), emberforge, c.ID, noon.Add(2*time.Hour)); !errors.Is(err, checkout.ErrOrderCancelled) {
+		if _, _, err := s.Fulfil(t.Context(), emberforge, c.ID, noon.Add(2*time.Hour)); !errors.Is(err,
+			checkout.ErrOrderCancelled) {
 			t.Errorf("%s: Fulfil = %v, want checkout.ErrOrderCancelled", what, err)
 		}
 	}
@@ -380,14 +397,18 @@ func TestCancel_Retry_KeepsTheFirstReason(t *testing.T) {
 	s := newTill(t)
 	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	s.mustPlace(c, noon)
-	if _, replayed, err := s.Cancel(t.Context(), emberforge, c.ID, "out of stock", noon.Add(time.Hour)); replayed || err != nil {
+	if _, replayed, err := s.Cancel(t.Context(), emberforge, c.ID, "out of stock", noon.Add(time.Hour)); replayed ||
+		err != nil {
 		t.Errorf("Cancel = replayed %v, %v", replayed, err)
 	}
 	got, replayed, err := s.Cancel(t.Context(), emberforge, c.ID, "chargeback", noon.Add(2*time.Hour))
 	if !replayed || err != nil {
 		t.Errorf("again: Cancel = replayed %v, %v", replayed, err)
 	}
-	wantOrder(t, got, c, checkout.Order{Payment: stripe("pi_1047"), Placed: noon, Cancelled: noon.Add(time.Hour), Reason: "out of stock"})
+	wantOrder(t, got, c, checkout.Order{
+		Payment: stripe("pi_1047"), Placed: noon, Cancelled: noon.Add(time.Hour),
+		Reason: "out of stock",
+	})
 }
 
 // After a chargeback the shop cancels what it delivered.
@@ -403,7 +424,8 @@ func TestCancel_FulfilledOrder_IsCancelled(t *testing.T) {
 		t.Errorf("Cancel = %s, replayed %v, %v", got.Order.Status(), replayed, err)
 	}
 	wantOrder(t, got, c, checkout.Order{
-		Payment: stripe("pi_1047"), Placed: noon, Fulfilled: noon.Add(time.Hour), Cancelled: noon.Add(2 * time.Hour), Reason: "chargeback",
+		Payment: stripe("pi_1047"), Placed: noon, Fulfilled: noon.Add(time.Hour), Cancelled: noon.Add(2 * time.Hour),
+		Reason: "chargeback",
 	})
 }
 
@@ -416,11 +438,23 @@ func TestOrders_Failures_AreReturned(t *testing.T) {
 	s.store.err = down
 	shop := checkout.Checkouts{Store: s.Orders.Store}
 	for method, call := range map[string]func() error{
-		"Place":          func() error { _, _, err := s.Place(t.Context(), emberforge, c.ID, stripe("pi_1047"), noon); return err },
-		"Fulfil":         func() error { _, _, err := s.Fulfil(t.Context(), emberforge, c.ID, noon); return err },
-		"Cancel":         func() error { _, _, err := s.Cancel(t.Context(), emberforge, c.ID, "chargeback", noon); return err },
-		"Show":           func() error { _, err := s.Show(t.Context(), emberforge, c.ID); return err },
-		"List":           func() error { _, _, err := s.List(t.Context(), emberforge, checkout.OrderFilter{}); return err },
+		"Place": func() error {
+			_, _,
+				err := s.Place(t.Context(), emberforge, c.ID, stripe("pi_1047"), noon)
+			return err
+		},
+		"Fulfil": func() error { _, _, err := s.Fulfil(t.Context(), emberforge, c.ID, noon); return err },
+		"Cancel": func() error {
+			_, _,
+				err := s.Cancel(t.Context(), emberforge, c.ID, "chargeback", noon)
+			return err
+		},
+		"Show": func() error { _, err := s.Show(t.Context(), emberforge, c.ID); return err },
+		"List": func() error {
+			_, _,
+				err := s.List(t.Context(), emberforge, checkout.OrderFilter{})
+			return err
+		},
 		"Checkouts.Show": func() error { _, err := shop.Show(t.Context(), emberforge, c.ID); return err },
 	} {
 		if err := call(); !errors.Is(err, down) {
@@ -434,7 +468,8 @@ func TestListOrders_ReturnsThePageOfTheStore(t *testing.T) {
 	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	s.mustPlace(c, noon)
 	orders, end, err := s.List(t.Context(), emberforge, checkout.OrderFilter{Status: checkout.OrderPlaced, Limit: 1})
-	if err != nil || len(orders) != 1 || orders[0].ID != c.ID || *end != (checkout.OrderPosition{Placed: noon, Token: c.ID.Token()}) {
+	if err != nil || len(orders) != 1 || orders[0].ID != c.ID ||
+		*end != (checkout.OrderPosition{Placed: noon, Token: c.ID.Token()}) {
 		t.Errorf("List = %+v, %+v, %v", orders, end, err)
 	}
 }
@@ -476,7 +511,10 @@ func TestOpen_KeyOfAnOrderedCheckout_IsInUseForEver(t *testing.T) {
 		t.Helper()
 		for what, request := range requests {
 			for _, received := range []time.Time{noon, c.Expires, noon.AddDate(1, 0, 0)} {
-				for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){s.Open, s.Quote} {
+				for _, ask := range []func(context.Context, checkout.Request) (checkout.Checkout, bool, error){
+					s.Open,
+					s.Quote,
+				} {
 					if _, _, err := ask(t.Context(), at(request, received)); !errors.Is(err, checkout.ErrKeyInUse) {
 						t.Errorf("%s, %s at %s: got %v, want checkout.ErrKeyInUse", state, what, received, err)
 					}
@@ -540,7 +578,8 @@ func TestParsePayment(t *testing.T) {
 				wantMemberError(t, err, checkout.MemberError{Pointer: test.pointer, Reason: test.reason})
 				return
 			}
-			if want := (checkout.Payment{Provider: test.provider, Reference: test.reference}); got != want || err != nil {
+			if want := (checkout.Payment{Provider: test.provider, Reference: test.reference}); got != want ||
+				err != nil {
 				t.Errorf("ParsePayment = %+v, %v", got, err)
 			}
 		})
@@ -587,19 +626,23 @@ func TestParseToken(t *testing.T) {
 	}
 }
 
-// laterStatus is a store in which a later version has left an order with a status that this version does not know.
-type laterStatus struct{ checkout.OrderStore }
+// damagedStatus is a store that cannot change an order, because the order's stored status is damaged.
+type damagedStatus struct{ checkout.OrderStore }
 
-func (laterStatus) Fulfil(_ context.Context, _ catalog.CustomerID, id checkout.ID, _ time.Time) (checkout.Checkout, error) {
+func (damagedStatus) Fulfil(
+	_ context.Context, _ catalog.CustomerID, id checkout.ID, _ time.Time,
+) (checkout.Checkout, error) {
 	return checkout.Checkout{ID: id, Order: &checkout.Order{Payment: stripe("pi_1047"), Placed: noon}}, nil
 }
 
-func (s laterStatus) Cancel(ctx context.Context, customer catalog.CustomerID, id checkout.ID, _ string, at time.Time) (checkout.Checkout, error) {
+func (s damagedStatus) Cancel(
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID, _ string, at time.Time,
+) (checkout.Checkout, error) {
 	return s.Fulfil(ctx, customer, id, at)
 }
 
 func TestOrders_ChangeThatTheStoreDidNotMake_IsAnError(t *testing.T) {
-	orders := checkout.Orders{Store: laterStatus{}}
+	orders := checkout.Orders{Store: damagedStatus{}}
 	id := checkout.ID("q83vEjRWeJASNFZ4kBI0Vg_-5ZHo9V0Hk3RmKUL0dT2g")
 	if _, _, err := orders.Fulfil(t.Context(), emberforge, id, noon); err == nil {
 		t.Error("Fulfil returned no error")

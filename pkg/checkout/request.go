@@ -37,17 +37,19 @@ type Request struct {
 	// Code is the voucher code that gives a discount. The checkout holds a use of it. Empty: none.
 	Code voucher.Code
 	Nick voucher.Nick // the shopper; the zero Nick if not given
-	// Replaces is the ID of an older checkout to release. The new checkout can take over the hold of the older one. Empty: none.
+	// Replaces is the ID of an older checkout to release. The new checkout can take over the hold of the older one.
+	// Empty: none.
 	Replaces ID
 	Paused   voucher.Pause // what the shop's owner has paused
 	// Source identifies the sender, who can have at most MaxHoldsPerSource live holds; empty: no limit.
 	Source string
-	// Key identifies retries of the same request. Without a key, every request is new. Keys are unique per customer, and the keys of the
-	// shop's server are separate (see ByServer). While the checkout of a key is open, a request with the key and another product, variant,
-	// amount, data, code or nick gets ErrKeyInUse. Once the checkout was ordered or released, every request with the key gets ErrKeyInUse.
+	// Key identifies retries of the same request. Without a key, every request is new. Keys are unique per shop, and
+	// the keys of the shop's server are separate (see ByServer). While the checkout of a key is open, a request with
+	// the key and another product, variant, amount, data, code or nick gets ErrKeyInUse. Once the checkout was ordered
+	// or released, every request with the key gets ErrKeyInUse.
 	Key idempotency.Key
-	// ByServer means that the shop's own server sent the request. The keys of strangers are separate, so that a stranger who guesses a key
-	// of the server can neither get nor block the server's checkout.
+	// ByServer means that the shop's own server sent the request. The keys of strangers are separate, so that a
+	// stranger who guesses a key of the server can neither get nor block the server's checkout.
 	ByServer bool
 	// At is when the request was received, in UTC and whole milliseconds. The rules use it as the current time.
 	At time.Time
@@ -75,8 +77,8 @@ func (e *ParameterError) Error() string {
 	return e.Parameter + " " + e.Reason
 }
 
-// ParseAmount parses a whole number from 1 to catalog.MaxAmount, in ASCII digits without sign or leading zeros. Any other string
-// is a *ParameterError.
+// ParseAmount parses a whole number from 1 to catalog.MaxAmount, in ASCII digits without sign or leading zeros. Any
+// other string is a *ParameterError.
 func ParseAmount(text string) (int64, error) {
 	if text == "" || text[0] == '0' || strings.Trim(text, "0123456789") != "" {
 		return 0, amountError("must be a whole number above zero, in digits without a leading zero")
@@ -102,15 +104,15 @@ func amountError(format string, args ...any) error {
 	return &ParameterError{Parameter: ParameterAmount, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Data is what the shop needs to deliver a variant, as the request gave it. The zero Data means "not given", which differs from
-// an empty string.
+// Data is what the shop needs to deliver a variant, as the request gave it. The zero Data means "not given", which
+// differs from an empty string.
 type Data struct {
 	text  string
 	given bool
 }
 
-// ParseData accepts at most MaxDataBytes of UTF-8; any other string is a *ParameterError. The content is validated once the
-// variant is known.
+// ParseData accepts at most MaxDataBytes of UTF-8; any other string is a *ParameterError. The content is validated once
+// the variant is known.
 func ParseData(text string) (Data, error) {
 	if len(text) > MaxDataBytes {
 		return Data{}, dataError("", fmt.Sprintf("must have at most %d bytes", MaxDataBytes))

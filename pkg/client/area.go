@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Page is a part of the checkout area, the list of what a customer has on sale. Names and descriptions are text, not HTML: escape
-// them.
+// Page is a part of the checkout area, the list of what a shop has on sale. Names and descriptions are text, not HTML:
+// escape them.
 type Page struct {
 	Customer Customer  `json:"customer"`
 	Products []Product `json:"products"` // in the shop's order
@@ -21,7 +21,7 @@ type Page struct {
 	etag  string
 }
 
-// Customer is the account of a shop.
+// Customer is the shop.
 type Customer struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
@@ -54,9 +54,9 @@ type Variant struct {
 	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
 }
 
-// CheckoutArea iterates over the pages of the checkout area. Each page is requested when the loop needs it. The first error ends the
-// iteration. ErrNotFound means that the customer is unknown or off sale. Pass the pages of an earlier call to revalidate them: the
-// service does not send unchanged pages again.
+// CheckoutArea iterates over the pages of the checkout area. Each page is requested when the loop needs it. The first
+// error ends the iteration. ErrNotFound means that the shop is unknown or off sale. Pass the pages of an earlier call
+// to revalidate them: the service does not send unchanged pages again.
 //
 // If the shop changes the position of a product between two requests, the product can come twice, or not at all.
 func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page, error] {
@@ -70,28 +70,29 @@ func (c *Client) CheckoutArea(ctx context.Context, known ...Page) iter.Seq2[Page
 	}
 }
 
-// areaPage returns the page for a query, or the first page if the query is empty. The page must not lead back to a query that was already
-// requested.
+// areaPage returns the page for a query, or the first page if the query is empty. The page must not lead back to a
+// query that was already requested.
 func (c *Client) areaPage(ctx context.Context, query string, requested map[string]bool, known []Page) (Page, error) {
 	r := c.getPage("checkout area", "/checkout", query)
 	var page Page
-	if i := slices.IndexFunc(known, func(p Page) bool { return p.query == query && p.Customer.ID == c.customer }); i >= 0 {
+	if i := slices.IndexFunc(known,
+		func(p Page) bool { return p.query == query && p.Customer.ID == c.customer }); i >= 0 {
 		page = known[i]
 	}
 	r.etag = page.etag
-	r.read = func(a answer) error {
-		if a.status == http.StatusNotModified {
+	r.read = func(resp response) error {
+		if resp.status == http.StatusNotModified {
 			return nil
 		}
 		var received struct {
 			Page
 			pageEnd
 		}
-		isPage := a.decode("application/json", &received) && received.readNext(r)
+		isPage := resp.decode("application/json", &received) && received.readNext(r)
 		page = received.Page
-		page.query, page.next, page.etag = query, received.pageEnd.next, a.header.Get("ETag")
+		page.query, page.next, page.etag = query, received.pageEnd.next, resp.header.Get("ETag")
 		if !isPage || page.Customer.ID != c.customer || !page.isComplete() || requested[page.next] && page.next != "" {
-			return a.notUnderstood("it is not a page of the checkout area")
+			return resp.notUnderstood("it is not a page of the checkout area")
 		}
 		return nil
 	}
@@ -101,7 +102,7 @@ func (c *Client) areaPage(ctx context.Context, query string, requested map[strin
 	return page, nil
 }
 
-// isComplete reports whether every product and variant follows docs/interface.md, and no product comes twice.
+// isComplete reports whether every product and variant follows api/openapi.yaml, and no product comes twice.
 func (p Page) isComplete() bool {
 	seen := map[string]bool{}
 	for _, product := range p.Products {
@@ -111,7 +112,8 @@ func (p Page) isComplete() bool {
 		seen[product.ID] = true
 		for _, v := range product.Variants {
 			if !isID(v.ID) || v.Price.Currency != p.Customer.Currency || v.MinAmount < 1 || v.MaxAmount < v.MinAmount ||
-				v.OriginalPrice != (Money{}) && (v.OriginalPrice.Currency != v.Price.Currency || v.OriginalPrice.Minor <= v.Price.Minor) {
+				v.OriginalPrice != (Money{}) &&
+					(v.OriginalPrice.Currency != v.Price.Currency || v.OriginalPrice.Minor <= v.Price.Minor) {
 				return false
 			}
 		}

@@ -25,9 +25,12 @@ func summerRank() client.Order {
 // discountedJSON returns a checkout of summerRank.
 func discountedJSON() string {
 	return strings.NewReplacer(
-		`"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, "9007199254740991", "799", "90071992547409.91", "7.99",
-		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"}`,
-		`"discount":{"minor":159,"currency":"EUR","display":"1.59 EUR"},"total":{"minor":640,"currency":"EUR","display":"6.40 EUR"}`,
+		`"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, "9007199254740991", "799", "90071992547409.91",
+		"7.99",
+		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":9007199254740991,`+
+			`"currency":"EUR","display":"90071992547409.91 EUR"}`,
+		`"discount":{"minor":159,"currency":"EUR","display":"1.59 EUR"},"total":{"minor":640,"currency":"EUR",`+
+			`"display":"6.40 EUR"}`,
 	).Replace(checkoutJSON)
 }
 
@@ -39,8 +42,10 @@ func TestCheckout_ReturnsTheCheckout(t *testing.T) {
 			t.Fatal(err)
 		}
 		price := client.Money{Minor: 1<<53 - 1, Currency: "EUR", Display: "90071992547409.91 EUR"}
-		if checkout.ID != "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw" || checkout.Status != client.CheckoutOpen || checkout.Product != "vip-rank" || checkout.Variant != "30-days" ||
-			checkout.Amount != 1 || string(checkout.Data) != `{"player":"Alder"}` || checkout.UnitPrice != price || checkout.Subtotal != price ||
+		if checkout.ID != "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw" || checkout.Status != client.CheckoutOpen ||
+			checkout.Product != "vip-rank" || checkout.Variant != "30-days" ||
+			checkout.Amount != 1 || string(checkout.Data) != `{"player":"Alder"}` || checkout.UnitPrice != price ||
+			checkout.Subtotal != price ||
 			checkout.Discount != (client.Money{Currency: "EUR", Display: "0.00 EUR"}) || checkout.Total != price ||
 			checkout.ExpiresAt.Sub(checkout.CreatedAt) != 30*time.Minute || !checkout.Replayed {
 			t.Errorf("checkout %+v", checkout)
@@ -48,8 +53,10 @@ func TestCheckout_ReturnsTheCheckout(t *testing.T) {
 		for _, r := range s.seen() {
 			path, query, _ := strings.Cut(r.uri, "?")
 			values, err := url.ParseQuery(query)
-			if r.method != "GET" || path != "/base/shop/emberforge/checkout/vip-rank/30-days" || err != nil || len(values) != 2 ||
-				values.Get("amount") != "1" || values.Get("data") != vipRank().Data || r.body != "" || r.header.Get("Idempotency-Key") != "till-1047" {
+			if r.method != "GET" || path != "/base/shop/emberforge/checkout/vip-rank/30-days" || err != nil ||
+				len(values) != 2 ||
+				values.Get("amount") != "1" || values.Get("data") != vipRank().Data || r.body != "" ||
+				r.header.Get("Idempotency-Key") != "till-1047" {
 				t.Errorf("request %+v", r)
 			}
 		}
@@ -58,12 +65,26 @@ func TestCheckout_ReturnsTheCheckout(t *testing.T) {
 
 func TestCheckout_OrdersBecomeQueries(t *testing.T) {
 	for uri, order := range map[string]client.Order{
-		"/base/shop/emberforge/checkout/coins/500?amount=1":                              {Product: "coins", Variant: "500"},
-		"/base/shop/emberforge/checkout/coins/500?amount=3":                              {Product: "coins", Variant: "500", Amount: 3},
-		"/base/shop/emberforge/checkout/coins/500?amount=-3":                             {Product: "coins", Variant: "500", Amount: -3}, // for the service to refuse
-		"/base/shop/emberforge/checkout/t-shirt/xl?amount=1&data=a%2Fb+":                 {Product: "t-shirt", Variant: "xl", Data: "a/b "},
-		"/base/shop/emberforge/checkout/coins/500?amount=1&code=summer+20&nick=%C3%84rl": {Product: "coins", Variant: "500", Code: "summer 20", Nick: "Ärl"},
-		"/base/shop/emberforge/checkout/coins/500?amount=2&replaces=" + checkoutID:       {Product: "coins", Variant: "500", Amount: 2, Replaces: checkoutID},
+		"/base/shop/emberforge/checkout/coins/500?amount=1": {
+			Product: "coins",
+			Variant: "500",
+		},
+		"/base/shop/emberforge/checkout/coins/500?amount=3": {
+			Product: "coins",
+			Variant: "500", Amount: 3,
+		},
+		// for the service to refuse
+		"/base/shop/emberforge/checkout/coins/500?amount=-3": {Product: "coins", Variant: "500", Amount: -3},
+		"/base/shop/emberforge/checkout/t-shirt/xl?amount=1&data=a%2Fb+": {
+			Product: "t-shirt",
+			Variant: "xl", Data: "a/b ",
+		},
+		"/base/shop/emberforge/checkout/coins/500?amount=1&code=summer+20&nick=%C3%84rl": {
+			Product: "coins",
+			Variant: "500", Code: "summer 20", Nick: "Ärl",
+		},
+		"/base/shop/emberforge/checkout/coins/500?amount=2&replaces=" +
+			checkoutID: {Product: "coins", Variant: "500", Amount: 2, Replaces: checkoutID},
 	} {
 		s, c := serve(t, problem("invalid", 422))
 		_, err := c.Checkout(t.Context(), order)
@@ -77,7 +98,8 @@ func TestCheckout_WithACode_ReturnsTheDiscount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, c := serve(t, loses(keeps(discountedJSON())), keeps(discountedJSON()))
 		checkout, err := c.Checkout(t.Context(), summerRank())
-		if err != nil || checkout.Code != "SUMMER-20" || checkout.Nick != "Alder" || checkout.Discount.Minor != 159 || checkout.Total.Minor != 640 ||
+		if err != nil || checkout.Code != "SUMMER-20" || checkout.Nick != "Alder" || checkout.Discount.Minor != 159 ||
+			checkout.Total.Minor != 640 ||
 			!checkout.Replayed {
 			t.Errorf("%+v, %v", checkout, err)
 		}
@@ -87,20 +109,22 @@ func TestCheckout_WithACode_ReturnsTheDiscount(t *testing.T) {
 	})
 }
 
-// A lost attempt may have stored a checkout that holds the code's last use. So a refusal is final only when the lost attempt cannot be
-// applied any more.
+// A lost attempt may have stored a checkout that holds the code's last use. So a refusal is final only when the lost
+// attempt cannot be applied any more.
 func TestCheckout_RefusedCode_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		refused := problem("code-refused", 409)
 		s, c := serve(t, hangsUp, refused, refused)
 		began := time.Now()
 		_, err := c.Checkout(t.Context(), summerRank())
-		if !errors.Is(err, client.ErrCodeRefused) || len(s.seen()) != 3 || time.Since(began) < client.DefaultAttemptTimeout || wantFailure(t, err, s.keys()[0]) {
+		if !errors.Is(err, client.ErrCodeRefused) || len(s.seen()) != 3 ||
+			time.Since(began) < client.DefaultAttemptTimeout || wantFailure(t, err, s.keys()[0]) {
 			t.Errorf("%v after %d requests and %v", err, len(s.seen()), time.Since(began))
 		}
 		s, c = serve(t, refused)
 		began = time.Now()
-		if _, err = c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrCodeRefused) || len(s.seen()) != 1 || time.Since(began) > time.Second {
+		if _, err = c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrCodeRefused) ||
+			len(s.seen()) != 1 || time.Since(began) > time.Second {
 			t.Errorf("%v after %d requests and %v", err, len(s.seen()), time.Since(began))
 		}
 	})
@@ -111,11 +135,13 @@ func TestCheckout_TooManyHolds_OutcomeOfALostAttemptStaysUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := problem("too-many-holds", 429, "Retry-After", "1200")
 		s, c := serve(t, full)
-		if _, err := c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrTooManyHolds) || len(s.seen()) != 1 || wantFailure(t, err, s.keys()[0]) {
+		if _, err := c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrTooManyHolds) ||
+			len(s.seen()) != 1 || wantFailure(t, err, s.keys()[0]) {
 			t.Errorf("%v after %d requests", err, len(s.seen()))
 		}
 		s, c = serve(t, loses(keeps(discountedJSON())), full)
-		if _, err := c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrTooManyHolds) || !wantFailure(t, err, s.keys()[0]) {
+		if _, err := c.Checkout(t.Context(), summerRank()); !errors.Is(err, client.ErrTooManyHolds) ||
+			!wantFailure(t, err, s.keys()[0]) {
 			t.Errorf("%v: want an unknown outcome", err)
 		}
 	})
@@ -130,20 +156,25 @@ func TestCheckout_MalformedIDOfTheEarlierCheckout_IsNotSent(t *testing.T) {
 	}
 }
 
-// A shopper must not pay the full price because a part of the query was lost. Nor must a shopper get a discount without a code.
+// A shopper must not pay the full price because a part of the query was lost. Nor must a shopper get a discount without
+// a code.
 func TestCheckout_ResponseWithAnotherCode_IsRejected(t *testing.T) {
 	for name, test := range map[string]struct {
 		order    client.Order
 		response string
 	}{
-		"no code, though one was sent":       {summerRank(), checkoutJSON},
-		"a code, though none was sent":       {vipRank(), strings.Replace(discountedJSON(), `"nick":"Alder",`, "", 1)},
-		"a nick, though none was sent":       {vipRank(), strings.Replace(checkoutJSON, `"amount"`, `"nick":"Alder","amount"`, 1)},
+		"no code, though one was sent": {summerRank(), checkoutJSON},
+		"a code, though none was sent": {vipRank(), strings.Replace(discountedJSON(), `"nick":"Alder",`, "", 1)},
+		"a nick, though none was sent": {
+			vipRank(),
+			strings.Replace(checkoutJSON, `"amount"`, `"nick":"Alder","amount"`, 1),
+		},
 		"an empty code, though one was sent": {summerRank(), strings.Replace(discountedJSON(), "SUMMER-20", "", 1)},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			_, c := serve(t, answers(200, test.response))
-			if checkout, err := c.Checkout(t.Context(), test.order, client.WithKey("till-1047")); !wantFailure(t, err, "till-1047") || checkout.ID != "" {
+			if checkout, err := c.Checkout(t.Context(), test.order, client.WithKey("till-1047")); !wantFailure(t, err,
+				"till-1047") || checkout.ID != "" {
 				t.Errorf("%+v, %v: it was accepted", checkout, err)
 			}
 		})
@@ -200,17 +231,22 @@ const checkoutID = "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw"
 
 func TestShowCheckout_ReturnsTheCheckout(t *testing.T) {
 	const unknownStatus = "disputed"
-	for _, status := range []client.CheckoutStatus{client.CheckoutOpen, client.CheckoutExpired, client.CheckoutOrdered, client.CheckoutReleased, unknownStatus} {
+	for _, status := range []client.CheckoutStatus{
+		client.CheckoutOpen, client.CheckoutExpired, client.CheckoutOrdered,
+		client.CheckoutReleased, unknownStatus,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			stored := answers(200, strings.Replace(checkoutJSON, "open", string(status), 1))
 			s, c := serveTill(t, hangsUp, problem("unavailable", 503), cutsShort(stored), stored)
 			checkout, err := c.ShowCheckout(t.Context(), checkoutID)
-			if err != nil || checkout.ID != checkoutID || checkout.Status != status || string(checkout.Data) != `{"player":"Alder"}` ||
+			if err != nil || checkout.ID != checkoutID || checkout.Status != status ||
+				string(checkout.Data) != `{"player":"Alder"}` ||
 				checkout.Total.Minor != 1<<53-1 || checkout.Replayed {
 				t.Errorf("%+v, %v", checkout, err)
 			}
 			for _, r := range s.seen() {
-				if r.method != "GET" || r.uri != "/base/shop/emberforge/checkouts/"+checkoutID || r.body != "" || r.header["Idempotency-Key"] != nil {
+				if r.method != "GET" || r.uri != "/base/shop/emberforge/checkouts/"+checkoutID || r.body != "" ||
+					r.header["Idempotency-Key"] != nil {
 					t.Errorf("request %+v", r)
 				}
 			}
@@ -221,7 +257,8 @@ func TestShowCheckout_ReturnsTheCheckout(t *testing.T) {
 func TestShowCheckout_OnlyTheShopsServerGetsTheData(t *testing.T) {
 	withoutData := answers(200, strings.Replace(checkoutJSON, `"data":{"player":"Alder"},`, "", 1))
 	_, stranger := serve(t, withoutData)
-	if checkout, err := stranger.ShowCheckout(t.Context(), checkoutID); err != nil || checkout.Data != nil || checkout.Product != "vip-rank" {
+	if checkout, err := stranger.ShowCheckout(t.Context(), checkoutID); err != nil || checkout.Data != nil ||
+		checkout.Product != "vip-rank" {
 		t.Errorf("%+v, %v", checkout, err)
 	}
 	_, server := serveTill(t, withoutData)
@@ -234,7 +271,7 @@ func TestShowCheckout_OnlyTheShopsServerGetsTheData(t *testing.T) {
 func TestShowCheckout_Failure_IsFinal(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps    []step
-		is       error // nil: an *AnswerError
+		is       error // nil: a *ResponseError
 		requests int
 	}{
 		"unknown":             {[]step{hangsUp, problem("not-found", 404)}, client.ErrNotFound, 2},
@@ -249,9 +286,11 @@ func TestShowCheckout_Failure_IsFinal(t *testing.T) {
 		inBubble(t, name, func(t *testing.T) {
 			s, c := serveTill(t, test.steps...)
 			checkout, err := c.ShowCheckout(t.Context(), checkoutID)
-			_, notUnderstood := errors.AsType[*client.AnswerError](err)
-			if checkout.ID != "" || len(s.seen()) != test.requests || notUnderstood != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
-				t.Errorf("%+v, %v after %d requests, want %v after %d", checkout, err, len(s.seen()), test.is, test.requests)
+			_, notUnderstood := errors.AsType[*client.ResponseError](err)
+			if checkout.ID != "" || len(s.seen()) != test.requests || notUnderstood != (test.is == nil) ||
+				test.is != nil && !errors.Is(err, test.is) {
+				t.Errorf("%+v, %v after %d requests, want %v after %d", checkout, err, len(s.seen()), test.is,
+					test.requests)
 			}
 			if wantFailure(t, err, checkoutID) {
 				t.Errorf("%v: the outcome is unknown", err)

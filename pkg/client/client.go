@@ -14,23 +14,25 @@ import (
 // Defaults of a Client.
 const (
 	DefaultAttempts       = 4
-	DefaultAttemptTimeout = 10 * time.Second // docs/interface.md asks storefronts to wait this long
+	DefaultAttemptTimeout = 10 * time.Second // docs/reference/storefront.md asks storefronts to wait this long
 )
 
 // Errors about arguments. Nothing was sent.
 var (
-	// ErrMalformedID rejects an ID. The ID of a customer, product or variant has 1 to 64 characters of A-Z a-z 0-9 . _ - and starts
-	// with a letter or digit. The ID of a checkout, order or redemption has 1 to 64 characters of A-Z a-z 0-9 _ -
+	// ErrMalformedID rejects an ID. The ID of a shop, product or variant has 1 to 64 characters of A-Z a-z 0-9 . _
+	// - and starts with a letter or digit. The ID of a checkout, order or redemption has 1 to 64 characters of A-Z a-z
+	// 0-9 _ -
 	ErrMalformedID = errors.New("malformed ID")
 	// ErrMalformedKey rejects an Idempotency-Key. A key has 1 to 255 visible ASCII characters without a comma.
 	ErrMalformedKey = errors.New("malformed Idempotency-Key")
 	// ErrNoServerKey rejects a call that only the shop's server may make, see WithServerKey.
 	ErrNoServerKey = errors.New("this call needs a key of the shop's server: pass WithServerKey to New")
 	// ErrMalformedServerKey rejects a key that is not exactly as `shopctl key create` printed it.
-	ErrMalformedServerKey = errors.New("malformed key of the shop's server: send it as shopctl key create printed it, from sf_ to the end")
+	ErrMalformedServerKey = errors.New("malformed key of the shop's server: send it as shopctl key create printed " +
+		"it, from sf_ to the end")
 )
 
-// Client calls the shop of one customer. It is safe for concurrent use.
+// Client calls one shop. It is safe for concurrent use.
 type Client struct {
 	base     url.URL
 	customer string
@@ -40,7 +42,8 @@ type Client struct {
 	poll     time.Duration       // the longest wait between polls
 	jitter   func(n int64) int64 // a random number from 0 to n-1
 	outage   func(cause error)
-	// serverKey returns the key of the shop's server. Printing a Client cannot show the key, because serverKey is a function.
+	// serverKey returns the key of the shop's server. Printing a Client cannot show the key, because serverKey is a
+	// function.
 	serverKey func() string
 }
 
@@ -53,30 +56,30 @@ func WithHTTPClient(c *http.Client) Option { return func(to *Client) { to.http =
 // WithAttempts makes a call send its request at most n times. n must be at least 1.
 func WithAttempts(n int) Option { return func(to *Client) { to.attempts = n } }
 
-// WithAttemptTimeout limits one attempt, from connecting to the end of the response. The context of a call limits the call as a
-// whole. With less than DefaultAttemptTimeout, an attempt may end while the service is still working.
+// WithAttemptTimeout limits one attempt, from connecting to the end of the response. The context of a call limits the
+// call as a whole. With less than DefaultAttemptTimeout, an attempt may end while the service is still working.
 func WithAttemptTimeout(d time.Duration) Option { return func(to *Client) { to.timeout = d } }
 
-// WithLongestPoll makes Events ask for new events at least this often, even if the service asks for a longer wait. The operator pays for
-// every request.
+// WithLongestPoll makes Events ask for new events at least this often, even if the service asks for a longer wait. The
+// operator pays for every request.
 func WithLongestPoll(d time.Duration) Option { return func(to *Client) { to.poll = d } }
 
-// WithOutageReport makes Events call the given function: with the cause when Events begins to wait for the service, and with nil when the
-// service is back.
+// WithOutageReport makes Events call the given function: with the cause when Events begins to wait for the service, and
+// with nil when the service is back.
 func WithOutageReport(report func(cause error)) Option {
 	return func(to *Client) { to.outage = report }
 }
 
-// WithServerKey makes calls as the shop's server, with a key that `shopctl key create` printed. The service then allows what the
-// shop's policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Calls about orders and events need the
-// key. Listing and undoing redemptions need it, too. The key is secret. Never ship it to a shopper's device, and use an https base URL.
-// New rejects a malformed key with ErrMalformedServerKey.
+// WithServerKey makes calls as the shop's server, with a key that `shopctl key create` printed. The service then allows
+// what the shop's policies reserve for its server, and says why it refuses a code (ProblemError.Reason). Calls about
+// orders and events need the key. Listing and undoing redemptions need it, too. The key is secret. Never ship it to a
+// shopper's device, and use an https base URL. New rejects a malformed key with ErrMalformedServerKey.
 func WithServerKey(key string) Option {
 	return func(to *Client) { to.serverKey = func() string { return key } }
 }
 
-// New returns a client for the shop of a customer. baseURL is the http or https URL of the deployment without a query, such as
-// https://shop.example. New rejects a malformed customer with ErrMalformedID.
+// New returns a client for a shop. baseURL is the http or https URL of the deployment without a query, such as
+// https://shop.example. customer is the shop's ID. New rejects a malformed ID with ErrMalformedID.
 func New(baseURL, customer string, options ...Option) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil ||
@@ -112,24 +115,25 @@ func NewKey() string { return rand.Text() }
 // CallOption configures one call.
 type CallOption func(*request)
 
-// WithKey sends the call with the caller's key, so that the caller can repeat it: calls with the same arguments and key are applied
-// once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
+// WithKey sends the call with the caller's key, so that the caller can repeat it: calls with the same arguments and key
+// are applied once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
-// An earlier call may have sent the key. The outcome therefore stays unknown until the service itself has accepted or rejected the
-// request. It stays unknown even if nothing was sent, and after 401 and 429, because the service can send these before it looks for the
-// earlier call. There are two exceptions: errors about arguments, and ErrWrongBaseURL
-// unless an attempt of this call may have been applied.
-// Before you repeat a call, wait DefaultAttemptTimeout after the call ended or its process was killed: an attempt in flight may still be
-// applied after a refusal.
+// An earlier call may have sent the key. The outcome therefore stays unknown until the service itself has accepted or
+// rejected the request. It stays unknown even if nothing was sent, and after 401 and 429, because the service can send
+// these before it looks for the earlier call. There are two exceptions: errors about arguments, and ErrWrongBaseURL
+// unless an attempt of this call may have been applied. Before you repeat a call, wait DefaultAttemptTimeout after the
+// call ended or its process was killed: an attempt in flight may still be applied after a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
 
-// once returns the request with an Idempotency-Key. The service then applies the request once, however often it is sent.
+// once returns the request with an Idempotency-Key. The service then applies the request once, however often it is
+// sent.
 func (r request) once(options []CallOption) request {
 	r.key, r.isChange = NewKey(), true
 	for _, option := range options {
 		option(&r)
 	}
-	if len(r.key) < 1 || len(r.key) > 255 || strings.ContainsFunc(r.key, func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
+	if len(r.key) < 1 || len(r.key) > 255 ||
+		strings.ContainsFunc(r.key, func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
 		r.argumentErr = ErrMalformedKey
 	}
 	return r
@@ -146,5 +150,6 @@ func isRandomID(text string) bool {
 }
 
 func isID(text string) bool {
-	return len(text) >= 1 && len(text) <= 64 && strings.Contains(alphanumeric, text[:1]) && strings.Trim(text, alphanumeric+"._-") == ""
+	return len(text) >= 1 && len(text) <= 64 && strings.Contains(alphanumeric, text[:1]) &&
+		strings.Trim(text, alphanumeric+"._-") == ""
 }

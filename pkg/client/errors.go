@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// Problems of the service, see docs/interface.md. Match the error of a call with errors.Is. The error wraps a *ProblemError with
-// details.
+// Problems of the service, see api/openapi.yaml. Match the error of a call with errors.Is. The error wraps a
+// *ProblemError with details.
 var (
-	ErrMalformedRequest     = errors.New("malformed request")
-	ErrVoucherNotFound      = errors.New("voucher not found") // or refused for any other reason
-	ErrNotFound             = errors.New("not found")         // unknown or off sale; for an order also: the checkout was not ordered
+	ErrMalformedRequest = errors.New("malformed request")
+	ErrVoucherNotFound  = errors.New("voucher not found") // or refused for any other reason
+	// unknown or off sale; for an order also: the checkout was not ordered
+	ErrNotFound             = errors.New("not found")
 	ErrMethodNotAllowed     = errors.New("method not allowed")
 	ErrGone                 = errors.New("gone")
 	ErrContentTooLarge      = errors.New("content too large")
@@ -23,24 +24,26 @@ var (
 	ErrKeyInUse             = errors.New("Idempotency-Key in use")
 	ErrUnauthorized         = errors.New("unauthorized")           // the shop requires a key, or this key is not valid
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
-	ErrTooManyHolds         = errors.New("too many holds")         // by strangers at one network address; see ProblemError.RetryAfter
-	ErrCodeRefused          = errors.New("code refused")           // for this checkout, for any reason
-	ErrCheckoutExpired      = errors.New("checkout expired")       // it expired too long ago, its use of a code was taken, or its key made another checkout
-	ErrCheckoutReplaced     = errors.New("checkout replaced")      // by another checkout, for good
-	ErrPaymentMismatch      = errors.New("ordered with another payment")
-	ErrOrderCancelled       = errors.New("order cancelled")   // for good
-	ErrRedemptionUndone     = errors.New("redemption undone") // for good
-	ErrRedemptionNotFound   = errors.New("redemption not found")
-	ErrRedemptionOfOrder    = errors.New("redemption of an order") // only CancelOrder undoes it
-	ErrCursorExpired        = errors.New("cursor expired")         // see ProblemError.Earliest
-	ErrInternal             = errors.New("internal error")
-	ErrUnavailable          = errors.New("temporarily unavailable")
-	ErrThrottled            = errors.New("too many requests") // from the gateway
+	// by strangers at one network address; see ProblemError.RetryAfter
+	ErrTooManyHolds = errors.New("too many holds")
+	ErrCodeRefused  = errors.New("code refused") // for this checkout, for any reason
+	// it expired too long ago, its use of a code was taken, or its key made another checkout
+	ErrCheckoutExpired    = errors.New("checkout expired")
+	ErrCheckoutReplaced   = errors.New("checkout replaced") // by another checkout, for good
+	ErrPaymentMismatch    = errors.New("ordered with another payment")
+	ErrOrderCancelled     = errors.New("order cancelled")   // for good
+	ErrRedemptionUndone   = errors.New("redemption undone") // for good
+	ErrRedemptionNotFound = errors.New("redemption not found")
+	ErrRedemptionOfOrder  = errors.New("redemption of an order") // only CancelOrder undoes it
+	ErrCursorExpired      = errors.New("cursor expired")         // see ProblemError.Earliest
+	ErrInternal           = errors.New("internal error")
+	ErrUnavailable        = errors.New("temporarily unavailable")
+	ErrThrottled          = errors.New("too many requests") // from the gateway
 )
 
-// ErrWrongBaseURL means that the gateway has no such path: the base URL is misspelt, or leads to another service. Unless the error also is
-// an *OutcomeUnknownError, this call was not applied. An earlier call with the same key may have been applied: correct the URL and repeat
-// the call with that key.
+// ErrWrongBaseURL means that the gateway has no such path: the base URL is misspelt, or leads to another service.
+// Unless the error also is an *OutcomeUnknownError, this call was not applied. An earlier call with the same key may
+// have been applied: correct the URL and repeat the call with that key.
 var ErrWrongBaseURL = errors.New("no such path, check the base URL")
 
 // problemType has the status of a problem type and the error to match.
@@ -80,14 +83,14 @@ func problemTypes() map[string]problemType {
 
 // ProblemError is an error response of the service (RFC 9457) or of the gateway in front of it.
 type ProblemError struct {
-	// Type is the name after urn:problem:shopfront:, such as voucher-not-found. It is empty for a response of the gateway, and
-	// can be a type that this package does not know yet.
+	// Type is the name after urn:problem:shopfront:, such as voucher-not-found. It is empty for a response of the
+	// gateway, and can be a type that this package does not know yet.
 	Type   string `json:"type"`
 	Status int    `json:"status"`
 	Title  string `json:"title"`  // for people
 	Detail string `json:"detail"` // for people; do not log it, it may repeat what the shopper typed
-	// Parameter names the invalid query parameter. Pointer is a JSON Pointer (RFC 6901) to the invalid value in the body, or in the
-	// parameter's JSON.
+	// Parameter names the invalid query parameter. Pointer is a JSON Pointer (RFC 6901) to the invalid value in the
+	// body, or in the parameter's JSON.
 	Parameter string `json:"parameter"`
 	Pointer   string `json:"pointer"`
 	// Reason is why a code was refused, such as used_up. Only a client with a key gets it: see WithServerKey.
@@ -123,15 +126,15 @@ func (e *ProblemError) Unwrap() error {
 	}
 }
 
-// AnswerError is a response that does not follow docs/interface.md, perhaps from another server.
-type AnswerError struct {
+// ResponseError is a response that does not follow api/openapi.yaml, perhaps from another server.
+type ResponseError struct {
 	Status    int
 	RequestID string // empty if the response had none
 	Reason    string
 }
 
 // Error returns reason, status and request ID.
-func (e *AnswerError) Error() string {
+func (e *ResponseError) Error() string {
 	return "response not understood, " + describe(e.Reason, e.Status, e.RequestID)
 }
 
@@ -143,12 +146,12 @@ func describe(what string, status int, requestID string) string {
 }
 
 // OutcomeUnknownError means that the change may have been made, by this call or by an earlier one. To find out, wait
-// DefaultAttemptTimeout and repeat the call with the same arguments. For Redeem and Checkout, pass the same key, too (WithKey). After the
-// wait no lost attempt can be applied any more, so a refusal is final.
+// DefaultAttemptTimeout and repeat the call with the same arguments. For Redeem and Checkout, pass the same key, too
+// (WithKey). After the wait no lost attempt can be applied any more, so a refusal is final.
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for calls about orders and for UndoRedemption
-	// Err is the error of the last attempt. A refusal comes as text only, so that errors.Is does not take it for final. 401 and 429 do not
-	// count as refusals.
+	// Err is the error of the last attempt. A refusal comes as text only, so that errors.Is does not take it for final.
+	// 401 and 429 do not count as refusals.
 	Err error
 }
 
@@ -168,13 +171,13 @@ type unsentError struct{ error }
 
 func (e unsentError) Unwrap() error { return e.error }
 
-// classify reads the error of an attempt. isRejected means that this attempt was certainly not applied: the status proves it, or there
-// was no connection. Other statuses prove nothing unless the body is a problem of the service: 408 and 499, for example, may come
-// from a proxy that stopped waiting.
+// classify reads the error of an attempt. isRejected means that this attempt was certainly not applied: the status
+// proves it, or there was no connection. Other statuses prove nothing unless the body is a problem of the service: 408
+// and 499, for example, may come from a proxy that stopped waiting.
 //
-// isJudged means that the service itself rejected the request. If an earlier attempt had been applied by then, the service would have
-// returned the result of that attempt. 401 and 429 do not count, because the service can send them before it looks for an earlier attempt.
-// A problem of an unknown type does not count either.
+// isJudged means that the service itself rejected the request. If an earlier attempt had been applied by then, the
+// service would have returned the result of that attempt. 401 and 429 do not count, because the service can send them
+// before it looks for an earlier attempt. A problem of an unknown type does not count either.
 func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)
 	if !is {
@@ -183,18 +186,24 @@ func classify(err error) (isRejected, isJudged bool) {
 	}
 	_, isKnown := problemTypes()[problem.Type]
 	isRejected = isKnown && problem.Status < http.StatusInternalServerError || slices.Contains([]int{
-		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-		http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong, http.StatusUnsupportedMediaType,
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed,
+		http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
+		http.StatusUnsupportedMediaType,
 		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge,
 	}, problem.Status)
 	isTurnedAway := problem.Status == http.StatusUnauthorized || problem.Status == http.StatusTooManyRequests
 	return isRejected, isRejected && isKnown && !isTurnedAway
 }
 
-// isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. The state behind such a refusal
-// never changes: for example, an order keeps its payment. So no attempt of the same call can be applied afterwards. After any other
-// refusal, a lost attempt may still be applied: it may have arrived before the checkout expired, or while the code had a use left.
+// isLasting reports whether a refusal is final at once, even while an earlier attempt is in flight. The state behind
+// such a refusal never changes: for example, an order keeps its payment. So no attempt of the same call can be applied
+// afterwards. After any other refusal, a lost attempt may still be applied: it may have arrived before the checkout
+// expired, or while the code had a use left.
 func isLasting(refusal error) bool {
-	lasting := []error{ErrPaymentMismatch, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone, ErrRedemptionOfOrder}
+	lasting := []error{
+		ErrPaymentMismatch, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone,
+		ErrRedemptionOfOrder,
+	}
 	return slices.ContainsFunc(lasting, func(is error) bool { return errors.Is(refusal, is) })
 }

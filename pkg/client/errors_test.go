@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"encoding/json"
 	"errors"
 	"go/ast"
 	"go/parser"
@@ -25,7 +26,7 @@ func TestProblemTypes_MatchTheServiceAndItsDocumentation(t *testing.T) {
 		t.Errorf("the client knows %q, the service has %q", names, service)
 	}
 	if documented := documentedProblems(t); !maps.Equal(known, documented) {
-		t.Errorf("the client knows %v, docs/interface.md has %v", known, documented)
+		t.Errorf("the client knows %v, the OpenAPI document has %v", known, documented)
 	}
 }
 
@@ -62,35 +63,72 @@ func serviceProblems(t *testing.T) []string {
 	return names
 }
 
-// documentedProblems returns the names and statuses in the table under "Problems" in docs/interface.md.
+// documentedProblems returns the names and statuses of the problems in the OpenAPI document. Two problems occur in none
+// of its operations, so only the description of the type has their statuses.
 func documentedProblems(t *testing.T) map[string]int {
 	t.Helper()
-	document, err := os.ReadFile("../../docs/interface.md")
+	text, err := os.ReadFile("../../api/openapi.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(document), "\n## Problems\n")
-	section, _, _ = strings.Cut(section, "\n## ")
+	type schema struct {
+		Properties map[string]struct {
+			Description string
+			Const       any
+			Enum        []string `json:"x-extensible-enum"`
+		}
+		AllOf []schema
+	}
+	var document struct {
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := json.Unmarshal(text, &document); err != nil {
+		t.Fatal(err)
+	}
+	const urn = "urn:problem:shopfront:"
 	statuses := make(map[string]int)
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([0-9]{3}) \\|").FindAllStringSubmatch(section, -1) {
-		if statuses[row[1]], err = strconv.Atoi(row[2]); err != nil {
+	for _, described := range document.Components.Schemas {
+		for _, part := range described.AllOf {
+			name, isProblem := part.Properties["type"].Const.(string)
+			if status, is := part.Properties["status"].Const.(float64); isProblem && is {
+				statuses[strings.TrimPrefix(name, urn)] = int(status)
+			}
+		}
+	}
+	types := document.Components.Schemas["Problem"].Properties["type"]
+	for _, other := range regexp.MustCompile("`([a-z-]+)` \\(([0-9]{3})\\)").FindAllStringSubmatch(types.Description,
+		-1) {
+		if statuses[other[1]], err = strconv.Atoi(other[2]); err != nil {
 			t.Fatal(err)
 		}
+	}
+	for _, name := range types.Enum {
+		if statuses[strings.TrimPrefix(name, urn)] == 0 {
+			t.Errorf("the OpenAPI document has no status for %s", name)
+		}
+	}
+	if len(types.Enum) != len(statuses) {
+		t.Errorf("the OpenAPI document has %d problems with a status, and lists %d", len(statuses), len(types.Enum))
 	}
 	return statuses
 }
 
 func TestProblems_MatchTheirError(t *testing.T) {
 	sentinels := map[string]error{
-		"malformed-request": client.ErrMalformedRequest, "voucher-not-found": client.ErrVoucherNotFound, "not-found": client.ErrNotFound,
-		"method-not-allowed": client.ErrMethodNotAllowed, "gone": client.ErrGone, "content-too-large": client.ErrContentTooLarge,
-		"unsupported-media-type": client.ErrUnsupportedMediaType, "invalid": client.ErrInvalid, "idempotency-key-in-use": client.ErrKeyInUse,
-		"unauthorized": client.ErrUnauthorized, "too-many-refusals": client.ErrTooManyRefusals,
-		"code-refused": client.ErrCodeRefused, "too-many-holds": client.ErrTooManyHolds, "checkout-replaced": client.ErrCheckoutReplaced,
+		"malformed-request": client.ErrMalformedRequest, "voucher-not-found": client.ErrVoucherNotFound,
+		"not-found":          client.ErrNotFound,
+		"method-not-allowed": client.ErrMethodNotAllowed, "gone": client.ErrGone,
+		"content-too-large":      client.ErrContentTooLarge,
+		"unsupported-media-type": client.ErrUnsupportedMediaType, "invalid": client.ErrInvalid,
+		"idempotency-key-in-use": client.ErrKeyInUse,
+		"unauthorized":           client.ErrUnauthorized, "too-many-refusals": client.ErrTooManyRefusals,
+		"code-refused": client.ErrCodeRefused, "too-many-holds": client.ErrTooManyHolds,
+		"checkout-replaced": client.ErrCheckoutReplaced,
 		"redemption-undone": client.ErrRedemptionUndone, "redemption-not-found": client.ErrRedemptionNotFound,
 		"redemption-of-order": client.ErrRedemptionOfOrder, "cursor-expired": client.ErrCursorExpired,
-		"checkout-expired": client.ErrCheckoutExpired, "payment-mismatch": client.ErrPaymentMismatch, "order-cancelled": client.ErrOrderCancelled,
-		"internal": client.ErrInternal, "unavailable": client.ErrUnavailable,
+		"checkout-expired": client.ErrCheckoutExpired, "payment-mismatch": client.ErrPaymentMismatch,
+		"order-cancelled": client.ErrOrderCancelled,
+		"internal":        client.ErrInternal, "unavailable": client.ErrUnavailable,
 	}
 	for name, status := range client.ProblemTypes() {
 		inBubble(t, name, func(t *testing.T) {
@@ -98,11 +136,15 @@ func TestProblems_MatchTheirError(t *testing.T) {
 			_, err := c.Checkout(t.Context(), vipRank(), client.WithKey("till-1047"))
 			for other, sentinel := range sentinels {
 				if errors.Is(err, sentinel) != (other == name) {
-					t.Errorf("%v: it matches the error of %s: %t, want %t", err, other, errors.Is(err, sentinel), other == name)
+					t.Errorf("%v: it matches the error of %s: %t, want %t", err, other, errors.Is(err, sentinel),
+						other == name)
 				}
 			}
 			p, is := errors.AsType[*client.ProblemError](err)
-			if want := (client.ProblemError{Type: name, Status: status, Title: "A title", Detail: "About Alder.", RequestID: "LdwzhT-lWeWxbXk="}); !is || *p != want {
+			if want := (client.ProblemError{
+				Type: name, Status: status, Title: "A title", Detail: "About Alder.",
+				RequestID: "LdwzhT-lWeWxbXk=",
+			}); !is || *p != want {
 				t.Errorf("%+v, want %+v", p, want)
 			}
 			if !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "LdwzhT-lWeWxbXk=") {
@@ -115,7 +157,8 @@ func TestProblems_MatchTheirError(t *testing.T) {
 
 func TestProblems_HaveTheDetailsOfTheService(t *testing.T) {
 	for document, want := range map[string]client.ProblemError{
-		`{"type":"urn:problem:shopfront:invalid","status":422,"detail":"data /player is required.","parameter":"data","pointer":"/player"}`: {
+		`{"type":"urn:problem:shopfront:invalid","status":422,"detail":"data /player is required.",` +
+			`"parameter":"data","pointer":"/player"}`: {
 			Type: "invalid", Status: 422, Detail: "data /player is required.", Parameter: "data", Pointer: "/player",
 		},
 		`{"type":"urn:problem:shopfront:voucher-not-found","status":404,"reason":"used_up"}`: {
@@ -136,7 +179,10 @@ func TestProblems_HaveTheDetailsOfTheService(t *testing.T) {
 }
 
 func TestProblems_SayWhenToRetry(t *testing.T) {
-	for name, is := range map[string]error{"too-many-refusals": client.ErrTooManyRefusals, "too-many-holds": client.ErrTooManyHolds} {
+	for name, is := range map[string]error{
+		"too-many-refusals": client.ErrTooManyRefusals,
+		"too-many-holds":    client.ErrTooManyHolds,
+	} {
 		s, _ := serve(t, problem(name, 429, "Retry-After", "540"))
 		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1))
 		_, err := c.Checkout(t.Context(), summerRank())
@@ -153,7 +199,8 @@ func TestProblems_OfTheGateway_NameTheGateway(t *testing.T) {
 			_, c := serve(t, message(status))
 			_, err := c.Check(t.Context(), "WELCOME-COINS", "")
 			p, is := errors.AsType[*client.ProblemError](err)
-			if !is || p.Type != "" || p.Status != status || p.RequestID != "evD1rncej6jAXAQ=" || errors.Is(err, client.ErrThrottled) != (status == 429) {
+			if !is || p.Type != "" || p.Status != status || p.RequestID != "evD1rncej6jAXAQ=" ||
+				errors.Is(err, client.ErrThrottled) != (status == 429) {
 				t.Errorf("%+v", err)
 			}
 			if !strings.Contains(err.Error(), "gateway") {

@@ -17,7 +17,8 @@ type EventType string
 
 // The types of events.
 const (
-	EventRedemptionCreated EventType = "redemption.created" // perhaps by an order: then the goods are delivered with the order
+	// perhaps by an order: then the goods are delivered with the order
+	EventRedemptionCreated EventType = "redemption.created"
 	EventRedemptionUndone  EventType = "redemption.undone"
 	EventOrderCreated      EventType = "order.created"
 	EventOrderFulfilled    EventType = "order.fulfilled"
@@ -31,7 +32,8 @@ type Event struct {
 	Timestamp time.Time `json:"timestamp"` // when it happened; the next event of the feed can have an earlier time
 	Sequence  int64     `json:"sequence"`  // the place in the feed: 1, 2, 3 and so on, without gaps
 	Customer  string    `json:"customer"`
-	// Data is the redemption or the order at that time, as JSON. Redemption or Order is the decoded Data; both are nil for an unknown type.
+	// Data is the redemption or the order at that time, as JSON. Redemption or Order is the decoded Data; both are nil
+	// for an unknown type.
 	Data       json.RawMessage   `json:"data"`
 	Redemption *RedemptionRecord `json:"-"`
 	Order      *PlacedOrder      `json:"-"`
@@ -41,7 +43,8 @@ type Event struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Cursor returns the place after the event. Store it together with the event's effect, and continue from it after a restart.
+// Cursor returns the place after the event. Store it together with the event's effect, and continue from it after a
+// restart.
 func (e Event) Cursor() EventCursor { return EventCursor{After: e.Sequence, Feed: e.Feed} }
 
 // UnmarshalJSON reads an event, and its data if the type is known.
@@ -53,7 +56,8 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	}
 	*e = Event(read)
 	e.Raw = bytes.Clone(text)
-	isComplete := isRandomID(e.ID) && e.Type != "" && !e.Timestamp.IsZero() && e.Sequence >= 1 && isID(e.Customer) && len(e.Data) > 0
+	isComplete := isRandomID(e.ID) && e.Type != "" && !e.Timestamp.IsZero() && e.Sequence >= 1 && isID(e.Customer) &&
+		len(e.Data) > 0
 	switch e.Type {
 	case EventRedemptionCreated, EventRedemptionUndone:
 		e.Redemption = new(RedemptionRecord)
@@ -71,8 +75,8 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 // EventCursor is a place in the feed of a shop's events. The zero EventCursor is before the oldest stored event.
 type EventCursor struct {
 	After int64 `json:"after"` // the sequence of the last event before the place
-	// Feed is the feed that After belongs to. If that feed was lost, the service refuses the cursor, because another feed has other
-	// events at the same sequences. If Feed is empty, the service does not check it.
+	// Feed is the feed that After belongs to. If that feed was lost, the service refuses the cursor, because another
+	// feed has other events at the same sequences. If Feed is empty, the service does not check it.
 	Feed string `json:"feed"`
 }
 
@@ -95,14 +99,15 @@ type EventPage struct {
 	PollAfter time.Duration
 }
 
-// Events iterates over the events after a cursor, in sequence, without a gap, and waits for new events. It needs WithServerKey. Each event
-// comes at least once: a consumer that crashes gets the events since its stored cursor again. Only one consumer may use a cursor: two
-// consumers would apply everything twice.
+// Events iterates over the events after a cursor, in sequence, without a gap, and waits for new events. It needs
+// WithServerKey. Each event comes at least once: a consumer that crashes gets the events since its stored cursor again.
+// Only one consumer may use a cursor: two consumers would apply everything twice.
 //
-// While the service throttles, is unavailable or cannot be reached, Events waits without limit; see WithOutageReport. Events ends only
-// with an error: the error of the context, or an error that a retry would not fix. ErrCursorExpired means that the consumer has missed
-// events: they are no longer stored, or the feed was lost. Handle that, and continue with the ProblemError's Earliest and Feed. ErrInvalid
-// means that the feed has not reached the cursor yet. To get only new events, begin at NewestEvent.
+// While the service throttles, is unavailable or cannot be reached, Events waits without limit; see WithOutageReport.
+// Events ends only with an error: the error of the context, or an error that a retry would not fix. ErrCursorExpired
+// means that the consumer has missed events: they are no longer stored, or the feed was lost. Handle that, and continue
+// with the ProblemError's Earliest and Feed. ErrInvalid means that the feed has not reached the cursor yet. To get only
+// new events, begin at NewestEvent.
 func (c *Client) Events(ctx context.Context, after EventCursor) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		for {
@@ -150,32 +155,34 @@ func outage(err error) (delay time.Duration, is bool) {
 	status := 0
 	if problem, is := errors.AsType[*ProblemError](err); is {
 		status, delay = problem.Status, problem.RetryAfter
-	} else if answer, is := errors.AsType[*AnswerError](err); is {
-		status = answer.Status
+	} else if malformed, is := errors.AsType[*ResponseError](err); is {
+		status = malformed.Status
 	}
 	return min(max(delay, longestDelay), longestPoll), isTransient(status) && !errors.Is(err, ErrNoServerKey)
 }
 
-// EventPage returns the next events after a cursor, and does not wait for new events. The page can be empty. For its errors see Events.
+// EventPage returns the next events after a cursor, and does not wait for new events. The page can be empty. For its
+// errors see Events.
 func (c *Client) EventPage(ctx context.Context, after EventCursor) (EventPage, error) {
 	var page EventPage
 	r := c.getPage("events", "/events", after.query())
 	r.isServersOnly = true
-	r.read = func(a answer) error {
+	r.read = func(resp response) error {
 		var received struct {
 			Feed             string          `json:"feed"` // empty: the shop never had an event
 			Events           []Event         `json:"events"`
 			Next             json.RawMessage `json:"next"`
 			PollAfterSeconds int64           `json:"pollAfterSeconds"`
 		}
-		understood := a.decode("application/json", &received) && received.Events != nil
+		understood := resp.decode("application/json", &received) && received.Events != nil
 		page = EventPage{Events: received.Events, PollAfter: time.Duration(received.PollAfterSeconds) * time.Second}
 		if understood {
 			page.Next, understood = r.readNextEvents(received.Next, received.Feed)
 		}
-		understood = understood && received.PollAfterSeconds >= 0 && received.PollAfterSeconds <= int64(longestPoll/time.Second)
+		understood = understood && received.PollAfterSeconds >= 0 &&
+			received.PollAfterSeconds <= int64(longestPoll/time.Second)
 		if !understood || !page.follows(after, c.customer) {
-			return a.notUnderstood("it is not a page of the events")
+			return resp.notUnderstood("it is not a page of the events")
 		}
 		return nil
 	}
@@ -193,11 +200,12 @@ func (r request) readNextEvents(text json.RawMessage, feed string) (EventCursor,
 	query, understood := r.nextQuery(text)
 	values, err := url.ParseQuery(query)
 	after, malformed := strconv.ParseInt(values.Get("after"), 10, 64)
-	return EventCursor{After: after, Feed: feed}, understood && err == nil && malformed == nil && values.Get("feed") == feed
+	return EventCursor{After: after, Feed: feed},
+		understood && err == nil && malformed == nil && values.Get("feed") == feed
 }
 
-// follows reports whether the page has exactly the events that follow a cursor, and sets their feed. Without this check, a proxy that drops
-// the query would make the client begin again, or skip events.
+// follows reports whether the page has exactly the events that follow a cursor, and sets their feed. Without this
+// check, a proxy that drops the query would make the client begin again, or skip events.
 func (p EventPage) follows(after EventCursor, customer string) bool {
 	isOfFeed := after.Feed == "" || after.Feed == p.Next.Feed
 	isOfPlace := after == EventCursor{} || after.After+int64(len(p.Events)) == p.Next.After
@@ -209,13 +217,14 @@ func (p EventPage) follows(after EventCursor, customer string) bool {
 	return isOfFeed && isOfPlace && (len(p.Events) == 0 || p.Next.Feed != "") && (len(p.Events) > 0 || p.PollAfter > 0)
 }
 
-// NewestEvent returns the place after the newest event. From there, Events yields only what happens from now on. If the shop never had an
-// event, the place is the zero EventCursor.
+// NewestEvent returns the place after the newest event. From there, Events yields only what happens from now on. If the
+// shop never had an event, the place is the zero EventCursor.
 func (c *Client) NewestEvent(ctx context.Context) (EventCursor, error) {
 	page, err := c.EventPage(ctx, EventCursor{})
 	step, isLonger := int64(1024), true
 	for err == nil && page.PollAfter == 0 && step > 0 {
-		// Search instead of reading the whole feed: double the steps until a step goes beyond the newest event, then halve them.
+		// Search instead of reading the whole feed: double the steps until a step goes beyond the newest event, then
+		// halve them.
 		var further EventPage
 		further, err = c.EventPage(ctx, EventCursor{page.Next.After + step, page.Next.Feed})
 		switch {

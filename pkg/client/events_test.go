@@ -32,7 +32,8 @@ func redeemedEvent(sequence int) string {
 
 // eventsJSON returns a page of the feed. after is the sequence of its last event.
 func eventsJSON(after int, pollAfter int, events ...string) string {
-	return fmt.Sprintf(`{"feed":%q,"events":[%s],"next":"/shop/emberforge/events?after=%d&feed=%s","pollAfterSeconds":%d}`,
+	return fmt.Sprintf(`{"feed":%q,"events":[%s],"next":"/shop/emberforge/events?after=%d&feed=%s",`+
+		`"pollAfterSeconds":%d}`,
 		feedID, strings.Join(events, ","), after, feedID, pollAfter)
 }
 
@@ -44,7 +45,8 @@ func feeds(earliest, newest, perPage int) step {
 		if !query.Has("after") {
 			after, malformed = earliest, nil
 		}
-		expired := fmt.Sprintf(`{"type":"urn:problem:shopfront:cursor-expired","title":"Cursor expired","status":410,"earliest":%d,"feed":%q}`, earliest, feedID)
+		expired := fmt.Sprintf(`{"type":"urn:problem:shopfront:cursor-expired","title":"Cursor expired",`+
+			`"status":410,"earliest":%d,"feed":%q}`, earliest, feedID)
 		switch {
 		case err != nil || malformed != nil:
 			problem("malformed-request", 400)(s, w, r)
@@ -94,7 +96,14 @@ func TestEvents_HaveTheirDataAndCursor(t *testing.T) {
 		for i, want := range []struct {
 			redemption *client.RedemptionRecord
 			order      client.OrderStatus
-		}{{redemption: &redeemed}, {redemption: &undone}, {order: client.OrderPlaced}, {order: client.OrderFulfilled}, {order: client.OrderCancelled}, {}} {
+		}{
+			{redemption: &redeemed},
+			{redemption: &undone},
+			{order: client.OrderPlaced},
+			{order: client.OrderFulfilled},
+			{order: client.OrderCancelled},
+			{},
+		} {
 			event := page.Events[i]
 			if !reflect.DeepEqual(event.Redemption, want.redemption) || (event.Order != nil) != (want.order != "") ||
 				event.Order != nil && (event.Order.Status != want.order || event.Order.ID != placed.ID) {
@@ -105,7 +114,8 @@ func TestEvents_HaveTheirDataAndCursor(t *testing.T) {
 			}
 		}
 		unknown := page.Events[5]
-		if string(unknown.Raw) != gift || string(unknown.Data) != `{"to":"Heron"}` || unknown.Type != "gift.sent" || unknown.Customer != "emberforge" ||
+		if string(unknown.Raw) != gift || string(unknown.Data) != `{"to":"Heron"}` || unknown.Type != "gift.sent" ||
+			unknown.Customer != "emberforge" ||
 			!unknown.Timestamp.Equal(time.Date(2026, time.November, 22, 1, 35, 52, 130e6, time.UTC)) {
 			t.Errorf("%+v", unknown)
 		}
@@ -159,7 +169,8 @@ func TestEvents_RequestsHaveTheCursorOfTheLastEvent(t *testing.T) {
 		if got, err := sequences(t.Context(), c, client.EventCursor{}, 5); err != nil || len(got) != 5 {
 			t.Fatal(got, err)
 		}
-		if got, err := sequences(t.Context(), c, client.EventCursor{After: 4}, 1); err != nil || !slices.Equal(got, []int64{5}) {
+		if got, err := sequences(t.Context(), c, client.EventCursor{After: 4}, 1); err != nil ||
+			!slices.Equal(got, []int64{5}) {
 			t.Fatal(got, err)
 		}
 		var uris []string
@@ -169,7 +180,8 @@ func TestEvents_RequestsHaveTheCursorOfTheLastEvent(t *testing.T) {
 				t.Errorf("request %+v", r)
 			}
 		}
-		if want := []string{"", "?after=2&feed=" + feedID, "?after=4&feed=" + feedID, "?after=4"}; !slices.Equal(uris, want) {
+		if want := []string{"", "?after=2&feed=" + feedID, "?after=4&feed=" + feedID, "?after=4"}; !slices.Equal(uris,
+			want) {
 			t.Errorf("requests %q, want %q", uris, want)
 		}
 	})
@@ -198,8 +210,10 @@ func TestEvents_WaitAsLongAsTheServiceAsks(t *testing.T) {
 
 func TestEvents_LongestPoll_ShortensTheWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, _ := serve(t, answers(200, eventsJSON(2, 15)), answers(200, eventsJSON(3, 0, redeemedEvent(3))), feeds(0, 4, 1))
-		c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), client.WithLongestPoll(time.Second))
+		s, _ := serve(t, answers(200, eventsJSON(2, 15)), answers(200, eventsJSON(3, 0, redeemedEvent(3))),
+			feeds(0, 4, 1))
+		c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey),
+			client.WithLongestPoll(time.Second))
 		began := time.Now()
 		got, err := sequences(t.Context(), c, client.EventCursor{After: 2}, 2)
 		if took := time.Since(began); err != nil || !slices.Equal(got, []int64{3, 4}) || took != time.Second {
@@ -211,10 +225,12 @@ func TestEvents_LongestPoll_ShortensTheWait(t *testing.T) {
 func TestEvents_Outage_IsReportedWhenItBeginsAndEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		outage := slices.Repeat([]step{problem("unavailable", 503)}, 20)
-		s, _ := serve(t, slices.Concat([]step{feeds(0, 1, 1), message(503), feeds(0, 2, 1)}, outage, []step{feeds(0, 3, 1), silent})...)
+		s, _ := serve(t, slices.Concat([]step{feeds(0, 1, 1), message(503), feeds(0, 2, 1)}, outage,
+			[]step{feeds(0, 3, 1), silent})...)
 		var reports []error
 		report := client.WithOutageReport(func(cause error) { reports = append(reports, cause) })
-		c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), report)
+		c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey),
+			report)
 		if got, err := sequences(t.Context(), c, client.EventCursor{}, 3); err != nil || len(got) != 3 {
 			t.Fatal(got, err)
 		}
@@ -230,7 +246,10 @@ func TestEvents_Outage_IsReportedWhenItBeginsAndEnds(t *testing.T) {
 }
 
 func TestEvents_EndWithTheContext(t *testing.T) {
-	for name, answer := range map[string]step{"between polls": feeds(0, 1, 100), "during a request": silent, "during an outage": message(503)} {
+	for name, answer := range map[string]step{
+		"between polls": feeds(0, 1, 100), "during a request": silent,
+		"during an outage": message(503),
+	} {
 		inBubble(t, name, func(t *testing.T) {
 			_, c := serveTill(t, answer)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -249,7 +268,7 @@ func TestEvents_PermanentError_EndsTheIteration(t *testing.T) {
 	other := strings.ReplaceAll(eventsJSON(5, 15, redeemedEvent(5)), feedID, "p0c8QZk3")
 	for name, test := range map[string]struct {
 		step step
-		is   error // nil: an *AnswerError
+		is   error // nil: a *ResponseError
 	}{
 		"unauthorized":                    {problem("unauthorized", 401), client.ErrUnauthorized},
 		"the cursor has expired":          {feeds(10, 20, 100), client.ErrCursorExpired},
@@ -264,25 +283,37 @@ func TestEvents_PermanentError_EndsTheIteration(t *testing.T) {
 		"an event comes twice":            {answers(200, eventsJSON(6, 15, redeemedEvent(5), redeemedEvent(5))), nil},
 		"the next page skips events":      {answers(200, eventsJSON(7, 15, redeemedEvent(5))), nil},
 		"the next page is of another feed": {
-			answers(200, strings.Replace(eventsJSON(5, 15, redeemedEvent(5)), "&feed="+feedID, "&feed=p0c8QZk3", 1)), nil,
+			answers(200, strings.Replace(eventsJSON(5, 15, redeemedEvent(5)), "&feed="+feedID, "&feed=p0c8QZk3", 1)),
+			nil,
 		},
-		"no next page":             {answers(200, `{"feed":"Zk3p0c8Q","events":[],"next":null,"pollAfterSeconds":15}`), nil},
-		"no events":                {answers(200, `{"feed":"Zk3p0c8Q","next":"/shop/emberforge/events?after=4&feed=Zk3p0c8Q","pollAfterSeconds":15}`), nil},
-		"another feed":             {answers(200, other), nil},
-		"another customer's event": {answers(200, strings.Replace(eventsJSON(5, 15, redeemedEvent(5)), `"emberforge"`, `"sakura-goods"`, 1)), nil},
+		"no next page": {
+			answers(200, `{"feed":"Zk3p0c8Q","events":[],"next":null,"pollAfterSeconds":15}`),
+			nil,
+		},
+		"no events": {answers(200,
+			`{"feed":"Zk3p0c8Q","next":"/shop/emberforge/events?after=4&feed=Zk3p0c8Q","pollAfterSeconds":15}`), nil},
+		"another feed": {answers(200, other), nil},
+		"another customer's event": {answers(200,
+			strings.Replace(eventsJSON(5, 15, redeemedEvent(5)), `"emberforge"`, `"sakura-goods"`, 1)), nil},
 		"an incomplete redemption": {answers(200, eventsJSON(5, 15, eventJSON(5, "redemption.created", "{}"))), nil},
-		"an incomplete order":      {answers(200, eventsJSON(5, 15, eventJSON(5, "order.created", redemptionJSON))), nil},
-		"an event without an ID":   {answers(200, eventsJSON(5, 15, strings.Replace(redeemedEvent(5), `"id":"MTCX`, `"was":"MTCX`, 1))), nil},
-		"an event without data":    {answers(200, eventsJSON(5, 15, strings.Replace(eventJSON(5, "gift.sent", "1"), `"data"`, `"was"`, 1))), nil},
-		"no pause after the feed":  {answers(200, eventsJSON(4, 0)), nil},
-		"a negative pause":         {answers(200, eventsJSON(4, -1)), nil},
-		"a pause of 95 years":      {answers(200, eventsJSON(4, 3_000_000_000)), nil},
+		"an incomplete order": {
+			answers(200, eventsJSON(5, 15, eventJSON(5, "order.created", redemptionJSON))),
+			nil,
+		},
+		"an event without an ID": {answers(200,
+			eventsJSON(5, 15, strings.Replace(redeemedEvent(5), `"id":"MTCX`, `"was":"MTCX`, 1))), nil},
+		"an event without data": {answers(200,
+			eventsJSON(5, 15, strings.Replace(eventJSON(5, "gift.sent", "1"), `"data"`, `"was"`, 1))), nil},
+		"no pause after the feed": {answers(200, eventsJSON(4, 0)), nil},
+		"a negative pause":        {answers(200, eventsJSON(4, -1)), nil},
+		"a pause of 95 years":     {answers(200, eventsJSON(4, 3_000_000_000)), nil},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s, c := serveTill(t, test.step)
 			got, err := sequences(t.Context(), c, cursor, 1)
-			_, isAnswer := errors.AsType[*client.AnswerError](err)
-			if len(got) > 0 || err == nil || test.is != nil && !errors.Is(err, test.is) || isAnswer != (test.is == nil) || len(s.seen()) != 1 {
+			_, isAnswer := errors.AsType[*client.ResponseError](err)
+			if len(got) > 0 || err == nil || test.is != nil && !errors.Is(err, test.is) ||
+				isAnswer != (test.is == nil) || len(s.seen()) != 1 {
 				t.Errorf("%d, %v after %d requests, want %v", got, err, len(s.seen()), test.is)
 			}
 			wantNoSecrets(t, err)
@@ -323,7 +354,8 @@ func TestNewestEvent_IsFoundWithoutReadingTheWholeFeed(t *testing.T) {
 		inBubble(t, strconv.Itoa(test.newest), func(t *testing.T) {
 			s, c := serveTill(t, feeds(test.earliest, test.newest, 100))
 			got, err := c.NewestEvent(t.Context())
-			if want := (client.EventCursor{After: int64(test.newest), Feed: feedID}); err != nil || got != want || len(s.seen()) > test.requests {
+			if want := (client.EventCursor{After: int64(test.newest), Feed: feedID}); err != nil || got != want ||
+				len(s.seen()) > test.requests {
 				t.Errorf("%+v, %v after %d requests, want %+v after %d", got, err, len(s.seen()), want, test.requests)
 			}
 		})
@@ -347,7 +379,8 @@ func TestNewestEvent_EmptyFeed_IsTheZeroCursor(t *testing.T) {
 
 func TestNewestEvent_FailureDuringTheSearch_IsReturned(t *testing.T) {
 	_, c := serveTill(t, feeds(0, 5000, 100), problem("unauthorized", 401))
-	if got, err := c.NewestEvent(t.Context()); !errors.Is(err, client.ErrUnauthorized) || got != (client.EventCursor{}) {
+	if got, err := c.NewestEvent(t.Context()); !errors.Is(err, client.ErrUnauthorized) ||
+		got != (client.EventCursor{}) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -356,7 +389,8 @@ func TestEventCursor_SurvivesStorage(t *testing.T) {
 	want := client.EventCursor{After: 1047, Feed: feedID}
 	text, err := json.Marshal(want)
 	var got client.EventCursor
-	if err != nil || json.Unmarshal(text, &got) != nil || got != want || string(text) != `{"after":1047,"feed":"Zk3p0c8Q"}` {
+	if err != nil || json.Unmarshal(text, &got) != nil || got != want ||
+		string(text) != `{"after":1047,"feed":"Zk3p0c8Q"}` {
 		t.Errorf("%s, %v", text, err)
 	}
 }

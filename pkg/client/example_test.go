@@ -104,8 +104,8 @@ func ExampleClient_Checkout() {
 	// Output: 1 vip-rank 30-days 90071992547409.91 EUR
 }
 
-// charge stands for the payment provider's library. It stores the checkout's ID with the payment. If the shopper goes away after
-// paying, the till still knows which checkout was paid.
+// charge stands for the payment provider's library. It stores the checkout's ID with the payment. If the shopper goes
+// away after paying, the till still knows which checkout was paid.
 func (*till) charge(checkout string, total client.Money) client.Payment {
 	fmt.Printf("charged %s for a checkout: %t\n", total.Display, checkout != "")
 	return client.Payment{Provider: "stripe", Reference: "pi_3Q0001"}
@@ -126,8 +126,8 @@ func (t *till) deliver(order client.PlacedOrder) error {
 	return nil
 }
 
-// sell checks out and takes the payment. An unpaid checkout obliges nobody. So if the response is lost, or the till crashes, the shopper
-// just checks out again.
+// sell checks out and takes the payment. An unpaid checkout obliges nobody. So if the response is lost, or the till
+// crashes, the shopper just checks out again.
 func sell(ctx context.Context, shop *client.Client, till *till, order client.Order) error {
 	checkout, err := shop.Checkout(ctx, order)
 	if err != nil {
@@ -137,21 +137,25 @@ func sell(ctx context.Context, shop *client.Client, till *till, order client.Ord
 	return settle(ctx, shop, till, checkout.ID, payment)
 }
 
-// settle handles the provider's report of a payment. Call it again after an error or a crash, for example when the provider repeats its
-// report: every step is applied once.
+// settle handles the provider's report of a payment. Call it again after an error or a crash, for example when the
+// provider repeats its report: every step is applied once.
 func settle(ctx context.Context, shop *client.Client, till *till, checkout string, payment client.Payment) error {
 	order, err := shop.PlaceOrder(ctx, checkout, payment)
 	if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown {
 		return err // the order may exist: neither deliver nor refund
 	}
-	for _, refusal := range []error{client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch, client.ErrNotFound} {
+	for _, refusal := range []error{
+		client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch,
+		client.ErrNotFound,
+	} {
 		if errors.Is(err, refusal) {
 			till.refund(checkout, payment) // the payment buys nothing of this checkout, now or later
 			return err
 		}
 	}
 	if err != nil {
-		return err // the order was cancelled, or the till made a mistake, such as a wrong base URL: correct that and call again
+		// the order was cancelled, or the till made a mistake, such as a wrong base URL: correct that and call again
+		return err
 	}
 	if err := till.deliver(order); err != nil {
 		return err // the order stays placed, where Client.Orders finds it
@@ -164,7 +168,8 @@ func settle(ctx context.Context, shop *client.Client, till *till, checkout strin
 func ExampleClient_PlaceOrder() {
 	places, fulfils := keeps(orderJSON), keeps(fulfilledJSON())
 	server := httptest.NewServer(&service{
-		steps: []step{answers(200, checkoutJSON), loses(places), places, loses(fulfils), fulfils}, made: map[string]bool{},
+		steps: []step{answers(200, checkoutJSON), loses(places), places, loses(fulfils), fulfils},
+		made:  map[string]bool{},
 	})
 	defer server.Close()
 
@@ -253,9 +258,11 @@ func (l *ledger) apply(event client.Event) error {
 	if !l.applied[event.ID] {
 		switch event.Type {
 		case client.EventRedemptionCreated:
-			fmt.Println(event.Sequence, "granted", event.Redemption.Reward.Amount, "of", event.Redemption.Reward.Product)
+			fmt.Println(event.Sequence, "granted", event.Redemption.Reward.Amount, "of",
+				event.Redemption.Reward.Product)
 		case client.EventRedemptionUndone:
-			fmt.Println(event.Sequence, "took back", event.Redemption.Reward.Amount, "of", event.Redemption.Reward.Product)
+			fmt.Println(event.Sequence, "took back", event.Redemption.Reward.Amount, "of",
+				event.Redemption.Reward.Product)
 		case client.EventOrderCreated, client.EventOrderFulfilled, client.EventOrderCancelled:
 			fmt.Println(event.Sequence, "order is", event.Order.Status)
 		default: // a type that a later release of the service may add
@@ -266,7 +273,8 @@ func (l *ledger) apply(event client.Event) error {
 	return nil
 }
 
-// follow applies events until the context ends, the service refuses a request, or the ledger fails. Call it again to continue.
+// follow applies events until the context ends, the service refuses a request, or the ledger fails. Call it again to
+// continue.
 func follow(ctx context.Context, shop *client.Client, ledger *ledger) error {
 	for event, err := range shop.Events(ctx, ledger.cursor) {
 		if err != nil {
@@ -283,7 +291,8 @@ func follow(ctx context.Context, shop *client.Client, ledger *ledger) error {
 func ExampleClient_Events() {
 	first := answers(200, eventsJSON(2, 0, redeemedEvent(1), eventJSON(2, "redemption.undone", undoneJSON())))
 	server := httptest.NewServer(&service{steps: []step{
-		loses(first), first, problem("unauthorized", 401), answers(200, eventsJSON(3, 0, eventJSON(3, "order.created", orderJSON))), problem("unauthorized", 401),
+		loses(first), first, problem("unauthorized", 401),
+		answers(200, eventsJSON(3, 0, eventJSON(3, "order.created", orderJSON))), problem("unauthorized", 401),
 	}})
 	defer server.Close()
 
@@ -305,7 +314,8 @@ func ExampleClient_Events() {
 	// 3 true
 }
 
-// A server that receives forwarded events responds with 2xx once the event is applied. Until then, the sender posts the event again.
+// A server that receives forwarded events responds with 2xx once the event is applied. Until then, the sender posts the
+// event again.
 func ExampleVerifyWebhook() {
 	ledger := &ledger{applied: map[string]bool{}}
 	now := func() time.Time { return time.Date(2026, 11, 22, 1, 36, 0, 0, time.UTC) }
@@ -328,7 +338,8 @@ func ExampleVerifyWebhook() {
 	defer receiver.Close()
 
 	for _, body := range []string{redeemedEvent(1), redeemedEvent(1), "forged"} {
-		forwarded, err := http.NewRequestWithContext(context.Background(), http.MethodPost, receiver.URL, strings.NewReader(body))
+		forwarded, err := http.NewRequestWithContext(context.Background(), http.MethodPost, receiver.URL,
+			strings.NewReader(body))
 		if err != nil {
 			fmt.Println(err)
 			return

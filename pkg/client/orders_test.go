@@ -33,7 +33,8 @@ func cancelledJSON() string {
 func placed() client.PlacedOrder {
 	price := client.Money{Minor: 799, Currency: "EUR", Display: "7.99 EUR"}
 	return client.PlacedOrder{
-		ID: checkoutID, Status: client.OrderPlaced, Product: "vip-rank", Variant: "30-days", Amount: 1, Data: []byte(`{"player":"Alder"}`),
+		ID: checkoutID, Status: client.OrderPlaced, Product: "vip-rank", Variant: "30-days", Amount: 1,
+		Data:      []byte(`{"player":"Alder"}`),
 		UnitPrice: price, Subtotal: price, Discount: client.Money{Currency: "EUR", Display: "0.00 EUR"}, Total: price,
 		CreatedAt: time.Date(2026, time.November, 21, 9, 11, 23, 839e6, time.UTC),
 		Payment:   stripe(),
@@ -66,7 +67,8 @@ func orderCalls() map[string]orderCall {
 			(*client.Client).FulfilOrder,
 			"POST", orders + "/" + checkoutID + "/fulfil", "",
 			fulfilledJSON(), func(o *client.PlacedOrder) {
-				o.Status, o.FulfilledAt = client.OrderFulfilled, time.Date(2026, time.November, 21, 9, 12, 5, 300e6, time.UTC)
+				o.Status, o.FulfilledAt = client.OrderFulfilled,
+					time.Date(2026, time.November, 21, 9, 12, 5, 300e6, time.UTC)
 			}, true,
 		},
 		"cancel": {
@@ -94,12 +96,15 @@ func TestOrder_TransientFailure_IsRetriedWithTheSameRequestAndNoKey(t *testing.T
 			failures []step
 			replayed bool
 		}{
-			"no failure":                          {nil, false},
-			"the response is lost":                {[]step{loses(responds)}, true},
-			"the response is lost three times":    {[]step{loses(responds), loses(responds), loses(responds)}, true},
-			"the response is cut short":           {[]step{cutsShort(responds)}, true},
-			"no response comes":                   {[]step{silent}, false},
-			"the connection is lost, then 503":    {[]step{hangsUp, problem("unavailable", 503, "Retry-After", "1")}, false},
+			"no failure":                       {nil, false},
+			"the response is lost":             {[]step{loses(responds)}, true},
+			"the response is lost three times": {[]step{loses(responds), loses(responds), loses(responds)}, true},
+			"the response is cut short":        {[]step{cutsShort(responds)}, true},
+			"no response comes":                {[]step{silent}, false},
+			"the connection is lost, then 503": {
+				[]step{hangsUp, problem("unavailable", 503, "Retry-After", "1")},
+				false,
+			},
 			"the gateway throttles":               {[]step{message(429), message(429)}, false},
 			"the response is lost, then 500, 502": {[]step{loses(responds), message(500), page(502)}, true},
 		} {
@@ -133,9 +138,9 @@ func (call orderCall) wantRequests(t *testing.T, s *service, n int) {
 	}
 }
 
-// An earlier call may have changed the order. So an error settles the outcome of a change only if the service itself rejected the request.
-// 401 and 429 do not count, because the service sends them before it looks for the order. ErrWrongBaseURL settles the outcome, too: the
-// caller must correct the URL first.
+// An earlier call may have changed the order. So an error settles the outcome of a change only if the service itself
+// rejected the request. 401 and 429 do not count, because the service sends them before it looks for the order.
+// ErrWrongBaseURL settles the outcome, too: the caller must correct the URL first.
 func TestOrder_ChangeFails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		step     step
@@ -166,7 +171,8 @@ func TestOrder_ChangeFails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing
 				s, c := serveTill(t, test.step)
 				order, err := call.call(c, t.Context(), checkoutID)
 				if order.ID != "" || test.is != nil && !errors.Is(err, test.is) || len(s.seen()) != test.requests {
-					t.Errorf("%+v, %v after %d requests, want %v after %d", order, err, len(s.seen()), test.is, test.requests)
+					t.Errorf("%+v, %v after %d requests, want %v after %d", order, err, len(s.seen()), test.is,
+						test.requests)
 				}
 				if unknown := wantFailure(t, err, ""); unknown != (test.unknown && call.changes) {
 					t.Errorf("%v: outcome unknown %t, want %t", err, unknown, !unknown)
@@ -176,8 +182,9 @@ func TestOrder_ChangeFails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing
 	}
 }
 
-// An order keeps its payment and stays cancelled, and a checkout stays replaced. So a refusal for one of these reasons is final at once,
-// even if an attempt was lost. Any other refusal is final only when no lost attempt can be applied any more.
+// An order keeps its payment and stays cancelled, and a checkout stays replaced. So a refusal for one of these reasons
+// is final at once, even if an attempt was lost. Any other refusal is final only when no lost attempt can be applied
+// any more.
 func TestPlaceOrder_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps    []step
@@ -186,22 +193,52 @@ func TestPlaceOrder_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 		requests int
 		took     time.Duration // at least, and at most a second more
 	}{
-		"another payment, at once":                  {[]step{hangsUp, problem("payment-mismatch", 409)}, 4, client.ErrPaymentMismatch, 2, 0},
-		"cancelled, at once":                        {[]step{hangsUp, problem("order-cancelled", 409)}, 4, client.ErrOrderCancelled, 2, 0},
-		"another payment, and no attempt is left":   {[]step{hangsUp, problem("payment-mismatch", 409)}, 2, client.ErrPaymentMismatch, 2, 0},
-		"replaced, at once":                         {[]step{hangsUp, problem("checkout-replaced", 409)}, 4, client.ErrCheckoutReplaced, 2, 0},
-		"expired, at once":                          {[]step{problem("checkout-expired", 409)}, 4, client.ErrCheckoutExpired, 1, 0},
-		"expired, some time after a lost attempt":   {[]step{hangsUp, problem("checkout-expired", 409)}, 4, client.ErrCheckoutExpired, 3, 10 * time.Second},
-		"not found, some time after a lost attempt": {[]step{hangsUp, problem("not-found", 404)}, 4, client.ErrNotFound, 3, 10 * time.Second},
-		"expired, and no attempt is left":           {[]step{hangsUp, problem("checkout-expired", 409)}, 2, nil, 2, 0},
+		"another payment, at once": {
+			[]step{hangsUp, problem("payment-mismatch", 409)},
+			4,
+			client.ErrPaymentMismatch, 2, 0,
+		},
+		"cancelled, at once": {
+			[]step{hangsUp, problem("order-cancelled", 409)},
+			4,
+			client.ErrOrderCancelled, 2, 0,
+		},
+		"another payment, and no attempt is left": {
+			[]step{hangsUp, problem("payment-mismatch", 409)},
+			2,
+			client.ErrPaymentMismatch, 2, 0,
+		},
+		"replaced, at once": {
+			[]step{hangsUp, problem("checkout-replaced", 409)},
+			4,
+			client.ErrCheckoutReplaced, 2, 0,
+		},
+		"expired, at once": {
+			[]step{problem("checkout-expired", 409)},
+			4,
+			client.ErrCheckoutExpired, 1, 0,
+		},
+		"expired, some time after a lost attempt": {
+			[]step{hangsUp, problem("checkout-expired", 409)},
+			4,
+			client.ErrCheckoutExpired, 3, 10 * time.Second,
+		},
+		"not found, some time after a lost attempt": {
+			[]step{hangsUp, problem("not-found", 404)},
+			4, client.ErrNotFound,
+			3, 10 * time.Second,
+		},
+		"expired, and no attempt is left": {[]step{hangsUp, problem("checkout-expired", 409)}, 2, nil, 2, 0},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s, _ := serve(t, test.steps...)
-			c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), client.WithAttempts(test.attempts))
+			c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithServerKey(serverKey),
+				client.WithAttempts(test.attempts))
 			began := time.Now()
 			_, err := c.PlaceOrder(t.Context(), checkoutID, stripe())
 			took := time.Since(began)
-			if unknown := wantFailure(t, err, ""); unknown != (test.is == nil) || test.is != nil && !errors.Is(err, test.is) {
+			if unknown := wantFailure(t, err, ""); unknown != (test.is == nil) || test.is != nil &&
+				!errors.Is(err, test.is) {
 				t.Errorf("%v, want %v", err, test.is)
 			}
 			if len(s.seen()) != test.requests || took < test.took || took > test.took+time.Second {
@@ -216,14 +253,16 @@ func TestPlaceOrder_LostAttemptAtTheLastMoment_IsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		places := keeps(orderJSON)
 		s, c := serveTill(t, appliesLate(places), problem("checkout-expired", 409), places)
-		if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || !order.Replayed || len(s.seen()) != 3 {
+		if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || !order.Replayed ||
+			len(s.seen()) != 3 {
 			t.Errorf("%+v, %v after %d requests, want the order of the first request", order, err, len(s.seen()))
 		}
 	})
 }
 
 func TestPlaceOrder_ZeroTotal_NeedsNoPayment(t *testing.T) {
-	free := strings.NewReplacer("799", "0", "7.99", "0.00", `{"provider":"stripe","reference":"pi_3Q0001"}`, "null").Replace(orderJSON)
+	free := strings.NewReplacer("799", "0", "7.99", "0.00", `{"provider":"stripe","reference":"pi_3Q0001"}`,
+		"null").Replace(orderJSON)
 	s, c := serveTill(t, answers(200, free))
 	order, err := c.PlaceOrder(t.Context(), checkoutID, client.Payment{})
 	if err != nil || order.Payment != (client.Payment{}) || order.Total.Minor != 0 {
@@ -235,8 +274,10 @@ func TestPlaceOrder_ZeroTotal_NeedsNoPayment(t *testing.T) {
 }
 
 func TestPlaceOrder_ReturnsTheCodeThatItRedeemed(t *testing.T) {
-	_, c := serveTill(t, answers(200, strings.Replace(orderJSON, `"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, 1)))
-	if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || order.Code != "SUMMER-20" || order.Nick != "Alder" {
+	_, c := serveTill(t, answers(200,
+		strings.Replace(orderJSON, `"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, 1)))
+	if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || order.Code != "SUMMER-20" ||
+		order.Nick != "Alder" {
 		t.Errorf("%+v, %v", order, err)
 	}
 }
@@ -244,7 +285,8 @@ func TestPlaceOrder_ReturnsTheCodeThatItRedeemed(t *testing.T) {
 // A proxy that drops the query would pass off other orders as those of the nick.
 func TestOrders_OfANick_OrdersWithoutANickAreRejected(t *testing.T) {
 	ofAlder := strings.Replace(orderJSON, `"unitPrice"`, `"nick":"Alder","unitPrice"`, 1)
-	_, c := serveTill(t, answers(200, ordersJSON("null", ofAlder)), answers(200, ordersJSON("null", ofAlder, orderJSON)))
+	_, c := serveTill(t, answers(200, ordersJSON("null", ofAlder)),
+		answers(200, ordersJSON("null", ofAlder, orderJSON)))
 	filter := client.OrderFilter{Nick: "ALDER"}
 	if pages, err := collect(t, c.Orders(t.Context(), filter)); err != nil || len(pages) != 1 {
 		t.Errorf("%+v, %v", pages, err)
@@ -256,34 +298,38 @@ func TestOrders_OfANick_OrdersWithoutANickAreRejected(t *testing.T) {
 
 func TestPlaceOrder_FulfilledOrder_IsReplayed(t *testing.T) {
 	_, c := serveTill(t, answers(200, fulfilledJSON(), "Idempotency-Replayed", "true"))
-	if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil || order.Status != client.OrderFulfilled || !order.Replayed {
+	if order, err := c.PlaceOrder(t.Context(), checkoutID, stripe()); err != nil ||
+		order.Status != client.OrderFulfilled || !order.Replayed {
 		t.Errorf("%+v, %v", order, err)
 	}
 }
 
 func TestOrder_IncompleteOrForeignResponse_IsRejected(t *testing.T) {
 	for name, change := range map[string][2]string{
-		"another order":         {`"ySBD`, `"ySBE`},
-		"without ID":            {`"id"`, `"di"`},
-		"without status":        {`"status"`, `"state"`},
-		"without product":       {`"product"`, `"item"`},
-		"without variant":       {`"variant"`, `"form"`},
-		"without amount":        {`"amount"`, `"count"`},
-		"without data":          {`"data"`, `"date"`},
-		"without unit price":    {`"unitPrice"`, `"price"`},
-		"without total":         {`"total"`, `"sum"`},
-		"mixed currencies":      {`"minor":0,"currency":"EUR"`, `"minor":0,"currency":"JPY"`},
-		"a float":               {`"minor":799`, `"minor":7.99`},
-		"without creation":      {`"createdAt"`, `"made"`},
-		"without time":          {`"orderedAt"`, `"at"`},
-		"a malformed time":      {`"2026-11-21T09:12:04.118Z"`, `"yesterday"`},
-		"no payment":            {`{"provider":"stripe","reference":"pi_3Q0001"}`, `null`},
-		"without reference":     {`"reference"`, `"ref"`},
-		"fulfilled, no time":    {`"placed"`, `"fulfilled"`},
-		"cancelled, no time":    {`"placed"`, `"cancelled","cancelReason":"Alder asked for it."`},
-		"cancelled, no reason":  {`"placed"`, `"cancelled","cancelledAt":"2026-11-21T10:00:00.000Z"`},
-		"placed, yet cancelled": {`"placed"`, `"placed","cancelledAt":"2026-11-21T10:00:00.000Z","cancelReason":"Alder asked for it."`},
-		"text after the JSON":   {`"since":"2027"}`, `"since":"2027"}{}`},
+		"another order":        {`"ySBD`, `"ySBE`},
+		"without ID":           {`"id"`, `"di"`},
+		"without status":       {`"status"`, `"state"`},
+		"without product":      {`"product"`, `"item"`},
+		"without variant":      {`"variant"`, `"form"`},
+		"without amount":       {`"amount"`, `"count"`},
+		"without data":         {`"data"`, `"date"`},
+		"without unit price":   {`"unitPrice"`, `"price"`},
+		"without total":        {`"total"`, `"sum"`},
+		"mixed currencies":     {`"minor":0,"currency":"EUR"`, `"minor":0,"currency":"JPY"`},
+		"a float":              {`"minor":799`, `"minor":7.99`},
+		"without creation":     {`"createdAt"`, `"made"`},
+		"without time":         {`"orderedAt"`, `"at"`},
+		"a malformed time":     {`"2026-11-21T09:12:04.118Z"`, `"yesterday"`},
+		"no payment":           {`{"provider":"stripe","reference":"pi_3Q0001"}`, `null`},
+		"without reference":    {`"reference"`, `"ref"`},
+		"fulfilled, no time":   {`"placed"`, `"fulfilled"`},
+		"cancelled, no time":   {`"placed"`, `"cancelled","cancelReason":"Alder asked for it."`},
+		"cancelled, no reason": {`"placed"`, `"cancelled","cancelledAt":"2026-11-21T10:00:00.000Z"`},
+		"placed, yet cancelled": {
+			`"placed"`,
+			`"placed","cancelledAt":"2026-11-21T10:00:00.000Z","cancelReason":"Alder asked for it."`,
+		},
+		"text after the JSON": {`"since":"2027"}`, `"since":"2027"}{}`},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			changed := strings.Replace(orderJSON, change[0], change[1], 1)
@@ -293,7 +339,7 @@ func TestOrder_IncompleteOrForeignResponse_IsRejected(t *testing.T) {
 			_, c := serveTill(t, answers(200, changed))
 			for called, call := range orderCalls() {
 				order, err := call.call(c, t.Context(), checkoutID)
-				if _, is := errors.AsType[*client.AnswerError](err); !is || order.ID != "" {
+				if _, is := errors.AsType[*client.ResponseError](err); !is || order.ID != "" {
 					t.Errorf("%s: %+v, %v: it was accepted", called, order, err)
 				}
 			}
@@ -305,14 +351,18 @@ func TestOrder_IncompleteOrForeignResponse_IsRejected(t *testing.T) {
 func TestOrder_ResponseWithoutTheChange_IsRejected(t *testing.T) {
 	otherPayment := strings.Replace(orderJSON, "pi_3Q0001", "pi_3Q0002", 1)
 	for name, bodies := range map[string][]string{
-		"place":  {otherPayment, cancelledJSON()},
-		"fulfil": {orderJSON, cancelledJSON(), strings.Replace(fulfilledJSON(), `"fulfilled"`, `"cancelled","cancelledAt":"2026-11-21T10:00:00Z","cancelReason":"-"`, 1)},
+		"place": {otherPayment, cancelledJSON()},
+		"fulfil": {
+			orderJSON, cancelledJSON(),
+			strings.Replace(fulfilledJSON(), `"fulfilled"`,
+				`"cancelled","cancelledAt":"2026-11-21T10:00:00Z","cancelReason":"-"`, 1),
+		},
 		"cancel": {orderJSON, fulfilledJSON()},
 	} {
 		for _, body := range bodies {
 			_, c := serveTill(t, answers(200, body))
 			order, err := orderCalls()[name].call(c, t.Context(), checkoutID)
-			if _, is := errors.AsType[*client.AnswerError](err); !is || !wantFailure(t, err, "") {
+			if _, is := errors.AsType[*client.ResponseError](err); !is || !wantFailure(t, err, "") {
 				t.Errorf("%s: %+v, %v: it was accepted", name, order, err)
 			}
 		}
@@ -347,7 +397,8 @@ func TestOrder_MalformedArgumentsAreNotSent(t *testing.T) {
 	if _, err := till.ShowCheckout(t.Context(), "../orders"); !errors.Is(err, client.ErrMalformedID) {
 		t.Errorf("show checkout: %v", err)
 	}
-	if _, err := collect(t, stranger.Orders(t.Context(), client.OrderFilter{})); !errors.Is(err, client.ErrNoServerKey) {
+	if _, err := collect(t, stranger.Orders(t.Context(), client.OrderFilter{})); !errors.Is(err,
+		client.ErrNoServerKey) {
 		t.Errorf("list without a key: %v", err)
 	}
 	if len(s.seen()) > 0 {
@@ -362,7 +413,8 @@ func ordersJSON(next string, orders ...string) string {
 
 // orderAt returns an order that was placed at a second past 09:12.
 func orderAt(second int) string {
-	return strings.NewReplacer("ySBD", fmt.Sprintf("yS%02d", second), "09:12:04", fmt.Sprintf("09:12:%02d", second)).Replace(orderJSON)
+	return strings.NewReplacer("ySBD", fmt.Sprintf("yS%02d", second), "09:12:04",
+		fmt.Sprintf("09:12:%02d", second)).Replace(orderJSON)
 }
 
 // idsOf returns the beginnings of the IDs on each page of orders.
@@ -381,10 +433,12 @@ func TestOrders_IteratesOverAllPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := func(cursor string) string { return `"/shop/emberforge/orders?cursor=` + cursor + `&status=placed"` }
 		s, c := serveTill(t,
-			answers(200, ordersJSON(next("Y2"), orderAt(30), orderAt(20))), hangsUp, answers(200, ordersJSON(next("Y3"))),
+			answers(200, ordersJSON(next("Y2"), orderAt(30), orderAt(20))), hangsUp,
+			answers(200, ordersJSON(next("Y3"))),
 			problem("unavailable", 503), answers(200, ordersJSON("null", orderAt(20), orderAt(10))))
 		pages, err := collect(t, c.Orders(t.Context(), client.OrderFilter{Status: client.OrderPlaced}))
-		if got, want := idsOf(pages), [][]string{{"yS30", "yS20"}, nil, {"yS20", "yS10"}}; err != nil || !reflect.DeepEqual(got, want) {
+		if got, want := idsOf(pages), [][]string{{"yS30", "yS20"}, nil, {"yS20", "yS10"}}; err != nil ||
+			!reflect.DeepEqual(got, want) {
 			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 		var got []string
@@ -417,16 +471,28 @@ func TestOrders_StopsRequestingWhenTheLoopEnds(t *testing.T) {
 func TestOrders_FiltersBecomeQueries(t *testing.T) {
 	noon := time.Date(2026, time.November, 21, 13, 0, 0, 5e6, time.FixedZone("CET", 3600))
 	for uri, filter := range map[string]client.OrderFilter{
-		"/base/shop/emberforge/orders":                                          {},
-		"/base/shop/emberforge/orders?limit=200&status=fulfilled":               {Status: client.OrderFulfilled, PageSize: 200},
-		"/base/shop/emberforge/orders?nick=Alder+%26+Birch&status=placed":       {Status: client.OrderPlaced, Nick: "Alder & Birch"},
-		"/base/shop/emberforge/orders?from=2026-11-21T12%3A00%3A00.005Z":        {From: noon},
-		"/base/shop/emberforge/orders?limit=-1&to=2026-11-21T12%3A00%3A00Z":     {Until: noon.Truncate(time.Second), PageSize: -1}, // for the service to refuse
-		"/base/shop/emberforge/orders?from=1969-12-31T00%3A00%3A00Z&status=new": {From: time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), Status: "new"},
+		"/base/shop/emberforge/orders": {},
+		"/base/shop/emberforge/orders?limit=200&status=fulfilled": {
+			Status:   client.OrderFulfilled,
+			PageSize: 200,
+		},
+		"/base/shop/emberforge/orders?nick=Alder+%26+Birch&status=placed": {
+			Status: client.OrderPlaced,
+			Nick:   "Alder & Birch",
+		},
+		"/base/shop/emberforge/orders?from=2026-11-21T12%3A00%3A00.005Z": {From: noon},
+		// for the service to refuse
+		"/base/shop/emberforge/orders?limit=-1&to=2026-11-21T12%3A00%3A00Z": {
+			Until:    noon.Truncate(time.Second),
+			PageSize: -1,
+		},
+		"/base/shop/emberforge/orders?from=1969-12-31T00%3A00%3A00Z&status=new": {From: time.Date(1969, 12, 31, 0, 0, 0,
+			0, time.UTC), Status: "new"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, c := serveTill(t, problem("invalid", 422))
-			if pages, err := collect(t, c.Orders(t.Context(), filter)); !errors.Is(err, client.ErrInvalid) || len(pages) != 0 || s.seen()[0].uri != uri {
+			if pages, err := collect(t, c.Orders(t.Context(), filter)); !errors.Is(err, client.ErrInvalid) ||
+				len(pages) != 0 || s.seen()[0].uri != uri {
 				t.Errorf("%+v: %v, %+v", filter, err, s.seen())
 			}
 		})
@@ -437,32 +503,65 @@ func TestOrders_Responses(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps []step
 		pages int
-		is    error // nil: an *AnswerError, or no error if ok
+		is    error // nil: a *ResponseError, or no error if ok
 		ok    bool
 	}{
-		"no orders":                     {[]step{answers(200, ordersJSON("null"))}, 1, nil, true},
-		"orders of the same time":       {[]step{answers(200, ordersJSON("null", orderAt(9), orderAt(9)))}, 1, nil, true},
-		"unauthorized":                  {[]step{problem("unauthorized", 401)}, 0, client.ErrUnauthorized, false},
-		"unavailable":                   {[]step{problem("unavailable", 503)}, 0, client.ErrUnavailable, false},
-		"no route":                      {[]step{message(404)}, 0, client.ErrWrongBaseURL, false},
-		"an error on the second page":   {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`)), problem("malformed-request", 400)}, 1, client.ErrMalformedRequest, false},
-		"more than 4 MB":                {[]step{answers(200, ordersJSON("null")+strings.Repeat(" ", 4_000_000))}, 0, nil, false},
-		"another status":                {[]step{answers(200, ordersJSON("null", cancelledJSON()))}, 0, nil, false},
-		"an incomplete order":           {[]step{answers(200, ordersJSON("null", orderWith("cancelled", "")))}, 0, nil, false},
-		"the oldest first":              {[]step{answers(200, ordersJSON("null", orderAt(10), orderAt(20)))}, 0, nil, false},
-		"page two has a newer order":    {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`, orderAt(10))), answers(200, ordersJSON("null", orderAt(20)))}, 1, nil, false},
-		"page two leads to itself":      {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`))}, 1, nil, false},
-		"orders are missing":            {[]step{answers(200, `{"next":null}`)}, 0, nil, false},
-		"next is missing":               {[]step{answers(200, `{"orders":[]}`)}, 0, nil, false},
-		"another customer's next page":  {[]step{answers(200, ordersJSON(`"/shop/sakura-goods/orders?cursor=Y2"`))}, 0, nil, false},
-		"next is a URL":                 {[]step{answers(200, ordersJSON(`"https://shop.example/shop/emberforge/orders?cursor=Y2"`))}, 0, nil, false},
+		"no orders": {[]step{answers(200, ordersJSON("null"))}, 1, nil, true},
+		"orders of the same time": {
+			[]step{answers(200, ordersJSON("null", orderAt(9), orderAt(9)))},
+			1, nil,
+			true,
+		},
+		"unauthorized": {[]step{problem("unauthorized", 401)}, 0, client.ErrUnauthorized, false},
+		"unavailable":  {[]step{problem("unavailable", 503)}, 0, client.ErrUnavailable, false},
+		"no route":     {[]step{message(404)}, 0, client.ErrWrongBaseURL, false},
+		"an error on the second page": {[]step{
+			answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`)),
+			problem("malformed-request", 400),
+		}, 1, client.ErrMalformedRequest, false},
+		"more than 4 MB": {
+			[]step{answers(200, ordersJSON("null")+strings.Repeat(" ", 4_000_000))},
+			0,
+			nil, false,
+		},
+		"another status": {[]step{answers(200, ordersJSON("null", cancelledJSON()))}, 0, nil, false},
+		"an incomplete order": {
+			[]step{answers(200, ordersJSON("null", orderWith("cancelled", "")))},
+			0, nil,
+			false,
+		},
+		"the oldest first": {
+			[]step{answers(200, ordersJSON("null", orderAt(10), orderAt(20)))},
+			0, nil,
+			false,
+		},
+		"page two has a newer order": {[]step{
+			answers(200,
+				ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`, orderAt(10))),
+			answers(200, ordersJSON("null", orderAt(20))),
+		}, 1, nil, false},
+		"page two leads to itself": {
+			[]step{answers(200, ordersJSON(`"/shop/emberforge/orders?cursor=Y2"`))},
+			1,
+			nil, false,
+		},
+		"orders are missing": {[]step{answers(200, `{"next":null}`)}, 0, nil, false},
+		"next is missing":    {[]step{answers(200, `{"orders":[]}`)}, 0, nil, false},
+		"another customer's next page": {
+			[]step{answers(200, ordersJSON(`"/shop/sakura-goods/orders?cursor=Y2"`))},
+			0,
+			nil, false,
+		},
+		"next is a URL": {[]step{answers(200,
+			ordersJSON(`"https://shop.example/shop/emberforge/orders?cursor=Y2"`))}, 0, nil, false},
 		"next has no query":             {[]step{answers(200, ordersJSON(`"/shop/emberforge/orders"`))}, 0, nil, false},
 		"another server's page":         {[]step{page(200)}, 0, nil, false},
 		"not modified, without an ETag": {[]step{answers(304, "")}, 0, nil, false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			_, c := serveTill(t, test.steps...)
-			wantPages(t, c.Orders(t.Context(), client.OrderFilter{Status: client.OrderPlaced}), test.pages, test.ok, test.is)
+			wantPages(t, c.Orders(t.Context(), client.OrderFilter{Status: client.OrderPlaced}), test.pages, test.ok,
+				test.is)
 		})
 	}
 }

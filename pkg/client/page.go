@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// eachPage yields the pages of a list, beginning with the page for the given query. The function get returns the page for a query, and the
-// query for the next page, which is empty after the last page. The first error ends the list.
+// eachPage yields the pages of a list, beginning with the page for the given query. The function get returns the page
+// for a query, and the query for the next page, which is empty after the last page. The first error ends the list.
 func eachPage[P any](query string, yield func(P, error) bool, get func(query string) (page P, next string, err error)) {
 	for more := true; more; more = query != "" {
 		page, next, err := get(query)
@@ -26,8 +26,8 @@ type pageEnd struct {
 	next string // the query of the next page; empty on the last page
 }
 
-// readNext reads where the next page is. The request r is the one for this page. readNext reports whether Next is null, or the path of
-// another page of the same list.
+// readNext reads where the next page is. The request r is the one for this page. readNext reports whether Next is null,
+// or the path of another page of the same list.
 func (p *pageEnd) readNext(r request) (understood bool) {
 	p.next, understood = r.nextQuery(p.Next)
 	return understood && (p.next == "" || p.next != r.query)

@@ -29,8 +29,9 @@ func undoneJSON() string {
 func record() client.RedemptionRecord {
 	return client.RedemptionRecord{
 		Redemption: client.Redemption{
-			ID: redemptionID, Code: "WELCOME-COINS", Nick: "Alder", RedeemedAt: time.Date(2026, time.November, 21, 9, 11, 23, 737e6, time.UTC),
-			Reward: client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2},
+			ID: redemptionID, Code: "WELCOME-COINS", Nick: "Alder",
+			RedeemedAt: time.Date(2026, time.November, 21, 9, 11, 23, 737e6, time.UTC),
+			Reward:     client.Reward{Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 2},
 		},
 		Status: client.RedemptionRedeemed,
 	}
@@ -38,7 +39,8 @@ func record() client.RedemptionRecord {
 
 func undone() client.RedemptionRecord {
 	r := record()
-	r.Status, r.UndoneAt, r.UndoReason = client.RedemptionUndone, time.Date(2026, time.November, 23, 8, 5, 11, 402e6, time.UTC), "granted twice"
+	r.Status, r.UndoneAt, r.UndoReason = client.RedemptionUndone,
+		time.Date(2026, time.November, 23, 8, 5, 11, 402e6, time.UTC), "granted twice"
 	return r
 }
 
@@ -56,7 +58,8 @@ func TestUndoRedemption_LostResponse_IsReplayed(t *testing.T) {
 		}
 		for _, r := range s.seen() {
 			if r.method != "POST" || r.uri != "/base/shop/emberforge/redemptions/"+redemptionID+"/undo" ||
-				r.body != `{"code":"WELCOME-COINS","nick":"Alder","reason":"granted twice"}` || r.header.Get("Content-Type") != "application/json" ||
+				r.body != `{"code":"WELCOME-COINS","nick":"Alder","reason":"granted twice"}` ||
+				r.header.Get("Content-Type") != "application/json" ||
 				r.header["Idempotency-Key"] != nil || r.header.Get("Authorization") != "Bearer "+serverKey {
 				t.Errorf("request %+v", r)
 			}
@@ -75,9 +78,9 @@ func TestUndoRedemption_NickAndReasonAreOptional(t *testing.T) {
 	}
 }
 
-// An earlier call may have undone the redemption. So an error settles the outcome only if the service itself rejected the request.
-// 401 does not count, because the service sends it before it looks for the redemption. ErrWrongBaseURL settles the outcome, too: the caller
-// must correct the URL first.
+// An earlier call may have undone the redemption. So an error settles the outcome only if the service itself rejected
+// the request. 401 does not count, because the service sends it before it looks for the redemption. ErrWrongBaseURL
+// settles the outcome, too: the caller must correct the URL first.
 func TestUndoRedemption_Fails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps    []step
@@ -85,20 +88,41 @@ func TestUndoRedemption_Fails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *test
 		unknown  bool
 		requests int
 	}{
-		"not found":                        {[]step{problem("redemption-not-found", 404)}, client.ErrRedemptionNotFound, false, 1},
-		"not found after a lost attempt":   {[]step{hangsUp, problem("redemption-not-found", 404)}, client.ErrRedemptionNotFound, false, 3},
-		"of an order":                      {[]step{problem("redemption-of-order", 409)}, client.ErrRedemptionOfOrder, false, 1},
-		"of an order after a lost attempt": {[]step{hangsUp, problem("redemption-of-order", 409)}, client.ErrRedemptionOfOrder, false, 2},
+		"not found": {
+			[]step{problem("redemption-not-found", 404)},
+			client.ErrRedemptionNotFound,
+			false, 1,
+		},
+		"not found after a lost attempt": {
+			[]step{hangsUp, problem("redemption-not-found", 404)},
+			client.ErrRedemptionNotFound, false, 3,
+		},
+		"of an order": {
+			[]step{problem("redemption-of-order", 409)},
+			client.ErrRedemptionOfOrder,
+			false, 1,
+		},
+		"of an order after a lost attempt": {
+			[]step{hangsUp, problem("redemption-of-order", 409)},
+			client.ErrRedemptionOfOrder, false, 2,
+		},
 		"invalid":                          {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
 		"unauthorized":                     {[]step{problem("unauthorized", 401)}, client.ErrUnauthorized, true, 1},
 		"unavailable each time":            {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
 		"no route":                         {[]step{message(404)}, client.ErrWrongBaseURL, false, 1},
 		"every response is lost":           {[]step{loses(keeps(undoneJSON()))}, nil, true, 4},
 		"a redemption that was not undone": {[]step{answers(200, redemptionJSON)}, nil, true, 1},
-		"another redemption":               {[]step{answers(200, strings.Replace(undoneJSON(), "S90E", "S90F", 1))}, nil, true, 1},
-		"undone, without a time":           {[]step{answers(200, recordJSON("undone", ""))}, nil, true, 1},
-		"a redemption without a code":      {[]step{answers(200, strings.Replace(undoneJSON(), `"code"`, `"word"`, 1))}, nil, true, 1},
-		"a reward that is not understood":  {[]step{answers(200, strings.Replace(undoneJSON(), `"amount":2`, `"amount":0`, 1))}, nil, true, 1},
+		"another redemption": {
+			[]step{answers(200, strings.Replace(undoneJSON(), "S90E", "S90F", 1))},
+			nil, true, 1,
+		},
+		"undone, without a time": {[]step{answers(200, recordJSON("undone", ""))}, nil, true, 1},
+		"a redemption without a code": {
+			[]step{answers(200, strings.Replace(undoneJSON(), `"code"`, `"word"`, 1))},
+			nil, true, 1,
+		},
+		"a reward that is not understood": {[]step{answers(200,
+			strings.Replace(undoneJSON(), `"amount":2`, `"amount":0`, 1))}, nil, true, 1},
 		"another server's page":            {[]step{page(200)}, nil, true, 1},
 		"refused with an unknown problem":  {[]step{problem("disputed", 409)}, nil, true, 1},
 		"no response, then another server": {[]step{hangsUp, page(200)}, nil, true, 2},
@@ -106,7 +130,8 @@ func TestUndoRedemption_Fails_OutcomeIsUnknownUnlessTheServiceRejectedIt(t *test
 		inBubble(t, name, func(t *testing.T) {
 			s, c := serveTill(t, test.steps...)
 			got, err := undo(t.Context(), c)
-			if !reflect.DeepEqual(got, client.RedemptionRecord{}) || test.is != nil && !errors.Is(err, test.is) || len(s.seen()) != test.requests {
+			if !reflect.DeepEqual(got, client.RedemptionRecord{}) || test.is != nil && !errors.Is(err, test.is) ||
+				len(s.seen()) != test.requests {
 				t.Fatalf("%+v, %v after %d requests, want %v after %d", got, err, len(s.seen()), test.is, test.requests)
 			}
 			wantNoSecrets(t, err)
@@ -121,14 +146,16 @@ func TestRedemptions_MalformedArgumentsAreNotSent(t *testing.T) {
 	s, till := serveTill(t, answers(200, undoneJSON()))
 	stranger := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http))
 	for _, id := range []string{"", "..", "a/b", redemptionID + "?", strings.Repeat("a", 65)} {
-		if _, err := till.UndoRedemption(t.Context(), client.Redemption{ID: id, Code: "WELCOME-COINS"}, ""); !errors.Is(err, client.ErrMalformedID) {
+		if _, err := till.UndoRedemption(t.Context(), client.Redemption{ID: id, Code: "WELCOME-COINS"},
+			""); !errors.Is(err, client.ErrMalformedID) {
 			t.Errorf("%q: %v", id, err)
 		}
 	}
 	if _, err := undo(t.Context(), stranger); !errors.Is(err, client.ErrNoServerKey) {
 		t.Errorf("undo without a key: %v", err)
 	}
-	if _, err := collect(t, stranger.Redemptions(t.Context(), client.RedemptionFilter{Code: "WELCOME-COINS"})); !errors.Is(err, client.ErrNoServerKey) {
+	if _, err := collect(t, stranger.Redemptions(t.Context(),
+		client.RedemptionFilter{Code: "WELCOME-COINS"})); !errors.Is(err, client.ErrNoServerKey) {
 		t.Errorf("list without a key: %v", err)
 	}
 	if len(s.seen()) > 0 {
@@ -147,12 +174,14 @@ func TestRedemptions_IteratesOverAllPages(t *testing.T) {
 			return `"/shop/emberforge/redemptions?code=welcome-coins&cursor=` + cursor + `&nick=Alder"`
 		}
 		s, c := serveTill(t,
-			answers(200, redemptionsJSON(next("Y2"), redemptionJSON, undoneJSON())), hangsUp, answers(200, redemptionsJSON(next("Y3"))),
+			answers(200, redemptionsJSON(next("Y2"), redemptionJSON, undoneJSON())), hangsUp,
+			answers(200, redemptionsJSON(next("Y3"))),
 			problem("unavailable", 503), answers(200, redemptionsJSON("null", recordJSON("disputed", ""))))
 		other := record()
 		other.Status = "disputed" // the caller must handle unknown states
 		want := [][]client.RedemptionRecord{{record(), undone()}, {}, {other}}
-		pages, err := collect(t, c.Redemptions(t.Context(), client.RedemptionFilter{Code: "welcome-coins", Nick: "Alder"}))
+		pages, err := collect(t, c.Redemptions(t.Context(),
+			client.RedemptionFilter{Code: "welcome-coins", Nick: "Alder"}))
 		if err != nil || !reflect.DeepEqual(pages, want) {
 			t.Errorf("%+v, %v, want %+v", pages, err, want)
 		}
@@ -175,12 +204,16 @@ func TestRedemptions_FiltersBecomeQueries(t *testing.T) {
 	for query, filter := range map[string]client.RedemptionFilter{
 		"": {}, // for the service to refuse
 		"?code=SUMMER-20&from=2026-11-21T12%3A00%3A00.005Z&limit=200": {Code: "SUMMER-20", From: noon, PageSize: 200},
-		"?code=SUMMER-20&nick=Alder&to=2026-11-21T12%3A00%3A00Z":      {Code: "SUMMER-20", Nick: "Alder", Until: noon.Truncate(time.Second)},
+		"?code=SUMMER-20&nick=Alder&to=2026-11-21T12%3A00%3A00Z": {
+			Code: "SUMMER-20", Nick: "Alder",
+			Until: noon.Truncate(time.Second),
+		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, c := serveTill(t, problem("invalid", 422))
 			pages, err := collect(t, c.Redemptions(t.Context(), filter))
-			if !errors.Is(err, client.ErrInvalid) || len(pages) != 0 || s.seen()[0].uri != "/base/shop/emberforge/redemptions"+query {
+			if !errors.Is(err, client.ErrInvalid) || len(pages) != 0 ||
+				s.seen()[0].uri != "/base/shop/emberforge/redemptions"+query {
 				t.Errorf("%+v: %v, %+v", filter, err, s.seen())
 			}
 		})
@@ -193,13 +226,15 @@ func TestRedemptions_MalformedPage_IsRejected(t *testing.T) {
 		steps []step
 		pages int
 	}{
-		"an incomplete redemption":     {[]step{answers(200, redemptionsJSON("null", recordJSON("undone", "")))}, 0},
-		"a redemption without nick":    {[]step{answers(200, redemptionsJSON("null", strings.Replace(redemptionJSON, `"nick":"Alder",`, "", 1)))}, 0},
-		"page two leads to itself":     {[]step{answers(200, redemptionsJSON(next))}, 1},
-		"redemptions are missing":      {[]step{answers(200, `{"next":null}`)}, 0},
-		"next is missing":              {[]step{answers(200, `{"redemptions":[]}`)}, 0},
-		"another customer's next page": {[]step{answers(200, redemptionsJSON(strings.Replace(next, "emberforge", "sakura-goods", 1)))}, 0},
-		"another server's page":        {[]step{page(200)}, 0},
+		"an incomplete redemption": {[]step{answers(200, redemptionsJSON("null", recordJSON("undone", "")))}, 0},
+		"a redemption without nick": {[]step{answers(200,
+			redemptionsJSON("null", strings.Replace(redemptionJSON, `"nick":"Alder",`, "", 1)))}, 0},
+		"page two leads to itself": {[]step{answers(200, redemptionsJSON(next))}, 1},
+		"redemptions are missing":  {[]step{answers(200, `{"next":null}`)}, 0},
+		"next is missing":          {[]step{answers(200, `{"redemptions":[]}`)}, 0},
+		"another customer's next page": {[]step{answers(200,
+			redemptionsJSON(strings.Replace(next, "emberforge", "sakura-goods", 1)))}, 0},
+		"another server's page": {[]step{page(200)}, 0},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			_, c := serveTill(t, test.steps...)

@@ -25,28 +25,53 @@ func TestRedeem_TransientFailure_IsRetriedWithTheSameKey(t *testing.T) {
 		replayed bool
 		atLeast  time.Duration
 	}{
-		"no failure":                         {nil, false, 0},
-		"the gateway throttles":              {[]step{message(429), message(429)}, false, 300 * time.Millisecond},
-		"a function died":                    {[]step{message(500)}, false, 0},
-		"a function ran out of time":         {[]step{message(503)}, false, 0},
-		"an internal error":                  {[]step{problem("internal", 500)}, false, 0},
-		"unavailable for a second":           {[]step{problem("unavailable", 503, "Retry-After", "1")}, false, time.Second},
-		"unavailable for some seconds":       {[]step{problem("unavailable", 503, "Retry-After", "7")}, false, 7 * time.Second},
-		"unavailable until a date":           {[]step{problem("unavailable", 503, "Retry-After", "Sat, 01 Jan 2000 00:00:20 GMT")}, false, 20 * time.Second},
-		"unavailable until a past date":      {[]step{problem("unavailable", 503, "Retry-After", "Fri, 31 Dec 1999 00:00:00 GMT")}, false, 0},
+		"no failure":                 {nil, false, 0},
+		"the gateway throttles":      {[]step{message(429), message(429)}, false, 300 * time.Millisecond},
+		"a function died":            {[]step{message(500)}, false, 0},
+		"a function ran out of time": {[]step{message(503)}, false, 0},
+		"an internal error":          {[]step{problem("internal", 500)}, false, 0},
+		"unavailable for a second": {
+			[]step{problem("unavailable", 503, "Retry-After", "1")},
+			false,
+			time.Second,
+		},
+		"unavailable for some seconds": {
+			[]step{problem("unavailable", 503, "Retry-After", "7")},
+			false,
+			7 * time.Second,
+		},
+		"unavailable until a date": {[]step{problem("unavailable", 503, "Retry-After",
+			"Sat, 01 Jan 2000 00:00:20 GMT")}, false, 20 * time.Second},
+		"unavailable until a past date": {[]step{problem("unavailable", 503, "Retry-After",
+			"Fri, 31 Dec 1999 00:00:00 GMT")}, false, 0},
 		"unavailable for a negative time":    {[]step{problem("unavailable", 503, "Retry-After", "-5")}, false, 0},
 		"unavailable until a malformed time": {[]step{problem("unavailable", 503, "Retry-After", "soon")}, false, 0},
 		"a proxy's 502":                      {[]step{page(502)}, false, 0},
 		"a proxy's 504":                      {[]step{page(504)}, false, 0},
 		"the connection is lost":             {[]step{hangsUp}, false, 0},
 		"the response is lost":               {[]step{loses(redeems)}, true, 0},
-		"the response is lost three times":   {[]step{loses(redeems), loses(redeems), loses(redeems)}, true, 700 * time.Millisecond},
-		"the response is cut short":          {[]step{cutsShort(redeems)}, true, 0},
-		"unavailable, and cut short":         {[]step{cutsShort(problem("unavailable", 503, "Retry-After", "7"))}, false, 7 * time.Second},
-		"no response comes":                  {[]step{silent}, false, client.DefaultAttemptTimeout},
-		"the response comes byte by byte":    {[]step{trickles(redeems)}, true, client.DefaultAttemptTimeout},
-		"too many refusals for a while":      {[]step{problem("too-many-refusals", 429, "Retry-After", "7")}, false, 7 * time.Second},
-		"the response is lost, then 429":     {[]step{loses(redeems), message(429), problem("unavailable", 503)}, true, 700 * time.Millisecond},
+		"the response is lost three times": {
+			[]step{loses(redeems), loses(redeems), loses(redeems)},
+			true,
+			700 * time.Millisecond,
+		},
+		"the response is cut short": {[]step{cutsShort(redeems)}, true, 0},
+		"unavailable, and cut short": {
+			[]step{cutsShort(problem("unavailable", 503, "Retry-After", "7"))},
+			false, 7 * time.Second,
+		},
+		"no response comes":               {[]step{silent}, false, client.DefaultAttemptTimeout},
+		"the response comes byte by byte": {[]step{trickles(redeems)}, true, client.DefaultAttemptTimeout},
+		"too many refusals for a while": {
+			[]step{problem("too-many-refusals", 429, "Retry-After", "7")},
+			false,
+			7 * time.Second,
+		},
+		"the response is lost, then 429": {
+			[]step{loses(redeems), message(429), problem("unavailable", 503)},
+			true,
+			700 * time.Millisecond,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // a bubble begins at midnight of 2000-01-01
@@ -79,50 +104,105 @@ func TestRedeem_OutcomeIsUnknownOnlyIfTheRequestMayBeApplied(t *testing.T) {
 		unknown  bool
 		requests int
 	}{
-		"refused":                            {[]step{problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 1},
-		"undone":                             {[]step{problem("redemption-undone", 409)}, client.ErrRedemptionUndone, false, 1},
-		"lost, then undone":                  {[]step{hangsUp, problem("redemption-undone", 409)}, client.ErrRedemptionUndone, false, 2},
-		"malformed":                          {[]step{problem("malformed-request", 400)}, client.ErrMalformedRequest, false, 1},
-		"invalid":                            {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
-		"refused with an unknown problem":    {[]step{problem("blocked", 403)}, nil, false, 1},
-		"unauthorized":                       {[]step{problem("unauthorized", 401)}, client.ErrUnauthorized, false, 1},
-		"lost, then unauthorized":            {[]step{loses(redeems), problem("unauthorized", 401)}, client.ErrUnauthorized, true, 2},
-		"too many refusals":                  {[]step{problem("too-many-refusals", 429, "Retry-After", "540")}, client.ErrTooManyRefusals, false, 1},
-		"too many refusals each time":        {[]step{problem("too-many-refusals", 429, "Retry-After", "1")}, client.ErrTooManyRefusals, false, 4},
-		"lost, then too many refusals":       {[]step{loses(redeems), problem("too-many-refusals", 429, "Retry-After", "540")}, client.ErrTooManyRefusals, true, 2},
-		"no route":                           {[]step{message(404)}, client.ErrWrongBaseURL, false, 1},
-		"a proxy stopped waiting":            {[]step{message(408)}, nil, true, 1},
-		"throttled":                          {[]step{message(429)}, client.ErrThrottled, false, 4},
-		"throttled with an unknown problem":  {[]step{problem("too-many-attempts", 429)}, client.ErrThrottled, false, 4},
-		"an internal error":                  {[]step{problem("internal", 500)}, client.ErrInternal, true, 4},
-		"unavailable":                        {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
-		"unavailable, then throttled":        {[]step{problem("unavailable", 503), message(429)}, client.ErrThrottled, true, 4},
-		"unavailable, then no route":         {[]step{problem("unavailable", 503), message(404)}, client.ErrWrongBaseURL, true, 2},
-		"unavailable, then refused":          {[]step{problem("unavailable", 503), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 3},
-		"a function dies each time":          {[]step{message(500)}, nil, true, 4},
-		"a proxy's 502 each time":            {[]step{page(502)}, nil, true, 4},
-		"the response is lost each time":     {[]step{loses(redeems)}, nil, true, 4},
-		"no response comes":                  {[]step{silent}, context.DeadlineExceeded, true, 4},
-		"another server's page":              {[]step{page(200)}, nil, true, 1},
-		"another server's 404":               {[]step{page(404)}, nil, true, 1},
-		"not JSON":                           {[]step{answers(200, redemptionJSON[1:])}, nil, true, 1},
-		"text after the JSON":                {[]step{answers(200, redemptionJSON+"{}")}, nil, true, 1},
-		"not UTF-8":                          {[]step{answers(200, strings.Replace(redemptionJSON, "Alder", "\xff", 1))}, nil, true, 1},
-		"no body":                            {[]step{answers(200, "")}, nil, true, 1},
-		"null":                               {[]step{answers(200, "null")}, nil, true, 1},
-		"another success status":             {[]step{answers(201, redemptionJSON)}, nil, true, 1},
-		"not modified":                       {[]step{answers(304, "")}, nil, true, 1},
-		"too large":                          {[]step{tooLarge}, nil, true, 1},
-		"a problem with another status":      {[]step{answers(404, `{"type":"urn:problem:shopfront:voucher-not-found","status":410}`, "Content-Type", "application/problem+json")}, nil, true, 1},
-		"a problem with the wrong status":    {[]step{problem("voucher-not-found", 410)}, nil, true, 1},
-		"a problem of another service":       {[]step{answers(404, `{"type":"about:blank","status":404}`, "Content-Type", "application/problem+json")}, nil, true, 1},
-		"JSON that is not a problem":         {[]step{answers(404, `{}`)}, nil, true, 1},
-		"a redemption that was only checked": {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemed"`, `"redeemable"`, 1))}, nil, true, 1},
-		"a redemption without ID":            {[]step{answers(200, strings.Replace(redemptionJSON, `"id"`, `"di"`, 1))}, nil, true, 1},
-		"a redemption without time":          {[]step{answers(200, strings.Replace(redemptionJSON, `"redeemedAt"`, `"at"`, 1))}, nil, true, 1},
-		"a redemption without a date":        {[]step{answers(200, strings.Replace(redemptionJSON, "2026-11-21T", "", 1))}, nil, true, 1},
-		"a redemption without a code":        {[]step{answers(200, strings.Replace(redemptionJSON, `"WELCOME-COINS"`, "null", 1))}, nil, true, 1},
-		"the body of a problem is lost":      {[]step{cutsShort(problem("voucher-not-found", 404)), problem("voucher-not-found", 404)}, client.ErrVoucherNotFound, false, 3},
+		"refused": {
+			[]step{problem("voucher-not-found", 404)},
+			client.ErrVoucherNotFound,
+			false, 1,
+		},
+		"undone": {
+			[]step{problem("redemption-undone", 409)},
+			client.ErrRedemptionUndone,
+			false, 1,
+		},
+		"lost, then undone": {
+			[]step{hangsUp, problem("redemption-undone", 409)},
+			client.ErrRedemptionUndone, false, 2,
+		},
+		"malformed": {
+			[]step{problem("malformed-request", 400)},
+			client.ErrMalformedRequest,
+			false, 1,
+		},
+		"invalid":                         {[]step{problem("invalid", 422)}, client.ErrInvalid, false, 1},
+		"refused with an unknown problem": {[]step{problem("blocked", 403)}, nil, false, 1},
+		"unauthorized":                    {[]step{problem("unauthorized", 401)}, client.ErrUnauthorized, false, 1},
+		"lost, then unauthorized": {
+			[]step{loses(redeems), problem("unauthorized", 401)},
+			client.ErrUnauthorized, true, 2,
+		},
+		"too many refusals": {
+			[]step{problem("too-many-refusals", 429, "Retry-After", "540")},
+			client.ErrTooManyRefusals, false, 1,
+		},
+		"too many refusals each time": {
+			[]step{problem("too-many-refusals", 429, "Retry-After", "1")},
+			client.ErrTooManyRefusals, false, 4,
+		},
+		"lost, then too many refusals": {[]step{
+			loses(redeems),
+			problem("too-many-refusals", 429, "Retry-After", "540"),
+		}, client.ErrTooManyRefusals, true, 2},
+		"no route":                {[]step{message(404)}, client.ErrWrongBaseURL, false, 1},
+		"a proxy stopped waiting": {[]step{message(408)}, nil, true, 1},
+		"throttled":               {[]step{message(429)}, client.ErrThrottled, false, 4},
+		"throttled with an unknown problem": {
+			[]step{problem("too-many-attempts", 429)},
+			client.ErrThrottled, false,
+			4,
+		},
+		"an internal error": {[]step{problem("internal", 500)}, client.ErrInternal, true, 4},
+		"unavailable":       {[]step{problem("unavailable", 503)}, client.ErrUnavailable, true, 4},
+		"unavailable, then throttled": {
+			[]step{problem("unavailable", 503), message(429)},
+			client.ErrThrottled,
+			true, 4,
+		},
+		"unavailable, then no route": {
+			[]step{problem("unavailable", 503), message(404)},
+			client.ErrWrongBaseURL, true, 2,
+		},
+		"unavailable, then refused": {
+			[]step{problem("unavailable", 503), problem("voucher-not-found", 404)},
+			client.ErrVoucherNotFound, false, 3,
+		},
+		"a function dies each time":      {[]step{message(500)}, nil, true, 4},
+		"a proxy's 502 each time":        {[]step{page(502)}, nil, true, 4},
+		"the response is lost each time": {[]step{loses(redeems)}, nil, true, 4},
+		"no response comes":              {[]step{silent}, context.DeadlineExceeded, true, 4},
+		"another server's page":          {[]step{page(200)}, nil, true, 1},
+		"another server's 404":           {[]step{page(404)}, nil, true, 1},
+		"not JSON":                       {[]step{answers(200, redemptionJSON[1:])}, nil, true, 1},
+		"text after the JSON":            {[]step{answers(200, redemptionJSON+"{}")}, nil, true, 1},
+		"not UTF-8": {[]step{answers(200,
+			strings.Replace(redemptionJSON, "Alder", "\xff", 1))}, nil, true, 1},
+		"no body":                {[]step{answers(200, "")}, nil, true, 1},
+		"null":                   {[]step{answers(200, "null")}, nil, true, 1},
+		"another success status": {[]step{answers(201, redemptionJSON)}, nil, true, 1},
+		"not modified":           {[]step{answers(304, "")}, nil, true, 1},
+		"too large":              {[]step{tooLarge}, nil, true, 1},
+		"a problem with another status": {[]step{answers(404,
+			`{"type":"urn:problem:shopfront:voucher-not-found","status":410}`, "Content-Type",
+			"application/problem+json")}, nil, true, 1},
+		"a problem with the wrong status": {[]step{problem("voucher-not-found", 410)}, nil, true, 1},
+		"a problem of another service": {[]step{answers(404, `{"type":"about:blank","status":404}`,
+			"Content-Type", "application/problem+json")}, nil, true, 1},
+		"JSON that is not a problem": {[]step{answers(404, `{}`)}, nil, true, 1},
+		"a redemption that was only checked": {[]step{answers(200,
+			strings.Replace(redemptionJSON, `"redeemed"`, `"redeemable"`, 1))}, nil, true, 1},
+		"a redemption without ID": {
+			[]step{answers(200, strings.Replace(redemptionJSON, `"id"`, `"di"`, 1))},
+			nil, true, 1,
+		},
+		"a redemption without time": {[]step{answers(200,
+			strings.Replace(redemptionJSON, `"redeemedAt"`, `"at"`, 1))}, nil, true, 1},
+		"a redemption without a date": {[]step{answers(200,
+			strings.Replace(redemptionJSON, "2026-11-21T", "", 1))}, nil, true, 1},
+		"a redemption without a code": {[]step{answers(200,
+			strings.Replace(redemptionJSON, `"WELCOME-COINS"`, "null", 1))}, nil, true, 1},
+		"the body of a problem is lost": {[]step{
+			cutsShort(problem("voucher-not-found", 404)),
+			problem("voucher-not-found", 404),
+		}, client.ErrVoucherNotFound, false, 3},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s, c := serve(t, test.steps...)
@@ -131,7 +211,8 @@ func TestRedeem_OutcomeIsUnknownOnlyIfTheRequestMayBeApplied(t *testing.T) {
 				t.Errorf("redemption %+v, %v, want %v", redemption, err, test.is)
 			}
 			if unknown := wantFailure(t, err, s.keys()[0]); unknown != test.unknown || len(s.seen()) != test.requests {
-				t.Errorf("%v: outcome unknown %t after %d requests, want %t after %d", err, unknown, len(s.seen()), test.unknown, test.requests)
+				t.Errorf("%v: outcome unknown %t after %d requests, want %t after %d", err, unknown, len(s.seen()),
+					test.unknown, test.requests)
 			}
 		})
 	}
@@ -151,8 +232,8 @@ func TestRedeem_OnlySomeStatusesProveThatNothingWasApplied(t *testing.T) {
 	}
 }
 
-// An earlier call may have sent the caller's key. The service sends 401 and 429 before it looks for that call. ErrWrongBaseURL is the
-// exception: the caller must correct the URL first.
+// An earlier call may have sent the caller's key. The service sends 401 and 429 before it looks for that call.
+// ErrWrongBaseURL is the exception: the caller must correct the URL first.
 func TestRedeem_WithKey_OutcomeIsUnknownUntilTheServiceHasLookedForTheKey(t *testing.T) {
 	for name, test := range map[string]struct {
 		step    step
@@ -178,7 +259,8 @@ func TestRedeem_WithKey_OutcomeIsUnknownUntilTheServiceHasLookedForTheKey(t *tes
 	t.Run("never sent", func(t *testing.T) {
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := newClient(t, "http://shop.example").Redeem(ended, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
+		_, err := newClient(t, "http://shop.example").Redeem(ended, "WELCOME-COINS", "Alder",
+			client.WithKey("till-1047"))
 		if !wantFailure(t, err, "till-1047") || !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
@@ -192,14 +274,15 @@ func TestRedeem_WrongBaseURL_OutcomeIsKnown(t *testing.T) {
 		if wantFailure(t, err, "till-1047") || !errors.Is(err, client.ErrWrongBaseURL) || len(s.seen()) != 1 {
 			t.Errorf("%v after %d requests", err, len(s.seen()))
 		}
-		if want := `redeem voucher: the gateway: no such path, check the base URL: status 404, request "evD1rncej6jAXAQ="`; err.Error() != want {
+		if want := `redeem voucher: the gateway: no such path, check the base URL: status 404, request ` +
+			`"evD1rncej6jAXAQ="`; err.Error() != want {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	})
 }
 
-// A failed dial sends nothing. The outcome is unknown only if the transport already sent the request on a connection that broke, or if an
-// earlier call may have sent the key.
+// A failed dial sends nothing. The outcome is unknown only if the transport already sent the request on a connection
+// that broke, or if an earlier call may have sent the key.
 func TestRedeem_FailedDial_OutcomeIsUnknownOnlyIfTheRequestWasSentBefore(t *testing.T) {
 	for name, test := range map[string]struct {
 		steps   []step
@@ -225,7 +308,8 @@ func TestRedeem_FailedDial_OutcomeIsUnknownOnlyIfTheRequestWasSentBefore(t *test
 				return connect(ctx, network, address)
 			}
 			_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", test.options...)
-			if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown != test.unknown || !strings.Contains(err.Error(), "no such host") {
+			if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown != test.unknown ||
+				!strings.Contains(err.Error(), "no such host") {
 				t.Errorf("%v: outcome unknown %t, want %t", err, unknown, test.unknown)
 			}
 			if len(s.seen()) != len(test.steps) {
@@ -242,7 +326,8 @@ func TestRedeem_RefusalIsNotFinalWhileALostAttemptIsInFlight(t *testing.T) {
 		s, c := serve(t, appliesLate(redeems), problem("voucher-not-found", 404), redeems)
 		redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
 		if err != nil || !redemption.Replayed || len(s.seen()) != 3 {
-			t.Errorf("%+v, %v after %d requests, want the redemption of the first request", redemption, err, len(s.seen()))
+			t.Errorf("%+v, %v after %d requests, want the redemption of the first request", redemption, err,
+				len(s.seen()))
 		}
 		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
 			t.Errorf("it took %v", took)
@@ -260,15 +345,44 @@ func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 		requests int
 		took     time.Duration // at least, and at most a second more
 	}{
-		"at once":                                {[]step{refused}, time.Hour, nil, client.ErrVoucherNotFound, 1, 0},
-		"after throttled attempts":               {[]step{message(429), message(429), refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 0},
-		"some time after a lost attempt":         {[]step{hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 10 * time.Second},
-		"some time after an attempt timed out":   {[]step{silent, refused}, time.Hour, nil, client.ErrVoucherNotFound, 3, 20 * time.Second},
-		"some time after the last lost attempt":  {[]step{hangsUp, unavailableFor("7"), refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
-		"another refusal, after a lost attempt":  {[]step{hangsUp, problem("invalid", 422)}, time.Hour, nil, client.ErrInvalid, 3, 10 * time.Second},
-		"some time after net/http sent it twice": {[]step{message(429), hangsUp, refused}, time.Hour, nil, client.ErrVoucherNotFound, 4, 10 * time.Second},
-		"not if the context ends first":          {[]step{hangsUp, refused}, 5 * time.Second, nil, nil, 2, 0},
-		"not if no attempt is left":              {[]step{hangsUp, refused}, time.Hour, []client.Option{client.WithAttempts(2)}, nil, 2, 0},
+		"at once": {[]step{refused}, time.Hour, nil, client.ErrVoucherNotFound, 1, 0},
+		"after throttled attempts": {
+			[]step{message(429), message(429), refused},
+			time.Hour, nil,
+			client.ErrVoucherNotFound, 3, 0,
+		},
+		"some time after a lost attempt": {
+			[]step{hangsUp, refused},
+			time.Hour, nil, client.ErrVoucherNotFound,
+			3, 10 * time.Second,
+		},
+		"some time after an attempt timed out": {
+			[]step{silent, refused},
+			time.Hour, nil, client.ErrVoucherNotFound,
+			3, 20 * time.Second,
+		},
+		"some time after the last lost attempt": {
+			[]step{hangsUp, unavailableFor("7"), refused},
+			time.Hour, nil,
+			client.ErrVoucherNotFound, 4, 10 * time.Second,
+		},
+		"another refusal, after a lost attempt": {
+			[]step{hangsUp, problem("invalid", 422)},
+			time.Hour, nil,
+			client.ErrInvalid, 3, 10 * time.Second,
+		},
+		"some time after net/http sent it twice": {
+			[]step{message(429), hangsUp, refused},
+			time.Hour, nil,
+			client.ErrVoucherNotFound, 4, 10 * time.Second,
+		},
+		"not if the context ends first": {[]step{hangsUp, refused}, 5 * time.Second, nil, nil, 2, 0},
+		"not if no attempt is left": {
+			[]step{hangsUp, refused},
+			time.Hour,
+			[]client.Option{client.WithAttempts(2)},
+			nil, 2, 0,
+		},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s, _ := serve(t, test.steps...)
@@ -279,7 +393,8 @@ func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 			_, err := c.Redeem(ctx, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
 			took := time.Since(began)
 			_, isProblem := errors.AsType[*client.ProblemError](err)
-			if unknown := wantFailure(t, err, "till-1047"); unknown != (test.is == nil) || isProblem == unknown || !errors.Is(err, test.is) && test.is != nil {
+			if unknown := wantFailure(t, err, "till-1047"); unknown != (test.is == nil) || isProblem == unknown ||
+				!errors.Is(err, test.is) && test.is != nil {
 				t.Errorf("%v, want %v", err, test.is)
 			}
 			if len(s.seen()) != test.requests || took < test.took || took > test.took+time.Second {
@@ -289,8 +404,8 @@ func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 	}
 }
 
-// wantFailure reports whether the error says that the outcome is unknown. It fails the test if there is no error, or if the error has
-// another key or shows the key in its text. For a call without a key, the parameter key is empty.
+// wantFailure reports whether the error says that the outcome is unknown. It fails the test if there is no error, or if
+// the error has another key or shows the key in its text. For a call without a key, the parameter key is empty.
 func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 	t.Helper()
 	if err == nil {
@@ -308,7 +423,8 @@ func wantFailure(t *testing.T, err error, key string) (unknown bool) {
 func wantNoSecrets(t *testing.T, err error) {
 	t.Helper()
 	secrets := []string{
-		"WELCOME", "COINS", "Alder", "player", "till-1047", checkoutID, redemptionID, stripe().Reference, serverKey, webhookSecret[6:],
+		"WELCOME", "COINS", "Alder", "player", "till-1047", checkoutID, redemptionID, stripe().Reference, serverKey,
+		webhookSecret[6:],
 	}
 	for _, text := range []string{fmt.Sprintf("%v %+v %q", err, err, err), fmt.Sprint(errors.Join(err))} {
 		for _, secret := range secrets {
@@ -382,7 +498,8 @@ func TestRetry_Delays_AreAtMostFiveSeconds(t *testing.T) {
 		if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder"); !errors.Is(err, client.ErrThrottled) {
 			t.Fatal(err)
 		}
-		if took := time.Since(began); len(s.seen()) != 100 || took < 94*2500*time.Millisecond || took > 99*5*time.Second {
+		if took := time.Since(began); len(s.seen()) != 100 || took < 94*2500*time.Millisecond ||
+			took > 99*5*time.Second {
 			t.Errorf("%d requests in %v, want 100 with delays of 2.5s to 5s", len(s.seen()), took)
 		}
 	})
@@ -396,13 +513,22 @@ func TestRetry_WaitWouldBeTooLong_GivesUp(t *testing.T) {
 		requests    int
 		timeIsUp    bool
 	}{
-		"the service asks for over half a minute":   {unavailableFor("31"), time.Hour, 0, 0, 1, false},
-		"more seconds than a number can hold":       {unavailableFor("99999999999999999999"), time.Hour, 0, 0, 1, false},
-		"the context ends first":                    {unavailableFor("5"), 3 * time.Second, 0, 0, 1, false},
-		"the context ends during an attempt":        {silent, 15 * time.Second, 15 * time.Second, 15 * time.Second, 2, true},
+		"the service asks for over half a minute": {unavailableFor("31"), time.Hour, 0, 0, 1, false},
+		"more seconds than a number can hold": {
+			unavailableFor("99999999999999999999"), time.Hour, 0, 0, 1,
+			false,
+		},
+		"the context ends first": {unavailableFor("5"), 3 * time.Second, 0, 0, 1, false},
+		"the context ends during an attempt": {
+			silent, 15 * time.Second, 15 * time.Second, 15 * time.Second, 2,
+			true,
+		},
 		"the context ends during the first attempt": {silent, time.Second, time.Second, time.Second, 1, true},
-		"the context ends as the attempt times out": {silent, client.DefaultAttemptTimeout, 10 * time.Second, 10 * time.Second, 1, true},
-		"too little time for the delay":             {message(500), 50 * time.Millisecond, 0, 0, 1, false},
+		"the context ends as the attempt times out": {
+			silent, client.DefaultAttemptTimeout, 10 * time.Second,
+			10 * time.Second, 1, true,
+		},
+		"too little time for the delay": {message(500), 50 * time.Millisecond, 0, 0, 1, false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
 			s, c := serve(t, test.step)
@@ -415,7 +541,8 @@ func TestRetry_WaitWouldBeTooLong_GivesUp(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			if took < test.least || took > test.most || len(s.seen()) != test.requests {
-				t.Errorf("it took %v and %d requests, want %v to %v and %d", took, len(s.seen()), test.least, test.most, test.requests)
+				t.Errorf("it took %v and %d requests, want %v to %v and %d", took, len(s.seen()), test.least, test.most,
+					test.requests)
 			}
 		})
 	}
@@ -428,7 +555,8 @@ func TestRetry_Cancellation_EndsTheWait(t *testing.T) {
 		time.AfterFunc(2*time.Second, cancel)
 		began := time.Now()
 		_, err := c.Redeem(ctx, "WELCOME-COINS", "Alder", client.WithKey("till-1047"))
-		if !wantFailure(t, err, "till-1047") || !errors.Is(err, context.Canceled) || !errors.Is(err, client.ErrUnavailable) {
+		if !wantFailure(t, err, "till-1047") || !errors.Is(err, context.Canceled) ||
+			!errors.Is(err, client.ErrUnavailable) {
 			t.Errorf("error %v", err)
 		}
 		if took := time.Since(began); took != 2*time.Second || len(s.seen()) != 1 {
@@ -440,7 +568,8 @@ func TestRetry_Cancellation_EndsTheWait(t *testing.T) {
 func TestCall_MalformedArgumentsAreNotSent(t *testing.T) {
 	s, c := serve(t, redeems)
 	for _, key := range []string{"", "till 1047", "till,1047", "clé", "\xff", "till\n", strings.Repeat("k", 256)} {
-		if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey(key)); !errors.Is(err, client.ErrMalformedKey) {
+		if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey(key)); !errors.Is(err,
+			client.ErrMalformedKey) {
 			t.Errorf("key %.20q: %v", key, err)
 		}
 	}
@@ -474,9 +603,11 @@ func TestCall_RedirectsAreNotFollowed(t *testing.T) {
 		inBubble(t, http.StatusText(status), func(t *testing.T) {
 			for _, to := range []string{"/base/elsewhere", "http://elsewhere.example/"} {
 				s, _ := serve(t, answers(status, "", "Location", to), redeems)
-				c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http), client.WithServerKey(serverKey))
+				c := newClient(t, "http://shop.example/base", client.WithHTTPClient(s.http),
+					client.WithServerKey(serverKey))
 				_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
-				if answer, is := errors.AsType[*client.AnswerError](err); !is || answer.Status != status || len(s.seen()) != 1 {
+				if answer, is := errors.AsType[*client.ResponseError](err); !is || answer.Status != status ||
+					len(s.seen()) != 1 {
 					t.Errorf("to %s: %v after %d requests", to, err, len(s.seen()))
 				}
 			}
@@ -488,7 +619,8 @@ func TestCheckout_NoServiceListens_ErrorSaysSo(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	c := newClient(t, server.URL, client.WithAttempts(2))
-	_, err := c.Checkout(t.Context(), client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}, client.WithKey("till-1047"))
+	_, err := c.Checkout(t.Context(), client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`},
+		client.WithKey("till-1047"))
 	if err == nil {
 		t.Fatal("it was checked out")
 	}
@@ -520,14 +652,17 @@ func TestClient_IsSafeForConcurrentUse(t *testing.T) {
 func TestNew_Options_AreAppliedOrRejected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := serve(t, silent)
-		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1), client.WithAttemptTimeout(time.Minute))
+		c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithAttempts(1),
+			client.WithAttemptTimeout(time.Minute))
 		began := time.Now()
-		if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder"); err == nil || time.Since(began) != time.Minute || len(s.seen()) != 1 {
+		if _, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder"); err == nil || time.Since(began) != time.Minute ||
+			len(s.seen()) != 1 {
 			t.Errorf("%v after %v and %d requests", err, time.Since(began), len(s.seen()))
 		}
 	})
 	for name, option := range map[string]client.Option{
-		"zero attempts": client.WithAttempts(0), "negative attempts": client.WithAttempts(-1), "no time": client.WithAttemptTimeout(0),
+		"zero attempts": client.WithAttempts(0), "negative attempts": client.WithAttempts(-1),
+		"no time":               client.WithAttemptTimeout(0),
 		"no wait between polls": client.WithLongestPoll(0),
 	} {
 		if _, err := client.New("https://shop.example", "emberforge", option); err == nil {
@@ -563,7 +698,8 @@ func TestServerKey_IsSentWithEveryCall(t *testing.T) {
 		}
 		requests := s.seen()[before:]
 		for _, r := range requests {
-			if got := r.header.Values("Authorization"); !slices.Equal(got, test.want) || strings.Contains(r.uri+r.body, serverKey) {
+			if got := r.header.Values("Authorization"); !slices.Equal(got, test.want) ||
+				strings.Contains(r.uri+r.body, serverKey) {
 				t.Errorf("%s: %s %s has the authorization %q, want %q", name, r.method, r.uri, got, test.want)
 			}
 		}
@@ -575,10 +711,13 @@ func TestServerKey_IsSentWithEveryCall(t *testing.T) {
 
 func TestServerKey_IsNeverPrinted(t *testing.T) {
 	s, _ := serve(t, hangsUp)
-	c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithServerKey(serverKey), client.WithAttempts(1))
+	c := newClient(t, "http://shop.example", client.WithHTTPClient(s.http), client.WithServerKey(serverKey),
+		client.WithAttempts(1))
 	_, failed := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
-	// Printing a client reads all of its fields. So print a client that has made no call: a connection in use would race with that.
-	c = newClient(t, "http://shop.example", client.WithHTTPClient(&http.Client{Transport: &http.Transport{}}), client.WithServerKey(serverKey))
+	// Printing a client reads all of its fields. So print a client that has made no call: a connection in use would
+	// race with that.
+	c = newClient(t, "http://shop.example", client.WithHTTPClient(&http.Client{Transport: &http.Transport{}}),
+		client.WithServerKey(serverKey))
 	_, refused := client.New("http://shop.example", "emberforge", client.WithServerKey(serverKey+"\n"))
 	holder := struct {
 		shop  *client.Client
@@ -590,7 +729,10 @@ func TestServerKey_IsNeverPrinted(t *testing.T) {
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
 		fmt.Fprintf(&log, verb+verb+verb+verb+verb, c, *c, holder, failed, refused)
 	}
-	for _, form := range []string{serverKey[14:], fmt.Sprintf("%x", serverKey[14:]), fmt.Sprintf("%d", []byte(serverKey[14:20]))} {
+	for _, form := range []string{
+		serverKey[14:], fmt.Sprintf("%x", serverKey[14:]),
+		fmt.Sprintf("%d", []byte(serverKey[14:20])),
+	} {
 		if strings.Contains(log.String(), strings.Trim(form, "[]")) {
 			t.Errorf("%s is in %s", form, log.String())
 		}
@@ -598,8 +740,12 @@ func TestServerKey_IsNeverPrinted(t *testing.T) {
 }
 
 func TestServerKey_Malformed_IsRejected(t *testing.T) {
-	for _, key := range []string{"", "0123456789", serverKey[:62], serverKey + "F", serverKey[:62] + "\n", "Bearer " + serverKey[7:], "pk" + serverKey[2:]} {
-		if _, err := client.New("https://shop.example", "emberforge", client.WithServerKey(key)); !errors.Is(err, client.ErrMalformedServerKey) {
+	for _, key := range []string{
+		"", "0123456789", serverKey[:62], serverKey + "F", serverKey[:62] + "\n",
+		"Bearer " + serverKey[7:], "pk" + serverKey[2:],
+	} {
+		if _, err := client.New("https://shop.example", "emberforge", client.WithServerKey(key)); !errors.Is(err,
+			client.ErrMalformedServerKey) {
 			t.Errorf("%q: %v", key, err)
 		}
 	}
@@ -607,14 +753,18 @@ func TestServerKey_Malformed_IsRejected(t *testing.T) {
 
 func TestNew_MalformedArgumentsAreRejected(t *testing.T) {
 	for _, baseURL := range []string{
-		"", "shop.example", "//shop.example", "/shop", "ftp://shop.example", "https://", "https://shop.example?stage=1", "https://shop.example#top",
+		"", "shop.example", "//shop.example", "/shop", "ftp://shop.example", "https://", "https://shop.example?stage=1",
+		"https://shop.example#top",
 		"https://till:secret@shop.example", "https://shop .example", ":",
 	} {
 		if _, err := client.New(baseURL, "emberforge"); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", baseURL, err)
 		}
 	}
-	for _, customer := range []string{"", ".", "..", "ember forge", "ember/forge", "ember?", "émber", "-ember", strings.Repeat("e", 65)} {
+	for _, customer := range []string{
+		"", ".", "..", "ember forge", "ember/forge", "ember?", "émber", "-ember",
+		strings.Repeat("e", 65),
+	} {
 		if _, err := client.New("https://shop.example", customer); !errors.Is(err, client.ErrMalformedID) {
 			t.Errorf("%q: %v", customer, err)
 		}

@@ -22,8 +22,9 @@ import (
 // step responds to one request.
 type step func(s *service, w http.ResponseWriter, r *http.Request)
 
-// service responds to the first request with its first step, and so on. The last step responds to all further requests. The service's
-// client connects in memory, because a bubble of testing/synctest cannot wait for a socket. In a bubble, only waiting takes time.
+// service responds to the first request with its first step, and so on. The last step responds to all further requests.
+// The service's client connects in memory, because a bubble of testing/synctest cannot wait for a socket. In a bubble,
+// only waiting takes time.
 type service struct {
 	steps []step
 	http  *http.Client // connects to the service
@@ -53,7 +54,7 @@ func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	next(s, w, r)
 }
 
-// serve starts a service with steps and returns it with a client for the customer emberforge.
+// serve starts a service with steps and returns it with a client for the shop emberforge.
 func serve(t *testing.T, steps ...step) (*service, *client.Client) {
 	t.Helper()
 	pipes := &pipeListener{connections: make(chan net.Conn), closed: make(chan struct{})}
@@ -95,13 +96,14 @@ func collect[P any](t *testing.T, list iter.Seq2[P, error]) (pages []P, failure 
 	return pages, failure
 }
 
-// wantPages fails the test unless a list has n pages. If ok is true, the list must end without an error. Otherwise it must end with the
-// wanted error, or with an *AnswerError if want is nil.
+// wantPages fails the test unless a list has n pages. If ok is true, the list must end without an error. Otherwise it
+// must end with the wanted error, or with a *ResponseError if want is nil.
 func wantPages[P any](t *testing.T, list iter.Seq2[P, error], n int, ok bool, want error) {
 	t.Helper()
 	pages, failure := collect(t, list)
-	_, notUnderstood := errors.AsType[*client.AnswerError](failure)
-	if len(pages) != n || (failure == nil) != ok || !ok && notUnderstood != (want == nil) || !errors.Is(failure, want) && want != nil {
+	_, notUnderstood := errors.AsType[*client.ResponseError](failure)
+	if len(pages) != n || (failure == nil) != ok || !ok && notUnderstood != (want == nil) ||
+		!errors.Is(failure, want) && want != nil {
 		t.Errorf("%d pages, %v; want %d and %v", len(pages), failure, n, want)
 	}
 }
@@ -179,13 +181,15 @@ func answers(status int, body string, header ...string) step {
 
 // problem responds with a problem of the service.
 func problem(name string, status int, header ...string) step {
-	body := fmt.Sprintf(`{"type":"urn:problem:shopfront:%s","title":"A title","status":%d,"detail":"About Alder."}`, name, status)
+	body := fmt.Sprintf(`{"type":"urn:problem:shopfront:%s","title":"A title","status":%d,"detail":"About Alder."}`,
+		name, status)
 	return answers(status, body, append([]string{"Content-Type", "application/problem+json"}, header...)...)
 }
 
 // message responds with an error of the gateway.
 func message(status int) step {
-	return answers(status, fmt.Sprintf(`{"message":%q}`, http.StatusText(status)), "Request-Id", "", "Apigw-Requestid", "evD1rncej6jAXAQ=")
+	return answers(status, fmt.Sprintf(`{"message":%q}`, http.StatusText(status)), "Request-Id", "", "Apigw-Requestid",
+		"evD1rncej6jAXAQ=")
 }
 
 // page responds with an HTML page, like a proxy.
@@ -245,16 +249,21 @@ func trickles(then step) step {
 
 const (
 	redemptionJSON = `{"id":"S90E4paHECWJc7i6kG6dOA","status":"redeemed","code":"WELCOME-COINS","nick":"Alder",` +
-		`"redeemedAt":"2026-11-21T09:11:23.737Z","reward":{"kind":"product","product":"coins","variant":"500","amount":2},"since":"2027"}`
-	checkoutJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"open","product":"vip-rank","variant":"30-days",` +
-		`"amount":1,"data":{"player":"Alder"},"unitPrice":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
+		`"redeemedAt":"2026-11-21T09:11:23.737Z","reward":{"kind":"product","product":"coins","variant":"500",` +
+		`"amount":2},"since":"2027"}`
+	checkoutJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"open","product":"vip-rank",` +
+		`"variant":"30-days",` +
+		`"amount":1,"data":{"player":"Alder"},"unitPrice":{"minor":9007199254740991,"currency":"EUR",` +
+		`"display":"90071992547409.91 EUR"},` +
 		`"subtotal":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
 		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},` +
 		`"total":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
 		`"createdAt":"2026-11-21T09:11:23.839Z","expiresAt":"2026-11-21T09:41:23.839Z"}`
-	orderJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed","product":"vip-rank","variant":"30-days",` +
+	orderJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed","product":"vip-rank",` +
+		`"variant":"30-days",` +
 		`"amount":1,"data":{"player":"Alder"},"unitPrice":{"minor":799,"currency":"EUR","display":"7.99 EUR"},` +
-		`"subtotal":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},` +
+		`"subtotal":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"discount":{"minor":0,"currency":"EUR",` +
+		`"display":"0.00 EUR"},` +
 		`"total":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"createdAt":"2026-11-21T09:11:23.839Z",` +
 		`"payment":{"provider":"stripe","reference":"pi_3Q0001"},"orderedAt":"2026-11-21T09:12:04.118Z","since":"2027"}`
 )
@@ -262,8 +271,8 @@ const (
 // redeems redeems once for each key, and sends the same response again when a key is repeated.
 func redeems(s *service, w http.ResponseWriter, r *http.Request) { keeps(redemptionJSON)(s, w, r) }
 
-// keeps responds with a body, and marks the response as a replay when a key is repeated. Requests without a key count as having the
-// same key.
+// keeps responds with a body, and marks the response as a replay when a key is repeated. Requests without a key count
+// as having the same key.
 func keeps(body string) step {
 	return func(s *service, w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()

@@ -15,8 +15,8 @@ type Redemption struct {
 	Nick       string    `json:"nick"` // empty: none
 	RedeemedAt time.Time `json:"redeemedAt"`
 	Reward     Reward    `json:"reward"`
-	// Replayed means that the service had already made this redemption for the key, perhaps in an earlier attempt of the same
-	// call. The reward may or may not have been granted.
+	// Replayed means that the service had already made this redemption for the key, perhaps in an earlier attempt of
+	// the same call. The reward may or may not have been granted.
 	Replayed bool `json:"-"`
 }
 
@@ -27,7 +27,8 @@ type Redeemable struct {
 	Reward Reward `json:"reward"`
 }
 
-// RewardKind is the kind of a reward. New kinds may be added: treat an unknown kind as an error of your own, not as "no reward".
+// RewardKind is the kind of a reward. New kinds may be added: treat an unknown kind as an error of your own, not as "no
+// reward".
 type RewardKind string
 
 // The kinds of reward.
@@ -102,29 +103,31 @@ func (m *Money) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// Redeem redeems a code for a nick. The nick can be empty. No error means that the code is redeemed, by this call or by an earlier one
-// with the same key. ErrVoucherNotFound means that the voucher is unknown, used up, expired or otherwise refused. ErrInvalid means that
-// the code or nick is malformed. After either error, no attempt of this call has redeemed anything. ErrRedemptionUndone means that an
-// earlier call with this key redeemed the code, and that the redemption was undone: grant nothing, and use a new key to redeem again.
-// After an *OutcomeUnknownError grant nothing, and repeat the call with its key.
+// Redeem redeems a code for a nick. The nick can be empty. No error means that the code is redeemed, by this call or by
+// an earlier one with the same key. ErrVoucherNotFound means that the voucher is unknown, used up, expired or otherwise
+// refused. ErrInvalid means that the code or nick is malformed. After either error, no attempt of this call has
+// redeemed anything. ErrRedemptionUndone means that an earlier call with this key redeemed the code, and that the
+// redemption was undone: grant nothing, and use a new key to redeem again. After an *OutcomeUnknownError grant nothing,
+// and repeat the call with its key.
 //
-// A lost attempt may still be applied after a later attempt was refused. Redeem therefore asks again DefaultAttemptTimeout after the loss:
-// then a refusal is final. If the context or the attempts end before that, the outcome is unknown.
+// A lost attempt may still be applied after a later attempt was refused. Redeem therefore asks again
+// DefaultAttemptTimeout after the loss: then a refusal is final. If the context or the attempts end before that, the
+// outcome is unknown.
 func (c *Client) Redeem(ctx context.Context, code, nick string, options ...CallOption) (Redemption, error) {
 	r := c.voucherRequest("redeem voucher", code, nick).once(options)
-	received, err := receive(ctx, c, r, "a redeemed voucher", func(v *voucherAnswer, a answer) bool {
-		v.Replayed = a.isReplayed()
+	received, err := receive(ctx, c, r, "a redeemed voucher", func(v *voucherResponse, resp response) bool {
+		v.Replayed = resp.isReplayed()
 		return v.isComplete() && v.Status == "redeemed" && v.ID != "" && !v.RedeemedAt.IsZero()
 	})
 	return received.Redemption, err
 }
 
-// Check returns what a redemption would give now. It changes and reserves nothing: somebody else may take the last use a moment later.
-// It returns the same errors as Redeem, except ErrRedemptionUndone and *OutcomeUnknownError.
+// Check returns what a redemption would give now. It changes and reserves nothing: somebody else may take the last use
+// a moment later. It returns the same errors as Redeem, except ErrRedemptionUndone and *OutcomeUnknownError.
 func (c *Client) Check(ctx context.Context, code, nick string) (Redeemable, error) {
 	r := c.voucherRequest("check voucher", code, nick)
 	r.query = "check=true"
-	received, err := receive(ctx, c, r, "a voucher that can be redeemed", func(v *voucherAnswer, _ answer) bool {
+	received, err := receive(ctx, c, r, "a voucher that can be redeemed", func(v *voucherResponse, _ response) bool {
 		return v.isComplete() && v.Status == "redeemable"
 	})
 	return Redeemable{Code: received.Code, Nick: received.Nick, Reward: received.Reward}, err
@@ -137,10 +140,10 @@ func (c *Client) voucherRequest(call, code, nick string) request {
 	}{code, nick})
 }
 
-// voucherAnswer is the response to Redeem or Check. After Check, the Redemption has neither ID nor time.
-type voucherAnswer struct {
+// voucherResponse is the response to Redeem or Check. After Check, the Redemption has neither ID nor time.
+type voucherResponse struct {
 	Status string `json:"status"`
 	Redemption
 }
 
-func (v voucherAnswer) isComplete() bool { return v.Code != "" && v.Reward.isComplete() }
+func (v voucherResponse) isComplete() bool { return v.Code != "" && v.Reward.isComplete() }

@@ -32,7 +32,8 @@ func TestRedeem_ReturnsTheRedemption(t *testing.T) {
 		}
 		r := s.seen()[i]
 		body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(r.body)
-		if r.method != "POST" || r.uri != "/base/shop/emberforge/voucher" || body != wantBody || r.header.Get("Content-Type") != "application/json" {
+		if r.method != "POST" || r.uri != "/base/shop/emberforge/voucher" || body != wantBody ||
+			r.header.Get("Content-Type") != "application/json" {
 			t.Errorf("request %+v", r)
 		}
 		if len(r.header["Idempotency-Key"]) != 1 {
@@ -48,10 +49,20 @@ func TestCheck_Reward_IsReturnedOnlyIfComplete(t *testing.T) {
 	const most = 1<<53 - 1
 	const coins = `{"product":"coins","variant":"1000","amount":1}`
 	for reward, want := range map[string]client.Reward{
-		`{"kind":"product","product":"coins","variant":"500","amount":1000000}`: {Kind: client.RewardProduct, Product: "coins", Variant: "500", Amount: 1000000},
-		`{"kind":"percent_off","percentOff":100}`:                               {Kind: client.RewardPercentOff, PercentOff: 100},
-		euros("9007199254740991"):                                               {Kind: client.RewardAmountOff, AmountOff: client.Money{Minor: most, Currency: "EUR", Display: "-"}},
-		`{"kind":"bundle","items":[` + coins + `,{"product":"rank","variant":"vip","amount":2}]}`: {Kind: client.RewardBundle, Items: []client.Good{
+		`{"kind":"product","product":"coins","variant":"500","amount":1000000}`: {
+			Kind:    client.RewardProduct,
+			Product: "coins", Variant: "500", Amount: 1000000,
+		},
+		`{"kind":"percent_off","percentOff":100}`: {
+			Kind:       client.RewardPercentOff,
+			PercentOff: 100,
+		},
+		euros("9007199254740991"): {
+			Kind:      client.RewardAmountOff,
+			AmountOff: client.Money{Minor: most, Currency: "EUR", Display: "-"},
+		},
+		`{"kind":"bundle","items":[` + coins +
+			`,{"product":"rank","variant":"vip","amount":2}]}`: {Kind: client.RewardBundle, Items: []client.Good{
 			{Product: "coins", Variant: "1000", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 2},
 		}},
 		`{"kind":"bundle"}`:                            {},
@@ -84,15 +95,18 @@ func TestCheck_Reward_IsReturnedOnlyIfComplete(t *testing.T) {
 		euros(`null`):                {},
 	} {
 		inBubble(t, reward, func(t *testing.T) {
-			_, c := serve(t, answers(200, `{"status":"redeemable","code":"GIFT-CARD","nick":"Alder","reward":`+reward+`}`))
+			_, c := serve(t, answers(200, `{"status":"redeemable","code":"GIFT-CARD","nick":"Alder","reward":`+reward+
+				`}`))
 			redeemable, err := c.Check(t.Context(), "gift card", "Alder")
 			if want.Kind == "" {
-				if _, is := errors.AsType[*client.AnswerError](err); !is || !reflect.DeepEqual(redeemable, client.Redeemable{}) {
+				if _, is := errors.AsType[*client.ResponseError](err); !is ||
+					!reflect.DeepEqual(redeemable, client.Redeemable{}) {
 					t.Errorf("%+v, %v: it was accepted", redeemable, err)
 				}
 				return
 			}
-			if err != nil || !reflect.DeepEqual(redeemable, client.Redeemable{Code: "GIFT-CARD", Nick: "Alder", Reward: want}) {
+			if err != nil || !reflect.DeepEqual(redeemable,
+				client.Redeemable{Code: "GIFT-CARD", Nick: "Alder", Reward: want}) {
 				t.Errorf("%+v, %v, want %+v", redeemable, err, want)
 			}
 		})
@@ -103,12 +117,14 @@ func TestCheck_Reward_IsReturnedOnlyIfComplete(t *testing.T) {
 func TestCheck_IsRetriedWithoutAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const redeemable = `{"status":"redeemable","code":"FIVER","reward":{"kind":"percent_off","percentOff":20}}`
-		s, c := serve(t, hangsUp, problem("unavailable", 503), answers(200, redeemable), answers(200, redemptionJSON), problem("unavailable", 503))
+		s, c := serve(t, hangsUp, problem("unavailable", 503), answers(200, redeemable), answers(200, redemptionJSON),
+			problem("unavailable", 503))
 		if got, err := c.Check(t.Context(), "fiver", ""); err != nil || got.Code != "FIVER" {
 			t.Errorf("%+v, %v", got, err)
 		}
 		for _, r := range s.seen() {
-			if r.method != "POST" || r.uri != "/base/shop/emberforge/voucher?check=true" || r.body != `{"code":"fiver"}` || r.header["Idempotency-Key"] != nil {
+			if r.method != "POST" || r.uri != "/base/shop/emberforge/voucher?check=true" ||
+				r.body != `{"code":"fiver"}` || r.header["Idempotency-Key"] != nil {
 				t.Errorf("request %+v", r)
 			}
 		}
@@ -116,7 +132,8 @@ func TestCheck_IsRetriedWithoutAKey(t *testing.T) {
 			t.Error("a redemption was accepted as a check")
 		}
 		_, err := c.Check(t.Context(), "fiver", "")
-		if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown || !errors.Is(err, client.ErrUnavailable) {
+		if _, unknown := errors.AsType[*client.OutcomeUnknownError](err); unknown ||
+			!errors.Is(err, client.ErrUnavailable) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -18,25 +18,26 @@ const WebhookTolerance = 5 * time.Minute
 
 // Errors of VerifyWebhook.
 var (
-	// ErrMalformedSecret rejects a secret. A secret is whsec_ followed by 24 to 64 bytes in base64, as `shopctl events forward
-	// --new-secret` prints it.
+	// ErrMalformedSecret rejects a secret. A secret is whsec_ followed by 24 to 64 bytes in base64, as `shopctl events
+	// forward --new-secret` prints it.
 	ErrMalformedSecret = errors.New("malformed webhook secret")
-	// ErrWebhookRefused means that the sender did not have the secret, that the time of the webhook is more than WebhookTolerance away, or
-	// that the body is not an event. Respond with status 400.
+	// ErrWebhookRefused means that the sender did not have the secret, that the time of the webhook is more than
+	// WebhookTolerance away, or that the body is not an event. Respond with status 400.
 	ErrWebhookRefused = errors.New("webhook refused")
 )
 
-// VerifyWebhook verifies a request of `shopctl events forward`, which follows https://www.standardwebhooks.com. It returns the event if at
-// least one signature was made with one of the secrets. While you replace a secret, pass the old one and the new one. body is the body
-// as it was received, byte for byte. The Event's Customer is the shop.
+// VerifyWebhook verifies a request of `shopctl events forward`, which follows https://www.standardwebhooks.com. It
+// returns the event if at least one signature was made with one of the secrets. While you replace a secret, pass the
+// old one and the new one. body is the body as it was received, byte for byte. The Event's Customer is the shop.
 //
-// The sender posts an event again until it gets a response with status 2xx. So apply an event once for each ID, and only then respond. The
-// errors are ErrMalformedSecret and ErrWebhookRefused.
+// The sender posts an event again until it gets a response with status 2xx. So apply an event once for each ID, and
+// only then respond. The errors are ErrMalformedSecret and ErrWebhookRefused.
 func VerifyWebhook(secrets []string, header http.Header, body []byte, now time.Time) (Event, error) {
 	id, signedAt := header.Get("Webhook-Id"), header.Get("Webhook-Timestamp")
 	seconds, err := strconv.ParseInt(signedAt, 10, 64)
 	if age := now.Sub(time.Unix(seconds, 0)).Abs(); err != nil || age > WebhookTolerance {
-		return Event{}, fmt.Errorf("%w: the time is malformed or more than %v from now", ErrWebhookRefused, WebhookTolerance)
+		return Event{}, fmt.Errorf("%w: the time is malformed or more than %v from now", ErrWebhookRefused,
+			WebhookTolerance)
 	}
 	isSigned := false
 	for _, secret := range secrets {

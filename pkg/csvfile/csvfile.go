@@ -1,10 +1,10 @@
-// Package csvfile reads and writes CSV files (RFC 4180, UTF-8): vouchers, and lists of redemptions, checkouts and orders.
-// docs/operations.md describes the columns.
+// Package csvfile reads and writes CSV files (RFC 4180, UTF-8): vouchers, and lists of redemptions, checkouts and
+// orders. docs/reference/files.md describes the columns.
 //
 // A file is read row by row, in constant memory. A mistake spoils only its own row; reading continues after that row.
 //
-// A spreadsheet runs a cell as a formula if the cell begins with a character such as =. Therefore this package writes an apostrophe in
-// front of such a cell, and removes the apostrophe when it reads the cell.
+// A spreadsheet runs a cell as a formula if the cell begins with a character such as =. Therefore this package writes
+// an apostrophe in front of such a cell, and removes the apostrophe when it reads the cell.
 //
 // Only commands may import this package, never a Lambda function.
 package csvfile
@@ -57,8 +57,8 @@ func (w Writer) Row(cells ...string) error {
 // Flush writes to the file what is still in memory.
 func (w Writer) Flush() error { return w.to.Flush() }
 
-// isArmed reports whether a cell needs an apostrophe in front, because a spreadsheet may run it as a formula, or because it begins with an
-// apostrophe that reading could remove.
+// isArmed reports whether a cell needs an apostrophe in front, because a spreadsheet may run it as a formula, or
+// because it begins with an apostrophe that reading could remove.
 func isArmed(cell string) bool {
 	first, size := utf8.DecodeRuneInString(cell)
 	return size > 0 && strings.ContainsRune("=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20", first)

@@ -72,10 +72,13 @@ func TestWriter_FullDisk_IsAnError(t *testing.T) {
 	}
 }
 
-// FuzzWriter checks that reading returns the cells that were written. It also checks that another program reads the same cells, some with
-// an apostrophe in front.
+// FuzzWriter checks that reading returns the cells that were written. It also checks that another program reads the
+// same cells, some with an apostrophe in front.
 func FuzzWriter(f *testing.F) {
-	for _, seed := range []string{"", "Heron", "=1+1", "'", "''=1", "\r", "\r\n", "a\rb", `"`, `",`, "\uff1d", "\ufeff", "\xff", "\xef\xbc", ","} {
+	for _, seed := range []string{
+		"", "Heron", "=1+1", "'", "''=1", "\r", "\r\n", "a\rb", `"`, `",`, "\uff1d", "\ufeff",
+		"\xff", "\xef\xbc", ",",
+	} {
 		f.Add(seed, "Alder")
 		f.Add("Alder", seed)
 	}
@@ -90,7 +93,8 @@ func FuzzWriter(f *testing.F) {
 			t.Fatalf("%d rows of %q", len(rows), file.String())
 		}
 		lines := strings.NewReplacer("\r\n", "\n") // a line break within a cell may change, but no voucher has one
-		if terms := rows[0].Terms; terms.Nick != lines.Replace(nick) || terms.Note != lines.Replace(note) || terms.Written != "SUMMER-20" {
+		if terms := rows[0].Terms; terms.Nick != lines.Replace(nick) || terms.Note != lines.Replace(note) ||
+			terms.Written != "SUMMER-20" {
 			t.Errorf("%q is read as %+v", file.String(), terms)
 		}
 		checkOtherProgram(t, file.Bytes(), nick, note)

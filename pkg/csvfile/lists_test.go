@@ -18,8 +18,10 @@ const checkoutID = "-bcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
 func sold() checkout.Checkout {
 	euro := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	return checkout.Checkout{
-		ID: checkoutID, Product: "coins", Variant: "500", Amount: 3, Data: `{"server":"eu","note":"=1"}`, DataIsObject: true,
-		UnitPrice: euro(499), Subtotal: euro(1497), Discount: euro(299), Total: euro(1198), Code: "SUMMER-20", Nick: "Heron",
+		ID: checkoutID, Product: "coins", Variant: "500", Amount: 3, Data: `{"server":"eu","note":"=1"}`,
+		DataIsObject: true,
+		UnitPrice:    euro(499), Subtotal: euro(1497), Discount: euro(299), Total: euro(1198), Code: "SUMMER-20",
+		Nick:    "Heron",
 		Created: day(1), Expires: day(1).Add(30 * time.Minute),
 	}
 }
@@ -30,7 +32,8 @@ func TestLists(t *testing.T) {
 	placed, cancelled := sold(), sold()
 	placed.Order = &checkout.Order{Placed: day(2)}
 	cancelled.Order = &checkout.Order{
-		Payment: checkout.Payment{Provider: "stripe", Reference: "pi_3QK8"}, Placed: day(2), Fulfilled: day(3), Cancelled: day(4), Reason: "-chargeback",
+		Payment: checkout.Payment{Provider: "stripe", Reference: "pi_3QK8"}, Placed: day(2), Fulfilled: day(3),
+		Cancelled: day(4), Reason: "-chargeback",
 	}
 	const ofCheckouts = "checkout_id,created_at,expires_at,status,product,variant,amount,unit_price_minor,subtotal_minor,discount_minor,total_minor," +
 		"currency,code,nick,data\r\n"
@@ -45,28 +48,38 @@ func TestLists(t *testing.T) {
 			w := csvfile.NewCheckoutWriter(file)
 			return errors.Join(w.Write(sold(), day(1)), w.Write(text, day(2)), w.Write(placed, day(3)), w.Flush())
 		}, ofCheckouts +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,open,coins,500,3,499,1497,299,1198,EUR,SUMMER-20,Heron,` +
+			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,open,coins,500,3,499,1497,299,` +
+			`1198,EUR,SUMMER-20,Heron,` +
 			`"{""server"":""eu"",""note"":""=1""}"` + "\r\n" +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,expired,coins,500,3,499,1497,299,1198,EUR,SUMMER-20,Heron,` +
+			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,expired,coins,500,3,499,1497,` +
+			`299,1198,EUR,SUMMER-20,Heron,` +
 			`"""the \""blue\"" one <Alder>"""` + "\r\n" +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,ordered,coins,500,3,499,1497,299,1198,EUR,SUMMER-20,Heron,` +
+			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,ordered,coins,500,3,499,1497,` +
+			`299,1198,EUR,SUMMER-20,Heron,` +
 			`"{""server"":""eu"",""note"":""=1""}"` + "\r\n"},
 		"orders": {func(file *bytes.Buffer) error {
 			w := csvfile.NewOrderWriter(file)
 			return errors.Join(w.Write(placed), w.Write(cancelled), w.Flush())
 		}, ofOrders +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-02T18:30:00.250Z,,,placed,coins,500,3,499,1497,299,1198,EUR,SUMMER-20,Heron,` +
+			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-02T18:30:00.250Z,,,placed,coins,500,3,499,1497,` +
+			`299,1198,EUR,SUMMER-20,Heron,` +
 			`"{""server"":""eu"",""note"":""=1""}",,,` + "\r\n" +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-02T18:30:00.250Z,2026-11-03T18:30:00.250Z,2026-11-04T18:30:00.250Z,cancelled,` +
-			`coins,500,3,499,1497,299,1198,EUR,SUMMER-20,Heron,"{""server"":""eu"",""note"":""=1""}",stripe,pi_3QK8,'-chargeback` + "\r\n"},
+			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-02T18:30:00.250Z,2026-11-03T18:30:00.250Z,` +
+			`2026-11-04T18:30:00.250Z,cancelled,` +
+			`coins,500,3,499,1497,299,1198,EUR,SUMMER-20,Heron,"{""server"":""eu"",""note"":""=1""}",stripe,` +
+			`pi_3QK8,'-chargeback` + "\r\n"},
 		"redemptions": {func(file *bytes.Buffer) error {
 			w := csvfile.NewRedemptionWriter(file)
 			off := voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}}
 			goods := voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 2}
 			return errors.Join(
-				w.Write(voucher.Redemption{ID: "0123456789abcdefghijk_", Code: "SUMMER-20", Nick: "Heron", At: day(1), Reward: off}, "launch"),
 				w.Write(voucher.Redemption{
-					ID: "0123456789abcdefghijk-", Code: "SUMMER-20", At: day(1), Reward: goods, Imported: true, UndoneBy: "operator", Undone: day(2), UndoReason: "granted, twice",
+					ID: "0123456789abcdefghijk_", Code: "SUMMER-20", Nick: "Heron", At: day(1),
+					Reward: off,
+				}, "launch"),
+				w.Write(voucher.Redemption{
+					ID: "0123456789abcdefghijk-", Code: "SUMMER-20", At: day(1), Reward: goods, Imported: true,
+					UndoneBy: "operator", Undone: day(2), UndoReason: "granted, twice",
 				}, ""),
 				w.Flush())
 		}, ofRedemptions +

@@ -14,6 +14,7 @@ import (
 
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
 const byteOrderMark = "\ufeff"
@@ -21,11 +22,14 @@ const byteOrderMark = "\ufeff"
 // None stands for voucher.NoLimit in a cell.
 const None = "none"
 
-// voucherHeader returns the columns of an export. Columns are never renamed or removed, because existing files have them.
+// voucherHeader returns the columns of an export. Columns are never renamed or removed, because existing files have
+// them.
 func voucherHeader() []string {
 	return []string{
-		"code", "reward", "max-uses", "max-uses-per-nick", "valid-from", "valid-until", "disabled", "nick", "batch", "note", "counters",
-		"created_at", "status", "uses", "held", "left", "redeemed_at", "redeemed_by", "redemption_id", "reward_minor", "reward_currency",
+		"code", "reward", "max-uses", "max-uses-per-nick", "valid-from", "valid-until", "disabled", "nick", "batch",
+		"note", "counters",
+		"created_at", "status", "uses", "held", "left", "redeemed_at", "redeemed_by", "redemption_id", "reward_minor",
+		"reward_currency",
 	}
 }
 
@@ -50,8 +54,8 @@ type VoucherReader struct {
 	columns  []string // in the order of the file, named as in voucherHeader
 }
 
-// NewVoucherReader reads the header of a file. The parameter currency is the currency of the rewards. The error lists every mistake in the
-// header.
+// NewVoucherReader reads the header of a file. The parameter currency is the currency of the rewards. The error lists
+// every mistake in the header.
 func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, error) {
 	r := &VoucherReader{records: newRecordReader(file), currency: currency}
 	if start, _ := r.records.file.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
@@ -87,7 +91,9 @@ func (r *VoucherReader) nameColumns(header []string) error {
 	unknown := false
 	var errs []error
 	for _, written := range header {
-		at := slices.IndexFunc(known, func(column string) bool { return comparedColumn(column) == comparedColumn(written) })
+		at := slices.IndexFunc(
+			known, func(column string) bool { return comparedColumn(column) == comparedColumn(written) },
+		)
 		if at < 0 {
 			unknown = true
 			errs = append(errs, fmt.Errorf("unknown column %.40q", written))
@@ -109,7 +115,8 @@ func (r *VoucherReader) nameColumns(header []string) error {
 	return errors.Join(errs...)
 }
 
-// comparedColumn returns a column's name in the form in which names are compared. Max Uses, max_uses and max-uses are the same column.
+// comparedColumn returns a column's name in the form in which names are compared. Max Uses, max_uses and max-uses are
+// the same column.
 func comparedColumn(name string) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
@@ -117,8 +124,8 @@ func comparedColumn(name string) string {
 // Header returns the header as in the file, with its byte order mark and its line break.
 func (r *VoucherReader) Header() []byte { return r.header }
 
-// Rows yields the rows after the header. It can be called only once. Rows of empty cells are left out. An error means that the file cannot be
-// read any further.
+// Rows yields the rows after the header. It can be called only once. Rows of empty cells are left out. An error means
+// that the file cannot be read any further.
 func (r *VoucherReader) Rows() iter.Seq2[Row, error] {
 	return func(yield func(Row, error) bool) {
 		for rows := 0; ; {
@@ -207,7 +214,7 @@ func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 		past.Uses, err = ParseWhole(cell, 0)
 	case "reward_currency":
 		if cell != string(r.currency) {
-			err = fmt.Errorf("is %.40q, but the customer's currency is %s", cell, r.currency)
+			err = fmt.Errorf("is %.40q, but the shop's currency is %s", cell, r.currency)
 		}
 	}
 	return err
@@ -253,14 +260,16 @@ func (w VoucherWriter) Write(v voucher.Standing, at time.Time) error {
 		held, left = strconv.Itoa(v.UsesHeld), strconv.Itoa(v.UsesLeft)
 	}
 	if v.Limited() {
-		counters = strconv.Itoa(min(v.Counters, int(v.MaxUses))) // an edit can leave more counters than uses, but an import rejects that
+		// an edit can leave more counters than uses, but an import rejects that
+		counters = strconv.Itoa(min(v.Counters, int(v.MaxUses)))
 	}
 	minor, currency := amountOff(v.Reward)
 	return w.Row(
-		v.Written, v.Reward.String(), FormatLimit(v.MaxUses), FormatLimit(v.MaxUsesPerNick), formatTime(v.ValidFrom), formatTime(v.ValidUntil),
+		v.Written, v.Reward.String(), FormatLimit(v.MaxUses), FormatLimit(v.MaxUsesPerNick), wire.Time(v.ValidFrom),
+		wire.Time(v.ValidUntil),
 		strconv.FormatBool(v.Disabled), v.Nick.Written, v.Batch, v.Note, counters,
-		formatTime(v.Created), string(v.Status(at)), strconv.Itoa(v.Used-v.UsesHeld), held, left,
-		formatTime(redemption.At), redemption.Nick, redemption.ID, minor, currency,
+		wire.Time(v.Created), string(v.Status(at)), strconv.Itoa(v.Used-v.UsesHeld), held, left,
+		wire.Time(redemption.At), redemption.Nick, redemption.ID, minor, currency,
 	)
 }
 
@@ -270,14 +279,6 @@ func FormatLimit(limit voucher.Limit) string {
 		return None
 	}
 	return strconv.Itoa(int(limit))
-}
-
-// formatTime writes a time as RFC 3339 in UTC, with milliseconds, and the zero time as the empty string.
-func formatTime(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // amountOff returns the cells of an amount off in minor units. They are empty for other rewards.

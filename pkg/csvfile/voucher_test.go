@@ -65,7 +65,10 @@ func TestVoucherWriter(t *testing.T) {
 		},
 		"redeemed": {
 			voucher.NewStanding(voucher.Voucher{
-				Written: "KVTH-9C2M", Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}},
+				Written: "KVTH-9C2M", Reward: voucher.Reward{
+					Kind:      voucher.RewardAmountOff,
+					AmountOff: money.Money{Minor: 500, Currency: "EUR"},
+				},
 				MaxUses: 1, Nick: voucher.Nick{Written: "=Heron"}, Created: day(1),
 				Redeemed: &voucher.Redemption{ID: "-0123456789abcdefghijk", Nick: "Heron", At: day(3)},
 			}, 0, 0, day(4)),
@@ -73,7 +76,10 @@ func TestVoucherWriter(t *testing.T) {
 				"'-0123456789abcdefghijk,500,EUR",
 		},
 		"more counters than uses after an edit": {
-			voucher.Standing{Voucher: voucher.Voucher{Written: "FEW", Reward: percent, MaxUses: 4, Counters: 8, Created: day(1)}, UsesLeft: 4},
+			voucher.Standing{Voucher: voucher.Voucher{
+				Written: "FEW", Reward: percent, MaxUses: 4, Counters: 8,
+				Created: day(1),
+			}, UsesLeft: 4},
 			"FEW,20%,4,none,,,false,,,,4,2026-11-01T18:30:00.250Z,redeemable,0,0,4,,,,,",
 		},
 	} {
@@ -97,14 +103,18 @@ func drawVoucher(t *rapid.T) voucher.Voucher {
 	terms := voucher.Terms{
 		Written: rapid.StringMatching(`-?[A-Z][A-Za-z0-9 -]{0,20}`).Draw(t, "code"),
 		Reward: rapid.Custom(func(t *rapid.T) voucher.Reward {
-			reward, err := voucher.ParseReward(rapid.SampledFrom([]string{"3*coins/500", "20%", "5.00", "coins/500+2*rank/vip"}).Draw(t, "text"), "EUR")
+			reward, err := voucher.ParseReward(rapid.SampledFrom([]string{
+				"3*coins/500", "20%", "5.00",
+				"coins/500+2*rank/vip",
+			}).Draw(t, "text"), "EUR")
 			if err != nil {
 				t.Fatal(err)
 			}
 			return reward
 		}).Draw(t, "reward"),
 		MaxUses:  new(rapid.SampledFrom([]voucher.Limit{voucher.NoLimit, 1, 2, 5000}).Draw(t, "max-uses")),
-		Disabled: rapid.Bool().Draw(t, "disabled"), Nick: text.Draw(t, "nick"), Batch: text.Draw(t, "batch"), Note: text.Draw(t, "note"),
+		Disabled: rapid.Bool().Draw(t, "disabled"), Nick: text.Draw(t, "nick"), Batch: text.Draw(t, "batch"),
+		Note: text.Draw(t, "note"),
 	}
 	past := voucher.Past{Created: moment.Draw(t, "created")}
 	if rapid.Bool().Draw(t, "period") {
@@ -153,9 +163,12 @@ func TestVoucherReader_ExportedVoucher_IsImportedUnchanged(t *testing.T) {
 func TestVoucherReader_ForeignFile_IsRead(t *testing.T) {
 	twenty := voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
 	want := csvfile.Row{
-		Line:  2,
-		Terms: voucher.Terms{Written: "SUMMER-20", Reward: twenty, MaxUses: new(voucher.Limit(5)), ValidUntil: day(30).Truncate(24 * time.Hour), Note: "'Heron"},
-		Past:  voucher.Past{Uses: 2},
+		Line: 2,
+		Terms: voucher.Terms{
+			Written: "SUMMER-20", Reward: twenty, MaxUses: new(voucher.Limit(5)),
+			ValidUntil: day(30).Truncate(24 * time.Hour), Note: "'Heron",
+		},
+		Past: voucher.Past{Uses: 2},
 	}
 	for rule, file := range map[string]string{
 		"CRLF":                          "code,reward,max-uses,valid-until,note,uses\r\nSUMMER-20,20%,5,2026-11-30,'Heron,2\r\n",
@@ -165,9 +178,10 @@ func TestVoucherReader_ForeignFile_IsRead(t *testing.T) {
 		"quotes, and a byte order mark": "\ufeff\"code\",\"reward\",\"max-uses\",\"valid-until\",\"note\",\"uses\"\n\"SUMMER-20\",\"20%\",\"5\",\"2026-11-30\",\"'Heron\",\"2\"\n",
 		"another order":                 "reward,note,uses,code,valid-until,max-uses\n20%,'Heron,2,SUMMER-20,2026-11-30,5\n",
 		"underscores":                   "code,reward,max_uses,valid_until,note,uses\nSUMMER-20,20%,5,2026-11-30,'Heron,2\n",
-		"names as people write them":    "Code,REWARD, Max Uses ,Valid_Until,note,uses\nSUMMER-20,20%,5,2026-11-30,'Heron,2\n",
-		"cells that are not needed":     "code,reward,max-uses,valid-until,note,uses,disabled,nick,left,reward-currency,created-at\nSUMMER-20,20%,5,2026-11-30,'Heron,2,FALSE,,many,EUR,\n",
-		"empty rows":                    "code,reward,max-uses,valid-until,note,uses\nSUMMER-20,20%,5,2026-11-30,'Heron,2\n\n,,,,,\r\n",
+		"names as people write them": "Code,REWARD, Max Uses " +
+			",Valid_Until,note,uses\nSUMMER-20,20%,5,2026-11-30,'Heron,2\n",
+		"cells that are not needed": "code,reward,max-uses,valid-until,note,uses,disabled,nick,left,reward-currency,created-at\nSUMMER-20,20%,5,2026-11-30,'Heron,2,FALSE,,many,EUR,\n",
+		"empty rows":                "code,reward,max-uses,valid-until,note,uses\nSUMMER-20,20%,5,2026-11-30,'Heron,2\n\n,,,,,\r\n",
 	} {
 		t.Run(rule, func(t *testing.T) {
 			rows := slices.Collect(rowsOf(t, file))
@@ -195,16 +209,23 @@ func TestNewVoucherReader_Header_IsKeptAsInTheFile(t *testing.T) {
 }
 
 func TestNewVoucherReader_WrongHeader_IsRejectedWithEveryMistake(t *testing.T) {
-	known := "the columns are " + strings.ReplaceAll(strings.TrimSpace(voucherHeader), ",", ", ") + ", link; code and reward are required"
+	known := "the columns are " + strings.ReplaceAll(strings.TrimSpace(voucherHeader), ",", ", ") +
+		", link; code and reward are required"
 	for rule, test := range map[string]struct {
 		file string
 		want []string
 	}{
-		"an empty file":         {"", []string{"empty"}},
-		"only a BOM":            {"\ufeff", []string{"empty"}},
-		"several mistakes":      {"prize,max-uses,max_uses,colour\n", []string{`"prize"`, `"colour"`, "max_uses appears twice", "code is missing", "reward is missing", known}},
-		"semicolons":            {"code;reward\n", []string{"^the file uses semicolons: save it with commas$"}},
-		"quoted semicolons":     {"\ufeff\"code\";\"reward\"\r\n", []string{"^the file uses semicolons: save it with commas$"}},
+		"an empty file": {"", []string{"empty"}},
+		"only a BOM":    {"\ufeff", []string{"empty"}},
+		"several mistakes": {
+			"prize,max-uses,max_uses,colour\n",
+			[]string{`"prize"`, `"colour"`, "max_uses appears twice", "code is missing", "reward is missing", known},
+		},
+		"semicolons": {"code;reward\n", []string{"^the file uses semicolons: save it with commas$"}},
+		"quoted semicolons": {
+			"\ufeff\"code\";\"reward\"\r\n",
+			[]string{"^the file uses semicolons: save it with commas$"},
+		},
 		"tabs":                  {"code\treward\n", []string{"^the file uses tabs: save it with commas$"}},
 		"no unknown column":     {"code\n", []string{"^the column reward is missing$"}},
 		"an unclosed quote":     {"code,\"reward\nSUMMER-20,20%\n", []string{"quote in the wrong place"}},
@@ -248,7 +269,8 @@ func TestVoucherReader_WrongRow_IsReportedWithEveryMistake(t *testing.T) {
 		"every cell": {
 			"SUMMER-20,20,0,1.5,24.12.2026,2026-13-01,on,0,yesterday,-1,2026-12-24 18:00,USD,H\xe9ron\n",
 			[]string{
-				"reward", "max-uses", "max-uses-per-nick", "valid-from", "valid-until", "disabled", "counters", "created_at", "uses", "redeemed_at",
+				"reward", "max-uses", "max-uses-per-nick", "valid-from", "valid-until", "disabled", "counters",
+				"created_at", "uses", "redeemed_at",
 				"reward_currency", "nick",
 			},
 		},
@@ -265,11 +287,13 @@ func TestVoucherReader_WrongRow_IsReportedWithEveryMistake(t *testing.T) {
 			if len(rows) != 3 {
 				t.Fatalf("%d rows: %+v", len(rows), rows)
 			}
-			if got := fields(t, rows[1].Err); !slices.Equal(got, test.want) || rows[1].Line != 4 || string(rows[1].Text) != test.row {
+			if got := fields(t, rows[1].Err); !slices.Equal(got, test.want) || rows[1].Line != 4 ||
+				string(rows[1].Text) != test.row {
 				t.Errorf("line %d: %v of %q; want %v", rows[1].Line, rows[1].Err, rows[1].Text, test.want)
 			}
 			for i, line := range map[int]int{0: 2, 2: 5} {
-				if row := rows[i]; row.Err != nil || row.Line != line || row.Terms.Nick != "He\nron" || string(row.Text) != right {
+				if row := rows[i]; row.Err != nil || row.Line != line || row.Terms.Nick != "He\nron" ||
+					string(row.Text) != right {
 					t.Errorf("the row on line %d is read as %+v", line, row)
 				}
 			}
@@ -308,7 +332,8 @@ func TestVoucherReader_UnclosedQuoteInAnEndlessFile_SpoilsOneRow(t *testing.T) {
 }
 
 func TestVoucherReader_EndlessLine_EndsReading(t *testing.T) {
-	r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"), &endless{text: "SUMMER"}), "EUR")
+	r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"), &endless{text: "SUMMER"}),
+		"EUR")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +348,8 @@ func TestVoucherReader_EndlessLine_EndsReading(t *testing.T) {
 }
 
 func TestVoucherReader_TooManyRows_EndReading(t *testing.T) {
-	r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"), &endless{text: "SUMMER-20,20%\n"}), "EUR")
+	r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"),
+		&endless{text: "SUMMER-20,20%\n"}), "EUR")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,7 +370,10 @@ func TestVoucherReader_FailedRead_EndsReading(t *testing.T) {
 	if err := pipe.CloseWithError(errGone); err != nil {
 		t.Fatal(err)
 	}
-	for rule, begun := range map[string]string{"in a row": "SUMMER-20,2", "in quotes": "\"SUMMER-20\n", "between rows": "SUMMER-20,20%\n"} {
+	for rule, begun := range map[string]string{
+		"in a row": "SUMMER-20,2", "in quotes": "\"SUMMER-20\n",
+		"between rows": "SUMMER-20,20%\n",
+	} {
 		t.Run(rule, func(t *testing.T) {
 			r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"+begun), failing), "EUR")
 			if err != nil {
@@ -363,7 +392,8 @@ func TestVoucherReader_FailedRead_EndsReading(t *testing.T) {
 // FuzzVoucherReader checks that the texts of the rows make up the file, and that each row has the right line number.
 func FuzzVoucherReader(f *testing.F) {
 	for _, seed := range []string{
-		"SUMMER-20,20%\r\nAUTUMN-20,5.00", "\"SUMMER\n20\",\"20%\"\n\"x\ny\nz\n", "a\"b,c\n\"d\n", "\n,\n\"\",\"\"\n", "\xff,\x00\n", "\"a\"b\n\"\"\"\n\"",
+		"SUMMER-20,20%\r\nAUTUMN-20,5.00", "\"SUMMER\n20\",\"20%\"\n\"x\ny\nz\n", "a\"b,c\n\"d\n", "\n,\n\"\",\"\"\n",
+		"\xff,\x00\n", "\"a\"b\n\"\"\"\n\"",
 	} {
 		f.Add(seed)
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds on a schema after all references are followed: how many schemas it then contains, and how long their patterns take. A schema
-// counts once for each way that leads to it, in data nested MaxDataDepth levels. Data of 2 KiB can hold a thousand values, and a value that
-// fails takes some microseconds per schema.
+// Bounds on a schema after all references are followed: how many schemas it then contains, and how long their patterns
+// take. A schema counts once for each way that leads to it, in data nested MaxDataDepth levels. Data of 2 KiB can hold
+// a thousand values, and a value that fails takes some microseconds per schema.
 const (
 	maxSchemasMet = 500
 	maxStepsMet   = 10_000 // pattern steps per character, of all patterns together
@@ -27,9 +27,9 @@ func (c cost) plus(more cost) cost {
 	return cost{min(c.schemas+more.schemas, maxSchemasMet+1), min(c.steps+more.steps, maxStepsMet+1)}
 }
 
-// checkCost rejects a schema whose references never end, and a schema above the bounds. A schema may refer to itself for the children of a
-// value, because data has at most MaxDataDepth levels. One such reference is fine, but several multiply on each level and soon exceed the
-// bounds.
+// checkCost rejects a schema whose references never end, and a schema above the bounds. A schema may refer to itself
+// for the children of a value, because data has at most MaxDataDepth levels. One such reference is fine, but several
+// multiply on each level and soon exceed the bounds.
 func checkCost(schema *jsonschema.Schema) error {
 	w := weigher{known: map[visit]cost{}, open: map[visit]bool{}}
 	total, err := w.weigh(visit{schema, MaxDataDepth})
@@ -37,10 +37,12 @@ func checkCost(schema *jsonschema.Schema) error {
 		return err
 	}
 	if total.schemas > maxSchemasMet {
-		return &SchemaError{Reason: fmt.Sprintf("is too complex: with its references followed, it has more than %d schemas", maxSchemasMet)}
+		return &SchemaError{Reason: fmt.Sprintf("is too complex: with its references followed, it has more than %d "+
+			"schemas", maxSchemasMet)}
 	}
 	if total.steps > maxStepsMet {
-		return &SchemaError{Reason: fmt.Sprintf("is too complex: its patterns take more than %d steps per character", maxStepsMet)}
+		return &SchemaError{Reason: fmt.Sprintf("is too complex: its patterns take more than %d steps per character",
+			maxStepsMet)}
 	}
 	return nil
 }
@@ -107,7 +109,10 @@ func onSameValue(s *jsonschema.Schema, depth int) []visit {
 }
 
 func onChildren(s *jsonschema.Schema, depth int) []visit {
-	schemas := append([]*jsonschema.Schema{s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020, s.UnevaluatedItems}, s.PrefixItems...)
+	schemas := append([]*jsonschema.Schema{
+		s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020,
+		s.UnevaluatedItems,
+	}, s.PrefixItems...)
 	if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
 		schemas = append(schemas, sub)
 	}

@@ -1,12 +1,13 @@
-// Package dataschema implements the JSON Schema (2020-12) that a variant declares for its data: which schemas the catalogue
-// accepts, and whether the data of a checkout is valid.
+// Package dataschema implements the JSON Schema (2020-12) that a variant declares for its data: which schemas the
+// catalogue accepts, and whether the data of a checkout is valid.
 //
-// A schema is self-contained: nothing is loaded from elsewhere. Numbers are compared exactly; a number whose exponent has more
-// than three digits is rejected. format, contentEncoding and contentMediaType are only annotations, the default of 2020-12. To
-// validate text, declare a pattern. Patterns are those of Go's regexp (RE2): no look-around, no back-references, linear time.
+// A schema is self-contained: nothing is loaded from elsewhere. Numbers are compared exactly; a number whose exponent
+// has more than three digits is rejected. format, contentEncoding and contentMediaType are only annotations, the
+// default of 2020-12. To validate text, declare a pattern. Patterns are those of Go's regexp (RE2): no look-around, no
+// back-references, linear time.
 //
-// It is a rules package: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. Its validator is
-// a large dependency: only the checkout functions and shopctl may link it.
+// It is a rules package: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. Its
+// validator is a large dependency: only the checkout functions and shopctl may link it.
 package dataschema
 
 import (
@@ -51,13 +52,14 @@ type SchemaError struct {
 
 func (e *SchemaError) Error() string { return cmp.Or(e.Pointer, "schema") + " " + e.Reason }
 
-// Compile parses a schema, or returns a *SchemaError. A schema is strict JSON of at most catalog.MaxDataSchemaBytes, valid
-// under 2020-12 and of type object. Its references stay inside it: $ref and $dynamicRef begin with #, and there is no $id.
-// Compile rejects a schema that could be slow for some data: one with endless references, with too many schemas once its references are
-// followed, or with enormous patterns.
+// Compile parses a schema, or returns a *SchemaError. A schema is strict JSON of at most catalog.MaxDataSchemaBytes,
+// valid under 2020-12 and of type object. Its references stay inside it: $ref and $dynamicRef begin with #, and there
+// is no $id. Compile rejects a schema that could be slow for some data: one with endless references, with too many
+// schemas once its references are followed, or with enormous patterns.
 func Compile(text string) (*Schema, error) {
 	if len(text) > catalog.MaxDataSchemaBytes {
-		return nil, &SchemaError{Reason: fmt.Sprintf("has %d bytes, and at most %d are allowed", len(text), catalog.MaxDataSchemaBytes)}
+		return nil, &SchemaError{Reason: fmt.Sprintf("has %d bytes, and at most %d are allowed", len(text),
+			catalog.MaxDataSchemaBytes)}
 	}
 	document, fault := decode(text, maxSchemaDepth)
 	if fault != nil {
@@ -123,7 +125,8 @@ func refuseMember(name string, value any, isTop bool) (reason string) {
 		if isText {
 			return "must be left out: the schema must be self-contained"
 		}
-	case "minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains", "minProperties", "maxProperties":
+	case "minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains", "minProperties",
+		"maxProperties":
 		if size, err := number.Float64(); isNumber && (err != nil || size > math.MaxInt32) {
 			return "is a number out of range"
 		}
@@ -167,10 +170,14 @@ func explain(err error, document any) *SchemaError {
 		return &SchemaError{Reason: fmt.Sprintf("has a $ref to #%s, which does not exist", fragment(missing.URL))}
 	}
 	if missing, ok := errors.AsType[*jsonschema.AnchorNotFoundError](err); ok {
-		return &SchemaError{Reason: fmt.Sprintf("has a $ref to #%s, which no $anchor names", fragment(missing.Reference))}
+		return &SchemaError{Reason: fmt.Sprintf("has a $ref to #%s, which no $anchor names",
+			fragment(missing.Reference))}
 	}
 	if twice, ok := errors.AsType[*jsonschema.DuplicateAnchorError](err); ok {
-		return &SchemaError{Pointer: twice.Ptr2, Reason: fmt.Sprintf("repeats the anchor %q of %s", twice.Anchor, twice.Ptr1)}
+		return &SchemaError{
+			Pointer: twice.Ptr2,
+			Reason:  fmt.Sprintf("repeats the anchor %q of %s", twice.Anchor, twice.Ptr1),
+		}
 	}
 	return &SchemaError{Reason: "cannot be used: " + strings.ReplaceAll(err.Error(), location, "")}
 }
@@ -184,9 +191,10 @@ func fragment(location string) string {
 	return escaped
 }
 
-// Check validates data: strict JSON (RFC 7493), nested at most MaxDataDepth levels, and valid under the schema. For invalid
-// data it returns a *checkout.ParameterError. The error's Pointer is the first place that fails. For a missing member, that is the place
-// where the member would be. The caller must bound the length of data, because the time that Check takes depends on it.
+// Check validates data: strict JSON (RFC 7493), nested at most MaxDataDepth levels, and valid under the schema. For
+// invalid data it returns a *checkout.ParameterError. The error's Pointer is the first place that fails. For a missing
+// member, that is the place where the member would be. The caller must bound the length of data, because the time that
+// Check takes depends on it.
 func (s *Schema) Check(data string) error {
 	value, fault := decode(data, MaxDataDepth)
 	if fault != nil {

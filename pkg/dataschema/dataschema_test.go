@@ -12,7 +12,8 @@ import (
 	"shopfront/pkg/dataschema"
 )
 
-// patience is far longer than bounded work takes, even on a busy machine under the race detector. Work without a bound takes hours.
+// patience is far longer than bounded work takes, even on a busy machine under the race detector. Work without a bound
+// takes hours.
 const patience = 30 * time.Second
 
 // rank is the schema of a rank in a game: who gets it, and on which server.
@@ -30,15 +31,27 @@ const rank = `{
 func TestCheck(t *testing.T) {
 	for _, test := range []struct{ name, schema, data, pointer, reason string }{
 		{"valid", rank, `{"player": "Kestrel_9", "server": "survival"}`, "", ""},
-		{"valid with white space around", rank, " {\n\t\"player\": \"Kestrel_9\", \"server\": \"survival\"} \n", "", ""},
+		{
+			"valid with white space around", rank, " {\n\t\"player\": \"Kestrel_9\", \"server\": \"survival\"} \n", "",
+			"",
+		},
 		{"missing", rank, `{"server": "survival"}`, "/player", "is required"},
 		{"several missing: the first by name", rank, `{}`, "/player", "is required"},
-		{"pattern", rank, `{"player": "x", "server": "survival"}`, "/player", "must match the pattern ^[A-Za-z0-9_]{3,16}$"},
+		{
+			"pattern", rank, `{"player": "x", "server": "survival"}`, "/player",
+			"must match the pattern ^[A-Za-z0-9_]{3,16}$",
+		},
 		{"type", rank, `{"player": 9, "server": "survival"}`, "/player", "must be a string"},
 		{"null is a value", rank, `{"player": null, "server": "survival"}`, "/player", "must be a string"},
 		{"enum", rank, `{"player": "Kestrel_9", "server": "pvp"}`, "/server", `must be one of "survival","creative"`},
-		{"names are case-sensitive", rank, `{"player": "Kestrel_9", "server": "survival", "Gift": true}`, "/Gift", "is not allowed"},
-		{"several faults: the first place", rank, `{"zone": 1, "player": "x", "gift": "yes"}`, "/gift", "must be a boolean"},
+		{
+			"names are case-sensitive", rank, `{"player": "Kestrel_9", "server": "survival", "Gift": true}`, "/Gift",
+			"is not allowed",
+		},
+		{
+			"several faults: the first place", rank, `{"zone": 1, "player": "x", "gift": "yes"}`, "/gift",
+			"must be a boolean",
+		},
 		{"not an object", rank, `["Kestrel_9"]`, "", "must be an object"},
 
 		{"empty", rank, ``, "", "is not valid JSON"},
@@ -49,44 +62,111 @@ func TestCheck(t *testing.T) {
 		{"comment", rank, `{} // none`, "", "is not valid JSON"},
 		{"name without quotes", rank, `{player: "Kestrel_9"}`, "", "is not valid JSON"},
 		{"duplicate name", rank, `{"player": "Kestrel_9", "player": "Heron"}`, "/player", "appears twice"},
-		{"duplicate name, escaped", rank, `{"player": "Kestrel_9", "pl\u0061yer": "Heron"}`, "/player", "appears twice"},
+		{
+			"duplicate name, escaped", rank, `{"player": "Kestrel_9", "pl\u0061yer": "Heron"}`, "/player",
+			"appears twice",
+		},
 		{"invalid UTF-8", rank, "{\"player\": \"Kestrel\xff\"}", "/player", "is not valid JSON"},
 		{"lone surrogate", rank, `{"player": "\ud800"}`, "/player", "is not valid JSON"},
 		{"byte order mark", rank, "\ufeff{}", "", "is not valid JSON"},
 		{"NaN", rank, `{"player": NaN}`, "/player", "is not valid JSON"},
 		{"nested as deep as allowed", `{"type": "object"}`, nested(dataschema.MaxDataDepth), "", ""},
-		{"nested too deep", `{"type": "object"}`, nested(dataschema.MaxDataDepth + 1), strings.Repeat("/a", dataschema.MaxDataDepth), "is nested deeper than 16 levels"},
-		{"nested absurdly deep", `{"type": "object"}`, `{"a":` + strings.Repeat("[", 1_000_000), "/a" + strings.Repeat("/0", 15), "is nested deeper than 16 levels"},
+		{
+			"nested too deep", `{"type": "object"}`, nested(dataschema.MaxDataDepth + 1),
+			strings.Repeat("/a", dataschema.MaxDataDepth), "is nested deeper than 16 levels",
+		},
+		{
+			"nested absurdly deep", `{"type": "object"}`, `{"a":` + strings.Repeat("[", 1_000_000),
+			"/a" + strings.Repeat("/0", 15), "is nested deeper than 16 levels",
+		},
 
 		{"pointer is escaped", object(`"a/b~c": {"type": "string"}`), `{"a/b~c": 1}`, "/a~1b~0c", "must be a string"},
-		{"item of an array", object(`"sizes": {"items": {"enum": ["S", "M"]}}`), `{"sizes": ["S", "XL"]}`, "/sizes/1", `must be one of "S","M"`},
-		{"items in the order of their numbers", object(`"n": {"items": {"const": 1}}`), `{"n": [1,1,2,1,1,1,1,1,1,1,2]}`, "/n/2", "must be 1"},
+		{
+			"item of an array", object(`"sizes": {"items": {"enum": ["S", "M"]}}`), `{"sizes": ["S", "XL"]}`,
+			"/sizes/1",
+			`must be one of "S","M"`,
+		},
+		{
+			"items in the order of their numbers", object(`"n": {"items": {"const": 1}}`),
+			`{"n": [1,1,2,1,1,1,1,1,1,1,2]}`, "/n/2", "must be 1",
+		},
 		{"least items", object(`"n": {"minItems": 1}`), `{"n": []}`, "/n", "must have at least 1 item"},
 		{"most items", object(`"n": {"maxItems": 2}`), `{"n": [1,2,3]}`, "/n", "must have at most 2 items"},
 		{"repeated items", object(`"n": {"uniqueItems": true}`), `{"n": [1, 2, 1.0]}`, "/n", "must not repeat an item"},
-		{"repeated items among many", object(`"n": {"uniqueItems": true}`), `{"n": [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,10e0]}`, "/n", "must not repeat an item"},
-		{"contains", object(`"n": {"contains": {"const": 7}}`), `{"n": [1]}`, "/n", "must have an item of the required form"},
+		{
+			"repeated items among many", object(`"n": {"uniqueItems": true}`),
+			`{"n": [0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,10e0]}`, "/n", "must not repeat an item",
+		},
+		{
+			"contains", object(`"n": {"contains": {"const": 7}}`), `{"n": [1]}`, "/n",
+			"must have an item of the required form",
+		},
 		{"least members", `{"type": "object", "minProperties": 1}`, `{}`, "", "must have at least 1 member"},
 		{"most members", `{"type": "object", "maxProperties": 1}`, `{"a":1,"b":2}`, "", "must have at most 1 member"},
-		{"least length counts characters", object(`"a": {"minLength": 3}`), `{"a": "äß"}`, "/a", "must have at least 3 characters"},
+		{
+			"least length counts characters", object(`"a": {"minLength": 3}`), `{"a": "äß"}`, "/a",
+			"must have at least 3 characters",
+		},
 		{"most length counts characters", object(`"a": {"maxLength": 3}`), `{"a": "äß𝄞"}`, "", ""},
-		{"a long pattern is not quoted", object(`"a": {"pattern": "^(` + strings.Repeat("ab", 60) + `)$"}`), `{"a": "c"}`, "/a", "must match the required pattern"},
+		{
+			"a long pattern is not quoted", object(`"a": {"pattern": "^(` + strings.Repeat("ab", 60) + `)$"}`),
+			`{"a": "c"}`, "/a", "must match the required pattern",
+		},
 		{"several types", object(`"a": {"type": ["string", "null"]}`), `{"a": 1}`, "/a", "must be null or a string"},
 		{"forbidden", object(`"a": false`), `{"a": 1}`, "/a", "is not allowed"},
 		{"not", object(`"a": {"not": {"const": "admin"}}`), `{"a": "admin"}`, "/a", "has a form that is not allowed"},
-		{"any of, short", object(`"a": {"anyOf": [{"type": "integer"}, {"const": "max"}]}`), `{"a": true}`, "/a", `must be an integer or must be "max"`},
-		{"any of, long", object(`"a": {"anyOf": [{"required": ["b"]}, {"required": ["c"]}]}`), `{"a": {}}`, "/a", "matches none of the allowed forms"},
-		{"one of, none", object(`"a": {"oneOf": [{"minimum": 10}, {"type": "string"}]}`), `{"a": 1}`, "/a", "matches none of the allowed forms"},
-		{"one of, several", object(`"a": {"oneOf": [{"minimum": 10}, {"type": "integer"}]}`), `{"a": 11}`, "/a", "matches several forms, and must match exactly one"},
-		{"dependent required", `{"type": "object", "dependentRequired": {"gift": ["to"]}}`, `{"gift": true}`, "/to", `is required together with "gift"`},
-		{"if and then", `{"type": "object", "if": {"required": ["gift"]}, "then": {"required": ["to"]}}`, `{"gift": 1}`, "/to", "is required"},
-		{"names of members", `{"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}`, `{"a": 1, "B": 2}`, "/B", "has a name that must match the pattern ^[a-z]+$"},
-		{"unevaluated", `{"type": "object", "allOf": [{"properties": {"a": true}}], "unevaluatedProperties": false}`, `{"a": 1, "b": 2}`, "/b", "is not allowed"},
-		{"reference", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "string"}}}`, `{"a": 1}`, "/a", "must be a string"},
-		{"anchor", `{"type": "object", "properties": {"a": {"$ref": "#n"}}, "$defs": {"n": {"$anchor": "n", "type": "string"}}}`, `{"a": 1}`, "/a", "must be a string"},
-		{"a tree refers to itself", tree, `{"children": [{"children": [{"children": [7]}]}]}`, "/children/0/children/0/children/0", "must be an object"},
-		{"a format is an annotation", object(`"mail": {"type": "string", "format": "email"}`), `{"mail": "none"}`, "", ""},
-		{"an encoding is an annotation", object(`"a": {"contentEncoding": "base64", "contentMediaType": "application/json"}`), `{"a": "%%%"}`, "", ""},
+		{
+			"any of, short", object(`"a": {"anyOf": [{"type": "integer"}, {"const": "max"}]}`), `{"a": true}`, "/a",
+			`must be an integer or must be "max"`,
+		},
+		{
+			"any of, long", object(`"a": {"anyOf": [{"required": ["b"]}, {"required": ["c"]}]}`), `{"a": {}}`, "/a",
+			"matches none of the allowed forms",
+		},
+		{
+			"one of, none", object(`"a": {"oneOf": [{"minimum": 10}, {"type": "string"}]}`), `{"a": 1}`, "/a",
+			"matches none of the allowed forms",
+		},
+		{
+			"one of, several", object(`"a": {"oneOf": [{"minimum": 10}, {"type": "integer"}]}`), `{"a": 11}`, "/a",
+			"matches several forms, and must match exactly one",
+		},
+		{
+			"dependent required", `{"type": "object", "dependentRequired": {"gift": ["to"]}}`, `{"gift": true}`, "/to",
+			`is required together with "gift"`,
+		},
+		{
+			"if and then", `{"type": "object", "if": {"required": ["gift"]}, "then": {"required": ["to"]}}`,
+			`{"gift": 1}`,
+			"/to", "is required",
+		},
+		{
+			"names of members", `{"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}`, `{"a": 1, "B": 2}`,
+			"/B",
+			"has a name that must match the pattern ^[a-z]+$",
+		},
+		{
+			"unevaluated", `{"type": "object", "allOf": [{"properties": {"a": true}}], "unevaluatedProperties": false}`,
+			`{"a": 1, "b": 2}`, "/b", "is not allowed",
+		},
+		{"reference", `{"type": "object", "properties": {"a": {"$ref": "#/$defs/n"}}, "$defs": {"n": {"type": ` +
+			`"string"}}}`, `{"a": 1}`, "/a", "must be a string"},
+		{"anchor", `{"type": "object", "properties": {"a": {"$ref": "#n"}}, "$defs": {"n": {"$anchor": "n", ` +
+			`"type": "string"}}}`, `{"a": 1}`, "/a", "must be a string"},
+		{
+			"a tree refers to itself", tree, `{"children": [{"children": [{"children": [7]}]}]}`,
+			"/children/0/children/0/children/0", "must be an object",
+		},
+		{
+			"a format is an annotation", object(`"mail": {"type": "string", "format": "email"}`), `{"mail": "none"}`,
+			"",
+			"",
+		},
+		{
+			"an encoding is an annotation",
+			object(`"a": {"contentEncoding": "base64", "contentMediaType": "application/json"}`), `{"a": "%%%"}`, "",
+			"",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			schema, err := dataschema.Compile(test.schema)
@@ -95,7 +175,10 @@ func TestCheck(t *testing.T) {
 			}
 			want := checkout.ParameterError{}
 			if test.reason != "" {
-				want = checkout.ParameterError{Parameter: checkout.ParameterData, Pointer: test.pointer, Reason: test.reason}
+				want = checkout.ParameterError{
+					Parameter: checkout.ParameterData, Pointer: test.pointer,
+					Reason: test.reason,
+				}
 			}
 			// Check several times, because the validator visits members in random order.
 			for range 5 {
@@ -171,7 +254,10 @@ func TestCheck_HugeNumbers_AreRejectedAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, number := range []string{"1e1000", "1E+1000000000", "1e-1000000000", "-1.5e999999999999999999999", "0e1000000000"} {
+	for _, number := range []string{
+		"1e1000", "1E+1000000000", "1e-1000000000", "-1.5e999999999999999999999",
+		"0e1000000000",
+	} {
 		start := time.Now()
 		err := schema.Check(`{"n": ` + number + `}`)
 		var fault *checkout.ParameterError
@@ -192,46 +278,130 @@ func TestCompile(t *testing.T) {
 		{"empty", ``, "", "is not valid JSON"},
 		{"not JSON", `type: object`, "", "is not valid JSON"},
 		{"trailing data", `{"type": "object"}}`, "", "is not valid JSON"},
-		{"duplicate name", `{"type": "object", "properties": {"a": true, "a": false}}`, "/properties/a", "appears twice"},
+		{
+			"duplicate name", `{"type": "object", "properties": {"a": true, "a": false}}`, "/properties/a",
+			"appears twice",
+		},
 		{"boolean", `true`, "", "must be an object"},
 		{"no type", `{}`, "/type", `must be "object"`},
 		{"other type", `{"type": "string"}`, "/type", `must be "object"`},
 		{"more types", `{"type": ["object", "null"]}`, "/type", `must be "object"`},
-		{"too long", `{"type": "object", "$comment": "` + strings.Repeat("x", catalog.MaxDataSchemaBytes) + `"}`, "", "has 8226 bytes, and at most 8192 are allowed"},
+		{
+			"too long", `{"type": "object", "$comment": "` + strings.Repeat("x", catalog.MaxDataSchemaBytes) + `"}`, "",
+			"has 8226 bytes, and at most 8192 are allowed",
+		},
 		{"too deep", nested(65), strings.Repeat("/a", 64), "is nested deeper than 64 levels"},
 
 		{"unknown type", object(`"a": {"type": "text"}`), "/properties/a/type", "matches none of the allowed forms"},
-		{"keyword of the wrong type", object(`"a": {"minLength": "3"}`), "/properties/a/minLength", "must be an integer"},
+		{
+			"keyword of the wrong type", object(`"a": {"minLength": "3"}`), "/properties/a/minLength",
+			"must be an integer",
+		},
 		{"negative length", object(`"a": {"minLength": -3}`), "/properties/a/minLength", "must be at least 0"},
-		{"length out of range", object(`"a": {"minLength": 18446744073709551617}`), "/properties/a/minLength", "is a number out of range"},
+		{
+			"length out of range", object(`"a": {"minLength": 18446744073709551617}`), "/properties/a/minLength",
+			"is a number out of range",
+		},
 		{"required is not a list", `{"type": "object", "required": "player"}`, "/required", "must be an array"},
 		{"property is not a schema", object(`"a": "string"`), "/properties/a", "must be a boolean or an object"},
-		{"unused definition", `{"type": "object", "$defs": {"a": {"type": 7}}}`, "/$defs/a/type", "matches none of the allowed forms"},
-		{"malformed pattern", object(`"a": {"pattern": "("}`), "/properties/a/pattern", "is not a valid regex: error parsing regexp: missing closing ): `(`"},
-		{"look-ahead", object(`"a": {"pattern": "(?=b)"}`), "/properties/a/pattern", "is not a valid regex: error parsing regexp: invalid or unsupported Perl syntax: `(?=`"},
-		{"enormous pattern", object(`"a": {"pattern": "((a|bc|c){100}){9}"}`), "/properties/a/pattern", "is not a valid regex: its repetitions take 7090 steps per character, and at most 4096 are allowed"},
-		{"enormous pattern for names", `{"type": "object", "patternProperties": {"x{999}y{999}z{999}u{999}v{999}": true}}`, "/patternProperties/x{999}y{999}z{999}u{999}v{999}", "has a name that is not a valid regex: its repetitions take 10001 steps per character, and at most 4096 are allowed"},
+		{
+			"unused definition", `{"type": "object", "$defs": {"a": {"type": 7}}}`, "/$defs/a/type",
+			"matches none of the allowed forms",
+		},
+		{
+			"malformed pattern", object(`"a": {"pattern": "("}`), "/properties/a/pattern",
+			"is not a valid regex: error parsing regexp: missing closing ): `(`",
+		},
+		{
+			"look-ahead", object(`"a": {"pattern": "(?=b)"}`), "/properties/a/pattern",
+			"is not a valid regex: error parsing regexp: invalid or unsupported Perl syntax: `(?=`",
+		},
+		{
+			"enormous pattern", object(`"a": {"pattern": "((a|bc|c){100}){9}"}`), "/properties/a/pattern",
+			"is not a valid regex: its repetitions take 7090 steps per character, and at most 4096 are allowed",
+		},
+		{
+			"enormous pattern for names",
+			`{"type": "object", "patternProperties": {"x{999}y{999}z{999}u{999}v{999}": true}}`,
+			"/patternProperties/x{999}y{999}z{999}u{999}v{999}",
+			"has a name that is not a valid regex: its repetitions take 10001 steps per character, and at most " +
+				"4096 are allowed",
+		},
 
-		{"other dialect", `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}`, "/$schema", "must be https://json-schema.org/draft/2020-12/schema at the top of the schema, or be left out"},
-		{"dialect from elsewhere", `{"$schema": "https://emberforge.example/meta", "type": "object"}`, "/$schema", "must be https://json-schema.org/draft/2020-12/schema at the top of the schema, or be left out"},
-		{"dialect below the top", object(`"a": {"$schema": "https://json-schema.org/draft/2020-12/schema"}`), "/properties/a/$schema", "must be https://json-schema.org/draft/2020-12/schema at the top of the schema, or be left out"},
-		{"own address", `{"$id": "https://emberforge.example/rank", "type": "object"}`, "/$id", "must be left out: the schema must be self-contained"},
-		{"reference to the web", object(`"a": {"$ref": "https://emberforge.example/player.json"}`), "/properties/a/$ref", "must stay inside the schema: it begins with #"},
-		{"reference to a file", object(`"a": {"$ref": "file:///etc/passwd"}`), "/properties/a/$ref", "must stay inside the schema: it begins with #"},
-		{"relative reference", object(`"a": {"$ref": "data#/type"}`), "/properties/a/$ref", "must stay inside the schema: it begins with #"},
-		{"reference to the dialect", object(`"a": {"$dynamicRef": "https://json-schema.org/draft/2020-12/schema"}`), "/properties/a/$dynamicRef", "must stay inside the schema: it begins with #"},
-		{"reference of 2019-09", object(`"a": {"$recursiveRef": "#"}`), "/properties/a/$recursiveRef", "must be left out: the schema must be self-contained"},
-		{"reference to a missing definition", object(`"a": {"$ref": "#/$defs/none"}`), "", "has a $ref to #/$defs/none, which does not exist"},
-		{"reference to a missing anchor", object(`"a": {"$ref": "#none"}`), "", "has a $ref to #none, which no $anchor names"},
+		{
+			"other dialect", `{"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}`, "/$schema",
+			"must be https://json-schema.org/draft/2020-12/schema at the top of the schema, or be left out",
+		},
+		{
+			"dialect from elsewhere", `{"$schema": "https://emberforge.example/meta", "type": "object"}`, "/$schema",
+			"must be https://json-schema.org/draft/2020-12/schema at the top of the schema, or be left out",
+		},
+		{
+			"dialect below the top", object(`"a": {"$schema": "https://json-schema.org/draft/2020-12/schema"}`),
+			"/properties/a/$schema", "must be https://json-schema.org/draft/2020-12/schema at the top of the " +
+				"schema, or be left out",
+		},
+		{
+			"own address", `{"$id": "https://emberforge.example/rank", "type": "object"}`, "/$id",
+			"must be left out: the schema must be self-contained",
+		},
+		{
+			"reference to the web", object(`"a": {"$ref": "https://emberforge.example/player.json"}`),
+			"/properties/a/$ref", "must stay inside the schema: it begins with #",
+		},
+		{
+			"reference to a file", object(`"a": {"$ref": "file:///etc/passwd"}`), "/properties/a/$ref",
+			"must stay inside the schema: it begins with #",
+		},
+		{
+			"relative reference", object(`"a": {"$ref": "data#/type"}`), "/properties/a/$ref",
+			"must stay inside the schema: it begins with #",
+		},
+		{
+			"reference to the dialect", object(`"a": {"$dynamicRef": "https://json-schema.org/draft/2020-12/schema"}`),
+			"/properties/a/$dynamicRef", "must stay inside the schema: it begins with #",
+		},
+		{
+			"reference of 2019-09", object(`"a": {"$recursiveRef": "#"}`), "/properties/a/$recursiveRef",
+			"must be left out: the schema must be self-contained",
+		},
+		{
+			"reference to a missing definition", object(`"a": {"$ref": "#/$defs/none"}`), "",
+			"has a $ref to #/$defs/none, which does not exist",
+		},
+		{
+			"reference to a missing anchor", object(`"a": {"$ref": "#none"}`), "",
+			"has a $ref to #none, which no $anchor names",
+		},
 		{"reference to something else", object(`"a": {"$ref": "#/type"}`), "/type", "must be a boolean or an object"},
-		{"anchor twice", `{"type": "object", "$defs": {"a": {"$anchor": "n", "$defs": {"b": {"$anchor": "n"}}}}}`, "/$defs/a/$defs/b", `repeats the anchor "n" of /$defs/a`},
+		{
+			"anchor twice", `{"type": "object", "$defs": {"a": {"$anchor": "n", "$defs": {"b": {"$anchor": "n"}}}}}`,
+			"/$defs/a/$defs/b", `repeats the anchor "n" of /$defs/a`,
+		},
 
 		{"refers to itself", `{"type": "object", "$ref": "#"}`, "", "refers to itself without end"},
-		{"refers to itself through others", `{"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": {"not": {"$ref": "#/$defs/a"}}}}`, "/$defs/a", "refers to itself without end"},
-		{"refers to itself dynamically", `{"type": "object", "$dynamicAnchor": "n", "$dynamicRef": "#n"}`, "", "refers to itself without end"},
-		{"references that multiply", doubling(40), "", "is too complex: with its references followed, it has more than 500 schemas"},
-		{"tree whose references multiply", `{"type": "object", "anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]}`, "", "is too complex: with its references followed, it has more than 500 schemas"},
-		{"patterns that multiply", object(many(`"p%d": {"pattern": "^\\w{1,999}$"}`, 12)), "", "is too complex: its patterns take more than 10000 steps per character"},
+		{
+			"refers to itself through others",
+			`{"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"allOf": [{"$ref": "#/$defs/b"}]}, "b": ` +
+				`{"not": {"$ref": "#/$defs/a"}}}}`, "/$defs/a", "refers to itself without end",
+		},
+		{
+			"refers to itself dynamically", `{"type": "object", "$dynamicAnchor": "n", "$dynamicRef": "#n"}`, "",
+			"refers to itself without end",
+		},
+		{
+			"references that multiply", doubling(40), "",
+			"is too complex: with its references followed, it has more than 500 schemas",
+		},
+		{
+			"tree whose references multiply",
+			`{"type": "object", "anyOf": [{"properties": {"a": {"$ref": "#"}}}, {"properties": {"a": {"$ref": "#"}}}]}`,
+			"", "is too complex: with its references followed, it has more than 500 schemas",
+		},
+		{
+			"patterns that multiply", object(many(`"p%d": {"pattern": "^\\w{1,999}$"}`, 12)), "",
+			"is too complex: its patterns take more than 10000 steps per character",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			start := time.Now()
@@ -266,15 +436,17 @@ func many(format string, n int) string {
 
 func TestCompile_ValidSchemas_AreAccepted(t *testing.T) {
 	for name, schema := range map[string]string{
-		"any object":             `{"type": "object"}`,
-		"with its dialect":       `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`,
-		"a rank":                 rank,
-		"a tree":                 tree,
-		"a property named $ref":  object(`"$ref": {"type": "string"}, "$id": {"type": "string"}`),
-		"unknown keywords":       object(`"a": {"x-label": "Player"}`),
-		"as long as allowed":     `{"type": "object", "$comment": "` + strings.Repeat("x", catalog.MaxDataSchemaBytes-34) + `"}`,
+		"any object":            `{"type": "object"}`,
+		"with its dialect":      `{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}`,
+		"a rank":                rank,
+		"a tree":                tree,
+		"a property named $ref": object(`"$ref": {"type": "string"}, "$id": {"type": "string"}`),
+		"unknown keywords":      object(`"a": {"x-label": "Player"}`),
+		"as long as allowed": `{"type": "object", "$comment": "` +
+			strings.Repeat("x", catalog.MaxDataSchemaBytes-34) + `"}`,
 		"many simple properties": object(many(`"p%d": {"type": "string", "maxLength": 20}`, 150)),
-		"dynamic reference":      `{"type": "object", "$defs": {"n": {"$dynamicAnchor": "n", "type": "string"}}, "properties": {"a": {"$dynamicRef": "#n"}}}`,
+		"dynamic reference": `{"type": "object", "$defs": {"n": {"$dynamicAnchor": "n", "type": "string"}}, ` +
+			`"properties": {"a": {"$dynamicRef": "#n"}}}`,
 	} {
 		if _, err := dataschema.Compile(schema); err != nil {
 			t.Errorf("%s: Compile = %v", name, err)
@@ -286,10 +458,17 @@ func TestCheck_WorstSchemaAndData_AreQuick(t *testing.T) {
 	data := `{"a": [` + strings.TrimSuffix(strings.Repeat("1,", 100), ",") + `]}`
 	long := `{"a": "` + strings.Repeat("a", 200) + `!"}`
 	for _, test := range []struct{ name, schema, data string }{
-		{"each of many items meets many schemas", object(`"a": {"items": {"anyOf": [` + many(`{"const":2%d}`, 490) + `]}}`), data},
-		{"each of many items fails many schemas", object(`"a": {"items": {"allOf": [` + many(`{"const":2%d}`, 490) + `]}}`), data},
+		{
+			"each of many items meets many schemas",
+			object(`"a": {"items": {"anyOf": [` + many(`{"const":2%d}`, 490) + `]}}`), data,
+		},
+		{
+			"each of many items fails many schemas",
+			object(`"a": {"items": {"allOf": [` + many(`{"const":2%d}`, 490) + `]}}`), data,
+		},
 		{"many items must be unique", object(`"a": {"uniqueItems": true}`), data},
-		{"patterns try every start", object(`"a": {"pattern": "(a?){250}b", "allOf": [` + many(`{"pattern": "(a?){25%d}b"}`, 8) + `]}`), long},
+		{"patterns try every start", object(`"a": {"pattern": "(a?){250}b", "allOf": [` +
+			many(`{"pattern": "(a?){25%d}b"}`, 8) + `]}`), long},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			schema, err := dataschema.Compile(test.schema)

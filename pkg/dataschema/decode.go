@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decode reads one JSON value for the validator, with numbers as they are written. It is strict (RFC 7493): duplicate names,
-// invalid UTF-8 and trailing data are errors.
+// decode reads one JSON value for the validator, with numbers as they are written. It is strict (RFC 7493): duplicate
+// names, invalid UTF-8 and trailing data are errors.
 func decode(text string, maxDepth int) (any, *fault) {
 	d := decoder{jsontext.NewDecoder(bytes.NewBufferString(text)), maxDepth}
 	value, err := d.value()
@@ -118,8 +118,8 @@ func (d decoder) fault(reason string) *fault {
 	return &fault{string(d.StackPointer()), reason}
 }
 
-// isHuge reports whether a number's exponent has more than three digits. Such a number is short, but comparing it exactly would
-// take gigabytes of memory.
+// isHuge reports whether a number's exponent has more than three digits. Such a number is short, but comparing it
+// exactly would take gigabytes of memory.
 func isHuge(number string) bool {
 	at := strings.IndexAny(number, "eE")
 	if at < 0 {

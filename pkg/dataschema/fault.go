@@ -29,8 +29,8 @@ func (f *fault) ofData() error {
 	return &checkout.ParameterError{Parameter: checkout.ParameterData, Pointer: f.pointer, Reason: f.reason}
 }
 
-// firstFault picks the violation whose place comes first in value. The validator visits members in random order, but the same
-// data must always get the same response.
+// firstFault picks the violation whose place comes first in value. The validator visits members in random order, but
+// the same data must always get the same response.
 func firstFault(violations *jsonschema.ValidationError, value any) *fault {
 	faults := faultList{value: value}
 	faults.collect(violations)
@@ -111,8 +111,8 @@ func (l *faultList) collect(v *jsonschema.ValidationError) {
 	}
 }
 
-// addName adds a name that is not allowed, and searches for the object that has the name. The validator's location is unreliable
-// for this kind of violation: if the validator checked several objects, only the location's length is right.
+// addName adds a name that is not allowed, and searches for the object that has the name. The validator's location is
+// unreliable for this kind of violation: if the validator checked several objects, only the location's length is right.
 func (l *faultList) addName(at []string, name string, causes []*jsonschema.ValidationError) {
 	why := "has a name that is not allowed"
 	if len(causes) == 1 {
@@ -146,8 +146,8 @@ func findMember(value any, depth int, name string) (at []string, found bool) {
 	return nil, false
 }
 
-// alternatives returns the reason for a value that matches none of several forms. If the forms are few and simple, the reason lists
-// them: "must be a string or must be null".
+// alternatives returns the reason for a value that matches none of several forms. If the forms are few and simple, the
+// reason lists them: "must be a string or must be null".
 func alternatives(v *jsonschema.ValidationError) string {
 	const short = 3
 	var reasons []string

@@ -23,7 +23,8 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 	}
 	steps := countSteps(tree)
 	if steps > maxPatternSteps {
-		return nil, fmt.Errorf("its repetitions take %d steps per character, and at most %d are allowed", steps, maxPatternSteps)
+		return nil, fmt.Errorf("its repetitions take %d steps per character, and at most %d are allowed", steps,
+			maxPatternSteps)
 	}
 	compiled, err := regexp.Compile(text)
 	if err != nil {
@@ -32,8 +33,8 @@ func compilePattern(text string) (jsonschema.Regexp, error) {
 	return pattern{compiled, steps}, nil
 }
 
-// countSteps estimates how many instructions an expression compiles to, without compiling it. {n,m} repeats the program of the
-// expression before it.
+// countSteps estimates how many instructions an expression compiles to, without compiling it. {n,m} repeats the program
+// of the expression before it.
 func countSteps(tree *syntax.Regexp) int {
 	steps := 1
 	if tree.Op == syntax.OpLiteral {

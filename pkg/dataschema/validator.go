@@ -8,15 +8,15 @@ import (
 // maxCompiled bounds how many compiled schemas a Validator caches. A typical one takes about 10 KB.
 const maxCompiled = 128
 
-// Validator validates data and caches up to maxCompiled compiled schemas. The zero Validator is ready to use, and safe for
-// concurrent use.
+// Validator validates data and caches up to maxCompiled compiled schemas. The zero Validator is ready to use, and safe
+// for concurrent use.
 type Validator struct {
 	mu       sync.Mutex
 	compiled map[string]*Schema // by their text
 }
 
-// Check validates data like Schema.Check. An empty schema accepts any data. An error other than *checkout.ParameterError means
-// that the schema itself cannot be used.
+// Check validates data like Schema.Check. An empty schema accepts any data. An error other than
+// *checkout.ParameterError means that the schema itself cannot be used.
 func (v *Validator) Check(schema, data string) error {
 	if schema == "" {
 		return nil

@@ -23,7 +23,8 @@ func TestValidator_ManySchemas_EachChecksItsOwnData(t *testing.T) {
 				t.Fatalf("size %d under its own schema: Check = %v", size, err)
 			}
 			var fault *checkout.ParameterError
-			if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, size+1)); !errors.As(err, &fault) || fault.Pointer != "/size" {
+			if err := validator.Check(schema, fmt.Sprintf(`{"size": %d}`, size+1)); !errors.As(err, &fault) ||
+				fault.Pointer != "/size" {
 				t.Fatalf("size %d under the schema of size %d: Check = %v, want an error at /size", size+1, size, err)
 			}
 		}
@@ -69,15 +70,21 @@ func TestValidator_UnusableSchema_IsNotTheClientsFault(t *testing.T) {
 
 func FuzzCheck(f *testing.F) {
 	for _, data := range []string{
-		`{}`, `{"player": "Kestrel_9", "server": "survival", "gift": true}`, `{"player": 1e1000000000}`, `{"a~/b": [1.0, -0]}`,
-		`{"player": "\ud800"}`, "{\"player\": \"\xff\"}", `[[[[`, `{"player": "x", "player": "y"}`, `null`, `9007199254740993`,
+		`{}`, `{"player": "Kestrel_9", "server": "survival", "gift": true}`, `{"player": 1e1000000000}`,
+		`{"a~/b": [1.0, -0]}`,
+		`{"player": "\ud800"}`, "{\"player\": \"\xff\"}", `[[[[`, `{"player": "x", "player": "y"}`, `null`,
+		`9007199254740993`,
 	} {
 		f.Add(data)
 	}
-	names := `{"type": "object", "propertyNames": {"maxLength": 3}, "additionalProperties": {"propertyNames": {"maxLength": 2}}}`
+	names := `{"type": "object", "propertyNames": {"maxLength": 3}, "additionalProperties": {"propertyNames": ` +
+		`{"maxLength": 2}}}`
 	var validator dataschema.Validator
 	f.Fuzz(func(t *testing.T, data string) {
-		for _, schema := range []string{rank, tree, names, `{"type": "object", "additionalProperties": {"multipleOf": 0.01}}`} {
+		for _, schema := range []string{
+			rank, tree, names,
+			`{"type": "object", "additionalProperties": {"multipleOf": 0.01}}`,
+		} {
 			first := validator.Check(schema, data)
 			if first == nil {
 				if !jsontext.Value(data).IsValid() {
@@ -103,7 +110,8 @@ func isFitForAClient(fault checkout.ParameterError) bool {
 
 func FuzzCompile(f *testing.F) {
 	for _, schema := range []string{
-		rank, tree, doubling(5), `{"type": "object", "$ref": "#"}`, `{"type":"object","$defs":{"a":{"$anchor":"a"}},"$ref":"#a"}`,
+		rank, tree, doubling(5), `{"type": "object", "$ref": "#"}`,
+		`{"type":"object","$defs":{"a":{"$anchor":"a"}},"$ref":"#a"}`,
 		`{"type": "object", "$ref": "#/$defs/a%25b", "$defs": {"a%b": {"pattern": "^\\p{L}{1,30}$"}}}`,
 		`{"type": "object", "minProperties": 1e30, "dependencies": {"a": ["b"], "c": {"$dynamicRef": "#"}}}`,
 	} {

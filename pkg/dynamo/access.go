@@ -5,7 +5,7 @@ import (
 
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 )
 
 // Access reads settings and keys from a catalogue table. It implements access.Store. Create it with NewAccess.
@@ -21,7 +21,9 @@ func NewAccess(api table.BatchGetter, table string, random func(n int64) int64) 
 }
 
 // Access reads a customer's settings and one of its keys in one call. If id is empty, it reads only the settings.
-func (s *Access) Access(ctx context.Context, customer catalog.CustomerID, id access.KeyID) (access.Settings, access.KeyRecord, error) {
+func (s *Access) Access(
+	ctx context.Context, customer catalog.CustomerID, id access.KeyID,
+) (access.Settings, access.KeyRecord, error) {
 	settings, record := table.SettingsKey(customer), table.AccessKeyKey(customer, id)
 	keys := []table.Key{settings}
 	if id != "" {

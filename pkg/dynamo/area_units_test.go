@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/measure/metering"
+	"shopfront/internal/memdynamo"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 )
@@ -16,30 +16,30 @@ import (
 // merch returns a product whose item takes 4 KB.
 func merch(number int) catalog.Product {
 	p := product(catalog.ProductID(fmt.Sprintf("merch-%04d", number)))
-	p.Variants[0].DataSchema = strings.Repeat("x", 3915)
+	p.Variants[0].DataSchema = strings.Repeat("x", 3905)
 	return p
 }
 
-// The shop is read at most once in catalog.MaxAge, no matter how many pages shoppers request. Products off sale take no read units.
-// docs/capacity.md uses these figures.
+// The shop is read at most once in catalog.MaxAge, no matter how many pages shoppers request. Products off sale take no
+// read units. docs/operating/capacity.md uses these figures.
 func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	t.Parallel()
+	meter, client := metered(t)
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"))
 	for i := range 90 {
-		must(t, s.shops.PutProduct(t.Context(), emberforge, merch(i)))
+		must(t, s.owner(emberforge).PutProduct(t.Context(), merch(i)))
 	}
-	meter, client := metered(t)
 	clock := time.Now()
 	area := catalog.NewArea(dynamo.NewCatalogue(client, s.table, mathrand.Int64N), func() time.Time { return clock })
 	wantUnits := func(what string, calls int, readUnits float64) {
 		t.Helper()
 		metered := meter.Take()
-		var units metering.Units
+		var units memdynamo.Units
 		for _, call := range metered {
 			units = units.Plus(call.Units)
 		}
-		if len(metered) != calls || units != (metering.Units{Read: readUnits}) {
+		if len(metered) != calls || units != (memdynamo.Units{Read: readUnits}) {
 			t.Errorf("%s: %d calls with %+v, want %d with %v read units", what, len(metered), units, calls, readUnits)
 		}
 	}
@@ -52,7 +52,7 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	}
 	wantUnits("90 pages", 2, 45.5)
 	for i := range 100 {
-		must(t, s.shops.PutProduct(t.Context(), emberforge, offSale(merch(1000+i))))
+		must(t, s.owner(emberforge).PutProduct(t.Context(), offSale(merch(1000+i))))
 	}
 	clock = clock.Add(catalog.MaxAge)
 	if _, err := area.OnSale(t.Context(), emberforge, catalog.Place{}, 1); err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 )
 
-// CatalogueAPI lists the DynamoDB operations that Catalogue calls. Product calls BatchGetItem. Customer calls GetItem, and ProductsOnSale
-// calls Query.
+// CatalogueAPI lists the DynamoDB operations that Catalogue calls. Product calls BatchGetItem. Customer calls GetItem,
+// and ProductsOnSale calls Query.
 type CatalogueAPI interface {
 	table.Getter
 	table.BatchGetter
@@ -31,9 +31,11 @@ func NewCatalogue(api CatalogueAPI, table string, random func(n int64) int64) *C
 	return &Catalogue{api: api, table: table, random: random}
 }
 
-// Customer reads a customer's profile, or returns catalog.ErrNotFound. The read is eventually consistent, which costs half as much.
+// Customer reads a customer's profile, or returns catalog.ErrNotFound. The read is eventually consistent, which costs
+// half as much.
 func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error) {
-	out, err := s.api.GetItem(ctx, &dynamodb.GetItemInput{TableName: aws.String(s.table), Key: table.ProfileKey(id).Attributes()})
+	out, err := s.api.GetItem(ctx,
+		&dynamodb.GetItemInput{TableName: aws.String(s.table), Key: table.ProfileKey(id).Attributes()})
 	if err != nil {
 		return catalog.Customer{}, table.Outcome(err)
 	}
@@ -43,9 +45,11 @@ func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalo
 	return table.DecodeCustomer(out.Item), nil
 }
 
-// Product reads a customer's profile and one product on sale in one consistent call. If either does not exist, it returns
-// catalog.ErrNotFound.
-func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, product catalog.ProductID) (catalog.Customer, catalog.Product, error) {
+// Product reads a customer's profile and one product on sale in one consistent call. If either does not exist, it
+// returns catalog.ErrNotFound.
+func (s *Catalogue) Product(
+	ctx context.Context, customer catalog.CustomerID, product catalog.ProductID,
+) (catalog.Customer, catalog.Product, error) {
 	profile, sold := table.ProfileKey(customer), table.ProductKey(customer, product)
 	found, err := table.BatchGet(ctx, s.api, s.random, s.table, profile, sold)
 	if err != nil {
@@ -60,19 +64,24 @@ func (s *Catalogue) Product(ctx context.Context, customer catalog.CustomerID, pr
 // maxPage bounds how many products one call asks for. DynamoDB ends a page at 1 MB anyway.
 const maxPage = 1000
 
-// ProductsOnSale yields all products on sale after the given one, in ID order, and stops at the first error. It reads a page only when it
-// is needed, and its reads are eventually consistent. The first call reads want products. Each further call reads twice as many as the one
-// before, so that skipping a long run of products off sale takes few calls. (shopctl 0.1.0 stored products off sale among the products on
-// sale.)
-func (s *Catalogue) ProductsOnSale(ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int) iter.Seq2[catalog.Product, error] {
+// ProductsOnSale yields all products on sale after the given one, in ID order, and stops at the first error. It reads a
+// page only when it is needed, and its reads are eventually consistent. The first call reads want products. Each
+// further call reads twice as many as the one before, because the caller skips products whose variants are all off
+// sale.
+func (s *Catalogue) ProductsOnSale(
+	ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int,
+) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
 		limit := int32(min(max(want, 1), maxPage))
 		query := &dynamodb.QueryInput{
-			TableName:                 aws.String(s.table),
-			KeyConditionExpression:    aws.String(table.PartitionKey + " = :customer AND begins_with(" + table.SortKey + ", :product)"),
-			FilterExpression:          aws.String("attribute_not_exists(" + table.AttrOffSale + ")"),
-			ExpressionAttributeValues: table.Item{":customer": table.Str(customer), ":product": table.Str(table.ProductPrefix)},
-			Limit:                     &limit,
+			TableName: aws.String(s.table),
+			KeyConditionExpression: aws.String(table.PartitionKey + " = :customer AND begins_with(" + table.SortKey +
+				", :product)"),
+			ExpressionAttributeValues: table.Item{
+				":customer": table.Str(customer),
+				":product":  table.Str(table.ProductPrefix),
+			},
+			Limit: &limit,
 		}
 		if after != "" {
 			query.ExclusiveStartKey = table.ProductKey(customer, after).Attributes()

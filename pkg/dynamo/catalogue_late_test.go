@@ -2,8 +2,6 @@ package dynamo_test
 
 import (
 	"errors"
-	mathrand "math/rand/v2"
-	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -13,21 +11,28 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/backoffice"
 )
 
 // apply plans and applies a shop through a client with the options.
 func (s *stockroom) apply(wanted catalog.Shop, options ...func(*dynamodb.Options)) {
 	s.t.Helper()
-	shops := backoffice.NewCatalogue(newClient(s.t, options...), s.table, mathrand.Int64N)
-	must(s.t, s.plan(wanted).Apply(s.t.Context(), shops, func() {}))
+	owner := ownerOf(emberforge, newClient(s.t, options...), backoffice.Tables{Catalogue: s.table})
+	must(s.t, s.plan(wanted).Apply(s.t.Context(), owner, func() {}))
 }
 
 // plan returns a plan that applies a shop. The plan takes stored products off sale if the shop does not have them.
 func (s *stockroom) plan(wanted catalog.Shop) catalog.Plan {
 	s.t.Helper()
-	plan, err := catalog.NewPlan(s.t.Context(), s.shops, wanted, true)
+	var stored *catalog.Shop
+	shop, err := s.owner(emberforge).Catalogue(s.t.Context())
+	if err == nil {
+		stored = &shop
+	} else if !errors.Is(err, catalog.ErrNotFound) {
+		s.t.Fatal(err)
+	}
+	plan, err := catalog.NewPlan(stored, wanted, true)
 	must(s.t, err)
 	return plan
 }
@@ -37,19 +42,6 @@ func (s *stockroom) wantApplied(wanted catalog.Shop) {
 	s.t.Helper()
 	if plan := s.plan(wanted); plan.Writes() != 0 {
 		s.t.Errorf("the stored shop lacks the changes %v", plan.Changes)
-	}
-}
-
-// dropVersions removes the version of every stored item, as if shopctl 0.1.0 had written the items.
-func (s *stockroom) dropVersions() {
-	s.t.Helper()
-	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
-	must(s.t, err)
-	for _, it := range out.Items {
-		delete(it, "version")
-		if _, err := s.client.PutItem(s.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: it}); err != nil {
-			s.t.Fatal(err)
-		}
 	}
 }
 
@@ -69,11 +61,12 @@ func priced(minor int64) catalog.Product {
 	return p
 }
 
-// A write that is still in flight when an apply returns does not undo that apply. The write may be a lost first attempt of that apply or
-// of an earlier one.
+// A write that is still in flight when an apply returns does not undo that apply. The write may be a lost first attempt
+// of that apply or of an earlier one.
 func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 	t.Parallel()
-	for what, applied := range map[string][]catalog.Shop{ // in order; the first write of the second-to-last apply arrives late
+	// in order; the first write of the second-to-last apply arrives late
+	for what, applied := range map[string][]catalog.Shop{
 		"the same shop twice":            {shopOf(priced(499)), shopOf(priced(499))},
 		"new, then another price":        {shopOf(priced(499)), shopOf(priced(549))},
 		"opened, then closed":            {closed(shopOf()), shopOf(), closed(shopOf())},
@@ -87,33 +80,34 @@ func TestApply_LateWrite_UndoesNothing(t *testing.T) {
 		"closed and opened repeatedly":   {shopOf(), closed(shopOf()), shopOf(), closed(shopOf()), shopOf()},
 	} {
 		for _, write := range []string{"PutItem", "TransactWriteItems"} { // the writes of a profile and of a product
-			for stored, change := range map[string]func(*stockroom){"": func(*stockroom) {}, ", without versions": (*stockroom).dropVersions} {
-				t.Run(what+", "+write+stored, func(t *testing.T) {
-					t.Parallel()
-					s := newStockroom(t)
-					last := len(applied) - 1
-					for _, shop := range applied[:last-1] {
-						s.apply(shop)
-					}
-					change(s)
-					network := &late{operation: write}
-					s.apply(applied[last-1], over(network))
-					s.apply(applied[last])
-					if network.held != nil {
-						network.deliver(t)
-					}
-					s.wantApplied(applied[last])
-				})
-			}
+			t.Run(what+", "+write, func(t *testing.T) {
+				t.Parallel()
+				s := newStockroom(t)
+				last := len(applied) - 1
+				for _, shop := range applied[:last-1] {
+					s.apply(shop)
+				}
+				network := &late{operation: write}
+				s.apply(applied[last-1], over(network))
+				s.apply(applied[last])
+				if network.held != nil {
+					network.deliver(t)
+				}
+				s.wantApplied(applied[last])
+			})
 		}
 	}
 }
 
-// If two plans are made from the same stored shop, only the first one can be applied. A new plan for the second shop succeeds.
+// If two plans are made from the same stored shop, only the first one can be applied. A new plan for the second shop
+// succeeds.
 func TestApply_StalePlan_IsRejected(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct{ before, first, second catalog.Shop }{
-		"profile": {shopOf(), closed(shopOf()), catalog.Shop{Customer: catalog.Customer{ID: emberforge, Name: "Emberforge Guild", Currency: "EUR"}}},
+		"profile": {
+			shopOf(), closed(shopOf()),
+			catalog.Shop{Customer: catalog.Customer{ID: emberforge, Name: "Emberforge Guild", Currency: "EUR"}},
+		},
 		"product": {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(599))},
 		"new":     {shopOf(), shopOf(priced(549)), shopOf(priced(599))},
 	} {
@@ -122,7 +116,7 @@ func TestApply_StalePlan_IsRejected(t *testing.T) {
 			s.apply(test.before)
 			plan := s.plan(test.second)
 			s.apply(test.first)
-			if err := plan.Apply(t.Context(), s.shops, func() {}); !errors.Is(err, catalog.ErrChanged) {
+			if err := plan.Apply(t.Context(), s.owner(emberforge), func() {}); !errors.Is(err, catalog.ErrChanged) {
 				t.Errorf("Apply = %v, want catalog.ErrChanged", err)
 			}
 			s.wantApplied(test.first)
@@ -162,39 +156,33 @@ func TestApply_SamePlanAfterAnotherChange_Fails(t *testing.T) {
 	s.apply(shopOf(priced(499)))
 	plan := s.plan(shopOf(priced(549)))
 	for range 2 { // the second time, nothing is left to write
-		must(t, plan.Apply(t.Context(), s.shops, func() {}))
+		must(t, plan.Apply(t.Context(), s.owner(emberforge), func() {}))
 	}
 	s.apply(shopOf(priced(599)))
-	if err := plan.Apply(t.Context(), s.shops, func() {}); !errors.Is(err, catalog.ErrChanged) {
+	if err := plan.Apply(t.Context(), s.owner(emberforge), func() {}); !errors.Is(err, catalog.ErrChanged) {
 		t.Errorf("the same plan again = %v, want catalog.ErrChanged", err)
 	}
 	s.wantApplied(shopOf(priced(599)))
 }
 
-// Version 1 is not stored as an attribute. So items that predate versions have version 1, too.
 func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	for want, minor := range []int64{499, 549, 599} {
 		s.apply(shopOf(priced(minor)))
-		shop, err := s.shops.Shop(t.Context(), emberforge)
-		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 { // a new customer is stored closed, then opened
+		shop, err := s.owner(emberforge).Catalogue(t.Context())
+		// a new customer is stored closed, then opened
+		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 {
 			t.Errorf("Shop = %+v, %v, want version %d of the product", shop, err, want+1)
 		}
-	}
-	s.dropVersions()
-	shop, err := s.shops.Shop(t.Context(), emberforge)
-	want := shopOf(priced(599))
-	want.Customer.Version, want.Products[0].Version = 1, 1
-	if !reflect.DeepEqual(shop, want) || err != nil {
-		t.Errorf("Shop = %+v, %v, want %+v", shop, err, want)
 	}
 }
 
 // keys returns the sort keys of emberforge's items.
 func (s *stockroom) keys() (keys []string) {
 	s.t.Helper()
-	out, err := s.client.Scan(s.t.Context(), &dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
+	out, err := s.client.Scan(s.t.Context(),
+		&dynamodb.ScanInput{TableName: aws.String(s.table), ConsistentRead: aws.Bool(true)})
 	must(s.t, err)
 	for _, it := range out.Items {
 		if sort, is := it["sk"].(*types.AttributeValueMemberS); is {
@@ -203,25 +191,6 @@ func (s *stockroom) keys() (keys []string) {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// putOlder stores product(id) as shopctl 0.1.0 does: always under the key of products on sale, and without a version.
-func (s *stockroom) putOlder(id string, offSale bool) {
-	s.t.Helper()
-	text := func(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }
-	number := func(value string) types.AttributeValue { return &types.AttributeValueMemberN{Value: value} }
-	it := map[string]types.AttributeValue{
-		"customer": text(string(emberforge)), "sk": text("product#" + id), "name": text("Product " + id), "currency": text("EUR"),
-		"variants": &types.AttributeValueMemberL{Value: []types.AttributeValue{&types.AttributeValueMemberM{Value: map[string]types.AttributeValue{
-			"id": text("500"), "name": text("500 pieces"), "price": number("499"), "least": number("1"), "most": number("64"),
-		}}}},
-	}
-	if offSale {
-		it["offSale"] = &types.AttributeValueMemberBOOL{Value: true}
-	}
-	if _, err := s.client.PutItem(s.t.Context(), &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: it}); err != nil {
-		s.t.Fatal(err)
-	}
 }
 
 // wantKeys fails the test unless the stored items are the profile and the products under these sort keys.
@@ -241,7 +210,7 @@ func TestApply_Product_HasOneKeyOnSaleAndAnotherOffSale(t *testing.T) {
 	s.wantKeys("offsale#cup", "product#coins")
 	s.apply(shopOf(offSale(product("coins")), product("cup")))
 	s.wantKeys("offsale#coins", "product#cup")
-	shop, err := s.shops.Shop(t.Context(), emberforge)
+	shop, err := s.owner(emberforge).Catalogue(t.Context())
 	if err != nil || len(shop.Products) != 2 || shop.Products[0].Version != 2 || shop.Products[1].Version != 2 {
 		t.Errorf("Shop = %+v, %v, want version 2 of both", shop, err)
 	}
@@ -250,64 +219,8 @@ func TestApply_Product_HasOneKeyOnSaleAndAnotherOffSale(t *testing.T) {
 	}
 }
 
-// Products off sale that shopctl 0.1.0 stored are read as off sale. Any apply moves them, even if its file does not mention them.
-func TestApply_ProductOffSaleUnderTheOlderKey_IsReadAndMoved(t *testing.T) {
-	t.Parallel()
-	s := newStockroom(t)
-	s.put(profile(emberforge, "EUR"))
-	s.putOlder("cap", false)
-	s.putOlder("cup", true)
-	s.putOlder("pin", true)
-	if got := ids(t, s.catalogue.ProductsOnSale(t.Context(), emberforge, "", 10)); !slices.Equal(got, []catalog.ProductID{"cap"}) {
-		t.Errorf("on sale: %q", got)
-	}
-	if got, err := s.shops.Product(t.Context(), emberforge, "cup"); !got.OffSale || err != nil {
-		t.Errorf("Product = %+v, %v, want it off sale", got, err)
-	}
-	plan, err := catalog.NewPlan(t.Context(), s.shops, shopOf(product("pin")), false)
-	must(t, err)
-	must(t, plan.Apply(t.Context(), s.shops, func() {}))
-	s.wantKeys("offsale#cup", "product#cap", "product#pin")
-	s.wantApplied(shopOf(product("cap"), offSale(product("cup")), product("pin")))
-}
-
-// An older shopctl does not see a product under its off-sale key. If it applies a file with that product, it stores a second copy.
-// Functions read the second copy, so the second copy counts. The next apply leaves only one copy.
-func TestApply_SecondCopyByAnOlderShopctl_CountsAndIsMerged(t *testing.T) {
-	t.Parallel()
-	for what, test := range map[string]struct {
-		older bool // whether the older shopctl's copy is off sale
-		next  catalog.Product
-		want  string
-	}{
-		"on sale, kept":         {false, priced(549), "product#coins"},
-		"on sale, put off sale": {false, offSale(product("coins")), "offsale#coins"},
-		"off sale, kept":        {true, offSale(product("coins")), "offsale#coins"},
-		"off sale, put on sale": {true, product("coins"), "product#coins"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			s := newStockroom(t)
-			for _, minor := range []int64{699, 799, 899} { // versions 1 to 3
-				s.apply(shopOf(offSale(priced(minor))))
-			}
-			stale := s.plan(shopOf(priced(999)))
-			s.putOlder("coins", test.older)
-			shop, err := s.shops.Shop(t.Context(), emberforge)
-			if err != nil || len(shop.Products) != 1 || shop.Products[0].OffSale != test.older || shop.Products[0].Variants[0].Price.Minor != 499 {
-				t.Errorf("Shop = %+v, %v, want only the older shopctl's copy", shop, err)
-			}
-			s.apply(shopOf(test.next))
-			s.wantKeys(test.want)
-			s.wantApplied(shopOf(test.next))
-			if err := stale.Apply(t.Context(), s.shops, func() {}); !errors.Is(err, catalog.ErrChanged) {
-				t.Errorf("an earlier plan = %v, want catalog.ErrChanged", err)
-			}
-		})
-	}
-}
-
-// If several operators put a product on and off sale at once, one copy is left, and each successful write raised its version by one.
+// If several operators put a product on and off sale at once, one copy is left, and each successful write raised its
+// version by one.
 func TestApply_RaceOfMoves_LeavesOneCopy(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
@@ -317,13 +230,13 @@ func TestApply_RaceOfMoves_LeavesOneCopy(t *testing.T) {
 	for i := range 8 {
 		movers.Go(func() {
 			for round := range 10 {
-				shop, err := s.shops.Shop(t.Context(), emberforge)
+				shop, err := s.owner(emberforge).Catalogue(t.Context())
 				if err != nil || len(shop.Products) == 0 {
 					continue // read in the middle of a move
 				}
 				p := priced(int64(1000*i + round)) // no two writes are the same
 				p.Version, p.OffSale = shop.Products[0].Version, i%2 == 0
-				switch err := s.shops.PutProduct(t.Context(), emberforge, p); {
+				switch err := s.owner(emberforge).PutProduct(t.Context(), p); {
 				case err == nil:
 					moved.Add(1)
 				case !errors.Is(err, catalog.ErrChanged):
@@ -333,7 +246,7 @@ func TestApply_RaceOfMoves_LeavesOneCopy(t *testing.T) {
 		})
 	}
 	movers.Wait()
-	shop, err := s.shops.Shop(t.Context(), emberforge)
+	shop, err := s.owner(emberforge).Catalogue(t.Context())
 	if err != nil || len(shop.Products) != 1 {
 		t.Fatalf("Shop = %+v, %v", shop, err)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 )
 
@@ -30,14 +30,18 @@ func NewCheckouts(api CheckoutsAPI, table string) *Checkouts {
 	return &Checkouts{api: api, table: table}
 }
 
-// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open, was ordered, or was replaced, Open
-// returns that checkout and stores nothing. If a response is lost, the SDK's retry finds the checkout that the first attempt stored, and
-// Open returns it. After an *UnavailableError the checkout may or may not be stored.
-func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open, was ordered, or
+// was replaced, Open returns that checkout and stores nothing. If a response is lost, the SDK's retry finds the
+// checkout that the first attempt stored, and Open returns it. After an *UnavailableError the checkout may or may not
+// be stored.
+func (s *Checkouts) Open(
+	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout,
+) (checkout.Checkout, error) {
 	put := putCheckout(s.table, customer, c)
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
-		ExpressionAttributeNames: put.ExpressionAttributeNames, ExpressionAttributeValues: put.ExpressionAttributeValues,
+		ExpressionAttributeNames:            put.ExpressionAttributeNames,
+		ExpressionAttributeValues:           put.ExpressionAttributeValues,
 		ReturnValuesOnConditionCheckFailure: put.ReturnValuesOnConditionCheckFailure,
 	})
 	if old, failed := table.OldItem(err); failed {
@@ -49,13 +53,14 @@ func (s *Checkouts) Open(ctx context.Context, customer catalog.CustomerID, c che
 	return c, nil
 }
 
-// putCheckout returns the write that stores a new checkout. The write fails if another checkout is stored under the same token, and that
-// checkout is still open, was ordered, or was replaced.
+// putCheckout returns the write that stores a new checkout. The write fails if another checkout is stored under the
+// same token, and that checkout is still open, was ordered, or was replaced.
 func putCheckout(name string, customer catalog.CustomerID, c checkout.Checkout) types.Put {
 	return types.Put{
 		TableName: aws.String(name), Item: table.EncodeCheckout(customer, c),
 		// The put may overwrite a checkout only if its status attribute is open and it has expired.
-		ConditionExpression:      aws.String("attribute_not_exists(" + table.SortKey + ") OR #expires <= :at AND #status = :open"),
+		ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey +
+			") OR #expires <= :at AND #status = :open"),
 		ExpressionAttributeNames: map[string]string{"#expires": table.AttrExpires, "#status": table.AttrStatus},
 		ExpressionAttributeValues: table.Item{
 			":at": table.Millis(c.Created), ":open": table.Str(table.StatusOpen),
@@ -65,7 +70,9 @@ func putCheckout(name string, customer catalog.CustomerID, c checkout.Checkout) 
 }
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
-func (s *Checkouts) Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+func (s *Checkouts) Recall(
+	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
+) (checkout.Checkout, error) {
 	return recall(ctx, s.api, s.table, customer, token)
 }
 
@@ -81,7 +88,8 @@ func recall(
 
 // recallSettled is like recall, but first waits for a transaction in flight that writes the checkout.
 func recallSettled(
-	ctx context.Context, api table.TransactGetter, random func(n int64) int64, name string, customer catalog.CustomerID, token idempotency.Token,
+	ctx context.Context, api table.TransactGetter, random func(n int64) int64, name string, customer catalog.CustomerID,
+	token idempotency.Token,
 ) (checkout.Checkout, error) {
 	it, err := table.GetSettled(ctx, api, random, name, table.CheckoutKey(customer, token))
 	switch {

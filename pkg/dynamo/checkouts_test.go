@@ -14,11 +14,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 )
@@ -28,15 +28,14 @@ type kiosk struct {
 	*stockroom
 	checkouts string // the table
 	opener    checkout.Opener
-	records   *backoffice.Checkouts // the operator's store
-	shown     checkout.Checkouts    // the functions' store, for showing a checkout
+	shown     checkout.Checkouts // the functions' store, for showing a checkout
 }
 
 func newKiosk(t testing.TB) *kiosk {
 	stock := newStockroom(t)
 	stock.put(profile(emberforge, "EUR"), product("coins"))
-	table := localtest.Table(t, "CheckoutsTable")
-	k := &kiosk{stockroom: stock, checkouts: table, records: backoffice.NewCheckouts(stock.client, table)}
+	table := dynamotest.Table(t, "CheckoutsTable")
+	k := &kiosk{stockroom: stock, checkouts: table}
 	k.opener = k.openerOf(stock.client)
 	k.shown = checkout.Checkouts{Store: dynamo.NewOrders(stock.client, table, "", mathrand.Int64N)}
 	return k
@@ -75,7 +74,8 @@ func (k *kiosk) mustOpen(r checkout.Request) checkout.Checkout {
 func (k *kiosk) stored(customer catalog.CustomerID) []checkout.Checkout {
 	k.t.Helper()
 	var all []checkout.Checkout
-	for c, err := range k.records.List(k.t.Context(), customer) {
+	owner := ownerOf(customer, k.client, backoffice.Tables{Checkouts: k.checkouts})
+	for c, err := range owner.Checkouts(k.t.Context(), checkout.Filter{}, noon()) {
 		must(k.t, err)
 		all = append(all, c)
 	}
@@ -99,13 +99,19 @@ func TestCheckout_IsReadBackAsWritten(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	made := checkout.Checkout{
-		ID: checkout.ID(strings.Repeat("a", 22) + strings.Repeat("b", 22)), Product: "vip-rank", Variant: "30-day", Amount: catalog.MaxAmount,
-		Data: `{ "player": "Álder", "note": "\u0000" }`, DataIsObject: true,
-		UnitPrice: money.Money{Minor: 499, Currency: "BHD"}, Subtotal: money.Money{Minor: money.MaxMinor, Currency: "BHD"},
-		Discount: money.Money{Minor: 1, Currency: "BHD"}, Total: money.Money{Minor: money.MaxMinor - 1, Currency: "BHD"},
-		Created: noon().Add(time.Millisecond), Expires: noon().Add(time.Millisecond + checkout.Lifetime),
+		ID: checkout.ID(strings.Repeat("a", 22) + strings.Repeat("b", 22)), Product: "vip-rank", Variant: "30-day",
+		Amount: catalog.MaxAmount,
+		Data:   `{ "player": "Álder", "note": "\u0000" }`, DataIsObject: true,
+		UnitPrice: money.Money{Minor: 499, Currency: "BHD"},
+		Subtotal:  money.Money{Minor: money.MaxMinor, Currency: "BHD"},
+		Discount:  money.Money{Minor: 1, Currency: "BHD"},
+		Total:     money.Money{Minor: money.MaxMinor - 1, Currency: "BHD"},
+		Created:   noon().Add(time.Millisecond), Expires: noon().Add(time.Millisecond + checkout.Lifetime),
 	}
-	bare := checkout.Checkout{ID: checkout.ID(strings.Repeat("c", 44)), Created: noon(), Expires: noon().Add(checkout.Lifetime)}
+	bare := checkout.Checkout{
+		ID: checkout.ID(strings.Repeat("c", 44)), Created: noon(),
+		Expires: noon().Add(checkout.Lifetime),
+	}
 	for _, c := range []checkout.Checkout{made, bare} {
 		if got, err := k.opener.Store.Open(t.Context(), emberforge, c); got != c || err != nil {
 			t.Errorf("Open = %+v, %v", got, err)
@@ -194,7 +200,8 @@ func TestCheckout_RaceOfOneKey_OpensOneCheckout(t *testing.T) {
 	again.At = made[0].Expires
 	second := k.race(func(int) checkout.Request { return again })
 	remade := k.stored(emberforge)
-	if len(remade) != 1 || remade[0].ID == made[0].ID || second.opened[remade[0].ID] != 1 || second.replayed[remade[0].ID] != 31 {
+	if len(remade) != 1 || remade[0].ID == made[0].ID || second.opened[remade[0].ID] != 1 ||
+		second.replayed[remade[0].ID] != 31 {
 		t.Errorf("stored %+v, opened %v, replayed %v", remade, second.opened, second.replayed)
 	}
 }
@@ -222,7 +229,8 @@ func TestCheckout_RaceWithoutKeys_EachRequestOpensItsOwn(t *testing.T) {
 	}
 }
 
-// The SDK retries a call that got no response. If only the response was lost, the retry finds the item that the first attempt wrote.
+// The SDK retries a call that got no response. If only the response was lost, the retry finds the item that the first
+// attempt wrote.
 func TestCheckout_LostRequestOrResponse_OpensOneCheckout(t *testing.T) {
 	t.Parallel()
 	for name, losesResponses := range map[string]bool{"response": true, "request": false} {
@@ -249,9 +257,7 @@ func TestCheckout_AllResponsesLost_RetryWithTheKeyIsReplayed(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	network := losingResponses("PutItem", 1<<20)
-	ctx := endingAfter(t, 300*time.Millisecond)
-	opener := k.over(network)
-	_, _, err := opener.Open(ctx, coins("1047"))
+	_, _, err := k.over(network).Open(network.untilItFails(t), coins("1047"))
 	wantUnavailable(t, err)
 	made := k.stored(emberforge)
 	if len(made) != 1 {
@@ -361,7 +367,10 @@ func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
 	if stored := k.stored(sakura); len(stored) != 1 || stored[0] != other {
 		t.Errorf("%s has the checkouts %+v, want only %+v", sakura, stored, other)
 	}
-	for customer, id := range map[catalog.CustomerID]checkout.ID{emberforge: other.ID, sakura: mine.ID, "nobody": mine.ID} {
+	for customer, id := range map[catalog.CustomerID]checkout.ID{
+		emberforge: other.ID, sakura: mine.ID,
+		"nobody": mine.ID,
+	} {
 		if _, err := k.shown.Show(t.Context(), customer, id); !errors.Is(err, checkout.ErrNotFound) {
 			t.Errorf("Show(%s, …) = %v, want checkout.ErrNotFound", customer, err)
 		}
@@ -438,7 +447,8 @@ func TestCheckout_OutOfReach_IsUnavailable(t *testing.T) {
 	k := newKiosk(t)
 	wantEachUnavailable(t, map[string]func(context.Context) error{
 		"open": func(ctx context.Context) error {
-			_, err := dynamo.NewCheckouts(cutOff(t, "PutItem"), k.checkouts).Open(ctx, emberforge, checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
+			_, err := dynamo.NewCheckouts(cutOff(t, "PutItem"), k.checkouts).Open(ctx, emberforge,
+				checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
 			return err
 		},
 		"recall": func(ctx context.Context) error {
@@ -446,11 +456,13 @@ func TestCheckout_OutOfReach_IsUnavailable(t *testing.T) {
 			return err
 		},
 		"show": func(ctx context.Context) error {
-			_, err := checkout.Checkouts{Store: dynamo.NewOrders(cutOff(t, "GetItem"), k.checkouts, "", mathrand.Int64N)}.Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
+			_, err := checkout.Checkouts{Store: dynamo.NewOrders(cutOff(t, "GetItem"), k.checkouts, "",
+				mathrand.Int64N)}.Show(ctx, emberforge, checkout.ID(strings.Repeat("a", 44)))
 			return err
 		},
 		"list": func(ctx context.Context) error {
-			for _, err := range backoffice.NewCheckouts(cutOff(t, "Query"), k.checkouts).List(ctx, emberforge) {
+			owner := ownerOf(emberforge, cutOff(t, "Query"), backoffice.Tables{Checkouts: k.checkouts})
+			for _, err := range owner.Checkouts(ctx, checkout.Filter{}, noon()) {
 				return err
 			}
 			return nil

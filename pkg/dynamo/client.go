@@ -10,14 +10,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 )
 
-// attemptTimeout bounds one attempt of a call. A call over an open connection takes single-digit milliseconds. Only the deadline of the
-// caller's context bounds all attempts together.
+// attemptTimeout bounds one attempt of a call. A call over an open connection takes single-digit milliseconds. Only the
+// deadline of the caller's context bounds all attempts together.
 const attemptTimeout = time.Second
 
-// UnavailableError is the error of a call that got no usable response in time. A write may or may not have been applied.
+// UnavailableError is the error of a call that got no usable response in time. A write may or may not have been
+// applied.
 type UnavailableError = table.UnavailableError
 
 // Settings configure a client.
@@ -30,8 +31,8 @@ type Settings struct {
 	Jitter func(n int64) int64
 }
 
-// NewClient returns a client for a function. It does not load the SDK's default configuration: loading it would triple the time until the
-// function is ready.
+// NewClient returns a client for a function. It does not load the SDK's default configuration: loading it would triple
+// the time until the function is ready.
 func NewClient(settings Settings) *dynamodb.Client {
 	options := dynamodb.Options{
 		Region:                          settings.Region,
@@ -46,8 +47,9 @@ func NewClient(settings Settings) *dynamodb.Client {
 	return dynamodb.New(options)
 }
 
-// NewRetryer returns a retryer for throttled calls, conflicts, server errors, and lost connections or responses. Every call of this package
-// is safe to retry. Delays are short and jittered, because a shopper is waiting. jitter is as in Settings.
+// NewRetryer returns a retryer for throttled calls, conflicts, server errors, and lost connections or responses. Every
+// call of this package is safe to retry. Delays are short and jittered, because a shopper is waiting. jitter is as in
+// Settings.
 func NewRetryer(jitter func(n int64) int64) aws.RetryerV2 {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = math.MaxInt32 // the deadline of the caller's context ends the retries
@@ -59,8 +61,9 @@ func NewRetryer(jitter func(n int64) int64) aws.RetryerV2 {
 	})
 }
 
-// Warm opens the connection of a function's client at start, so that the first shopper does not wait for it. It sends the cheapest possible
-// read and gives up after a second. It ignores errors, because the first request would report them.
+// Warm opens the connection of a function's client at start, so that the first shopper does not wait for it. It sends
+// the cheapest possible read and gives up after a second. It ignores errors, because the first request would report
+// them.
 func Warm(ctx context.Context, client *dynamodb.Client, name string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

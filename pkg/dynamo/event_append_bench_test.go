@@ -15,20 +15,21 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 )
 
-// BenchmarkEventLog_Append compares appending events with bare puts of the same items, with the same concurrency. Bare means one put for
-// each event, and one put for the page of each batch. In a round, each customer gets 100 events. The metric x-bare is the time for
-// appending divided by the time for the bare puts.
+// BenchmarkEventLog_Append compares appending events with bare puts of the same items, with the same concurrency. Bare
+// means one put for each event, and one put for the page of each batch. In a round, each customer gets 100 events. The
+// metric x-bare is the time for appending divided by the time for the bare puts.
 func BenchmarkEventLog_Append(b *testing.B) {
 	for _, customers := range []int{1, 16} {
 		for _, size := range []int{1, 10, 100} {
-			b.Run(fmt.Sprintf("customers=%d/batch=%d", customers, size), func(b *testing.B) { benchmarkAppend(b, customers, size) })
+			b.Run(fmt.Sprintf("customers=%d/batch=%d", customers, size),
+				func(b *testing.B) { benchmarkAppend(b, customers, size) })
 		}
 	}
 }
@@ -38,8 +39,13 @@ func benchmarkAppend(b *testing.B, customers, size int) {
 	const perRound = 100
 	transport := &http.Transport{MaxIdleConnsPerHost: 512}
 	b.Cleanup(transport.CloseIdleConnections)
-	client := newClient(b, func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: transport, Timeout: patience} })
-	name := localtest.Table(b, "EventsTable")
+	client := newClient(b, func(o *dynamodb.Options) {
+		o.HTTPClient = &http.Client{
+			Transport: transport,
+			Timeout:   patience,
+		}
+	})
+	name := dynamotest.Table(b, "EventsTable")
 	log := dynamo.NewEventLog(client, name, 90*24*time.Hour, time.Now, mathrand.Int64N, rand.Reader)
 	put := func(it table.Item) error {
 		_, err := client.PutItem(b.Context(), &dynamodb.PutItemInput{TableName: aws.String(name), Item: it})
@@ -67,7 +73,11 @@ func benchmarkAppend(b *testing.B, customers, size int) {
 			_, err := log.Append(b.Context(), customer, events)
 			return err
 		})
-		bare += write("bare", func(customer catalog.CustomerID, events []event.Event) error { return putBare(customer, events, put) })
+		bare += write("bare", func(customer catalog.CustomerID,
+			events []event.Event,
+		) error {
+			return putBare(customer, events, put)
+		})
 	}
 	b.ReportMetric(appending.Seconds()/bare.Seconds(), "x-bare")
 	b.ReportMetric(float64(b.N*customers*perRound)/appending.Seconds(), "events/s")
@@ -92,7 +102,8 @@ func putBare(customer catalog.CustomerID, events []event.Event, put func(table.I
 		}
 	}
 	page := table.EventPageKey(customer, 1).Attributes()
-	page[table.AttrEventIDs] = &types.AttributeValueMemberB{Value: make([]byte, table.EventsPerPage*table.EventIDBytes/2)}
+	page[table.AttrEventIDs] = &types.AttributeValueMemberB{Value: make([]byte,
+		table.EventsPerPage*table.EventIDBytes/2)}
 	return put(page)
 }
 

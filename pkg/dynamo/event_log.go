@@ -16,7 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 )
 
@@ -38,11 +38,12 @@ type EventAPI interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
-// EventLog stores the events of customers. It implements event.Log, event.FeedStore and event.Nicks. Create it with NewEventLog.
+// EventLog stores the events of customers. It implements event.Log, event.FeedStore and event.Nicks. Create it with
+// NewEventLog.
 //
-// A log is a list of pages, each of which names up to 50 events. The place of an event in the list is its sequence number. Append first
-// stores an event under its ID. Then it adds the ID to the last page, on condition that the page has not changed since it was read. So the
-// sequence has no gaps, and concurrent appends of the same event add it once.
+// A log is a list of pages, each of which names up to 50 events. The place of an event in the list is its sequence
+// number. Append first stores an event under its ID. Then it adds the ID to the last page, on condition that the page
+// has not changed since it was read. So the sequence has no gaps, and concurrent appends of the same event add it once.
 type EventLog struct {
 	api       EventAPI
 	table     string
@@ -52,8 +53,8 @@ type EventLog struct {
 	ids       io.Reader
 }
 
-// NewEventLog returns the log in a table of events. Events are stored for at least the retention. random is as in NewRedemptions. ids is a
-// source of random bytes for the IDs of new logs.
+// NewEventLog returns the log in a table of events. Events are stored for at least the retention. random is as in
+// NewRedemptions. ids is a source of random bytes for the IDs of new logs.
 func NewEventLog(
 	api EventAPI, name string, retention time.Duration, now func() time.Time, random func(n int64) int64, ids io.Reader,
 ) *EventLog {
@@ -62,19 +63,24 @@ func NewEventLog(
 
 // Append implements event.Log.
 //
-// Append adds each event exactly once, for these reasons. Append reads the last page before it stores events. So if this call stores an
-// event, no earlier page can name the event. If an earlier call stored the event, the item contains the number of the first page
-// that can name it, and Append searches from that page to the last one. The last page gets new events only if it has not changed since it
-// was read.
-func (l *EventLog) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
+// Append adds each event exactly once, for these reasons. Append reads the last page before it stores events. So if
+// this call stores an event, no earlier page can name the event. If an earlier call stored the event, the item contains
+// the number of the first page that can name it, and Append searches from that page to the last one. The last page gets
+// new events only if it has not changed since it was read.
+func (l *EventLog) Append(
+	ctx context.Context, customer catalog.CustomerID, events []event.Event,
+) (added int, err error) {
 	added, err = l.append(ctx, customer, events)
 	return added, table.Outcome(err)
 }
 
-// mostAttempts bounds how often an append starts over because the log has changed. Only a damaged page causes so many attempts.
+// mostAttempts bounds how often an append starts over because the log has changed. Only a damaged page causes so many
+// attempts.
 const mostAttempts = 100
 
-func (l *EventLog) append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (added int, err error) {
+func (l *EventLog) append(
+	ctx context.Context, customer catalog.CustomerID, events []event.Event,
+) (added int, err error) {
 	tail, err := l.tail(ctx, customer)
 	if err != nil {
 		return 0, err
@@ -127,7 +133,9 @@ type storedEvent struct {
 }
 
 // store stores events that are not stored yet, and returns those that were already stored.
-func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) (known map[event.ID]storedEvent, err error) {
+func (l *EventLog) store(
+	ctx context.Context, events []event.Event, page int64,
+) (known map[event.ID]storedEvent, err error) {
 	var mu sync.Mutex
 	known = make(map[event.ID]storedEvent)
 	return known, atOnce(events, func(e event.Event) error {
@@ -135,7 +143,10 @@ func (l *EventLog) store(ctx context.Context, events []event.Event, page int64) 
 		mu.Lock()
 		defer mu.Unlock()
 		if len(old) > 0 {
-			known[e.ID] = storedEvent{old.Num(table.AttrPage), old.Num(table.AttrExpiresAt) < l.now().Add(l.retention).Unix()}
+			known[e.ID] = storedEvent{
+				old.Num(table.AttrPage),
+				old.Num(table.AttrExpiresAt) < l.now().Add(l.retention).Unix(),
+			}
 		}
 		return err
 	})
@@ -177,8 +188,8 @@ func (l *EventLog) put(ctx context.Context, e event.Event, page int64) (old tabl
 
 func (l *EventLog) expiry() time.Time { return l.now().Add(l.retention + expiryMargin) }
 
-// renew extends the expiry of stale events. An event is stale if it is appended long after it was stored, for example by a retry of a
-// parked change.
+// renew extends the expiry of stale events. An event is stale if it is appended long after it was stored, for example
+// by a retry of a parked change.
 func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[event.ID]storedEvent) error {
 	for _, e := range events {
 		if !known[e.ID].isStale {
@@ -197,9 +208,10 @@ func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[ev
 // pagesNearby is how many pages settled reads at a time. A batch of 100 events fits on these pages.
 const pagesNearby = 4
 
-// settled leaves out the events that the log already names. For each event that was stored earlier, it reads only the pages near the place
-// where the log ended at that time. Nearly all such events are there, and the log may have become much longer since. from is the lowest
-// page that may name one of the remaining events, or math.MaxInt64 if no page can.
+// settled leaves out the events that the log already names. For each event that was stored earlier, it reads only the
+// pages near the place where the log ended at that time. Nearly all such events are there, and the log may have become
+// much longer since. from is the lowest page that may name one of the remaining events, or math.MaxInt64 if no page
+// can.
 func (l *EventLog) settled(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, known map[event.ID]storedEvent,
 ) (rest []event.Event, from int64, err error) {
@@ -225,8 +237,9 @@ func (l *EventLog) settled(
 	return rest, from, nil
 }
 
-// unnamed reads the pages from a page number on. It returns the last page, and the events that these pages do not name. If a page still had
-// room when it was read, but a later page follows, events were added to the page after it was read. Then the error is errLookAgain.
+// unnamed reads the pages from a page number on. It returns the last page, and the events that these pages do not name.
+// If a page still had room when it was read, but a later page follows, events were added to the page after it was read.
+// Then the error is errLookAgain.
 func (l *EventLog) unnamed(
 	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,
 ) (missing []event.Event, last table.EventPage, err error) {
@@ -254,9 +267,11 @@ func (l *EventLog) unnamed(
 	return missing, last, nil
 }
 
-// names runs a query for pages, and adds the IDs of the events that these pages name to ids. It returns the pages, and the key from which
-// the query continues.
-func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, ids map[event.ID]bool) ([]table.EventPage, table.Item, error) {
+// names runs a query for pages, and adds the IDs of the events that these pages name to ids. It returns the pages, and
+// the key from which the query continues.
+func (l *EventLog) names(
+	ctx context.Context, query *dynamodb.QueryInput, ids map[event.ID]bool,
+) ([]table.EventPage, table.Item, error) {
 	out, err := l.api.Query(ctx, query)
 	if err != nil {
 		return nil, nil, err
@@ -275,8 +290,8 @@ func (l *EventLog) names(ctx context.Context, query *dynamodb.QueryInput, ids ma
 
 func hasRoom(page table.EventPage) bool { return page.Len() < table.EventsPerPage }
 
-// extend adds as many of the events as fit to the last page, or to a new page if the last one is full. n is how many it added. If the last
-// page has changed meanwhile, the error is errLookAgain.
+// extend adds as many of the events as fit to the last page, or to a new page if the last one is full. n is how many it
+// added. If the last page has changed meanwhile, the error is errLookAgain.
 func (l *EventLog) extend(
 	ctx context.Context, customer catalog.CustomerID, tail table.EventPage, events []event.Event,
 ) (extended table.EventPage, n int, err error) {
@@ -306,8 +321,8 @@ func (l *EventLog) extend(
 	return page, n, nil
 }
 
-// extending returns the actions that replace the last page, or add a page after it. The last page must not expire, because then the
-// sequence would start over. A page gets its expiry when the next one is added.
+// extending returns the actions that replace the last page, or add a page after it. The last page must not expire,
+// because then the sequence would start over. A page gets its expiry when the next one is added.
 func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.EventPage) []action {
 	call := &table.Update{Key: table.EventPageKey(customer, page.Number)}
 	call.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
@@ -329,19 +344,24 @@ func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.Event
 }
 
 // Window implements event.FeedStore.
-func (l *EventLog) Window(ctx context.Context, customer catalog.CustomerID, after int64, limit int) (event.Window, error) {
+func (l *EventLog) Window(
+	ctx context.Context, customer catalog.CustomerID, after int64, limit int,
+) (event.Window, error) {
 	w, err := l.window(ctx, customer, after, limit)
 	return w, table.Outcome(err)
 }
 
-func (l *EventLog) window(ctx context.Context, customer catalog.CustomerID, after int64, limit int) (event.Window, error) {
+func (l *EventLog) window(
+	ctx context.Context, customer catalog.CustomerID, after int64, limit int,
+) (event.Window, error) {
 	pages, err := l.pages(ctx, customer, after, limit)
 	if err != nil || len(pages) == 0 {
 		return event.Window{}, err
 	}
 	last := pages[len(pages)-1]
 	w := event.Window{
-		Feed: last.Feed, First: pages[0].First(), Last: last.Last(), FirstExtended: pages[0].Extended, LastExtended: last.Extended,
+		Feed: last.Feed, First: pages[0].First(), Last: last.Last(), FirstExtended: pages[0].Extended,
+		LastExtended: last.Extended,
 	}
 	begin := max(after, w.First-1)
 	var keys []table.Key
@@ -360,9 +380,12 @@ func (l *EventLog) window(ctx context.Context, customer catalog.CustomerID, afte
 	return w, err
 }
 
-// pages returns the pages that name the events after a sequence number, up to limit. It also returns at least one more page, if there is
-// one, so that Window.Last shows whether more events follow. If no page names such an event, it returns the last page of the log.
-func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after int64, limit int) ([]table.EventPage, error) {
+// pages returns the pages that name the events after a sequence number, up to limit. It also returns at least one more
+// page, if there is one, so that Window.Last shows whether more events follow. If no page names such an event, it
+// returns the last page of the log.
+func (l *EventLog) pages(
+	ctx context.Context, customer catalog.CustomerID, after int64, limit int,
+) ([]table.EventPage, error) {
 	query := table.EventPagesQuery(l.table, customer, after/table.EventsPerPage)
 	query.Limit = aws.Int32(int32((limit+table.EventsPerPage-1)/table.EventsPerPage + 2)) //nolint:gosec // limit is at most event.MaxPerPage
 	out, err := l.api.Query(ctx, query)
@@ -374,7 +397,8 @@ func (l *EventLog) pages(ctx context.Context, customer catalog.CustomerID, after
 		if pages[i], err = table.DecodeEventPage(it); err != nil {
 			return nil, err
 		}
-		// There is a gap if the previous page became full only after it was read, or if pages between the two have expired.
+		// There is a gap if the previous page became full only after it was read, or if pages between the two have
+		// expired.
 		if i > 0 && pages[i].First() != pages[i-1].Last()+1 {
 			return pages[:i], nil
 		}
@@ -396,7 +420,9 @@ func (l *EventLog) Restore(ctx context.Context, e event.Event) error {
 }
 
 // Find returns an event by its ID, without its sequence number. found is false if the event is not stored.
-func (l *EventLog) Find(ctx context.Context, customer catalog.CustomerID, id event.ID) (e event.Event, found bool, err error) {
+func (l *EventLog) Find(
+	ctx context.Context, customer catalog.CustomerID, id event.ID,
+) (e event.Event, found bool, err error) {
 	key := table.EventKey(customer, id)
 	items, err := table.BatchGet(ctx, l.api, l.random, l.table, key)
 	if err != nil || len(items[key]) == 0 {

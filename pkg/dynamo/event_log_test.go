@@ -16,10 +16,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 )
 
@@ -34,14 +34,15 @@ type bureau struct {
 }
 
 func newBureau(t testing.TB) *bureau {
-	b := &bureau{t: t, client: newClient(t), table: localtest.Table(t, "EventsTable"), clock: noon()}
+	b := &bureau{t: t, client: newClient(t), table: dynamotest.Table(t, "EventsTable"), clock: noon()}
 	b.log = b.logOver(b.client)
 	b.feed = event.Feed{Store: b.log}
 	return b
 }
 
 func (b *bureau) logOver(api dynamo.EventAPI) *dynamo.EventLog {
-	return dynamo.NewEventLog(api, b.table, retention, func() time.Time { return b.clock }, mathrand.Int64N, rand.Reader)
+	return dynamo.NewEventLog(api, b.table, retention, func() time.Time { return b.clock }, mathrand.Int64N,
+		rand.Reader)
 }
 
 // append appends events of a customer, and fails the test unless it adds the wanted number.
@@ -97,8 +98,8 @@ func (b *bureau) delete(key table.Key) {
 	}
 }
 
-// leave stores an event but does not add it to the log, as if a function died between the two writes. The stored item says that the last
-// page of the log was page 0 at that time.
+// leave stores an event but does not add it to the log, as if a function died between the two writes. The stored item
+// says that the last page of the log was page 0 at that time.
 func (b *bureau) leave(e event.Event, expires time.Time) {
 	b.t.Helper()
 	input := &dynamodb.PutItemInput{TableName: aws.String(b.table), Item: table.EncodeEvent(e, 0, expires)}
@@ -136,7 +137,8 @@ func TestAppend_OverlappingBatchesAtOnce_AddEachEventOnce(t *testing.T) {
 	for i := range 8 {
 		functions.Go(func() {
 			for first := i * 3; first < len(events); first += 20 {
-				if _, err := b.log.Append(within(t), emberforge, events[max(0, first-5):min(len(events), first+20)]); err != nil {
+				if _, err := b.log.Append(within(t), emberforge,
+					events[max(0, first-5):min(len(events), first+20)]); err != nil {
 					t.Error(err)
 				}
 			}
@@ -175,8 +177,8 @@ func TestAppend_LostResponse_AddsEachEventOnce(t *testing.T) {
 	}
 }
 
-// Events and full pages expire. A full page expires at least one day after its last event. The last page never expires: if it did, the
-// sequence would start over.
+// Events and full pages expire. A full page expires at least one day after its last event. The last page never expires:
+// if it did, the sequence would start over.
 func TestAppend_Pages_ExpireAfterTheirEventsButTheLastNever(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -211,7 +213,8 @@ func TestAppend_Pages_ExpireAfterTheirEventsButTheLastNever(t *testing.T) {
 	}
 }
 
-// An event may be added to the log long after it was stored. It is then kept for the whole retention, counted from the time it was added.
+// An event may be added to the log long after it was stored. It is then kept for the whole retention, counted from the
+// time it was added.
 func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
@@ -228,13 +231,15 @@ func TestAppend_EventStoredLongAgo_IsKeptForTheWholeRetention(t *testing.T) {
 		b.clock = noon().Add(test.waited)
 		b.append(emberforge, events, len(events))
 		b.wantFeed(emberforge, events)
-		if got := b.item(table.EventKey(emberforge, events[1].ID)).Num(table.AttrExpiresAt); got != b.clock.Add(test.want).Unix() {
+		if got := b.item(table.EventKey(emberforge,
+			events[1].ID)).Num(table.AttrExpiresAt); got != b.clock.Add(test.want).Unix() {
 			t.Errorf("after waiting for %s: kept for %s, want %s", what, time.Unix(got, 0).Sub(b.clock), test.want)
 		}
 	}
 }
 
-// A function stores an event while the log is empty, and dies. By the time another function adds the event, the log has six full pages.
+// A function stores an event while the log is empty, and dies. By the time another function adds the event, the log has
+// six full pages.
 func TestAppend_EventStoredSixPagesAgo_IsAddedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -259,15 +264,17 @@ func TestAppend_EventStoredByAFunctionThatDied_IsAddedOnce(t *testing.T) {
 	b.wantFeed(emberforge, events[:121])
 }
 
-// pageByPage is a client that reads one page in a call, as DynamoDB does when a response is full. It calls beforeSecond before it reads the
-// second page.
+// pageByPage is a client that reads one page in a call, as DynamoDB does when a response is full. It calls beforeSecond
+// before it reads the second page.
 type pageByPage struct {
 	*dynamodb.Client
 
 	beforeSecond func()
 }
 
-func (p *pageByPage) Query(ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (p *pageByPage) Query(
+	ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
 	if in.Limit == nil {
 		in.Limit = aws.Int32(1)
 	}
@@ -320,8 +327,10 @@ func TestWindow(t *testing.T) {
 		"far after the last event": {1 << 62, 100, 301, 320, 321, 320, false},
 	} {
 		w, err := b.log.Window(within(t), emberforge, test.after, test.limit)
-		// If the window ends before the log, Last may be lower than the log's last event, but not lower than the window's last event.
-		if err != nil || w.Feed != feed || w.First != test.first || w.Last < test.to || w.Last > test.last || len(w.Events) != int(test.to-test.from)+1 {
+		// If the window ends before the log, Last may be lower than the log's last event, but not lower than the
+		// window's last event.
+		if err != nil || w.Feed != feed || w.First != test.first || w.Last < test.to || w.Last > test.last ||
+			len(w.Events) != int(test.to-test.from)+1 {
 			t.Errorf("%s: Window = feed %q, %d to %d with %d events, %v; want feed %q, %d to %d with events %d to %d",
 				what, w.Feed, w.First, w.Last, len(w.Events), err, feed, test.first, test.last, test.from, test.to)
 			continue
@@ -352,7 +361,10 @@ func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
 	b.append(emberforge, events[55:70], 15)
 	b.clock = noon().Add(retention + 7*24*time.Hour)
 	_, err := b.feed.Read(within(t), emberforge, event.Cursor{}, 100)
-	if want := (&event.ExpiredError{Earliest: 55, Feed: b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed)}); !reflect.DeepEqual(err, want) {
+	if want := (&event.ExpiredError{
+		Earliest: 55,
+		Feed:     b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed),
+	}); !reflect.DeepEqual(err, want) {
 		t.Errorf("Read = %v; want %v", err, want)
 	}
 	if left := b.all(emberforge); len(left) != 15 || left[0].Sequence != 56 || left[0].ID != events[55].ID {
@@ -368,7 +380,8 @@ func TestWindow_ExpiredEvent_IsGoneBeforeItIsDeleted(t *testing.T) {
 	}
 }
 
-// A rebuild can append an expired event again while the page that names the event still exists. Then the log names the event twice.
+// A rebuild can append an expired event again while the page that names the event still exists. Then the log names the
+// event twice.
 func TestWindow_EventAppendedAgain_IsInBothPlaces(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
@@ -415,7 +428,8 @@ func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
 	b.wantFeed(emberforge, mine)
 	b.wantFeed(sakura, theirs[:70])
 	feeds := []string{
-		b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed), b.item(table.EventPageKey(sakura, 0)).Str(table.AttrFeed),
+		b.item(table.EventPageKey(emberforge, 0)).Str(table.AttrFeed),
+		b.item(table.EventPageKey(sakura, 0)).Str(table.AttrFeed),
 	}
 	if feeds[0] == feeds[1] || len(feeds[0]) != 12 {
 		t.Errorf("the feeds are %q, want two different feeds of 12 characters", feeds)
@@ -443,7 +457,10 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	b := newBureau(t)
 	p := b.parking()
 	at := func(minutes int) time.Time { return noon().Add(time.Duration(minutes) * time.Minute) }
-	first := event.Parked{Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20#n#a/b"}, Customer: emberforge}
+	first := event.Parked{
+		Place:    event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20#n#a/b"},
+		Customer: emberforge,
+	}
 	lost := event.Parked{Reason: "malformed record of a stream", First: at(1)}
 	for i, reason := range []string{"timeout", "malformed", strings.Repeat("ä", 400)} {
 		first.Reason, first.First = reason, at(i)
@@ -462,18 +479,23 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	}
 }
 
-// After an item was read and before its change is released, another change of the item may be parked. That change must be retried, too.
+// After an item was read and before its change is released, another change of the item may be parked. That change must
+// be retried, too.
 func TestRelease_ParkedAgainMeanwhile_Stays(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	p := b.parking()
-	parked := event.Parked{Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20"}, Customer: emberforge, First: noon()}
+	parked := event.Parked{
+		Place:    event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20"},
+		Customer: emberforge, First: noon(),
+	}
 	for range 2 {
 		must(t, p.Park(within(t), parked))
 	}
 	stays := func(what string) {
 		if released, err := p.Release(within(t), parked); err != nil || released || len(b.parked(p)) != 1 {
-			t.Errorf("%s: Release = %t, %v, and %d changes stay; want false and 1", what, released, err, len(b.parked(p)))
+			t.Errorf("%s: Release = %t, %v, and %d changes stay; want false and 1", what, released, err,
+				len(b.parked(p)))
 		}
 	}
 	parked.Attempts = 1
@@ -495,7 +517,9 @@ type smallPages struct {
 	endless bool
 }
 
-func (s smallPages) Query(ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error) {
+func (s smallPages) Query(
+	ctx context.Context, in *dynamodb.QueryInput, options ...func(*dynamodb.Options),
+) (*dynamodb.QueryOutput, error) {
 	if !s.endless {
 		asked := *in
 		asked.Limit = aws.Int32(1)
@@ -522,7 +546,8 @@ func TestParked_SeveralPages_ReturnsUpTo10000Changes(t *testing.T) {
 func TestEventLog_StoreOutOfReach_IsUnavailable(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
-	gone := b.logOver(dynamodb.New(b.client.Options(), func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://127.0.0.1:1") }))
+	gone := b.logOver(dynamodb.New(b.client.Options(),
+		func(o *dynamodb.Options) { o.BaseEndpoint = aws.String("http://127.0.0.1:1") }))
 	ctx := endingAfter(t, time.Second)
 	_, appending := gone.Append(ctx, emberforge, eventsOf(emberforge, "redemptions", 1))
 	_, reading := gone.Window(ctx, emberforge, 0, 1)

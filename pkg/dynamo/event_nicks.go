@@ -7,12 +7,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
-// Index implements event.Nicks. If the index already has a redemption, only a change that undoes the redemption replaces the entry. So an
-// earlier change that arrives late cannot make an undone redemption look as if it were not undone.
+// Index implements event.Nicks. If the index already has a redemption, only a change that undoes the redemption
+// replaces the entry. So an earlier change that arrives late cannot make an undone redemption look as if it were not
+// undone.
 func (l *EventLog) Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error {
 	return table.Outcome(atOnce(redemptions, func(r voucher.Redemption) error {
 		it, isIndexed := table.EncodeIndexed(customer, r)

@@ -12,11 +12,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
@@ -27,13 +27,17 @@ type nicks struct {
 	*bureau
 
 	vouchers string
-	reader   *backoffice.Events
 }
 
 func newNicks(t testing.TB) *nicks {
 	b := newBureau(t)
-	vouchers := localtest.Table(t, "VouchersTable")
-	return &nicks{b, vouchers, backoffice.NewEvents(b.client, dynamo.Tables{Vouchers: vouchers}, b.table, mathrand.Int64N)}
+	vouchers := dynamotest.Table(t, "VouchersTable")
+	return &nicks{b, vouchers}
+}
+
+// owner returns a customer's shop as its owner works on it.
+func (n *nicks) owner(customer catalog.CustomerID, client *dynamodb.Client) *backoffice.Shop {
+	return ownerOf(customer, client, backoffice.Tables{Vouchers: n.vouchers, Events: n.table})
 }
 
 // index indexes redemptions, one after the other. It fails the test on an error.
@@ -49,7 +53,8 @@ func (n *nicks) indexed(customer catalog.CustomerID, nick string, from, until ti
 	n.t.Helper()
 	parsed, err := voucher.ParseNick(nick)
 	must(n.t, err)
-	for r, err := range n.reader.RedemptionsOf(within(n.t), customer, parsed, from, until) {
+	for r, err := range n.owner(customer, n.client).RedemptionsOfNick(within(n.t),
+		backoffice.RedemptionFilter{Nick: parsed, From: from, Until: until}) {
 		must(n.t, err)
 		found = append(found, r.Redemption)
 	}
@@ -72,7 +77,8 @@ func (n *nicks) want(customer catalog.CustomerID, nick string, want ...voucher.R
 // redeemedBy returns a redemption of SUMMER-20 by a nick, some seconds after noon.
 func redeemedBy(nick string, second int) voucher.Redemption {
 	return voucher.Redemption{
-		ID: string(idempotency.Digest(nick, fmt.Sprint(second))), Code: "SUMMER-20", Nick: nick, At: noon().Add(time.Duration(second) * time.Second),
+		ID: string(idempotency.Digest(nick, fmt.Sprint(second))), Code: "SUMMER-20", Nick: nick,
+		At:     noon().Add(time.Duration(second) * time.Second),
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}
 }
@@ -82,14 +88,15 @@ func undoneLater(r voucher.Redemption) voucher.Redemption {
 	return r
 }
 
-// The streams deliver each change at least once, and the changes of two items in any order. Undoing a single-use redemption moves it to
-// another item. So the undone redemption may arrive first.
+// The streams deliver each change at least once, and the changes of two items in any order. Undoing a single-use
+// redemption moves it to another item. So the undone redemption may arrive first.
 func TestIndex_ChangesInAnyOrder_UndoneStaysUndone(t *testing.T) {
 	t.Parallel()
 	created := redeemedBy("Alder", 1)
 	undone := undoneLater(created)
 	for what, changes := range map[string][]voucher.Redemption{
-		"in order": {created, undone}, "undone first": {undone, created}, "delivered again": {created, undone, created, undone, created},
+		"in order": {created, undone}, "undone first": {undone, created},
+		"delivered again": {created, undone, created, undone, created},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
@@ -109,7 +116,10 @@ func TestIndex_EveryKindOfRedemption_IsReadBack(t *testing.T) {
 	for i, reward := range []voucher.Reward{
 		{Kind: voucher.RewardAmountOff, AmountOff: off},
 		{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 3},
-		{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{{Product: "coins", Variant: "500", Amount: 1}, {Product: "rank", Variant: "vip", Amount: 2}}},
+		{Kind: voucher.RewardBundle, Items: [voucher.MaxBundleItems]voucher.Good{{
+			Product: "coins", Variant: "500",
+			Amount: 1,
+		}, {Product: "rank", Variant: "vip", Amount: 2}}},
 	} {
 		r := redeemedBy("#Alder ~ Ash\u0007", i)
 		r.Reward = reward
@@ -122,14 +132,16 @@ func TestIndex_EveryKindOfRedemption_IsReadBack(t *testing.T) {
 	n.want(emberforge, "#Alder ~ Ash\u0007", want...)
 	out, err := n.client.Scan(within(t), &dynamodb.ScanInput{TableName: aws.String(n.table)})
 	if err != nil || len(out.Items) != len(want) {
-		t.Errorf("%d items, %v; want %d, because a redemption without a nick has no item", len(out.Items), err, len(want))
+		t.Errorf("%d items, %v; want %d, because a redemption without a nick has no item", len(out.Items), err,
+			len(want))
 	}
 }
 
 func TestIndex_OtherCustomersAndNicks_AreInvisible(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
-	mine, spelled, other, theirs := redeemedBy("Alder", 1), redeemedBy("ＡＬＤＥＲ", 2), redeemedBy("Alde", 3), redeemedBy("alder", 4)
+	mine, spelled, other, theirs := redeemedBy("Alder", 1), redeemedBy("ＡＬＤＥＲ", 2), redeemedBy("Alde", 3),
+		redeemedBy("alder", 4)
 	cherokee, small := redeemedBy("\u13A0\u13B5", 5), redeemedBy("\uAB70\uAB85", 6)
 	n.index(emberforge, mine, spelled, other, cherokee, small)
 	n.index(sakura, theirs)
@@ -139,7 +151,7 @@ func TestIndex_OtherCustomersAndNicks_AreInvisible(t *testing.T) {
 	n.want(sakura, "Alde")
 }
 
-func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
+func TestRedemptionsOfNick_ManyPages_AreInTheOrderOfTime(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	all := make([]voucher.Redemption, 250)
@@ -156,10 +168,10 @@ func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
 		from, until time.Time
 		want        []voucher.Redemption
 	}{
-		"one second":              {second(7), second(7), all[107:108]},
-		"both ends are included":  {second(-3), second(130), all[97:231]},
+		"one second":              {second(7), second(7).Add(time.Millisecond), all[107:108]},
+		"the end is not included": {second(-3), second(131), all[97:231]},
 		"between two redemptions": {second(7).Add(time.Millisecond), second(8).Add(-time.Millisecond), nil},
-		"from long ago":           {time.Date(1903, 1, 1, 0, 0, 0, 0, time.UTC), second(-99), all[:2]},
+		"from long ago":           {time.Date(1903, 1, 1, 0, 0, 0, 0, time.UTC), second(-98), all[:2]},
 		"until the far future":    {second(148), farFuture, all[248:]},
 		"without an end":          {second(149), time.Time{}, all[249:]},
 	} {
@@ -170,7 +182,7 @@ func TestRedemptionsOf_ManyPages_AreInTheOrderOfTime(t *testing.T) {
 }
 
 // In the year 2286, a time in milliseconds gets one more digit. The index must still sort the redemptions by time.
-func TestRedemptionsOf_TimesOfMoreDigits_KeepTheOrder(t *testing.T) {
+func TestRedemptionsOfNick_TimesOfMoreDigits_KeepTheOrder(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	early, late := redeemedBy("Alder", 0), redeemedBy("Alder", 0)
@@ -179,7 +191,7 @@ func TestRedemptionsOf_TimesOfMoreDigits_KeepTheOrder(t *testing.T) {
 	n.want(emberforge, "Alder", early, late)
 }
 
-func TestRedemptionsOf_EachRedemption_HasTheBatchOfItsVoucher(t *testing.T) {
+func TestRedemptionsOfNick_EachRedemption_HasTheBatchOfItsVoucher(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	first, second, gone := redeemedBy("Alder", 1), redeemedBy("Alder", 2), redeemedBy("Alder", 3)
@@ -188,13 +200,16 @@ func TestRedemptionsOf_EachRedemption_HasTheBatchOfItsVoucher(t *testing.T) {
 	for _, r := range []voucher.Redemption{first, second} {
 		code, err := voucher.ParseCode(r.Code)
 		must(t, err)
-		it := table.EncodeVoucher(emberforge, voucher.Voucher{Code: code, Written: r.Code, Reward: r.Reward, Batch: "of " + r.Code})
-		if _, err := n.client.PutItem(within(t), &dynamodb.PutItemInput{TableName: aws.String(n.vouchers), Item: it}); err != nil {
+		it := table.EncodeVoucher(emberforge,
+			voucher.Voucher{Code: code, Written: r.Code, Reward: r.Reward, Batch: "of " + r.Code})
+		if _, err := n.client.PutItem(within(t),
+			&dynamodb.PutItemInput{TableName: aws.String(n.vouchers), Item: it}); err != nil {
 			t.Fatal(err)
 		}
 	}
+	ofAlder := backoffice.RedemptionFilter{Nick: request(t, "ANY", "Alder", "").Nick}
 	var batches []string
-	for r, err := range n.reader.RedemptionsOf(within(t), emberforge, request(t, "ANY", "Alder", "").Nick, time.Time{}, time.Time{}) {
+	for r, err := range n.owner(emberforge, n.client).RedemptionsOfNick(within(t), ofAlder) {
 		must(t, err)
 		batches = append(batches, r.Batch)
 	}
@@ -220,45 +235,51 @@ func TestIndex_OneWriteFails_IsAnError(t *testing.T) {
 	n := newNicks(t)
 	network := losingRequests("PutItem", 1)
 	log := n.logOver(newClient(t, over(network), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} }))
-	if err := log.Index(within(t), emberforge, []voucher.Redemption{redeemedBy("Alder", 1), redeemedBy("Alder", 2)}); err == nil {
-		t.Errorf("indexed %d of 2 redemptions, but returned no error", len(n.indexed(emberforge, "Alder", time.Time{}, time.Time{})))
+	if err := log.Index(within(t), emberforge,
+		[]voucher.Redemption{redeemedBy("Alder", 1), redeemedBy("Alder", 2)}); err == nil {
+		t.Errorf("indexed %d of 2 redemptions, but returned no error",
+			len(n.indexed(emberforge, "Alder", time.Time{}, time.Time{})))
 	}
 }
 
-func TestRedemptionsOf_StoreFails_EndsWithItsError(t *testing.T) {
+func TestRedemptionsOfNick_StoreFails_EndsWithItsError(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	n.index(emberforge, redeemedBy("Alder", 1))
 	for _, operation := range []string{"Query", "BatchGetItem"} {
 		network := losingRequests(operation, 1)
 		client := newClient(t, over(network), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-		reader := backoffice.NewEvents(client, dynamo.Tables{Vouchers: n.vouchers}, n.table, mathrand.Int64N)
+		ofAlder := backoffice.RedemptionFilter{Nick: request(t, "ANY", "Alder", "").Nick}
 		steps, failures := 0, 0
-		for _, err := range reader.RedemptionsOf(within(t), emberforge, request(t, "ANY", "Alder", "").Nick, time.Time{}, time.Time{}) {
+		for _, err := range n.owner(emberforge, client).RedemptionsOfNick(within(t), ofAlder) {
 			if steps++; err != nil {
 				failures++
 			}
 		}
 		if steps != 1 || failures != 1 {
-			t.Errorf("%s fails: yielded %d times, with %d errors; want one error and nothing else", operation, steps, failures)
+			t.Errorf("%s fails: yielded %d times, with %d errors; want one error and nothing else", operation, steps,
+				failures)
 		}
 	}
 }
 
-func TestRedemptionsOf_DamagedItem_IsAnError(t *testing.T) {
+func TestRedemptionsOfNick_DamagedItem_IsAnError(t *testing.T) {
 	t.Parallel()
 	alder := request(t, "ANY", "Alder", "").Nick
 	for attribute, value := range map[string]string{
-		table.AttrReward: "120%", table.AttrCode: "*", table.SortKey: "n#" + table.HashNick(alder) + "#0001795abcdef00#MTCXgwWFAhhCzmYLdegdjw",
+		table.AttrReward: "120%", table.AttrCode: "*",
+		table.SortKey: "n#" + table.HashNick(alder) + "#0001795abcdef00#MTCXgwWFAhhCzmYLdegdjw",
 	} {
 		n := newNicks(t)
 		it, _ := table.EncodeIndexed(emberforge, redeemedBy("Alder", 1))
 		it[attribute] = table.Str(value)
-		if _, err := n.client.PutItem(within(t), &dynamodb.PutItemInput{TableName: aws.String(n.table), Item: it}); err != nil {
+		if _, err := n.client.PutItem(within(t),
+			&dynamodb.PutItemInput{TableName: aws.String(n.table), Item: it}); err != nil {
 			t.Fatal(err)
 		}
 		failures := 0
-		for _, err := range n.reader.RedemptionsOf(within(t), emberforge, alder, time.Time{}, time.Time{}) {
+		for _, err := range n.owner(emberforge, n.client).RedemptionsOfNick(within(t),
+			backoffice.RedemptionFilter{Nick: alder}) {
 			if err != nil {
 				failures++
 			}
@@ -269,41 +290,19 @@ func TestRedemptionsOf_DamagedItem_IsAnError(t *testing.T) {
 	}
 }
 
-// The index shares its table with the feed. So the function that publishes events also gets the index's items from the table's stream.
+// The index shares its table with the feed. So the function that publishes events also gets the index's items from the
+// table's stream.
 func TestIndex_FeedOfTheSameTable_IsUnchanged(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	events := eventsOf(emberforge, "redemptions", 60)
 	n.append(emberforge, events[:1], 1)
 	n.index(emberforge, redeemedBy("Alder", 1), redeemedBy("Heron", 2))
-	must(t, n.reader.NoteNicks(within(t), emberforge, noon()))
 	n.append(emberforge, events, len(events)-1)
 	n.wantFeed(emberforge, events)
 	it, _ := table.EncodeIndexed(emberforge, redeemedBy("Alder", 1))
-	added, err := dynamo.EventAdditions([]json.RawMessage{
-		record(1, "events", table.KeyOf(it), nil, it), record(2, "events", table.NickNoteKey(emberforge), nil, table.NickNoteKey(emberforge).Attributes()),
-	})
+	added, err := dynamo.EventAdditions([]json.RawMessage{record(1, "events", table.KeyOf(it), nil, it)})
 	if err != nil || len(added) != 0 {
-		t.Errorf("the index's items were read as the events %+v, %v", added, err)
-	}
-	entries := 0
-	for entry, err := range n.reader.Log(within(t), emberforge, noon()) {
-		if entries++; err != nil || entry.ID != events[entries-1].ID {
-			t.Fatalf("entry %d of the log is %+v, %v", entries, entry, err)
-		}
-	}
-	if entries != len(events) {
-		t.Errorf("%d entries, want %d", entries, len(events))
-	}
-}
-
-func TestNicksNoted_OneCustomer_OthersAreNotNoted(t *testing.T) {
-	t.Parallel()
-	n := newNicks(t)
-	must(t, n.reader.NoteNicks(within(t), emberforge, noon()))
-	for customer, want := range map[catalog.CustomerID]bool{emberforge: true, sakura: false} {
-		if got, err := n.reader.NicksNoted(within(t), customer); err != nil || got != want {
-			t.Errorf("NicksNoted(%s) = %t, %v, want %t", customer, got, err, want)
-		}
+		t.Errorf("an item of the index was read as the events %+v, %v", added, err)
 	}
 }

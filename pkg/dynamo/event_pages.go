@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 )
 
@@ -19,8 +19,9 @@ type EventAddition struct {
 	Sequence int64
 }
 
-// EventAdditions returns the events that were added to logs, in order, according to records of the events table's stream. Records of items
-// other than pages are ignored. If a page cannot be read, EventAdditions leaves out its events and returns the other events with an error.
+// EventAdditions returns the events that were added to logs, in order, according to records of the events table's
+// stream. Records of items other than pages are ignored. If a page cannot be read, EventAdditions leaves out its events
+// and returns the other events with an error.
 func EventAdditions(records []json.RawMessage) (added []EventAddition, err error) {
 	for _, text := range records {
 		var record streamRecord
@@ -40,7 +41,10 @@ func EventAdditions(records []json.RawMessage) (added []EventAddition, err error
 		}
 		old, _ := table.DecodeEventPage(itemOf(record.DynamoDB.OldImage)) // empty for a new page
 		for place := old.Len(); place < page.Len(); place++ {
-			added = append(added, EventAddition{record.DynamoDB.SequenceNumber, customer, page.ID(place), page.First() + int64(place)})
+			added = append(added, EventAddition{
+				record.DynamoDB.SequenceNumber, customer, page.ID(place),
+				page.First() + int64(place),
+			})
 		}
 	}
 	return added, err
@@ -59,7 +63,8 @@ func NewEventPages(api table.BatchGetter, name string, now func() time.Time, ran
 	return &EventPages{api, name, now, random}
 }
 
-// Events reads the events of at most 100 additions, in order. An event that is no longer stored has only its Customer and Sequence.
+// Events reads the events of at most 100 additions, in order. An event that is no longer stored has only its Customer
+// and Sequence.
 func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event.Event, error) {
 	keys := make([]table.Key, len(added))
 	for i, a := range added {

@@ -8,12 +8,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 )
 
-// EventParking stores, in the table of events, the places of changes that could not be recorded as events. It implements event.Parking.
-// Create it with NewEventParking.
+// EventParking stores, in the table of events, the places of changes that could not be recorded as events. It
+// implements event.Parking. Create it with NewEventParking.
 type EventParking struct {
 	*EventSource
 
@@ -23,12 +23,15 @@ type EventParking struct {
 
 // EventParkingAPI lists the DynamoDB operations that EventParking calls.
 type EventParkingAPI interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
+		error)
+	DeleteItem(context.Context, *dynamodb.DeleteItemInput, ...func(*dynamodb.Options)) (*dynamodb.DeleteItemOutput,
+		error)
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// NewEventParking returns an EventParking that stores parked changes in the named table of events. source reads the changed items again.
+// NewEventParking returns an EventParking that stores parked changes in the named table of events. source reads the
+// changed items again.
 func NewEventParking(api EventParkingAPI, name string, source *EventSource) *EventParking {
 	return &EventParking{source, api, name}
 }
@@ -47,14 +50,17 @@ func (p *EventParking) Park(ctx context.Context, parked event.Parked) error {
 	return table.Outcome(err)
 }
 
-// Release implements event.Parking. If a change at the same place was parked meanwhile, the stored Attempts or First differ, and the parked
-// change stays.
+// Release implements event.Parking. If a change at the same place was parked meanwhile, the stored Attempts or First
+// differ, and the parked change stays.
 func (p *EventParking) Release(ctx context.Context, parked event.Parked) (bool, error) {
 	_, err := p.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
 		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Place).Attributes(),
-		ConditionExpression:       aws.String(table.AttrAttempts + " = :attempts AND #first = :first"),
-		ExpressionAttributeNames:  map[string]string{"#first": table.AttrFirst}, // a reserved word
-		ExpressionAttributeValues: table.Item{":attempts": table.Num(parked.Attempts), ":first": table.Millis(parked.First)},
+		ConditionExpression:      aws.String(table.AttrAttempts + " = :attempts AND #first = :first"),
+		ExpressionAttributeNames: map[string]string{"#first": table.AttrFirst}, // a reserved word
+		ExpressionAttributeValues: table.Item{
+			":attempts": table.Num(parked.Attempts),
+			":first":    table.Millis(parked.First),
+		},
 		// If the SDK sent the request twice, the first request may have deleted the parked change.
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -87,7 +93,8 @@ func (p *EventParking) Parked(ctx context.Context) (parked []event.Parked, err e
 			it := table.Item(attributes)
 			parked = append(parked, event.Parked{
 				Place: table.ParkedPlace(it.Str(table.SortKey)), Customer: catalog.CustomerID(it.Str(table.AttrOwner)),
-				Reason: it.Str(table.AttrReason), First: it.Time(table.AttrFirst), Attempts: int(it.Num(table.AttrAttempts)),
+				Reason: it.Str(table.AttrReason), First: it.Time(table.AttrFirst),
+				Attempts: int(it.Num(table.AttrAttempts)),
 			})
 		}
 		if query.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 || len(parked) >= maxParked {

@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/internal/memdynamo"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
@@ -25,26 +26,33 @@ const retention = 90 * 24 * time.Hour
 // eventsOf returns the events of n redemptions of a customer. Every third redemption was undone.
 func eventsOf(customer catalog.CustomerID, label string, n int) (events []event.Event) {
 	for i := range n {
-		r := voucher.Redemption{ID: string(idempotency.Digest(label, fmt.Sprint(i))), Code: "SUMMER20", At: noon().Add(time.Duration(i) * time.Second)}
+		r := voucher.Redemption{
+			ID: string(idempotency.Digest(label, fmt.Sprint(i))), Code: "SUMMER20",
+			At: noon().Add(time.Duration(i) * time.Second),
+		}
 		if i%3 == 0 {
 			r.Undone = r.At.Add(time.Minute)
 		}
 		for _, fact := range event.OfRedemption(customer, r) {
 			events = append(events, event.Event{
-				ID: fact.ID(), Type: fact.Type, Customer: customer, At: fact.At, Data: fmt.Appendf(nil, `{"id":%q}`, r.ID),
+				ID: fact.ID(), Type: fact.Type, Customer: customer, At: fact.At,
+				Data: fmt.Appendf(nil, `{"id":%q}`, r.ID),
 			})
 		}
 	}
 	return events
 }
 
-// Several functions append events of one customer at once, in batches that overlap. Batches are delivered again, and functions die at any
-// step. A shop's server polls meanwhile. Wherever the last page ends, whatever fails and in whatever order the steps happen, each event is
-// in the log once, and no sequence number is missing.
+// Several functions append events of one customer at once, in batches that overlap. Batches are delivered again, and
+// functions die at any step. A shop's server polls meanwhile. Wherever the last page ends, whatever fails and in
+// whatever order the steps happen, each event is in the log once, and no sequence number is missing.
 func TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence(t *testing.T) {
 	t.Parallel()
 	for _, before := range []int{0, 1, 48, 49, 50, 51} {
-		for name, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.04), "torn reads": {lost: 0.1, torn: 0.6}} {
+		for name, faults := range map[string]memdynamo.Rates{
+			"reliable": {}, "every fault": everyFault(0.04),
+			"torn reads": {memdynamo.LostResponse: 0.1, memdynamo.Torn: 0.6},
+		} {
 			t.Run(fmt.Sprintf("after %d events/%s", before, name), func(t *testing.T) {
 				simulate(t, 16, func(s *simulation) {
 					s.faults = faults
@@ -67,7 +75,8 @@ type logTrial struct {
 
 func newLogTrial(s *simulation, before int) *logTrial {
 	trial := &logTrial{
-		simulation: s, recorded: eventsOf(emberforge, "before", before)[:before], pool: eventsOf(emberforge, "now", 6+int(s.random.Int64N(12))),
+		simulation: s, recorded: eventsOf(emberforge, "before", before)[:before],
+		pool: eventsOf(emberforge, "now", 6+int(s.random.Int64N(12))),
 	}
 	trial.afterCommit = trial.check
 	trial.deliver(trial.recorded)
@@ -122,7 +131,8 @@ func (s *logTrial) run() {
 	}
 }
 
-// record appends some of the events. Half of the time, the function dies meanwhile. Requests that the function sent may still arrive.
+// record appends some of the events. Half of the time, the function dies meanwhile. Requests that the function sent may
+// still arrive.
 func (s *logTrial) record(ctx context.Context) {
 	limit := 5 * time.Second
 	if s.random.Int64N(2) == 0 {
@@ -132,7 +142,8 @@ func (s *logTrial) record(ctx context.Context) {
 	defer cancel()
 	first := int(s.random.Int64N(int64(len(s.pool))))
 	batch := slices.Clone(s.pool[first:min(len(s.pool), first+1+int(s.random.Int64N(12)))])
-	if batch[0].Type == event.RedemptionUndone { // a redemption's undone event comes in one batch with its created event
+	// a redemption's undone event comes in one batch with its created event
+	if batch[0].Type == event.RedemptionUndone {
 		batch = slices.Insert(batch, 0, s.pool[first-1])
 	}
 	_, err := s.log(s.dynamodb).Append(ctx, emberforge, batch)
@@ -173,7 +184,8 @@ func (s *logTrial) poll(ctx context.Context) (ids []event.ID) {
 	return ids
 }
 
-// check checks the stored log. The log must not have an event twice, and must begin with the events that the last check saw.
+// check checks the stored log. The log must not have an event twice, and must begin with the events that the last check
+// saw.
 func (s *logTrial) check(stored *simulatedDynamoDB) {
 	var ids []event.ID
 	var last table.EventPage
@@ -183,7 +195,8 @@ func (s *logTrial) check(stored *simulatedDynamoDB) {
 			continue
 		}
 		page, err := table.DecodeEventPage(it)
-		if err != nil || page.First() != int64(len(ids))+1 || page.Len() == 0 || len(ids) > 0 && (page.Feed != last.Feed || !lastExpires) {
+		if err != nil || page.First() != int64(len(ids))+1 || page.Len() == 0 || len(ids) > 0 &&
+			(page.Feed != last.Feed || !lastExpires) {
 			s.t.Errorf("page %+v after %+v, which expires: %t, %v", page, last, lastExpires, err)
 		}
 		for place := range page.Len() {
@@ -198,8 +211,10 @@ func (s *logTrial) check(stored *simulatedDynamoDB) {
 		}
 		last, lastExpires = page, it.Has(table.AttrExpiresAt)
 	}
-	if lastExpires || len(ids) < len(s.known) || !slices.Equal(ids[:len(s.known)], s.known) || s.feed != "" && s.feed != last.Feed {
-		s.t.Errorf("the log of %q, %s, has become %q, %s; the last page expires: %t", s.feed, s.known, last.Feed, ids, lastExpires)
+	if lastExpires || len(ids) < len(s.known) || !slices.Equal(ids[:len(s.known)], s.known) || s.feed != "" &&
+		s.feed != last.Feed {
+		s.t.Errorf("the log of %q, %s, has become %q, %s; the last page expires: %t", s.feed, s.known, last.Feed, ids,
+			lastExpires)
 	}
 	s.known, s.feed = ids, last.Feed
 }

@@ -14,12 +14,13 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 	"shopfront/pkg/voucher"
 )
 
-// EventSource reads changes of the items of vouchers and checkouts, and derives the facts that events report. Create it with NewEventSource.
+// EventSource reads changes of the items of vouchers and checkouts, and derives the facts that events report. Create it
+// with NewEventSource.
 type EventSource struct {
 	api    EventSourceAPI
 	tables Tables
@@ -47,8 +48,8 @@ type image struct {
 }
 
 // Changes reads the records of a DynamoDB stream with new and old images, as Lambda delivers them
-// (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It ignores the kind of a record, because DynamoDB Local names some kinds
-// differently. For a record that cannot be read, the change has an Err.
+// (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It ignores the kind of a record, because DynamoDB Local
+// names some kinds differently. For a record that cannot be read, the change has an Err.
 func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []event.Change {
 	changes, images := make([]event.Change, len(records)), make([]image, len(records))
 	for i, record := range records {
@@ -62,13 +63,15 @@ func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []
 func (s *EventSource) Reread(ctx context.Context, place event.Place) event.Change {
 	changes, images := make([]event.Change, 1), []image{{place: place}}
 	if place == (event.Place{}) {
-		return event.Change{Err: errors.New("the record of the stream could not be read: repair the cause, and rebuild the events of its customer")}
+		return event.Change{Err: errors.New("the record of the stream could not be read: repair the cause, and " +
+			"rebuild the events of its customer")}
 	}
 	name := s.tables.Vouchers
 	if place.Table == event.Checkouts {
 		name = s.tables.Checkouts
 	}
-	images[0].new, changes[0].Err = table.Get(ctx, s.api, name, table.Key{Partition: place.Partition, Sort: place.Sort}, nil)
+	images[0].new, changes[0].Err = table.Get(ctx, s.api, name, table.Key{Partition: place.Partition, Sort: place.Sort},
+		nil)
 	changes[0].Err = table.Outcome(changes[0].Err)
 	s.interpret(ctx, changes, images)
 	return changes[0]
@@ -97,14 +100,17 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 			c.Err = err
 			continue
 		}
-		before, _ := s.facts(c.Customer, at.place, at.old) // if old is unreadable, all facts count as new: recording a fact twice is a no-op
+		// if old is unreadable, all facts count as new: recording a fact twice is a no-op
+		before, _ := s.facts(c.Customer, at.place, at.old)
 		c.Facts = event.News(before, after)
 	}
 }
 
-// Facts returns what an item of the vouchers or checkouts table shows. terms is the voucher to which the item belongs. It may be nil for
-// the item of a voucher or a checkout.
-func Facts(customer catalog.CustomerID, it map[string]types.AttributeValue, terms *voucher.Voucher) ([]event.Fact, error) {
+// Facts returns what an item of the vouchers or checkouts table shows. terms is the voucher to which the item belongs.
+// It may be nil for the item of a voucher or a checkout.
+func Facts(
+	customer catalog.CustomerID, it map[string]types.AttributeValue, terms *voucher.Voucher,
+) ([]event.Fact, error) {
 	s := NewEventSource(nil, Tables{}, nil)
 	key := table.KeyOf(it)
 	place := event.Place{Table: event.Checkouts, Partition: key.Partition, Sort: key.Sort}
@@ -145,7 +151,8 @@ func ofCheckout(customer catalog.CustomerID, it table.Item) ([][]event.Fact, err
 	if _, err := checkout.ParseID(string(c.ID)); err != nil || string(c.ID.Token()) != it.Str(table.SortKey) {
 		return nil, errors.New("checkout item: the ID does not match the key")
 	}
-	if c.Order == nil || c.Order.Placed.UnixMilli() <= 0 || (it.Str(table.AttrStatus) == table.StatusCancelled) == c.Order.Cancelled.IsZero() {
+	if c.Order == nil || c.Order.Placed.UnixMilli() <= 0 ||
+		(it.Str(table.AttrStatus) == table.StatusCancelled) == c.Order.Cancelled.IsZero() {
 		return nil, errors.New("checkout item: the order's times do not match its status")
 	}
 	return [][]event.Fact{event.OfOrder(customer, c)}, nil
@@ -167,7 +174,9 @@ func (s *EventSource) ofVoucher(customer catalog.CustomerID, place event.Place, 
 }
 
 // redemptions returns the redemptions that an item of the vouchers table holds.
-func (s *EventSource) redemptions(customer catalog.CustomerID, place event.Place, it table.Item) ([]voucher.Redemption, error) {
+func (s *EventSource) redemptions(
+	customer catalog.CustomerID, place event.Place, it table.Item,
+) ([]voucher.Redemption, error) {
 	code, hasRecords := recordsOf(place)
 	switch {
 	case string(code) == place.Sort:
@@ -196,12 +205,13 @@ func (s *EventSource) redemptions(customer catalog.CustomerID, place event.Place
 	return redemptions, err
 }
 
-// recordsOf returns the code that an item of the vouchers table belongs to. hasRecords reports whether the item can have records of
-// redemptions: it is the item of a nick, or of one redemption.
+// recordsOf returns the code that an item of the vouchers table belongs to. hasRecords reports whether the item can
+// have records of redemptions: it is the item of a nick, or of one redemption.
 func recordsOf(place event.Place) (code voucher.Code, hasRecords bool) {
 	code = table.Key{Sort: place.Sort}.Code()
 	rest := strings.TrimPrefix(place.Sort, string(code))
-	return code, code != "" && (strings.HasPrefix(rest, table.NickInfix) || strings.HasPrefix(rest, table.RedemptionInfix))
+	return code, code != "" && (strings.HasPrefix(rest, table.NickInfix) ||
+		strings.HasPrefix(rest, table.RedemptionInfix))
 }
 
 func isCounterOrHold(sort string, code voucher.Code) bool {
@@ -209,12 +219,12 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
 }
 
-// termsTime bounds the time for reading vouchers, because the changes of all customers in the batch wait for these reads. Changes whose
-// voucher was not read in time are parked.
+// termsTime bounds the time for reading vouchers, because the changes of all customers in the batch wait for these
+// reads. Changes whose voucher was not read in time are parked.
 const termsTime = 5 * time.Second
 
-// remember reads the vouchers that the records in the images need and that are not in s.terms yet. They may be at most 100, the limit of
-// BatchGet. After an error, remember keeps the vouchers that it has read.
+// remember reads the vouchers that the records in the images need and that are not in s.terms yet. They may be at most
+// 100, the limit of BatchGet. After an error, remember keeps the vouchers that it has read.
 func (s *EventSource) remember(ctx context.Context, images []image) error {
 	var keys []table.Key
 	s.mu.Lock()

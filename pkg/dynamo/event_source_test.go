@@ -22,7 +22,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 	"shopfront/pkg/voucher"
 )
@@ -47,11 +47,13 @@ func attributes(it table.Item) map[string]map[string]any {
 	return shown
 }
 
-// record returns the record of a change, as Lambda delivers it from a stream of DynamoDB Local. An image without attributes is left out.
+// record returns the record of a change, as Lambda delivers it from a stream of DynamoDB Local. An image without
+// attributes is left out.
 func record(sequence int, tableName string, key table.Key, old, now table.Item) json.RawMessage {
 	change := map[string]any{
-		"ApproximateCreationDateTime": 1795348800, "Keys": attributes(key.Attributes()), "SequenceNumber": fmt.Sprintf("%021d", sequence),
-		"SizeBytes": 120, "StreamViewType": "NEW_AND_OLD_IMAGES",
+		"ApproximateCreationDateTime": 1795348800, "Keys": attributes(key.Attributes()),
+		"SequenceNumber": fmt.Sprintf("%021d", sequence),
+		"SizeBytes":      120, "StreamViewType": "NEW_AND_OLD_IMAGES",
 	}
 	if len(old) > 0 {
 		change["OldImage"] = attributes(old)
@@ -60,8 +62,10 @@ func record(sequence int, tableName string, key table.Key, old, now table.Item) 
 		change["NewImage"] = attributes(now)
 	}
 	text, err := json.Marshal(map[string]any{
-		"awsRegion": "eu-central-1", "eventID": "6d2f5f4c", "eventName": "UNKNOWN_TO_SDK_VERSION", "eventSource": "aws:dynamodb", "eventVersion": "1.1",
-		"eventSourceARN": "arn:aws:dynamodb:ddblocal:000000000000:table/" + tableName + "/stream/2026-11-22T12:00:00.000", "dynamodb": change,
+		"awsRegion": "eu-central-1", "eventID": "6d2f5f4c", "eventName": "UNKNOWN_TO_SDK_VERSION",
+		"eventSource": "aws:dynamodb", "eventVersion": "1.1",
+		"eventSourceARN": "arn:aws:dynamodb:ddblocal:000000000000:table/" + tableName +
+			"/stream/2026-11-22T12:00:00.000", "dynamodb": change,
 	})
 	if err != nil {
 		panic(err)
@@ -83,13 +87,15 @@ func newJournal(t testing.TB) *journal {
 	s := newStall(t)
 	return &journal{
 		stall: s, source: dynamo.NewEventSource(s.client, s.tables, mathrand.Int64N),
-		seen: map[string]map[table.Key]table.Item{s.tables.Vouchers: {}, s.tables.Checkouts: {}}, found: map[event.ID]event.Fact{},
+		seen:  map[string]map[table.Key]table.Item{s.tables.Vouchers: {}, s.tables.Checkouts: {}},
+		found: map[event.ID]event.Fact{},
 	}
 }
 
 func (j *journal) items(name string) map[table.Key]table.Item {
 	j.t.Helper()
-	out, err := j.client.Scan(within(j.t), &dynamodb.ScanInput{TableName: aws.String(name), ConsistentRead: aws.Bool(true)})
+	out, err := j.client.Scan(within(j.t),
+		&dynamodb.ScanInput{TableName: aws.String(name), ConsistentRead: aws.Bool(true)})
 	if err != nil || len(out.LastEvaluatedKey) > 0 {
 		j.t.Fatal(len(out.LastEvaluatedKey), err)
 	}
@@ -126,7 +132,8 @@ func describe(fact event.Fact) string {
 	return fmt.Sprint(fact.Type, " ", fact.Order.ID)
 }
 
-// want fails the test unless the changes since the last look show exactly these facts. Several records may show the same fact.
+// want fails the test unless the changes since the last look show exactly these facts. Several records may show the
+// same fact.
 func (j *journal) want(step string, facts ...event.Fact) {
 	j.t.Helper()
 	got := make(map[event.ID]bool)
@@ -226,7 +233,8 @@ func (j *journal) orderAndCancel() {
 	j.want("change the cart")
 	placed := j.mustHave(j.orders.Place(within(j.t), emberforge, c.ID, stripe("pi_1047"), noon().Add(2*time.Minute)))
 	redemption := voucher.Redemption{
-		ID: c.Hold.ID, Code: "SUMMER-20", Nick: "Alder", At: noon().Add(2 * time.Minute), Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+		ID: c.Hold.ID, Code: "SUMMER-20", Nick: "Alder", At: noon().Add(2 * time.Minute),
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}
 	j.want("order", slices.Concat(of(emberforge, placed), event.OfRedemption(emberforge, redemption))...)
 	j.mustHave(j.orders.Place(within(j.t), emberforge, c.ID, stripe("pi_1047"), noon().Add(3*time.Minute)))
@@ -234,7 +242,8 @@ func (j *journal) orderAndCancel() {
 	fulfilled := j.mustHave(j.orders.Fulfil(within(j.t), emberforge, c.ID, noon().Add(4*time.Minute)))
 	j.want("fulfil", of(emberforge, fulfilled)...)
 	cancelled := j.mustHave(j.orders.Cancel(within(j.t), emberforge, c.ID, "chargeback", noon().Add(5*time.Minute)))
-	redemption.Undone, redemption.UndoReason, redemption.UndoneBy = noon().Add(5*time.Minute), "chargeback", voucher.UndoneByOrder
+	redemption.Undone, redemption.UndoReason, redemption.UndoneBy = noon().Add(5*time.Minute), "chargeback",
+		voucher.UndoneByOrder
 	j.want("cancel", slices.Concat(of(emberforge, cancelled), event.OfRedemption(emberforge, redemption))...)
 	j.want("nothing more")
 
@@ -250,13 +259,14 @@ func (j *journal) orderAndCancel() {
 	j.want("redeem after an undone redemption", event.OfRedemption(emberforge, second)...)
 }
 
-// A batch may have many changes of an item, and changes of several codes and customers. One call reads the terms of all codes, and later
-// batches do not read them again.
+// A batch may have many changes of an item, and changes of several codes and customers. One call reads the terms of all
+// codes, and later batches do not read them again.
 func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	network, option := counted()
-	source := dynamo.NewEventSource(newClient(t, option), dynamo.Tables{Vouchers: s.table, Checkouts: "orders"}, mathrand.Int64N)
+	source := dynamo.NewEventSource(newClient(t, option), dynamo.Tables{Vouchers: s.table, Checkouts: "orders"},
+		mathrand.Int64N)
 	var records []json.RawMessage
 	for i := range 20 {
 		terms := voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", i%4), MaxUses: new(voucher.NoLimit)}
@@ -269,7 +279,8 @@ func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 	}
 	for batch := range 2 {
 		for i, change := range source.Changes(within(t), records) {
-			if change.Err != nil || len(change.Facts) != 1 || change.Facts[0].Redemption.Code != fmt.Sprintf("SUMMER-%d", i%4) {
+			if change.Err != nil || len(change.Facts) != 1 ||
+				change.Facts[0].Redemption.Code != fmt.Sprintf("SUMMER-%d", i%4) {
 				t.Errorf("batch %d, record %d: change %+v; want one fact of SUMMER-%d", batch, i, change, i%4)
 			}
 		}
@@ -298,11 +309,14 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	source := dynamo.NewEventSource(s.client, dynamo.Tables{Vouchers: s.table, Checkouts: "orders"}, mathrand.Int64N)
 	good := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
 	token := strings.TrimPrefix(table.KeyOf(good).Sort, string(v.Code)+table.RedemptionInfix)
-	single := table.EncodeVoucher(emberforge, voucher.Voucher{Code: "ONE", Written: "ONE", MaxUses: 1, Reward: v.Reward, Created: noon()})
+	single := table.EncodeVoucher(emberforge,
+		voucher.Voucher{Code: "ONE", Written: "ONE", MaxUses: 1, Reward: v.Reward, Created: noon()})
 	order := table.EncodeCheckout(emberforge, checkout.Checkout{
-		ID: checkout.ID(token + token), Product: "coins", Variant: "500", Amount: 1, Created: noon(), Expires: noon().Add(time.Hour),
+		ID: checkout.ID(token + token), Product: "coins", Variant: "500", Amount: 1, Created: noon(),
+		Expires: noon().Add(time.Hour),
 	})
-	order[table.AttrStatus], order[table.AttrOrdered] = table.Str(table.StatusOrdered), table.Str(table.OrderedAt(noon(), eventsOf(emberforge, "o", 1)[0].ID))
+	order[table.AttrStatus], order[table.AttrOrdered] = table.Str(table.StatusOrdered),
+		table.Str(table.OrderedAt(noon(), eventsOf(emberforge, "o", 1)[0].ID))
 	with := func(it table.Item, changes table.Item) table.Item {
 		changed := maps.Clone(it)
 		maps.Copy(changed, changes)
@@ -311,43 +325,53 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	key := func(partition, sort string) table.Item {
 		return table.Key{Partition: partition, Sort: sort}.Attributes()
 	}
-	redeemed := table.Item{table.AttrRedemption: table.Str(token), table.AttrToken: table.Str(token), table.AttrRedeemed: table.Millis(noon())}
+	redeemed := table.Item{
+		table.AttrRedemption: table.Str(token), table.AttrToken: table.Str(token),
+		table.AttrRedeemed: table.Millis(noon()),
+	}
 	records := map[string]json.RawMessage{
 		"not JSON":          json.RawMessage(`{"dynamodb":`),
 		"N is not a string": json.RawMessage(`{"dynamodb":{"Keys":{"customer":{"N":7}}}}`),
 		"no key":            record(1, s.table, table.Key{}, nil, good),
-		"no table":          json.RawMessage(strings.Replace(string(record(1, s.table, table.KeyOf(good), nil, good)), "/stream/", "/", 1)),
-		"another table":     record(1, "refusals", table.KeyOf(good), nil, good),
+		"no table": json.RawMessage(strings.Replace(string(record(1, s.table, table.KeyOf(good), nil, good)),
+			"/stream/", "/", 1)),
+		"another table": record(1, "refusals", table.KeyOf(good), nil, good),
 	}
 	for what, it := range map[string]table.Item{
-		"a partition without a customer":  with(good, key("#07", table.KeyOf(good).Sort)),
-		"an item of an unknown kind":      key("emberforge#07", "SUMMER20#x#7"),
-		"no code":                         with(good, key("emberforge#07", "#r#"+token)),
-		"a record of an unknown voucher":  recordItem(t, emberforge, "LOST-20", "redemption 1"),
-		"a record of another customer":    recordItem(t, sakura, "SUMMER-20", "redemption 1"),
-		"a malformed record":              with(good, table.Item{table.RecordPrefix + token: table.Str(token)}),
-		"a record without a time":         with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
-		"a record with a malformed ID":    with(good, table.Item{table.RecordPrefix + token: table.Str("short.mi8c1k00.")}),
+		"a partition without a customer": with(good, key("#07", table.KeyOf(good).Sort)),
+		"an item of an unknown kind":     key("emberforge#07", "SUMMER20#x#7"),
+		"no code":                        with(good, key("emberforge#07", "#r#"+token)),
+		"a record of an unknown voucher": recordItem(t, emberforge, "LOST-20", "redemption 1"),
+		"a record of another customer":   recordItem(t, sakura, "SUMMER-20", "redemption 1"),
+		"a malformed record":             with(good, table.Item{table.RecordPrefix + token: table.Str(token)}),
+		"a record without a time":        with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
+		"a record with a malformed ID": with(good,
+			table.Item{table.RecordPrefix + token: table.Str("short.mi8c1k00.")}),
 		"a voucher without a reward":      with(single, table.Item{table.AttrReward: table.Str("")}),
 		"a redemption without a customer": with(single, with(redeemed, key("#07", "ONE"))),
 		"a redemption without a time":     with(single, with(redeemed, table.Item{table.AttrRedeemed: table.Num(0)})),
-		"a redemption with a short ID":    with(single, with(redeemed, table.Item{table.AttrRedemption: table.Str("short")})),
-		"a redemption without its code":   with(single, with(redeemed, table.Item{table.AttrCode: table.Str("")})),
+		"a redemption with a short ID": with(single,
+			with(redeemed, table.Item{table.AttrRedemption: table.Str("short")})),
+		"a redemption without its code": with(single, with(redeemed, table.Item{table.AttrCode: table.Str("")})),
 	} {
 		records[what] = record(1, s.table, table.KeyOf(it), nil, it)
 	}
 	for what, it := range map[string]table.Item{
-		"an unknown status":                 with(order, table.Item{table.AttrStatus: table.Str("lost")}),
-		"an order without a time":           with(order, table.Item{table.AttrOrdered: table.Str("")}),
-		"an order with another ID":          with(order, table.Item{table.AttrID: table.Str("x" + token[1:] + token)}),
-		"an order with a short ID":          with(order, table.Item{table.AttrID: table.Str(token)}),
-		"a cancelled order without a time":  with(order, table.Item{table.AttrStatus: table.Str(table.StatusCancelled)}),
+		"an unknown status":        with(order, table.Item{table.AttrStatus: table.Str("lost")}),
+		"an order without a time":  with(order, table.Item{table.AttrOrdered: table.Str("")}),
+		"an order with another ID": with(order, table.Item{table.AttrID: table.Str("x" + token[1:] + token)}),
+		"an order with a short ID": with(order, table.Item{table.AttrID: table.Str(token)}),
+		"a cancelled order without a time": with(order,
+			table.Item{table.AttrStatus: table.Str(table.StatusCancelled)}),
 		"a placed order that was cancelled": with(order, table.Item{table.AttrCancelled: table.Millis(noon())}),
 	} {
 		records[what] = record(1, "orders", table.KeyOf(it), nil, it)
 	}
 	names := slices.Sorted(maps.Keys(records))
-	batch := []json.RawMessage{record(1, s.table, table.KeyOf(good), nil, good), record(2, "orders", table.KeyOf(order), nil, order)}
+	batch := []json.RawMessage{
+		record(1, s.table, table.KeyOf(good), nil, good),
+		record(2, "orders", table.KeyOf(order), nil, order),
+	}
 	for _, name := range names {
 		batch = append(batch, records[name])
 	}
@@ -377,7 +401,8 @@ func TestChanges_UnreadableOldImage_AllFactsCountAsNew(t *testing.T) {
 	bad := maps.Clone(good)
 	bad[table.RecordPrefix+"x"] = table.Str("malformed")
 	for i, change := range source.Changes(within(t), []json.RawMessage{
-		record(1, s.table, table.KeyOf(good), bad, good), record(2, s.table, table.KeyOf(good), good, good), record(3, s.table, table.KeyOf(good), good, nil),
+		record(1, s.table, table.KeyOf(good), bad, good), record(2, s.table, table.KeyOf(good), good, good),
+		record(3, s.table, table.KeyOf(good), good, nil),
 	}) {
 		if want := []int{1, 0, 0}[i]; change.Err != nil || len(change.Facts) != want {
 			t.Errorf("record %d: %+v; want %d facts", i, change, want)
@@ -389,7 +414,8 @@ func TestChanges_UnreadableOldImage_AllFactsCountAsNew(t *testing.T) {
 func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	source := dynamo.NewEventSource(s.client, dynamo.Tables{Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"}, mathrand.Int64N)
+	source := dynamo.NewEventSource(s.client, dynamo.Tables{Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"},
+		mathrand.Int64N)
 	text := `{"eventID":"0d0b","eventName":"MODIFY","eventVersion":"1.1","eventSource":"aws:dynamodb","awsRegion":"ddblocal",
 	  "eventSourceARN":"arn:aws:dynamodb:ddblocal:000000000000:table/VouchersTable/stream/2026-11-22T01:35:00.000",
 	  "dynamodb":{"ApproximateCreationDateTime":1795311300,"SequenceNumber":"000000000000000000042","SizeBytes":300,"StreamViewType":"NEW_AND_OLD_IMAGES",
@@ -404,7 +430,10 @@ func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
 		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
 	}
 	want := []event.Change{{
-		ID: "000000000000000000042", Place: event.Place{Table: event.Vouchers, Partition: "emberforge#17", Sort: "EVTONE"},
+		ID: "000000000000000000042", Place: event.Place{
+			Table: event.Vouchers, Partition: "emberforge#17",
+			Sort: "EVTONE",
+		},
 		Customer: emberforge, Facts: event.OfRedemption(emberforge, redemption),
 	}}
 	if got[0].Err != nil || !reflect.DeepEqual(got, want) { //nolint:govet // the errors are nil
@@ -427,14 +456,16 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	all := make(map[event.ID]bool)
 	for _, change := range j.source.Changes(within(t), j.records()) {
 		again := dynamo.NewEventSource(j.client, j.tables, mathrand.Int64N).Reread(within(t), change.Place)
-		if again.Err != nil || again.Place != change.Place || again.Customer != emberforge || len(again.Facts) != len(change.Facts) {
+		if again.Err != nil || again.Place != change.Place || again.Customer != emberforge ||
+			len(again.Facts) != len(change.Facts) {
 			t.Errorf("the change was %+v, but rereading its item = %+v", change, again)
 		}
 		for _, fact := range again.Facts {
 			all[fact.ID()] = true
 		}
 	}
-	for _, fact := range slices.Concat(event.OfRedemption(emberforge, redemptions[0]), event.OfRedemption(emberforge, undone), event.OfOrder(emberforge, placed)) {
+	for _, fact := range slices.Concat(event.OfRedemption(emberforge, redemptions[0]),
+		event.OfRedemption(emberforge, undone), event.OfOrder(emberforge, placed)) {
 		if !all[fact.ID()] {
 			t.Errorf("%s is missing", describe(fact))
 		}
@@ -455,7 +486,9 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 // stalled is a store that never responds.
 type stalled struct{ dynamo.EventSourceAPI }
 
-func (stalled) BatchGetItem(ctx context.Context, _ *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+func (stalled) BatchGetItem(
+	ctx context.Context, _ *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options),
+) (*dynamodb.BatchGetItemOutput, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -464,7 +497,8 @@ func (stalled) BatchGetItem(ctx context.Context, _ *dynamodb.BatchGetItemInput, 
 func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		source := dynamo.NewEventSource(stalled{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"}, mathrand.Int64N)
+		source := dynamo.NewEventSource(stalled{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"},
+			mathrand.Int64N)
 		it := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
 		counter := table.CounterKey(emberforge, "SUMMER20", 0)
 		begun := time.Now()
@@ -472,13 +506,15 @@ func TestChanges_TermsCannotBeRead_GivesUpAfter5Seconds(t *testing.T) {
 		changes := source.Changes(ctx, []json.RawMessage{
 			record(1, "vouchers", table.KeyOf(it), nil, it), record(2, "vouchers", counter, nil, counter.Attributes()),
 		})
-		if took := time.Since(begun); took != 5*time.Second || !errors.Is(changes[0].Err, context.DeadlineExceeded) || changes[1].Err != nil {
+		if took := time.Since(begun); took != 5*time.Second || !errors.Is(changes[0].Err, context.DeadlineExceeded) ||
+			changes[1].Err != nil {
 			t.Errorf("Changes = %+v after %s; want an error only for the redemption, after 5s", changes, took)
 		}
 	})
 }
 
-// hot is a store that leaves the vouchers of emberforge unprocessed, as DynamoDB does when a partition gets too many requests.
+// hot is a store that leaves the vouchers of emberforge unprocessed, as DynamoDB does when a partition gets too many
+// requests.
 type hot struct{ vouchersOnDemand }
 
 func (h hot) BatchGetItem(
@@ -501,10 +537,13 @@ func (h hot) BatchGetItem(
 func TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		source := dynamo.NewEventSource(hot{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"}, mathrand.Int64N)
-		mine, theirs := recordItem(t, emberforge, "SUMMER-20", "redemption 1"), recordItem(t, sakura, "SUMMER-20", "redemption 2")
+		source := dynamo.NewEventSource(hot{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"},
+			mathrand.Int64N)
+		mine, theirs := recordItem(t, emberforge, "SUMMER-20", "redemption 1"),
+			recordItem(t, sakura, "SUMMER-20", "redemption 2")
 		changes := source.Changes(t.Context(), []json.RawMessage{
-			record(1, "vouchers", table.KeyOf(mine), nil, mine), record(2, "vouchers", table.KeyOf(theirs), nil, theirs),
+			record(1, "vouchers", table.KeyOf(mine), nil, mine),
+			record(2, "vouchers", table.KeyOf(theirs), nil, theirs),
 		})
 		if !errors.Is(changes[0].Err, context.DeadlineExceeded) || changes[1].Err != nil || len(changes[1].Facts) != 1 {
 			t.Errorf("%+v; want an error only for emberforge, and one fact for sakura-goods", changes)
@@ -523,7 +562,8 @@ func (vouchersOnDemand) BatchGetItem(
 		for _, attributes := range asked.Keys {
 			customer, _, _ := strings.Cut(table.KeyOf(attributes).Partition, "#")
 			it := table.EncodeVoucher(catalog.CustomerID(customer), voucher.Voucher{
-				Code: table.KeyOf(attributes).Code(), Written: "SUMMER-20", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Created: noon(),
+				Code: table.KeyOf(attributes).Code(), Written: "SUMMER-20",
+				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Created: noon(),
 			})
 			out.Responses[name] = append(out.Responses[name], it)
 		}
@@ -534,7 +574,8 @@ func (vouchersOnDemand) BatchGetItem(
 // A process remembers a bounded number of vouchers, but a batch never lacks the terms that it needs.
 func TestChanges_ManyCodes_AllTermsAreKnown(t *testing.T) {
 	t.Parallel()
-	source := dynamo.NewEventSource(vouchersOnDemand{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"}, mathrand.Int64N)
+	source := dynamo.NewEventSource(vouchersOnDemand{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"},
+		mathrand.Int64N)
 	var known json.RawMessage
 	for i := range 45 {
 		batch := make([]json.RawMessage, 0, 100)

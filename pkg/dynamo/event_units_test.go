@@ -4,27 +4,25 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/measure/metering"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/event"
 	"shopfront/pkg/voucher"
 )
 
-// The steps show how many calls and units it takes to record and read events with 300 bytes of data. docs/cost.md uses these figures.
+// The steps show how many calls and units it takes to record and read events with 300 bytes of data.
+// docs/operating/cost.md uses these figures.
 func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	t.Parallel()
-	table := localtest.Table(t, "EventsTable")
 	meter, client := metered(t)
+	table := dynamotest.Table(t, "EventsTable")
 	log := dynamo.NewEventLog(client, table, retention, noon, alwaysFirst, rand.Reader)
 	events := eventsOf(emberforge, "redemptions", 1013)
 	for i := range events {
@@ -76,11 +74,12 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	})
 }
 
-// The steps show how many calls and units it takes to index a redemption by its nick, and to list what the nick redeemed.
+// The steps show how many calls and units it takes to index a redemption by its nick, and to list what the nick
+// redeemed.
 func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	t.Parallel()
-	table := localtest.Table(t, "EventsTable")
 	meter, client := metered(t)
+	table := dynamotest.Table(t, "EventsTable")
 	log := dynamo.NewEventLog(client, table, retention, noon, alwaysFirst, rand.Reader)
 	indexing := func(redemptions ...voucher.Redemption) func(context.Context) error {
 		return func(ctx context.Context) error { return log.Index(ctx, emberforge, redemptions) }
@@ -89,7 +88,9 @@ func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	for second := range 101 {
 		redemptions = append(redemptions, redeemedBy("Alder", second))
 	}
-	reader := backoffice.NewEvents(client, dynamo.Tables{Vouchers: localtest.Table(t, "VouchersTable")}, table, alwaysFirst)
+	owner := ownerOf(emberforge, client,
+		backoffice.Tables{Vouchers: dynamotest.Table(t, "VouchersTable"), Events: table})
+	ofAlder := backoffice.RedemptionFilter{Nick: request(t, "ANY", "Alder", "").Nick}
 	wantSteps(t, meter, []step{
 		{"a redemption without a nick", indexing(redeemedBy("", 0)), price{}},
 		{"a redemption with a nick", indexing(redemptions[0]), price{1, 0, 1}},
@@ -98,7 +99,7 @@ func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 		{"100 redemptions", indexing(redemptions[1:]...), price{100, 0, 100}},
 		{"what a nick redeemed", func(ctx context.Context) error {
 			found := 0
-			for _, err := range reader.RedemptionsOf(ctx, emberforge, request(t, "ANY", "Alder", "").Nick, time.Time{}, time.Time{}) {
+			for _, err := range owner.RedemptionsOfNick(ctx, ofAlder) {
 				if found++; err != nil {
 					return err
 				}
@@ -112,12 +113,11 @@ func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 }
 
 // metered returns a client and the meter of its calls.
-func metered(t *testing.T) (*metering.Meter, *dynamodb.Client) {
+func metered(t *testing.T) (*memdynamo.Endpoint, *dynamodb.Client) {
 	t.Helper()
-	meter := metering.New(localtest.Endpoint(t))
-	server := httptest.NewServer(meter)
-	t.Cleanup(server.Close)
-	return meter, dynamolocal.NewClient(server.URL)
+	dynamotest.InMemory(t)
+	meter := dynamotest.Memory().Endpoint(memdynamo.Dials{Metered: true})
+	return meter, newClient(t, over(meter))
 }
 
 // step is a request, with the calls and units that it takes.
@@ -127,7 +127,7 @@ type step struct {
 	want price
 }
 
-func wantSteps(t *testing.T, meter *metering.Meter, steps []step) {
+func wantSteps(t *testing.T, meter *memdynamo.Endpoint, steps []step) {
 	t.Helper()
 	for _, step := range steps {
 		t.Run(step.what, func(t *testing.T) {

@@ -2,38 +2,37 @@ package dynamo_test
 
 import (
 	"errors"
-	mathrand "math/rand/v2"
 	"sync"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/credentials"
-
-	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/torture/faultproxy"
-	"shopfront/pkg/dynamo"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/voucher"
 )
 
-// halves is a shop behind a proxy that stops the first transaction while only half of it is visible.
+// halves is a shop with an endpoint that stops the first transaction while only half of it is visible.
 type halves struct {
 	*shop
 
-	proxy   *faultproxy.Proxy
-	hostile voucher.Redeemer // through the proxy
-	half    chan struct{}    // closed when the first transaction is half visible
-	finish  chan struct{}    // when closed, the first transaction ends
-	arrived chan string      // the operations of all calls
+	endpoint *memdynamo.Endpoint
+	hostile  voucher.Redeemer // through the endpoint
+	half     chan struct{}    // closed when the first transaction is half visible
+	finish   chan struct{}    // when closed, the first transaction ends
+	arrived  chan string      // the operations of all calls
 }
 
 func newHalves(t *testing.T) *halves {
 	t.Helper()
-	s := &halves{shop: newShop(t), half: make(chan struct{}), finish: make(chan struct{}), arrived: make(chan string, 1000)}
+	dynamotest.InMemory(t)
+	s := &halves{
+		shop: newShop(t), half: make(chan struct{}), finish: make(chan struct{}),
+		arrived: make(chan string, 1000),
+	}
 	var once sync.Once
-	var err error
-	s.proxy, err = faultproxy.Start(faultproxy.Settings{
-		Target: localtest.Endpoint(t), Rates: map[faultproxy.Fault]float64{faultproxy.Halves: 1}, //nolint:exhaustive // only this fault
-		Watch: func(operation string, stage faultproxy.Stage) {
-			if stage == faultproxy.Arrived {
+	s.endpoint = dynamotest.Memory().Endpoint(memdynamo.Dials{
+		Rates: memdynamo.Rates{memdynamo.Halves: 1},
+		Watch: func(operation string, stage memdynamo.Stage) {
+			if stage == memdynamo.Arrived {
 				s.arrived <- operation
 				return
 			}
@@ -45,17 +44,11 @@ func newHalves(t *testing.T) *halves {
 			}
 		},
 	})
-	must(t, err)
-	t.Cleanup(func() { _ = s.proxy.Close() })
-	client := dynamo.NewClient(dynamo.Settings{
-		Region: localtest.Region, Endpoint: s.proxy.URL(), Jitter: mathrand.Int64N,
-		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
-	})
-	s.hostile = redeemerOf(client, s.table)
+	s.hostile = s.over(s.endpoint)
 	return s
 }
 
-// redeem redeems the code for Alder through the proxy, always with the same key.
+// redeem redeems the code for Alder through the endpoint, always with the same key.
 func (s *halves) redeem() (voucher.Redemption, error) {
 	redemption, _, err := s.hostile.Redeem(within(s.t), request(s.t, "SUMMER-20", "Alder", "order-1047"))
 	return redemption, err
@@ -76,8 +69,9 @@ func (s *halves) awaitCalls(n int, operation string, done <-chan struct{}) bool 
 	return true
 }
 
-// Two requests with the same key race for the last use of a code. The first request's transaction is half visible: the counter is empty,
-// but the record does not exist yet. The second request must not be refused, because the first request will succeed.
+// Two requests with the same key race for the last use of a code. The first request's transaction is half visible: the
+// counter is empty, but the record does not exist yet. The second request must not be refused, because the first
+// request will succeed.
 func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T) {
 	t.Parallel()
 	markFull := func(s *halves) {
@@ -102,7 +96,7 @@ func TestRedeem_SameKeyAtTheLastUse_WaitsForTheTransactionInFlight(t *testing.T)
 			var redeeming sync.WaitGroup
 			redeeming.Go(func() { first, firstErr = s.redeem() })
 			<-s.half
-			s.proxy.SetRates(nil)
+			s.endpoint.SetRates(nil)
 			s.awaitCalls(1, "TransactWriteItems", nil) // of the first request
 			test.meanwhile(s)
 			done := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
@@ -21,8 +21,8 @@ import (
 // Tables names the tables that a store uses together.
 type Tables struct{ Checkouts, Vouchers, Refusals string }
 
-// HeldCheckouts stores checkouts that hold a use of a voucher, or replace another checkout. It implements checkout.HoldStore. Create it
-// with NewHeldCheckouts.
+// HeldCheckouts stores checkouts that hold a use of a voucher, or replace another checkout. It implements
+// checkout.HoldStore. Create it with NewHeldCheckouts.
 type HeldCheckouts struct {
 	uses
 
@@ -34,9 +34,9 @@ func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *H
 	return &HeldCheckouts{uses{api, tables.Vouchers, random}, tables}
 }
 
-// OpenHeld stores a checkout and its hold in one transaction. If the checkout replaces another one, the transaction also marks that one as
-// replaced. If a checkout with the same key is still open, was ordered, or was replaced, OpenHeld returns that checkout and changes
-// nothing.
+// OpenHeld stores a checkout and its hold in one transaction. If the checkout replaces another one, the transaction
+// also marks that one as replaced. If a checkout with the same key is still open, was ordered, or was replaced,
+// OpenHeld returns that checkout and changes nothing.
 func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
 	kept, err := s.openHeld(ctx, opening, &lost)
@@ -46,7 +46,9 @@ func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) 
 	return kept, table.Outcome(err)
 }
 
-func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, lost *lostAttempt) (checkout.Checkout, error) {
+func (s *HeldCheckouts) openHeld(
+	ctx context.Context, opening checkout.Opening, lost *lostAttempt,
+) (checkout.Checkout, error) {
 	h := &holding{Opening: opening, until: voucher.HeldUntil(opening.Checkout.Expires)}
 	err := s.untilTaken(ctx, h.Voucher,
 		func(free *freeUse) error { return s.openOnce(ctx, h, free, lost) },
@@ -62,9 +64,9 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, opening checkout.Opening, 
 	return h.kept, nil
 }
 
-// reread reads the voucher and the nick's uses again, and checks whether the hold that the checkout can share still exists. If the
-// voucher's reward has changed, the voucher was deleted and its code was created again. Then the checkout is refused, because it was priced
-// with the old reward.
+// reread reads the voucher and the nick's uses again, and checks whether the hold that the checkout can share still
+// exists. If the voucher's reward has changed, the voucher was deleted and its code was created again. Then the
+// checkout is refused, because it was priced with the old reward.
 func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
 	priced := h.Voucher.Reward
 	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
@@ -77,8 +79,9 @@ func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
 	if !canShare || shared.Kind != voucher.HoldCounted {
 		return nil
 	}
-	// Without a limit per nick, the hold to share is the one that the replaced checkout names. If that hold does not exist any more, for
-	// example because a request whose clock is ahead took it over, the new checkout must not try to share it.
+	// Without a limit per nick, the hold to share is the one that the replaced checkout names. If that hold does not
+	// exist any more, for example because a request whose clock is ahead took it over, the new checkout must not try to
+	// share it.
 	key := table.HoldKey(h.Customer, h.Claim.Code, shared)
 	found, err := table.BatchGet(ctx, s.api, s.random, s.table, key)
 	if err == nil && found[key] == nil {
@@ -88,9 +91,11 @@ func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
 	return err
 }
 
-// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a transaction in flight,
-// because the hold may be visible before its checkout.
-func (s *HeldCheckouts) RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a
+// transaction in flight, because the hold may be visible before its checkout.
+func (s *HeldCheckouts) RecallSettled(
+	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
+) (checkout.Checkout, error) {
 	return recallSettled(ctx, s.api, s.random, s.tables.Checkouts, customer, token)
 }
 
@@ -118,7 +123,8 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() {
 		release := change(h.Customer, h.Replaces.ID, table.StatusOpen)
 		release.Set(table.AttrStatus, table.Str(table.StatusReplaced))
-		actions = append(actions, updating(s.tables.Checkouts, release, func(table.Item) error { return checkout.ErrNotReplaceable }))
+		actions = append(actions, updating(s.tables.Checkouts, release,
+			func(table.Item) error { return checkout.ErrNotReplaceable }))
 	}
 	return transact(ctx, s.api, append(actions, held...), lost.note)
 }
@@ -129,9 +135,9 @@ func (h *holding) keep(old table.Item) error {
 	return nil
 }
 
-// hold decides which use the checkout holds, and returns the actions that take it. If the replaced checkout has a live hold of the same
-// voucher, the new checkout shares that hold. If not, the new checkout takes a free use. If it cannot get a free use, it shares another
-// live hold of the nick, if the nick has one.
+// hold decides which use the checkout holds, and returns the actions that take it. If the replaced checkout has a live
+// hold of the same voucher, the new checkout shares that hold. If not, the new checkout takes a free use. If it cannot
+// get a free use, it shares another live hold of the nick, if the nick has one.
 func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
 	shared, canShare := h.Shared()
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
@@ -143,7 +149,8 @@ func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]
 	if reason != voucher.ReasonUsedUp && reason != voucher.ReasonNickLimit && !tooMany {
 		return taken, refusal
 	}
-	if !canShare && !tooMany && h.Voucher.HoldKind() == voucher.HoldCountedByNick { // another request of the nick may have taken the last use
+	// another request of the nick may have taken the last use
+	if !canShare && !tooMany && h.Voucher.HoldKind() == voucher.HoldCountedByNick {
 		var err error
 		if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
 			return nil, err
@@ -166,11 +173,12 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 	h.kept.Hold = hold
 	var actions []action
 	switch kind {
-	case voucher.HoldNothing:
+	case voucher.HoldUnlimited:
 		return nil, nil
 	case voucher.HoldSingleUse:
 		call := takeSingleUse(h.Claim, hold.Until)
-		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version)) // the voucher must still be the one that the rules accepted
+		// the voucher must still be the one that the rules accepted
+		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version))
 		call.RequireEqual(table.AttrReward, table.Str(h.Voucher.Reward.String()))
 		actions = append(actions, updating(s.table, call, nil))
 	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:
@@ -205,8 +213,8 @@ func (s *HeldCheckouts) inserting(request voucher.Request, hold voucher.Hold) ac
 	return inserting(s.table, it)
 }
 
-// share returns the actions that let the checkout share a live hold. They make that hold last at least as long as a new hold would. Only
-// one of the checkouts that share a hold can be ordered.
+// share returns the actions that let the checkout share a live hold. They make that hold last at least as long as a new
+// hold would. Only one of the checkouts that share a hold can be ordered.
 func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Hold) ([]action, error) {
 	request := h.Claim.Request
 	if err := h.Voucher.RefuseShare(request); err != nil {
@@ -219,7 +227,8 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 	h.kept.Hold = &longer
 	var actions []action
 	if shared.Kind.IsCounted() && longer.Until.After(shared.Until) {
-		actions = append(actions, deleting(s.table, table.HoldKey(request.Customer, request.Code, shared)), s.inserting(request, longer))
+		actions = append(actions, deleting(s.table, table.HoldKey(request.Customer, request.Code, shared)),
+			s.inserting(request, longer))
 	}
 	switch {
 	case shared.Kind == voucher.HoldSingleUse:
@@ -249,9 +258,10 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 // sourceRetention is how long the item of a source is stored after its last hold has lapsed.
 const sourceRetention = time.Hour
 
-// countForSource returns the action that adds a hold to the list of live holds of the source, or a *checkout.TooManyHoldsError. The
-// parameter until is the time when the hold lapses. If the hold existed before and now lasts longer, oldUntil is the time when it would
-// have lapsed. Then until replaces oldUntil in the list, or is added if the list does not have oldUntil. For a new hold, oldUntil is zero.
+// countForSource returns the action that adds a hold to the list of live holds of the source, or a
+// *checkout.TooManyHoldsError. The parameter until is the time when the hold lapses. If the hold existed before and now
+// lasts longer, oldUntil is the time when it would have lapsed. Then until replaces oldUntil in the list, or is added
+// if the list does not have oldUntil. For a new hold, oldUntil is zero.
 func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, oldUntil time.Time) ([]action, error) {
 	if h.Source == "" {
 		return nil, nil

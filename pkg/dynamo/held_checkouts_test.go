@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
@@ -28,20 +28,25 @@ type stall struct {
 func newStall(t testing.TB) *stall {
 	s := &stall{shop: newShop(t)}
 	s.tables = dynamo.Tables{
-		Checkouts: localtest.Table(t, "CheckoutsTable"), Vouchers: s.table, Refusals: localtest.Table(t, "RefusalsTable"),
+		Checkouts: dynamotest.Table(t, "CheckoutsTable"), Vouchers: s.table,
+		Refusals: dynamotest.Table(t, "RefusalsTable"),
 	}
 	s.opener = checkout.Opener{
 		Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(s.client, s.tables.Checkouts),
 		Holds: dynamo.NewHeldCheckouts(s.client, s.tables, mathrand.Int64N), Random: rand.Reader,
 	}
-	s.orders = checkout.Orders{Store: dynamo.NewOrders(s.client, s.tables.Checkouts, s.tables.Vouchers, mathrand.Int64N)}
+	s.orders = checkout.Orders{Store: dynamo.NewOrders(s.client, s.tables.Checkouts, s.tables.Vouchers,
+		mathrand.Int64N)}
 	return s
 }
 
 // percent20 creates SUMMER-20, which takes 20 % off.
 func (s *stall) percent20(maxUses, perNick voucher.Limit) voucher.Voucher {
 	s.t.Helper()
-	terms := voucher.Terms{Written: "SUMMER-20", MaxUses: &maxUses, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}
+	terms := voucher.Terms{
+		Written: "SUMMER-20", MaxUses: &maxUses,
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}
 	if maxUses != 1 {
 		terms.MaxUsesPerNick = &perNick
 	}
@@ -61,7 +66,8 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	s.percent20(100, voucher.NoLimit)
-	now := time.Now().UTC().Truncate(time.Millisecond) // not noon: DynamoDB Local deletes items whose time to live is over
+	// not noon: DynamoDB Local deletes items whose time to live is over
+	now := time.Now().UTC().Truncate(time.Millisecond)
 	var mu sync.Mutex
 	opened, refused := 0, 0
 	var racers sync.WaitGroup
@@ -77,7 +83,8 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 			case is && tooMany.Until.Equal(voucher.HeldUntil(now.Add(checkout.Lifetime))):
 				refused++
 			default:
-				t.Errorf("Open = %+v, %v; want a discount of 1.00 EUR, or a *checkout.TooManyHoldsError until the holds lapse", c, err)
+				t.Errorf("Open = %+v, %v; want a discount of 1.00 EUR, or a *checkout.TooManyHoldsError until the "+
+					"holds lapse", c, err)
 			}
 		})
 	}
@@ -176,17 +183,20 @@ func (s *stall) hold(request checkout.Request) checkout.Checkout {
 
 func (s *stall) order(c checkout.Checkout, at time.Time) error {
 	s.t.Helper()
-	_, _, err := s.orders.Place(within(s.t), emberforge, c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}, at)
+	_, _, err := s.orders.Place(within(s.t), emberforge, c.ID,
+		checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}, at)
 	return err
 }
 
-// Until its hold lapses, a checkout can be ordered, no matter what the operator has edited. Once the hold has lapsed, its use counts as
-// free, and the order needs a free use. If the operator has lowered the limit below the number of uses taken, no use is free.
+// Until its hold lapses, a checkout can be ordered, no matter what the operator has edited. Once the hold has lapsed,
+// its use counts as free, and the order needs a free use. If the operator has lowered the limit below the number of
+// uses taken, no use is free.
 func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	t.Parallel()
 	for what, edit := range map[string]voucher.Edit{
-		"disabled": {Disabled: new(true)}, "expired": {ValidUntil: new(noon())}, "bound to another nick": {Nick: new("Birch")},
-		"limit lowered": {MaxUses: new(voucher.Limit(2))},
+		"disabled": {Disabled: new(true)}, "expired": {ValidUntil: new(noon())},
+		"bound to another nick": {Nick: new("Birch")},
+		"limit lowered":         {MaxUses: new(voucher.Limit(2))},
 	} {
 		for _, late := range []time.Duration{time.Second, time.Hour} {
 			t.Run(fmt.Sprint(what, ", ordered after ", late), func(t *testing.T) {
@@ -201,8 +211,8 @@ func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 	}
 }
 
-// orderAfterEdit opens checkouts that hold all four uses of a code, edits the code, and orders the checkouts at the given time. Each order
-// must return the wanted error.
+// orderAfterEdit opens checkouts that hold all four uses of a code, edits the code, and orders the checkouts at the
+// given time. Each order must return the wanted error.
 func orderAfterEdit(s *stall, edit voucher.Edit, at time.Time, want error) {
 	s.t.Helper()
 	v := s.percent20(4, voucher.NoLimit)
@@ -224,7 +234,10 @@ func TestOpenHeld_AnotherCustomersCheckout_IsNotReplaced(t *testing.T) {
 	s.percent20(2, voucher.NoLimit)
 	old, _, err := s.opener.Open(within(t), s.wanted("", "", noon()))
 	must(t, err)
-	request := checkout.Request{Customer: catalog.CustomerID("sakura-goods"), Product: "coins", Variant: "500", Replaces: old.ID, At: noon()}
+	request := checkout.Request{
+		Customer: catalog.CustomerID("sakura-goods"), Product: "coins", Variant: "500",
+		Replaces: old.ID, At: noon(),
+	}
 	if _, _, err := s.opener.Open(within(t), request); !errors.Is(err, checkout.ErrNotReplaceable) {
 		t.Errorf("Open = %v, want checkout.ErrNotReplaceable", err)
 	}

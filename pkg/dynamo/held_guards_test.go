@@ -15,13 +15,12 @@ import (
 
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
-// meanwhile is a client that calls beforeWrite before its first transaction or, if nth is set, before its nth UpdateItem. It calls
-// beforeRead before the first GetItem after a transaction.
+// meanwhile is a client that calls beforeWrite before its first transaction or, if nth is set, before its nth
+// UpdateItem. It calls beforeRead before the first GetItem after a transaction.
 type meanwhile struct {
 	*dynamodb.Client
 
@@ -87,7 +86,8 @@ func TestOpenHeld_VoucherEditedSinceItWasRead_IsJudgedAgain(t *testing.T) {
 		t.Parallel()
 		s := newStall(t)
 		v := s.percent20(1, 0)
-		_, _, err := s.openerDuring(s.client, func() { s.mustDisable(v) }).Open(within(t), s.wanted("Alder", "", noon()))
+		_, _, err := s.openerDuring(s.client, func() { s.mustDisable(v) }).Open(within(t),
+			s.wanted("Alder", "", noon()))
 		wantRefused(t, err, voucher.ReasonDisabled)
 	})
 	t.Run("shared hold", func(t *testing.T) {
@@ -105,8 +105,8 @@ func TestOpenHeld_VoucherEditedSinceItWasRead_IsJudgedAgain(t *testing.T) {
 	})
 }
 
-// The first attempt got no response and may still store the checkout. So the request must not be refused, although the voucher is disabled
-// by then.
+// The first attempt got no response and may still store the checkout. So the request must not be refused, although the
+// voucher is disabled by then.
 func TestOpenHeld_AttemptInFlight_OutcomeIsUnknown(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -131,15 +131,18 @@ func TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn(t *testing.T) {
 	s.mustOpen(elsewhere)
 }
 
-// placedMeanwhile places an order of Alder's checkout. The order's first transaction fails, because another checkout makes the shared hold
-// last longer. Before the order looks for the hold again, placedMeanwhile calls the function do.
-func placedMeanwhile(t *testing.T, do func(s *stall, c checkout.Checkout)) (placed checkout.Checkout, replayed bool, err error) {
+// placedMeanwhile places an order of Alder's checkout. The order's first transaction fails, because another checkout
+// makes the shared hold last longer. Before the order looks for the hold again, placedMeanwhile calls the function do.
+func placedMeanwhile(
+	t *testing.T, do func(s *stall, c checkout.Checkout),
+) (placed checkout.Checkout, replayed bool, err error) {
 	t.Helper()
 	s := newStall(t)
 	s.percent20(100, 1)
 	c := s.mustOpen(s.wanted("Alder", "", noon()))
 	api := &meanwhile{
-		Client: s.client, beforeWrite: func() { s.mustOpen(s.wanted("Alder", "", noon().Add(time.Minute))) }, beforeRead: func() { do(s, c) },
+		Client: s.client, beforeWrite: func() { s.mustOpen(s.wanted("Alder", "", noon().Add(time.Minute))) },
+		beforeRead: func() { do(s, c) },
 	}
 	orders := checkout.Orders{Store: dynamo.NewOrders(api, s.tables.Checkouts, s.tables.Vouchers, mathrand.Int64N)}
 	return orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon().Add(2*time.Minute))
@@ -156,7 +159,8 @@ func (s *stall) mustPlace(c checkout.Checkout, at time.Time) checkout.Checkout {
 
 func TestPlaceHeld_PlacedMeanwhile_IsReplayed(t *testing.T) {
 	t.Parallel()
-	placed, replayed, err := placedMeanwhile(t, func(s *stall, c checkout.Checkout) { s.mustPlace(c, noon().Add(time.Second)) })
+	placed, replayed, err := placedMeanwhile(t,
+		func(s *stall, c checkout.Checkout) { s.mustPlace(c, noon().Add(time.Second)) })
 	if err != nil || !replayed || placed.Order == nil || !placed.Order.Placed.Equal(noon().Add(time.Second)) {
 		t.Errorf("Place = %+v, replayed %v, %v; want the order that the other request placed", placed, replayed, err)
 	}
@@ -174,31 +178,8 @@ func TestPlaceHeld_ReplacedMeanwhile_IsReleased(t *testing.T) {
 	}
 }
 
-// Older versions did not store by how many uses a lowered limit is exceeded. A request must find that number itself, and drop as many
-// lapsed holds before it takes one over.
-func TestHolds_LimitLoweredByAnOlderVersion_UsesAboveItAreDropped(t *testing.T) {
-	t.Parallel()
-	s := newStall(t)
-	v := s.percent20(4, voucher.NoLimit)
-	for range 4 {
-		s.mustOpen(s.wanted("", "", noon()))
-	}
-	s.mustEdit(v, voucher.Edit{MaxUses: new(voucher.Limit(2))})
-	forget := table.Update{Key: table.VoucherKey(emberforge, v.Code)}
-	forget.Remove(table.AttrOver)
-	if _, err := s.client.UpdateItem(within(t), forget.Input(s.table, "")); err != nil {
-		t.Fatal(err)
-	}
-	late := request(t, "SUMMER-20", "Birch", "")
-	late.At = noon().Add(time.Hour)
-	for range 2 {
-		s.mustRedeem(late)
-	}
-	wantRequestRefused(t, s.redeemer, late, voucher.ReasonUsedUp)
-}
-
-func (s *stall) undoer() voucher.Undoer {
-	return voucher.Undoer{Store: dynamo.NewRedemptionRecords(s.client, s.tables, mathrand.Int64N)}
+func (s *stall) undoer() voucher.Redemptions {
+	return voucher.Redemptions{Store: dynamo.NewRedemptionRecords(s.client, s.tables, mathrand.Int64N)}
 }
 
 func (s *stall) undo(code voucher.Code, id string) (voucher.Redemption, bool, error) {
@@ -221,7 +202,8 @@ type limits struct{ uses, ofNick voucher.Limit }
 // kindsOfLimits returns limits for each voucher.HoldKind.
 func kindsOfLimits() map[string]limits {
 	return map[string]limits{
-		"single-use": {1, 0}, "limited, one for each nick": {100, 1}, "limited": {100, 0}, "one for each nick": {0, 1}, "no limit": {0, 0},
+		"single-use": {1, 0}, "limited, one for each nick": {100, 1}, "limited": {100, 0}, "one for each nick": {0, 1},
+		"no limit": {0, 0},
 	}
 }
 
@@ -247,8 +229,8 @@ func TestUndo_KeyOfTheUndoneRedemption_RedeemsNoMore(t *testing.T) {
 	}
 }
 
-// A redemption of the code was undone before. So the code is redeemed in a transaction, by terms that were read before the transaction.
-// Meanwhile, the operator disables the code.
+// A redemption of the code was undone before. So the code is redeemed in a transaction, by terms that were read before
+// the transaction. Meanwhile, the operator disables the code.
 func TestRedeem_UndoneBeforeAndEditedSinceItWasRead_IsJudgedAgain(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -273,7 +255,8 @@ func TestUndo_RedemptionOfAnOrder_IsRefused(t *testing.T) {
 	}
 }
 
-// wantUses fails the test unless the counters of a limited code have these uses left and used, and no use exceeds the limit.
+// wantUses fails the test unless the counters of a limited code have these uses left and used, and no use exceeds the
+// limit.
 func (s *stall) wantUses(v voucher.Voucher, left, used int) {
 	s.t.Helper()
 	stored, err := table.ReadVoucher(within(s.t), s.client, s.table, emberforge, v.Code)
@@ -288,7 +271,8 @@ func (s *stall) wantUses(v voucher.Voucher, left, used int) {
 		}
 	}
 	if gotLeft != left || gotUsed != used || stored.Over != 0 {
-		s.t.Errorf("%d left, %d used, %d over the limit; want %d, %d and none", gotLeft, gotUsed, stored.Over, left, used)
+		s.t.Errorf("%d left, %d used, %d over the limit; want %d, %d and none", gotLeft, gotUsed, stored.Over, left,
+			used)
 	}
 }
 
@@ -316,8 +300,11 @@ func (s *stall) percent20of(uses voucher.Limit, counters int) voucher.Voucher {
 // undoDuring undoes a redemption, and calls the function do before the transaction of the undo.
 func (s *stall) undoDuring(v voucher.Voucher, r voucher.Redemption, do func()) {
 	s.t.Helper()
-	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(&meanwhile{Client: s.client, beforeWrite: do}, s.tables, alwaysFirst)}
-	_, _, err := undoer.Undo(within(s.t), voucher.UndoRequest{Customer: emberforge, Code: v.Code, ID: r.ID, At: noon().Add(time.Minute)})
+	undoer := voucher.Redemptions{Store: dynamo.NewRedemptionRecords(&meanwhile{Client: s.client, beforeWrite: do},
+		s.tables,
+		alwaysFirst)}
+	_, _, err := undoer.Undo(within(s.t),
+		voucher.UndoRequest{Customer: emberforge, Code: v.Code, ID: r.ID, At: noon().Add(time.Minute)})
 	if err != nil {
 		s.t.Error(err)
 	}
@@ -328,7 +315,10 @@ func TestUndo_CounterHasAllUsesBackMeanwhile_UseComesBackToAnother(t *testing.T)
 	s := newStall(t)
 	v := s.percent20of(2, 2)
 	// one from each counter
-	redemptions := []voucher.Redemption{s.mustRedeem(s.requestAt("Alder", noon())), s.mustRedeem(s.requestAt("Birch", noon()))}
+	redemptions := []voucher.Redemption{
+		s.mustRedeem(s.requestAt("Alder", noon())),
+		s.mustRedeem(s.requestAt("Birch", noon())),
+	}
 	s.undoDuring(v, redemptions[0], func() { s.undoDuring(v, redemptions[1], func() {}) })
 	s.wantUses(v, 2, 0)
 }
@@ -355,7 +345,8 @@ func TestEdit_UseComesBackMeanwhile_IsCounted(t *testing.T) {
 	}
 	const lastWrite = 3 // the first write begins the edit, and the second one moves the counter to the new limit
 	api := &meanwhile{Client: s.client, nth: lastWrite, beforeWrite: func() { s.mustUndo(v, r) }}
-	if _, err := backoffice.NewVouchers(api, s.table, alwaysFirst).Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
+	if _, err := s.owner(api).EditVoucher(within(t), v.Code,
+		voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
 		t.Fatal(err)
 	}
 	s.wantUses(v, 0, 2)
@@ -382,7 +373,8 @@ func TestRedeem_UseDroppedMeanwhile_DropsNoSecondUse(t *testing.T) {
 	s.wantUses(v, 0, 3)
 }
 
-// The clock of a request decides when its hold lapses. So the hold that a counter gets first is not always the first hold to lapse.
+// The clock of a request decides when its hold lapses. So the hold that a counter gets first is not always the first
+// hold to lapse.
 func TestRedeem_SecondHoldLapsesFirst_IsFound(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -416,24 +408,29 @@ func TestRedeem_HoldMissedWhileItMoved_IsFoundHalfAnHourLater(t *testing.T) {
 	for range 2 {
 		s.mustOpen(s.wanted("Alder", "", noon()))
 	}
-	wantRequestRefused(t, s.redeemerOver(&missing{Client: s.client}, alwaysFirst), s.requestAt("Birch", later()), voucher.ReasonUsedUp)
+	wantRequestRefused(t, s.redeemerOver(&missing{Client: s.client}, alwaysFirst), s.requestAt("Birch", later()),
+		voucher.ReasonUsedUp)
 	s.mustRedeem(s.requestAt("Birch", later().Add(checkout.Lifetime)))
 }
 
-// swapping is the number of the UpdateItem with which a redemption swaps the nick's own hold. The first UpdateItem finds that the code has
-// many uses, the second finds that the nick has no use left.
+// swapping is the number of the UpdateItem with which a redemption swaps the nick's own hold. The first UpdateItem
+// finds that the code has many uses, the second finds that the nick has no use left.
 const swapping = 3
 
-// Alder has one redemption and two lapsed holds, but the limit was lowered to two. So Alder can redeem one of the holds only as long as
-// both have lapsed. Meanwhile, a request with a slower clock extends one of them.
+// Alder has one redemption and two lapsed holds, but the limit was lowered to two. So Alder can redeem one of the holds
+// only as long as both have lapsed. Meanwhile, a request with a slower clock extends one of them.
 func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoUseFree(t *testing.T) {
 	t.Parallel()
 	for extended := range 2 {
 		s := newStall(t)
 		v := s.percent20(0, 3)
 		s.mustRedeem(s.requestAt("Alder", noon()))
-		held := []checkout.Checkout{s.mustOpen(s.wanted("Alder", "", noon())), s.mustOpen(s.wanted("Alder", "", noon()))}
-		slices.SortFunc(held, func(a, b checkout.Checkout) int { return cmp.Compare(a.Hold.ID, b.Hold.ID) }) // the first is swapped
+		held := []checkout.Checkout{
+			s.mustOpen(s.wanted("Alder", "", noon())),
+			s.mustOpen(s.wanted("Alder", "", noon())),
+		}
+		// the first is swapped
+		slices.SortFunc(held, func(a, b checkout.Checkout) int { return cmp.Compare(a.Hold.ID, b.Hold.ID) })
 		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(2))})
 		lapse := held[0].Hold.Until
 		extend := s.wanted("Alder", "", lapse.Add(-time.Second))
@@ -443,8 +440,8 @@ func TestRedeem_OwnHoldExtendedMeanwhile_LeavesNoUseFree(t *testing.T) {
 	}
 }
 
-// Alder has one redemption and one lapsed hold, and the limit is two. While Alder's request is in flight, the limit is three for a moment,
-// and Alder redeems once more. After that, swapping the lapsed hold would exceed the limit.
+// Alder has one redemption and one lapsed hold, and the limit is two. While Alder's request is in flight, the limit is
+// three for a moment, and Alder redeems once more. After that, swapping the lapsed hold would exceed the limit.
 func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -456,11 +453,12 @@ func TestRedeem_NickRedeemsMeanwhile_SwapsNoHold(t *testing.T) {
 		s.mustRedeem(s.requestAt("Alder", noon()))
 		s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(2))})
 	}}
-	wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.requestAt("Alder", held.Hold.Until), voucher.ReasonNickLimit)
+	wantRequestRefused(t, s.redeemerOver(during, alwaysFirst), s.requestAt("Alder", held.Hold.Until),
+		voucher.ReasonNickLimit)
 }
 
-// Alder's request wants to share the hold of Alder's first checkout. Meanwhile, that checkout is ordered and cancelled, and Birch gets a
-// hold of the same use. Birch's hold lapses when Alder's would have lapsed.
+// Alder's request wants to share the hold of Alder's first checkout. Meanwhile, that checkout is ordered and cancelled,
+// and Birch gets a hold of the same use. Birch's hold lapses when Alder's would have lapsed.
 func TestOpenHeld_AnotherHoldMeanwhile_IsNotShared(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
@@ -495,7 +493,8 @@ func TestCancel_FulfilledMeanwhile_ResponseShowsIt(t *testing.T) {
 		}
 	})
 	cancelled, _, err := during.Cancel(within(t), emberforge, c.ID, "chargeback", later())
-	if err != nil || cancelled.Order == nil || cancelled.Order.Cancelled.IsZero() || cancelled.Order.Fulfilled.IsZero() {
+	if err != nil || cancelled.Order == nil || cancelled.Order.Cancelled.IsZero() ||
+		cancelled.Order.Fulfilled.IsZero() {
 		t.Errorf("Cancel = %+v, %v; want an order that is fulfilled and cancelled", cancelled.Order, err)
 	}
 }
@@ -523,7 +522,8 @@ func TestPlaceHeld_ReplacedBeforeTheWrite_IsNotOrdered(t *testing.T) {
 	c := s.mustOpen(s.wanted("Alder", "", noon()))
 	replacing := s.wanted("Alder", "", noon())
 	replacing.Replaces = c.ID
-	_, _, err := s.ordersDuring(func() { s.mustOpen(replacing) }).Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon())
+	_, _, err := s.ordersDuring(func() { s.mustOpen(replacing) }).Place(within(t), emberforge, c.ID, stripe("pi_1047"),
+		noon())
 	if !errors.Is(err, checkout.ErrReleased) {
 		t.Errorf("Place = %v, want checkout.ErrReleased", err)
 	}
@@ -536,7 +536,8 @@ func TestPlaceHeld_LateAboveTheNicksLoweredLimit_IsExpired(t *testing.T) {
 	held := []checkout.Checkout{s.mustOpen(s.wanted("Alder", "", noon())), s.mustOpen(s.wanted("Alder", "", noon()))}
 	s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))})
 	for _, c := range held {
-		if _, _, err := s.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), later()); !errors.Is(err, checkout.ErrExpired) {
+		if _, _, err := s.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), later()); !errors.Is(err,
+			checkout.ErrExpired) {
 			t.Errorf("Place = %v, want checkout.ErrExpired", err)
 		}
 	}

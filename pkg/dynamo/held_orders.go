@@ -7,16 +7,17 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
-// placeHeld turns a checkout with a code into an order, and its hold into a redemption. It does so even if the hold has lapsed. The error
-// is checkout.ErrExpired if the hold is not stored any more: another request took over its use, or another checkout that shared the hold
-// was ordered. It is also checkout.ErrExpired if the hold has lapsed, and more uses are taken than a lowered limit allows (see refuseLate).
+// placeHeld turns a checkout with a code into an order, and its hold into a redemption. It does so even if the hold has
+// lapsed. The error is checkout.ErrExpired if the hold is not stored any more: another request took over its use, or
+// another checkout that shared the hold was ordered. It is also checkout.ErrExpired if the hold has lapsed, and more
+// uses are taken than a lowered limit allows (see refuseLate).
 //
-// An order and a takeover both succeed only if the hold is still stored. Each of them removes or replaces the hold, so only one of them
-// succeeds.
+// An order and a takeover both succeed only if the hold is still stored. Each of them removes or replaces the hold, so
+// only one of them succeeds.
 func (s *Orders) placeHeld(
 	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
@@ -52,8 +53,8 @@ func (s *Orders) placeHeld(
 	}
 }
 
-// claimOf returns the claim for the redemption that an order of a checkout makes. The claim has the checkout's token, so that the order can
-// be found from the redemption, and the redemption from the order.
+// claimOf returns the claim for the redemption that an order of a checkout makes. The claim has the checkout's token,
+// so that the order can be found from the redemption, and the redemption from the order.
 func claimOf(customer catalog.CustomerID, c checkout.Checkout, at time.Time) (voucher.Claim, error) {
 	code, badCode := voucher.ParseCode(c.Code)
 	nick, badNick := voucher.ParseNick(c.Nick)
@@ -68,7 +69,8 @@ func claimOf(customer catalog.CustomerID, c checkout.Checkout, at time.Time) (vo
 
 // placeOnce tries once to place the order with the hold as it was last read.
 func (s *Orders) placeOnce(
-	ctx context.Context, claim voucher.Claim, hold voucher.Hold, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
+	ctx context.Context, claim voucher.Claim, hold voucher.Hold, c checkout.Checkout, order checkout.Order,
+	expiresAfter time.Time,
 	lost *lostAttempt,
 ) (checkout.Checkout, error) {
 	if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
@@ -84,9 +86,10 @@ func (s *Orders) placeOnce(
 	return kept, err
 }
 
-// refuseLate returns checkout.ErrExpired for an order whose hold has lapsed, if more uses are taken than a lowered limit allows. Other
-// requests count the use of a lapsed hold as free, so the order would take one use too many. The order does not require that the voucher is
-// still as refuseLate read it: an edit need not apply to a request that began before the edit ended.
+// refuseLate returns checkout.ErrExpired for an order whose hold has lapsed, if more uses are taken than a lowered
+// limit allows. Other requests count the use of a lapsed hold as free, so the order would take one use too many. The
+// order does not require that the voucher is still as refuseLate read it: an edit need not apply to a request that
+// began before the edit ended.
 func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold voucher.Hold) error {
 	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
 		return nil
@@ -101,7 +104,8 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 		if err != nil {
 			return err
 		}
-		if now, found := uses.Hold(hold.ID); found && !now.HasLapsed(request.At) { // a newer checkout shares the hold and made it last longer
+		// a newer checkout shares the hold and made it last longer
+		if now, found := uses.Hold(hold.ID); found && !now.HasLapsed(request.At) {
 			return nil
 		}
 		isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)
@@ -112,7 +116,9 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 	return nil
 }
 
-func (s *Orders) nickUses(ctx context.Context, request voucher.Request, kind voucher.HoldKind) (voucher.NickUses, error) {
+func (s *Orders) nickUses(
+	ctx context.Context, request voucher.Request, kind voucher.HoldKind,
+) (voucher.NickUses, error) {
 	key := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))
 	it, err := table.Get(ctx, s.api, s.table, key, nil)
 	if err != nil {
@@ -146,8 +152,8 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 	return append(actions, updating(s.table, call, nil))
 }
 
-// holdNow returns a hold as it is stored now, because a newer checkout that shares the hold may have made it last longer. If the hold is
-// not stored any more, the error is checkout.ErrExpired.
+// holdNow returns a hold as it is stored now, because a newer checkout that shares the hold may have made it last
+// longer. If the hold is not stored any more, the error is checkout.ErrExpired.
 func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold voucher.Hold) (voucher.Hold, error) {
 	switch {
 	case hold.Kind == voucher.HoldSingleUse:
@@ -170,9 +176,11 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 	return hold, checkout.ErrExpired
 }
 
-// recallExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has ordered or replaced
-// the checkout, recallExpired returns it. Otherwise the error stays checkout.ErrExpired.
-func (s *Orders) recallExpired(ctx context.Context, customer catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+// recallExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has
+// ordered or replaced the checkout, recallExpired returns it. Otherwise the error stays checkout.ErrExpired.
+func (s *Orders) recallExpired(
+	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout,
+) (checkout.Checkout, error) {
 	now, err := recallSettled(ctx, s.api, s.random, s.checkouts, customer, c.ID.Token())
 	if err == nil && now.ID == c.ID && now.Order == nil && !now.Released {
 		err = checkout.ErrExpired
@@ -193,7 +201,8 @@ func (s *Orders) cancelHeld(
 		order := *c.Order
 		order.Cancelled, order.Reason = at, reason
 		kept.Order = &order
-		undone, err := s.undoing(ctx, claim, table.RecordKey(customer, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason,
+		undone, err := s.undoing(ctx, claim,
+			table.RecordKey(customer, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason,
 			voucher.UndoneByOrder)
 		if err == nil {
 			call := cancelling(customer, c.ID, reason, at)
@@ -211,8 +220,10 @@ func (s *Orders) cancelHeld(
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
 			return kept, err
 		}
-		// Another request may have cancelled the order. Then the redemption is already undone, and its record may have moved.
-		if c, err = recall(ctx, s.api, s.checkouts, customer, c.ID.Token()); err != nil || c.Order == nil || c.Order.Status() == checkout.OrderCancelled {
+		// Another request may have cancelled the order. Then the redemption is already undone, and its record may have
+		// moved.
+		if c, err = recall(ctx, s.api, s.checkouts, customer, c.ID.Token()); err != nil || c.Order == nil ||
+			c.Order.Status() == checkout.OrderCancelled {
 			return c, err
 		}
 		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/measure/metering"
+	"shopfront/internal/memdynamo"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/idempotency"
@@ -19,12 +19,12 @@ import (
 type meteredStall struct {
 	*stall
 
-	meter  *metering.Meter
+	meter  *memdynamo.Endpoint
 	prices map[string]price
 	opener checkout.Opener
 	till   checkout.Orders
 	desk   voucher.Redeemer
-	undoer voucher.Undoer
+	undoer voucher.Redemptions
 }
 
 // alwaysFirst is a source of random numbers that makes all requests take the same counter.
@@ -40,7 +40,7 @@ func newMeteredStall(t *testing.T, of limits) *meteredStall {
 	s.opener.Holds = dynamo.NewHeldCheckouts(client, s.tables, alwaysFirst)
 	s.till = checkout.Orders{Store: dynamo.NewOrders(client, s.tables.Checkouts, s.tables.Vouchers, alwaysFirst)}
 	s.desk = voucher.Redeemer{Store: dynamo.NewRedemptions(client, s.table, alwaysFirst), Random: rand.Reader}
-	s.undoer = voucher.Undoer{Store: dynamo.NewRedemptionRecords(client, s.tables, alwaysFirst)}
+	s.undoer = voucher.Redemptions{Store: dynamo.NewRedemptionRecords(client, s.tables, alwaysFirst)}
 	s.percent20(of.uses, of.ofNick)
 	return s
 }
@@ -104,8 +104,10 @@ func TestHolds_EachRequest_TakesItsCallsAndUnits(t *testing.T) {
 			of.uses = 2
 		}
 		for name, scene := range map[string]func(*meteredStall, limits){
-			"checkout": (*meteredStall).checkingOut, "stranger": (*meteredStall).checkingOutAsAStranger, "lapsed": (*meteredStall).takingOver,
-			"own lapsed": (*meteredStall).swapping, "late": (*meteredStall).orderingLate, "full": (*meteredStall).refusing, "undo": (*meteredStall).undoing,
+			"checkout": (*meteredStall).checkingOut, "stranger": (*meteredStall).checkingOutAsAStranger,
+			"lapsed":     (*meteredStall).takingOver,
+			"own lapsed": (*meteredStall).swapping, "late": (*meteredStall).orderingLate,
+			"full": (*meteredStall).refusing, "undo": (*meteredStall).undoing,
 		} {
 			t.Run(what+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -121,32 +123,47 @@ func TestHolds_EachRequest_TakesItsCallsAndUnits(t *testing.T) {
 func heldPrices() map[string]map[string]price {
 	return map[string]map[string]price{
 		"single-use": {
-			checksOut: {2, 2, 4}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 6}, shares: {2, 2, 4}, replaces: {3, 3, 6},
+			checksOut: {2, 2, 4}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 6}, shares: {2, 2, 4},
+			replaces:  {3, 3, 6},
 			takesOver: {2, 2, 4}, redeemsOver: {1, 0, 1}, isRefused: {1, 2, 0}, redeemsFull: {1, 0, 1},
-			orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 6}, cancels: {3, 1, 8}, cancelsAgain: {1, 0, 1},
-			redeems: {1, 0, 1}, undoes: {4, 4, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 0, 5}, redeemsNoMore: {2, 0, 5}, lists: {65, 65, 0},
+			orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 6}, cancels: {3, 1, 8},
+			cancelsAgain: {1, 0, 1},
+			redeems:      {1, 0, 1}, undoes: {4, 4, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 0, 5},
+			redeemsNoMore: {2, 0, 5}, lists: {65, 65, 0},
 		},
 		"limited, one for each nick": {
-			checksOut: {2, 2, 8}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 10}, shares: {2, 2, 8}, replaces: {3, 3, 10},
-			takesOver: {4, 4, 10}, redeemsOver: {4, 2, 7}, swaps: {2, 2, 8}, findsFull: {5, 5, 9}, isRefused: {1, 2, 0}, redeemsFull: {1, 0, 1},
-			orders: {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {4, 2, 8}, cancels: {5, 3, 12}, cancelsAgain: {1, 0, 1},
-			redeems: {2, 1, 4}, undoes: {7, 8, 8}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 10}, redeemsNoMore: {4, 3, 10}, lists: {65, 65, 0},
+			checksOut: {2, 2, 8}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 10}, shares: {2, 2, 8},
+			replaces:  {3, 3, 10},
+			takesOver: {4, 4, 10}, redeemsOver: {4, 2, 7}, swaps: {2, 2, 8}, findsFull: {5, 5, 9}, isRefused: {1, 2, 0},
+			redeemsFull: {1, 0, 1},
+			orders:      {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {4, 2, 8}, cancels: {5, 3, 12},
+			cancelsAgain: {1, 0, 1},
+			redeems:      {2, 1, 4}, undoes: {7, 8, 8}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 10},
+			redeemsNoMore: {4, 3, 10}, lists: {65, 65, 0},
 		},
 		"limited": {
 			checksOut: {2, 2, 6}, checksOutAgain: {2, 2, 6}, checksOutStranger: {3, 3, 8}, replaces: {3, 3, 8},
-			takesOver: {4, 4, 6}, redeemsOver: {4, 2, 5}, findsFull: {4, 3, 7}, isRefused: {1, 2, 0}, redeemsFull: {1, 0, 1},
-			orders: {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {3, 1, 8}, cancels: {4, 2, 10}, cancelsAgain: {1, 0, 1},
-			redeems: {2, 1, 4}, undoes: {6, 7, 6}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 4}, redeemsNoMore: {2, 1, 4}, lists: {65, 65, 0},
+			takesOver: {4, 4, 6}, redeemsOver: {4, 2, 5}, findsFull: {4, 3, 7}, isRefused: {1, 2, 0},
+			redeemsFull: {1, 0, 1},
+			orders:      {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {3, 1, 8}, cancels: {4, 2, 10},
+			cancelsAgain: {1, 0, 1},
+			redeems:      {2, 1, 4}, undoes: {6, 7, 6}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 4},
+			redeemsNoMore: {2, 1, 4}, lists: {65, 65, 0},
 		},
 		"one for each nick": {
-			checksOut: {2, 2, 4}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 6}, shares: {2, 2, 4}, replaces: {3, 3, 6},
-			swaps: {2, 2, 4}, orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {4, 2, 6}, cancels: {4, 2, 8}, cancelsAgain: {1, 0, 1},
-			redeems: {2, 1, 1}, undoes: {6, 7, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 5}, redeemsNoMore: {4, 3, 5}, lists: {65, 65, 0},
+			checksOut: {2, 2, 4}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 6}, shares: {2, 2, 4},
+			replaces: {3, 3, 6},
+			swaps:    {2, 2, 4}, orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {4, 2, 6}, cancels: {4, 2, 8},
+			cancelsAgain: {1, 0, 1},
+			redeems:      {2, 1, 1}, undoes: {6, 7, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 5},
+			redeemsNoMore: {4, 3, 5}, lists: {65, 65, 0},
 		},
 		"no limit": {
 			checksOut: {2, 2, 2}, checksOutAgain: {2, 2, 2}, checksOutStranger: {2, 2, 2}, replaces: {3, 3, 4},
-			orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 6}, cancels: {3, 1, 6}, cancelsAgain: {1, 0, 1},
-			redeems: {2, 1, 1}, undoes: {5, 6, 1}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 1}, redeemsNoMore: {2, 1, 1}, lists: {65, 65, 0},
+			orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 6}, cancels: {3, 1, 6},
+			cancelsAgain: {1, 0, 1},
+			redeems:      {2, 1, 1}, undoes: {5, 6, 1}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 1},
+			redeemsNoMore: {2, 1, 1}, lists: {65, 65, 0},
 		},
 	}
 }
@@ -172,7 +189,9 @@ func (s *meteredStall) cancels(c *checkout.Checkout) func(context.Context) error
 	}
 }
 
-func (s *meteredStall) redeems(nick string, key idempotency.Key, at time.Time, r *voucher.Redemption) func(context.Context) error {
+func (s *meteredStall) redeems(
+	nick string, key idempotency.Key, at time.Time, r *voucher.Redemption,
+) func(context.Context) error {
 	return func(ctx context.Context) (err error) {
 		wanted := request(s.t, "SUMMER-20", nick, string(key))
 		wanted.At = at
@@ -290,7 +309,8 @@ func (s *meteredStall) undoing(of limits) {
 	}
 	s.want(redeemsNoMore, refuses(s.redeems("Alder", "order-1047", later(), &r)))
 	s.want(lists, func(ctx context.Context) error {
-		_, _, err := s.undoer.List(ctx, emberforge, request(s.t, "SUMMER-20", "", "").Code, voucher.RedemptionFilter{Limit: 50})
+		_, _, err := s.undoer.List(ctx, emberforge, request(s.t, "SUMMER-20", "", "").Code,
+			voucher.RedemptionFilter{Limit: 50})
 		return err
 	})
 }

@@ -10,11 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/internal/memdynamo"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
@@ -26,9 +27,9 @@ const (
 	simulatedRefusals  = "refusals"
 )
 
-// Shoppers redeem one code, hold it for checkouts and change their carts. They pay in time, late or never. The shop cancels orders and
-// undoes redemptions. An operator edits the limits. Clocks differ by a second. Whatever fails, and in whatever order the steps happen,
-// every use is either free, held or redeemed.
+// Shoppers redeem one code, hold it for checkouts and change their carts. They pay in time, late or never. The shop
+// cancels orders and undoes redemptions. An operator edits the limits. Clocks differ by a second. Whatever fails, and
+// in whatever order the steps happen, every use is either free, held or redeemed.
 func TestHolds_ConcurrentRequestsAndFaults_KeepEveryUseInOnePlace(t *testing.T) {
 	t.Parallel()
 	limit := func(n int) *voucher.Limit { return new(voucher.Limit(n)) }
@@ -46,7 +47,7 @@ func TestHolds_ConcurrentRequestsAndFaults_KeepEveryUseInOnePlace(t *testing.T) 
 			if edits && (kinds[what].MaxUses == nil || *kinds[what].MaxUses == 0) && kinds[what].MaxUsesPerNick == nil {
 				continue
 			}
-			for name, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.03)} {
+			for name, faults := range map[string]memdynamo.Rates{"reliable": {}, "every fault": everyFault(0.03)} {
 				t.Run(fmt.Sprintf("%s/edits %t/%s", what, edits, name), func(t *testing.T) {
 					simulate(t, 40, func(s *simulation) {
 						s.faults = faults
@@ -66,8 +67,8 @@ type fair struct {
 	opener   checkout.Opener
 	orders   checkout.Orders
 	redeemer voucher.Redeemer
-	undoer   voucher.Undoer
-	vouchers *backoffice.Vouchers
+	undoer   voucher.Redemptions
+	owner    *backoffice.Shop
 
 	edited   bool                    // an edit of the voucher has begun
 	holds    map[string]voucher.Hold // by ID, as the last check saw them
@@ -84,6 +85,12 @@ type asking struct {
 	sawLimit bool // whether, at some moment, the nick had reached its limit
 }
 
+// owner returns emberforge's shop as its owner works on it.
+func (s *simulation) owner(api backoffice.API) *backoffice.Shop {
+	deployment := backoffice.NewDeployment(api, backoffice.Tables{Vouchers: simulatedVouchers}, s.random.Int64N)
+	return deployment.Open(catalog.Customer{ID: emberforge})
+}
+
 func newFair(s *simulation, terms voucher.Terms) *fair {
 	terms.Written, terms.Reward = "SUMMER20", voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
 	v, err := voucher.New(terms, s.now())
@@ -95,20 +102,26 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 			Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(s.dynamodb, simulatedCheckouts),
 			Holds: dynamo.NewHeldCheckouts(s.dynamodb, tables, s.random.Int64N), Random: s.random,
 		},
-		orders:   checkout.Orders{Store: dynamo.NewOrders(s.dynamodb, simulatedCheckouts, simulatedVouchers, s.random.Int64N)},
-		redeemer: voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random},
-		undoer:   voucher.Undoer{Store: dynamo.NewRedemptionRecords(s.dynamodb, tables, s.random.Int64N)},
-		vouchers: backoffice.NewVouchers(s.dynamodb, simulatedVouchers, s.random.Int64N),
-		holds:    map[string]voucher.Hold{}, inFlight: map[*asking]bool{}, redeemed: map[string]bool{},
+		orders: checkout.Orders{Store: dynamo.NewOrders(s.dynamodb, simulatedCheckouts, simulatedVouchers,
+			s.random.Int64N)},
+		redeemer: voucher.Redeemer{
+			Store:  dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N),
+			Random: s.random,
+		},
+		undoer: voucher.Redemptions{Store: dynamo.NewRedemptionRecords(s.dynamodb, tables, s.random.Int64N)},
+		owner:  s.owner(s.dynamodb),
+		holds:  map[string]voucher.Hold{}, inFlight: map[*asking]bool{}, redeemed: map[string]bool{},
 	}
-	must(s.t, backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v))
+	must(s.t, s.owner(s.setup).Create(s.t.Context(), v))
 	return f
 }
 
 // coinsOnSale sells coins for 5 euros.
 type coinsOnSale struct{}
 
-func (coinsOnSale) Offer(context.Context, catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+func (coinsOnSale) Offer(
+	context.Context, catalog.CustomerID, catalog.ProductID, catalog.VariantID,
+) (catalog.Offer, error) {
 	price := money.Money{Minor: 500, Currency: "EUR"}
 	return catalog.Offer{Variant: catalog.Variant{ID: "500", Price: price, MinAmount: 1, MaxAmount: 64}}, nil
 }
@@ -201,7 +214,8 @@ func (f *fair) undo(ctx context.Context, id string, nick voucher.Nick) {
 
 func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 	wanted := checkout.Request{
-		Customer: emberforge, Product: "coins", Variant: "500", Code: request.Code, Nick: request.Nick, At: request.At, Key: request.Key,
+		Customer: emberforge, Product: "coins", Variant: "500", Code: request.Code, Nick: request.Nick, At: request.At,
+		Key:    request.Key,
 		Amount: 1 + f.random.Int64N(2),
 	}
 	f.alone(func() {
@@ -229,13 +243,18 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 	default:
 		time.Sleep(time.Duration(f.random.Int64N(int64(2 * time.Second))))
 	}
-	if f.random.Int64N(4) == 0 { // undo while the checkout is ordered: only cancelling the order may undo its redemption
+	// undo while the checkout is ordered: only cancelling the order may undo its redemption
+	if f.random.Int64N(4) == 0 {
 		f.request(ctx, "undo order "+string(c.ID[:8]), func(ctx context.Context) {
 			ctx, cancel := inTime(ctx)
 			defer cancel()
 			time.Sleep(time.Duration(f.random.Int64N(int64(20 * time.Millisecond))))
-			request := voucher.UndoRequest{Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, c.Nick), ID: c.Hold.ID, At: f.clock()}
-			if r, _, err := f.undoer.Undo(ctx, request); err == nil && r.UndoReason == "" { // a cancellation has a reason
+			request := voucher.UndoRequest{
+				Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, c.Nick),
+				ID: c.Hold.ID, At: f.clock(),
+			}
+			// a cancellation has a reason
+			if r, _, err := f.undoer.Undo(ctx, request); err == nil && r.UndoReason == "" {
 				f.t.Errorf("the redemption of the order %s was undone: %+v", c.ID, r)
 			}
 		})
@@ -248,12 +267,15 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 	limited, cancel := inTime(ctx)
 	defer cancel()
-	ordered, _, err := f.orders.Place(limited, emberforge, c.ID, checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}, f.clock())
+	ordered, _, err := f.orders.Place(limited, emberforge, c.ID,
+		checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}, f.clock())
 	if err != nil {
 		if errors.Is(err, checkout.ErrExpired) {
 			f.alone(func() {
-				stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts, table.CheckoutKey(emberforge, c.ID.Token())))
-				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID { // another ID: the key has made a new checkout
+				stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts,
+					table.CheckoutKey(emberforge, c.ID.Token())))
+				// another ID: the key has made a new checkout
+				if _, isHeld := f.holds[c.Hold.ID]; isHeld && !f.edited && stored.ID == c.ID {
 					f.t.Errorf("order of %s: expired, but its hold %s is stored", c.ID, c.Hold.ID)
 				}
 			})
@@ -287,8 +309,9 @@ func (f *fair) edit(ctx context.Context) {
 	default:
 		edit.Note = new("seen at the fair")
 	}
-	_, err := f.vouchers.Edit(ctx, emberforge, f.v.Code, edit)
-	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); err != nil && !unavailable && !strings.Contains(err.Error(), "another edit") {
+	_, err := f.owner.EditVoucher(ctx, f.v.Code, edit)
+	if _, unavailable := errors.AsType[*dynamo.UnavailableError](err); err != nil && !unavailable &&
+		!strings.Contains(err.Error(), "another edit") {
 		f.t.Errorf("edit: %v", err)
 	}
 }
@@ -310,8 +333,8 @@ func (f *fair) begin(request voucher.Request, mayShare bool) *asking {
 	return a
 }
 
-// end checks that a refusal was right at some moment while the request was in flight. It does not check this after an edit has begun, or if
-// faults let requests see half of a transaction or read items at different moments.
+// end checks that a refusal was right at some moment while the request was in flight. It does not check this after an
+// edit has begun, or if faults let requests see half of a transaction or read items at different moments.
 func (f *fair) end(a *asking, what string, err error) {
 	var edited bool
 	f.alone(func() {
@@ -322,7 +345,7 @@ func (f *fair) end(a *asking, what string, err error) {
 	if !isRefused {
 		f.want(err, what, []error{voucher.ErrUndone, checkout.ErrKeyInUse, checkout.ErrNotReplaceable})
 	}
-	if edited || f.faults.halves > 0 || f.faults.torn > 0 {
+	if edited || f.faults[memdynamo.Halves] > 0 || f.faults[memdynamo.Torn] > 0 {
 		return
 	}
 	switch {
@@ -345,12 +368,14 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 	if _, isHolder := uses.Live(a.request.At); isHolder && a.mayShare {
 		return
 	}
-	if own := b.single.Held; a.mayShare && own != nil && own.Nick.Compared != "" && own.Nick.Compared == a.request.Nick.Compared {
+	if own := b.single.Held; a.mayShare && own != nil && own.Nick.Compared != "" &&
+		own.Nick.Compared == a.request.Nick.Compared {
 		return // the request can use this hold, even if it has lapsed
 	}
 	switch {
 	case f.v.SingleUse():
-		a.sawNone = a.sawNone || b.single.Redeemed != nil || b.single.Held != nil && !b.single.Held.HasLapsed(a.request.At)
+		a.sawNone = a.sawNone || b.single.Redeemed != nil || b.single.Held != nil &&
+			!b.single.Held.HasLapsed(a.request.At)
 	case f.v.Limited():
 		a.sawNone = a.sawNone || free-b.single.Over <= 0
 	}
@@ -372,7 +397,8 @@ type books struct {
 func (f *fair) read(stored *simulatedDynamoDB) books {
 	b := books{
 		holders: map[string]string{}, nicks: map[string]voucher.NickUses{}, records: map[string]idempotency.Token{},
-		undone: map[string]idempotency.Token{}, recordsOf: map[string]int{}, undoneOf: map[string]int{}, byToken: map[idempotency.Token]string{},
+		undone: map[string]idempotency.Token{}, recordsOf: map[string]int{}, undoneOf: map[string]int{},
+		byToken: map[idempotency.Token]string{},
 	}
 	var err error
 	for key, it := range stored.items(simulatedVouchers) {
@@ -404,7 +430,8 @@ func (f *fair) read(stored *simulatedDynamoDB) books {
 	return b
 }
 
-// readRecords adds the redemptions in an item to the books. If the item belongs to a nick, hash is the hash of the nick.
+// readRecords adds the redemptions in an item to the books. If the item belongs to a nick, hash is the hash of the
+// nick.
 func (f *fair) readRecords(b books, it table.Item, hash string) {
 	for name := range it {
 		text, is := strings.CutPrefix(name, table.RecordPrefix)
@@ -442,7 +469,8 @@ func (f *fair) checkUses(b books) {
 	v := b.single
 	if f.v.Limited() {
 		if b.used != len(b.records)+len(b.holds) {
-			f.t.Errorf("the counters have %d uses taken, but there are %d redemptions and %d holds", b.used, len(b.records), len(b.holds))
+			f.t.Errorf("the counters have %d uses taken, but there are %d redemptions and %d holds", b.used,
+				len(b.records), len(b.holds))
 		}
 		if v.Editing == voucher.NoLimit && b.left+b.used-v.Over != int(v.MaxUses) {
 			f.t.Errorf("%d left, %d used, %d over a limit of %d", b.left, b.used, v.Over, v.MaxUses)
@@ -467,13 +495,15 @@ func (f *fair) checkNicks(b books) {
 	held := 0
 	for hash, uses := range b.nicks {
 		if uses.Taken != b.recordsOf[hash]+len(uses.Holds) || uses.Undone != b.undoneOf[hash] {
-			f.t.Errorf("a nick counts %d uses and %d undone; it has %d redemptions, %d holds and %d undone", uses.Taken, uses.Undone,
+			f.t.Errorf("a nick counts %d uses and %d undone; it has %d redemptions, %d holds and %d undone", uses.Taken,
+				uses.Undone,
 				b.recordsOf[hash], len(uses.Holds), b.undoneOf[hash])
 		}
 		for _, hold := range uses.Holds {
 			held++
 			if f.v.Limited() && (counted[hold.ID] != hold || b.holders[hold.ID] != hash) {
-				f.t.Errorf("the item of a nick has the hold %+v, but the hold's own item has %+v", hold, counted[hold.ID])
+				f.t.Errorf("the item of a nick has the hold %+v, but the hold's own item has %+v", hold,
+					counted[hold.ID])
 			}
 		}
 	}
@@ -546,7 +576,10 @@ func (f *fair) takeTheRest() {
 	if b.single.Editing != voucher.NoLimit {
 		return
 	}
-	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(f.setup, simulatedVouchers, f.random.Int64N), Random: f.random}
+	redeemer := voucher.Redeemer{
+		Store:  dynamo.NewRedemptions(f.setup, simulatedVouchers, f.random.Int64N),
+		Random: f.random,
+	}
 	for taken := 0; ; taken++ {
 		_, err := redeemer.Check(f.t.Context(), f.later(fmt.Sprint("Visitor", taken)))
 		if (err == nil) != (taken < want) {
@@ -565,7 +598,10 @@ func (f *fair) takeTheRest() {
 
 // later returns a request of a nick at a time when all holds have lapsed.
 func (f *fair) later(nick string) voucher.Request {
-	return voucher.Request{Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick), At: f.now().Add(2 * time.Hour)}
+	return voucher.Request{
+		Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick),
+		At: f.now().Add(2 * time.Hour),
+	}
 }
 
 func mustNick(t testing.TB, text string) voucher.Nick {
@@ -575,21 +611,29 @@ func mustNick(t testing.TB, text string) voucher.Nick {
 	return nick
 }
 
-// A source that has 14 live holds opens 12 more checkouts at once, some of them with the same key. It gets at most 6 more holds.
+// A source that has 14 live holds opens 12 more checkouts at once, some of them with the same key. It gets at most 6
+// more holds.
 func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 	t.Parallel()
-	for what, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.05)} {
+	for what, faults := range map[string]memdynamo.Rates{"reliable": {}, "every fault": everyFault(0.05)} {
 		t.Run(what, func(t *testing.T) {
 			simulate(t, 100, func(s *simulation) {
 				s.faults = faults
-				f := newFair(s, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
+				f := newFair(s, voucher.Terms{
+					MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit),
+					Counters: 4,
+				})
 				open := func(ctx context.Context, client *simulatedDynamoDB, key string) error {
 					opener := f.opener
 					opener.Store = dynamo.NewCheckouts(client, simulatedCheckouts)
-					tables := dynamo.Tables{Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers, Refusals: simulatedRefusals}
+					tables := dynamo.Tables{
+						Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers,
+						Refusals: simulatedRefusals,
+					}
 					opener.Holds = dynamo.NewHeldCheckouts(client, tables, s.random.Int64N)
 					_, _, err := opener.Open(ctx, checkout.Request{
-						Customer: emberforge, Product: "coins", Variant: "500", Code: f.v.Code, At: s.now(), Source: "203.0.113.7", Key: idempotency.Key(key),
+						Customer: emberforge, Product: "coins", Variant: "500", Code: f.v.Code, At: s.now(),
+						Source: "203.0.113.7", Key: idempotency.Key(key),
 					})
 					return err
 				}
@@ -597,9 +641,11 @@ func TestOpenHeld_SourceRacesAndFaults_HasAtMost20LiveHolds(t *testing.T) {
 					must(s.t, open(t.Context(), s.setup, ""))
 				}
 				s.afterCommit = func(stored *simulatedDynamoDB) {
-					listed := len(strings.Fields(stored.item(simulatedRefusals, table.SourceHoldsKey(emberforge, "203.0.113.7")).Str(table.AttrLapses)))
+					listed := len(strings.Fields(stored.item(simulatedRefusals,
+						table.SourceHoldsKey(emberforge, "203.0.113.7")).Str(table.AttrLapses)))
 					if holds := len(f.read(stored).holds); holds != listed || holds > checkout.MaxHoldsPerSource {
-						s.t.Errorf("%d holds are stored, and the source's item lists %d; want the same number, at most %d",
+						s.t.Errorf("%d holds are stored, and the source's item lists %d; want the same number, at "+
+							"most %d",
 							holds, listed, checkout.MaxHoldsPerSource)
 					}
 				}

@@ -16,15 +16,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/voucher"
 )
 
-// late is a network that holds back the first call of an operation until deliver is called. The caller sees a cut connection. A
-// transaction is delivered without its token, because DynamoDB remembers tokens for ten minutes only.
+// late is a network that holds back the first call of an operation until deliver is called. The caller sees a cut
+// connection. A transaction is delivered without its token, because DynamoDB remembers tokens for ten minutes only.
 type late struct {
 	operation string
 	once      sync.Once
@@ -49,12 +49,12 @@ func (l *late) Do(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (&http.Client{Timeout: patience}).Do(r)
+	return dynamotest.Network().Do(r)
 }
 
 func (l *late) deliver(t *testing.T) {
 	t.Helper()
-	response, err := (&http.Client{Timeout: patience}).Do(l.held.WithContext(t.Context()))
+	response, err := dynamotest.Network().Do(l.held.WithContext(t.Context()))
 	must(t, err)
 	body, err := io.ReadAll(response.Body)
 	if err != nil || strings.Contains(string(body), "Serialization") {
@@ -63,9 +63,9 @@ func (l *late) deliver(t *testing.T) {
 	_ = response.Body.Close()
 }
 
-// A refusal promises that nothing was taken and nothing will be. An attempt in flight could break that promise if an operator
-// makes the code redeemable again. So a request is never refused while one of its attempts may be in flight, whatever the reason. The same
-// applies to unknown codes, because they must look like all other codes.
+// A refusal promises that nothing was taken and nothing will be. An attempt in flight could break that promise if an
+// operator makes the code redeemable again. So a request is never refused while one of its attempts may be in flight,
+// whatever the reason. The same applies to unknown codes, because they must look like all other codes.
 func TestRedeem_LostAttemptStillInFlight_IsNotRefused(t *testing.T) {
 	t.Parallel()
 	none := new(voucher.NoLimit)
@@ -81,11 +81,13 @@ func TestRedeem_LostAttemptStillInFlight_IsNotRefused(t *testing.T) {
 			operation: "UpdateItem", before: 1, edit: voucher.Edit{Disabled: new(false)},
 		},
 		"nick's limit reached and raised": {
-			operation: "TransactWriteItems", terms: voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2))},
-			before: 2, edit: voucher.Edit{MaxUsesPerNick: new(voucher.Limit(3))},
+			operation: "TransactWriteItems",
+			terms:     voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2))},
+			before:    2, edit: voucher.Edit{MaxUsesPerNick: new(voucher.Limit(3))},
 		},
 		"many uses, disabled and enabled": {
-			operation: "UpdateItem", terms: voucher.Terms{MaxUses: none, Disabled: true}, edit: voucher.Edit{Disabled: new(false)},
+			operation: "UpdateItem", terms: voucher.Terms{MaxUses: none, Disabled: true},
+			edit: voucher.Edit{Disabled: new(false)},
 		},
 	} {
 		for _, key := range []string{"", "order-1047"} {
@@ -119,19 +121,19 @@ func (l lateAttempt) run(t *testing.T, key string) {
 
 // detour is a network that sends the first attempt to another address.
 type detour struct {
-	dynamodb.HTTPClient
-
 	scheme, host string
+	limit        time.Duration // of the first attempt
 	once         sync.Once
 }
 
 func (d *detour) Do(r *http.Request) (*http.Response, error) {
-	d.once.Do(func() { r.URL.Scheme, r.URL.Host = d.scheme, d.host })
-	return d.HTTPClient.Do(r)
+	limit := patience
+	d.once.Do(func() { r.URL.Scheme, r.URL.Host, limit = d.scheme, d.host, d.limit })
+	return dynamo.NewTransport(limit).Do(r)
 }
 
-// If nothing of an attempt was sent, it cannot be applied later. So a mistyped code is refused as soon as the store responds.
-// Once the store may have received the request, the outcome is unknown.
+// If nothing of an attempt was sent, it cannot be applied later. So a mistyped code is refused as soon as the store
+// responds. Once the store may have received the request, the outcome is unknown.
 func TestRedeem_FailedAttempt_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -141,22 +143,24 @@ func TestRedeem_FailedAttempt_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
 	t.Cleanup(strange.Close)
 	closed := listen(t, nil)
 	_ = closed.Close()
-	silent := func(*net.TCPConn) { time.Sleep(2 * attemptTime) }
+	silent := func(*net.TCPConn) { <-t.Context().Done() }
+	hangUp := func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 1)) }
 	for what, test := range map[string]struct {
 		scheme, host string
+		limit        time.Duration
 		wantRefused  bool
 	}{
-		"nobody listens":                  {"http", closed.Addr().String(), true},
-		"an unknown certificate":          {"https", strange.Listener.Addr().String(), true},
-		"reset during the TLS handshake":  {"https", listen(t, func(c *net.TCPConn) { _, _ = c.Read(make([]byte, 1)) }).Addr().String(), true},
-		"silence in the TLS handshake":    {"https", listen(t, silent).Addr().String(), true},
-		"reset after the request arrived": {"http", listen(t, receive).Addr().String(), false},
-		"silence after the request":       {"http", listen(t, silent).Addr().String(), false},
+		"nobody listens":                  {"http", closed.Addr().String(), patience, true},
+		"an unknown certificate":          {"https", strange.Listener.Addr().String(), patience, true},
+		"reset during the TLS handshake":  {"https", listen(t, hangUp).Addr().String(), patience, true},
+		"silence in the TLS handshake":    {"https", listen(t, silent).Addr().String(), 100 * time.Millisecond, true},
+		"reset after the request arrived": {"http", listen(t, receive).Addr().String(), patience, false},
+		// even a busy machine sends the request within the limit
+		"silence after the request": {"http", listen(t, silent).Addr().String(), 5 * time.Second, false},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			network := &detour{HTTPClient: dynamo.NewTransport(attemptTime), scheme: test.scheme, host: test.host}
-			redeemer := s.over(network)
+			redeemer := s.over(&detour{scheme: test.scheme, host: test.host, limit: test.limit})
 			_, _, err := redeemer.Redeem(within(t), request(t, "MISTYPED", "Alder", "order-1047"))
 			_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
 			if _, refused := voucher.IsRefusal(err); refused != test.wantRefused || unavailable == test.wantRefused {
@@ -165,9 +169,6 @@ func TestRedeem_FailedAttempt_IsRefusedOnlyIfNothingWasSent(t *testing.T) {
 		})
 	}
 }
-
-// attemptTime limits an attempt that gets no response. DynamoDB Local responds sooner, even on a busy machine.
-const attemptTime = 2 * time.Second
 
 // receive reads a whole request.
 func receive(connection *net.TCPConn) {

@@ -15,8 +15,8 @@ type manyUseCode struct {
 	code     voucher.Code
 }
 
-// manyUseCodes remembers which codes have many uses, and nothing else about them. An edit never changes whether a code has many uses. Only
-// deleting a voucher and creating its code again can change it.
+// manyUseCodes remembers which codes have many uses, and nothing else about them. An edit never changes whether a code
+// has many uses. Only deleting a voucher and creating its code again can change it.
 type manyUseCodes struct {
 	mu    sync.Mutex
 	codes map[manyUseCode]struct{}

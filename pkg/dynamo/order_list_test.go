@@ -12,8 +12,8 @@ import (
 	"shopfront/pkg/money"
 )
 
-// takeOrders stores one order for each number, placed that many milliseconds after noon. It returns the orders newest first. Of orders that
-// were placed at the same time, the last one given here counts as the newest.
+// takeOrders stores one order for each number, placed that many milliseconds after noon. It returns the orders newest
+// first. Of orders that were placed at the same time, the last one given here counts as the newest.
 func (k *till) takeOrders(millis ...int) []checkout.Checkout {
 	k.t.Helper()
 	var taken []checkout.Checkout
@@ -65,7 +65,8 @@ func (k *till) wantList(what string, filter checkout.OrderFilter, want []checkou
 
 func summary(orders []checkout.Checkout) (lines []string) {
 	for _, c := range orders {
-		lines = append(lines, fmt.Sprintf("%s %s %s", c.ID[:22], c.Order.Placed.Format(time.StampMilli), c.Order.Status()))
+		lines = append(lines, fmt.Sprintf("%s %s %s", c.ID[:22], c.Order.Placed.Format(time.StampMilli),
+			c.Order.Status()))
 	}
 	return lines
 }
@@ -99,7 +100,8 @@ func TestListOrders_OrderPlacedMeanwhile_DisturbsNoPage(t *testing.T) {
 		t.Fatalf("first page: %s, %v", summary(first), err)
 	}
 	k.must(k.orders.Place(within(t), emberforge, k.mustOpen(coins("")).ID, stripe("pi_1048"), noon().Add(time.Second)))
-	k.must(k.orders.Cancel(within(t), emberforge, first[1].ID, "out of stock", noon().Add(time.Second))) // the last order of the first page
+	// the last order of the first page
+	k.must(k.orders.Cancel(within(t), emberforge, first[1].ID, "out of stock", noon().Add(time.Second)))
 	k.wantList("following pages", checkout.OrderFilter{Limit: 2, After: end}, orders[2:])
 }
 
@@ -108,7 +110,8 @@ func TestListOrders_FromAndUntil_LimitTheTimes(t *testing.T) {
 	k := newTill(t)
 	orders := k.takeOrders(0, 1, 1, 2, 3) // newest first: 3, 2, 1, 1, 0
 	at := func(millis int) time.Time { return noon().Add(time.Duration(millis) * time.Millisecond) }
-	unset, year2300, year9999 := time.Time{}, time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+	unset, year2300, year9999 := time.Time{}, time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 	tests := map[string]struct {
 		from, until time.Time
 		want        []checkout.Checkout
@@ -139,8 +142,8 @@ func TestListOrders_FromAndUntil_LimitTheTimes(t *testing.T) {
 	}
 }
 
-// A client may send a cursor of one list with the times of another. The response then has the orders that follow the cursor and were placed
-// within these times.
+// A client may send a cursor of one list with the times of another. The response then has the orders that follow the
+// cursor and were placed within these times.
 func TestListOrders_CursorOfAListWithOtherTimes_Continues(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -150,7 +153,8 @@ func TestListOrders_CursorOfAListWithOtherTimes_Continues(t *testing.T) {
 		return &checkout.OrderPosition{Placed: orders[index].Order.Placed, Token: orders[index].ID.Token()}
 	}
 	unknownOrder := checkout.OrderPosition{Placed: at(2), Token: "zzzzzzzzzzzzzzzzzzzzzz"}
-	tooFar := checkout.OrderPosition{Placed: time.UnixMilli(999_999_999_999_999), Token: unknownOrder.Token} // in the year 33658
+	// in the year 33658
+	tooFar := checkout.OrderPosition{Placed: time.UnixMilli(999_999_999_999_999), Token: unknownOrder.Token}
 	tests := map[string]struct {
 		after       *checkout.OrderPosition
 		from, until time.Time
@@ -168,7 +172,8 @@ func TestListOrders_CursorOfAListWithOtherTimes_Continues(t *testing.T) {
 		"in the far future":             {&tooFar, at(1), at(3), orders[2:4]},
 	}
 	for what, test := range tests {
-		k.wantList(what, checkout.OrderFilter{From: test.from, Until: test.until, After: test.after, Limit: 2}, test.want)
+		k.wantList(what, checkout.OrderFilter{From: test.from, Until: test.until, After: test.after, Limit: 2},
+			test.want)
 	}
 }
 
@@ -189,12 +194,14 @@ func TestListOrders_Status_SelectsTheOrders(t *testing.T) {
 		checkout.OrderCancelled: {orders[0], orders[2]},
 	} {
 		for _, limit := range []int{1, 2, 50} {
-			k.wantList(fmt.Sprintf("%q, %d on a page", status, limit), checkout.OrderFilter{Status: status, Limit: limit}, want)
+			k.wantList(fmt.Sprintf("%q, %d on a page", status, limit),
+				checkout.OrderFilter{Status: status, Limit: limit}, want)
 		}
 	}
 }
 
-// A page takes at most five calls. So a list of orders with a rare status may have short or empty pages before its last page.
+// A page takes at most five calls. So a list of orders with a rare status may have short or empty pages before its last
+// page.
 func TestListOrders_RareStatus_TakesFewCallsPerPage(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
@@ -248,7 +255,8 @@ func TestListOrders_LargestPage_IsComplete(t *testing.T) {
 	}
 	atOnce(placing...)
 	must(t, errors.Join(errs...))
-	if orders, _, err := k.orders.List(within(t), emberforge, checkout.OrderFilter{Limit: many}); len(orders) != many || err != nil {
+	if orders, _, err := k.orders.List(within(t), emberforge, checkout.OrderFilter{Limit: many}); len(orders) != many ||
+		err != nil {
 		t.Errorf("a page has %d orders, %v, want %d", len(orders), err, many)
 	}
 }

@@ -10,30 +10,31 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 )
 
 // OrdersIndex is the name of the index that List reads.
 const OrdersIndex = table.OrdersIndex
 
-// Orders stores orders in a table of checkouts: an order is its checkout's item, with more attributes. It implements checkout.OrderStore.
-// Each change is one conditional write, so concurrent requests and retries apply it only once. If the checkout has a code, placing the
-// order turns the hold into a redemption in the same transaction, and cancelling the order undoes that redemption. Create it with
-// NewOrders.
+// Orders stores orders in a table of checkouts: an order is its checkout's item, with more attributes. It implements
+// checkout.OrderStore. Each change is one conditional write, so concurrent requests and retries apply it only once. If
+// the checkout has a code, placing the order turns the hold into a redemption in the same transaction, and cancelling
+// the order undoes that redemption. Create it with NewOrders.
 type Orders struct {
 	uses
 
 	checkouts string
 }
 
-// NewOrders returns a store of the orders in a table of checkouts. Only Place and Cancel need the table of vouchers. random is as in
-// NewRedemptions.
+// NewOrders returns a store of the orders in a table of checkouts. Only Place and Cancel need the table of vouchers.
+// random is as in NewRedemptions.
 func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int64) *Orders {
 	return &Orders{uses{api, vouchers, random}, checkouts}
 }
 
-// Place makes a checkout an order. It removes the time to live, because orders are permanent. A checkout without a code takes one call.
+// Place makes a checkout an order. It removes the time to live, because orders are permanent. A checkout without a code
+// takes one call.
 func (s *Orders) Place(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
@@ -70,7 +71,9 @@ func placing(customer catalog.CustomerID, id checkout.ID, order checkout.Order, 
 }
 
 // Fulfil marks the order as fulfilled.
-func (s *Orders) Fulfil(ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, error) {
+func (s *Orders) Fulfil(
+	ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time,
+) (checkout.Checkout, error) {
 	call := change(customer, id, table.StatusOrdered)
 	call.Set(table.AttrFulfilled, table.Millis(at))
 	call.Condition += " AND attribute_not_exists(#fulfilled)"
@@ -100,8 +103,8 @@ func cancelling(customer catalog.CustomerID, id checkout.ID, reason string, at t
 	return call
 }
 
-// change begins an update of the checkout with the given ID. The update requires that the checkout has the given status. It creates no
-// item, because only an existing item has an #id.
+// change begins an update of the checkout with the given ID. The update requires that the checkout has the given
+// status. It creates no item, because only an existing item has an #id.
 func change(customer catalog.CustomerID, id checkout.ID, status string) *table.Update {
 	call := &table.Update{Key: table.CheckoutKey(customer, id.Token()), Condition: "#id = :id AND #status = :status"}
 	call.Name(table.AttrID, table.AttrStatus)
@@ -110,7 +113,8 @@ func change(customer catalog.CustomerID, id checkout.ID, status string) *table.U
 	return call
 }
 
-// update sends the update and returns the checkout as it is stored afterwards. If the condition fails, the checkout is unchanged.
+// update sends the update and returns the checkout as it is stored afterwards. If the condition fails, the checkout is
+// unchanged.
 func (s *Orders) update(ctx context.Context, call *table.Update) (checkout.Checkout, error) {
 	changed, err := s.api.UpdateItem(ctx, call.Input(s.checkouts, types.ReturnValueAllNew))
 	old, failed := table.OldItem(err)
@@ -198,9 +202,10 @@ func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilte
 	return query
 }
 
-// bounds returns the range of table.AttrOrdered that the filter selects, and the value after which the page begins. An empty start means
-// that the page begins with the newest order. DynamoDB rejects a range whose bounds are not in order, and a start outside the range. A
-// client's cursor may come from a list with other times, so bounds never returns such a range or start.
+// bounds returns the range of table.AttrOrdered that the filter selects, and the value after which the page begins. An
+// empty start means that the page begins with the newest order. DynamoDB rejects a range whose bounds are not in order,
+// and a start outside the range. A client's cursor may come from a list with other times, so bounds never returns such
+// a range or start.
 func bounds(filter checkout.OrderFilter) (from, until, start string) {
 	from, until = table.OrderedBefore(filter.From), table.OrderedEver()
 	if !filter.Until.IsZero() {
@@ -220,6 +225,8 @@ func bounds(filter checkout.OrderFilter) (from, until, start string) {
 }
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
-func (s *Orders) Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (checkout.Checkout, error) {
+func (s *Orders) Recall(
+	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
+) (checkout.Checkout, error) {
 	return recall(ctx, s.api, s.checkouts, customer, token)
 }

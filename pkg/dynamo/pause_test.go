@@ -16,8 +16,8 @@ func pausedBatches() voucher.Pause {
 	return p
 }
 
-// Refusing a paused code takes as many calls as refusing a disabled code. The first call is the same: a write for a single-use code, and a
-// read for a code that is known to have many uses.
+// Refusing a paused code takes as many calls as refusing a disabled code. The first call is the same: a write for a
+// single-use code, and a read for a code that is known to have many uses.
 func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
@@ -39,7 +39,8 @@ func TestRedeem_PausedCode_IsRefusedLikeADisabledOne(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s paused, key %q", what, how, key), func(t *testing.T) {
 					for range 2 { // the second time, the process remembers codes with many uses
 						network.calls.Store(0)
-						wantRequestRefused(t, redeemer, request(t, disabled.Written, "Alder", key), voucher.ReasonDisabled)
+						wantRequestRefused(t, redeemer, request(t, disabled.Written, "Alder", key),
+							voucher.ReasonDisabled)
 						want := network.calls.Swap(0)
 						r := request(t, terms.Written, "Alder", key)
 						r.Paused = pause

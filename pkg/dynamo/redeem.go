@@ -10,7 +10,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
@@ -22,8 +22,8 @@ type Redemptions struct {
 	many *manyUseCodes
 }
 
-// NewRedemptions returns a store of the redemptions in a vouchers table. random returns a random number from 0 to n-1. The numbers spread
-// load and need not be secret.
+// NewRedemptions returns a store of the redemptions in a vouchers table. random returns a random number from 0 to n-1.
+// The numbers spread load and need not be secret.
 func NewRedemptions(api UsesAPI, table string, random func(n int64) int64) *Redemptions {
 	return &Redemptions{uses{api, table, random}, newManyUseCodes()}
 }
@@ -37,15 +37,17 @@ var (
 // errMayBeApplied replaces a refusal when an earlier attempt may still be applied.
 var errMayBeApplied = errors.New("refused, but an earlier attempt that got no response may still be applied")
 
-// Redeem takes one use of a voucher for the claim, or finds the redemption that is already recorded under the claim's token. If
-// that redemption was undone, the error is voucher.ErrUndone. After a *voucher.RefusalError nothing was taken. After an *UnavailableError a
-// use may or may not have been taken. Any other error comes from DynamoDB or means that an item is damaged.
+// Redeem takes one use of a voucher for the claim, or finds the redemption that is already recorded under the claim's
+// token. If that redemption was undone, the error is voucher.ErrUndone. After a *voucher.RefusalError nothing was
+// taken. After an *UnavailableError a use may or may not have been taken. Any other error comes from DynamoDB or means
+// that an item is damaged.
 //
-// A single-use code usually takes one call. It takes more if a redemption of it was undone before, if it is bound to the nick under a former
-// hash, or if this process remembers the code as one with many uses. A code with many uses takes at least two: the first
-// returns its rules, and a later one redeems it. Refusing a request with an idempotency key takes one more call, because the same request
-// may have been redeemed before the voucher ended. The extra call is made for unknown codes too, so that response times do not reveal which
-// codes exist. A refusal for the nick's limit takes the extra call only if redemptions of the nick were undone.
+// A single-use code usually takes one call. It takes more if a redemption of it was undone before, or if this process
+// remembers the code as one with many uses. A code with many uses takes at least two: the first returns its rules, and
+// a later one redeems it. Refusing a request with an idempotency
+// key takes one more call, because the same request may have been redeemed before the voucher ended. The extra call is
+// made for unknown codes too, so that response times do not reveal which codes exist. A refusal for the nick's limit
+// takes the extra call only if redemptions of the nick were undone.
 func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
 	var lost lostAttempt
 	redemption, v, err := s.redeemSingleUse(ctx, claim, &lost)
@@ -61,10 +63,12 @@ func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.
 	return redemption, table.Outcome(err)
 }
 
-// redeemSingleUse redeems a single-use code. For a code with many uses it changes nothing and returns the voucher with errManyUses. If the
-// code is known to have many uses, redeemSingleUse reads the voucher first, because a failed conditional write would use up the item's
-// write capacity.
-func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, lost *lostAttempt) (voucher.Redemption, voucher.Voucher, error) {
+// redeemSingleUse redeems a single-use code. For a code with many uses it changes nothing and returns the voucher with
+// errManyUses. If the code is known to have many uses, redeemSingleUse reads the voucher first, because a failed
+// conditional write would use up the item's write capacity.
+func (s *Redemptions) redeemSingleUse(
+	ctx context.Context, claim voucher.Claim, lost *lostAttempt,
+) (voucher.Redemption, voucher.Voucher, error) {
 	if s.many.has(manyUseCode{claim.Customer, claim.Code}) {
 		v, err := s.read(ctx, claim)
 		if err != nil || !v.SingleUse() { // the memory may be outdated: the voucher itself decides
@@ -74,11 +78,6 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	call := singleUse(claim)
 	taken, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew), lost.note)
 	old, failed := table.OldItem(err)
-	if failed && isBoundUnderFormerHash(old, claim.Nick) {
-		call.Value(":nick", table.Str(old.Str(table.AttrNickHash)))
-		taken, err = s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew), lost.note)
-		old, failed = table.OldItem(err)
-	}
 	switch {
 	case failed:
 		redemption, v, err := s.judgeSingleUse(claim, old)
@@ -96,14 +95,16 @@ func (s *Redemptions) redeemSingleUse(ctx context.Context, claim voucher.Claim, 
 	return *v.Redeemed, v.Voucher, nil
 }
 
-// redeemAgain redeems a single-use code after an earlier redemption of the code was undone. If the claim's own redemption was undone, the
-// error is voucher.ErrUndone. An undone redemption has an item of its own, so redeemAgain needs a transaction that also checks that item.
+// redeemAgain redeems a single-use code after an earlier redemption of the code was undone. If the claim's own
+// redemption was undone, the error is voucher.ErrUndone. An undone redemption has an item of its own, so redeemAgain
+// needs a transaction that also checks that item.
 func (s *Redemptions) redeemAgain(
 	ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt,
 ) (redemption voucher.Redemption, judged voucher.Voucher, err error) {
 	for attempt := 0; ; attempt++ {
 		call := takeSingleUse(claim, time.Time{})
-		call.RequireEqual(table.AttrVersion, table.Num(v.Version)) // the voucher must still be the one that the rules accepted
+		// the voucher must still be the one that the rules accepted
+		call.RequireEqual(table.AttrVersion, table.Num(v.Version))
 		call.RequireEqual(table.AttrUndone, table.Num(v.Undone))
 		redemption = newRedemption(claim, v)
 		err := transact(ctx, s.api, []action{
@@ -124,8 +125,9 @@ func (s *Redemptions) redeemAgain(
 
 func alreadyUndone(table.Item) error { return voucher.ErrUndone }
 
-// singleUse returns the update that redeems a single-use voucher, provided that no redemption of it was ever undone. The update's condition
-// contains all rules, so one call decides. The update creates no item, because only existing items have #maxUses.
+// singleUse returns the update that redeems a single-use voucher, provided that no redemption of it was ever undone.
+// The update's condition contains all rules, so one call decides. The update creates no item, because only existing
+// items have #maxUses.
 func singleUse(claim voucher.Claim) *table.Update {
 	call := takeSingleUse(claim, time.Time{})
 	call.RequireEqual(table.AttrUndone, nil)
@@ -139,8 +141,8 @@ func singleUse(claim voucher.Claim) *table.Update {
 	return call
 }
 
-// takeSingleUse begins an update that takes the use of a single-use voucher, or takes it over from a hold that has lapsed. The parameter
-// until is the time when the claim's own hold lapses. If until is zero, the update redeems.
+// takeSingleUse begins an update that takes the use of a single-use voucher, or takes it over from a hold that has
+// lapsed. The parameter until is the time when the claim's own hold lapses. If until is zero, the update redeems.
 func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(claim.Customer, claim.Code)}
 	setSingleUse(call, claim, until)
@@ -167,8 +169,8 @@ func setSingleUse(call *table.Update, claim voucher.Claim, until time.Time) {
 	}
 }
 
-// requireUnpaused adds the condition that the voucher is not paused. If all codes are paused, the condition can never hold. The call is
-// made even then, so that the refusal takes as long as any other.
+// requireUnpaused adds the condition that the voucher is not paused. If all codes are paused, the condition can never
+// hold. The call is made even then, so that the refusal takes as long as any other.
 func requireUnpaused(call *table.Update, paused voucher.Pause) {
 	if paused.All {
 		call.Condition += " AND attribute_not_exists(#maxUses)"
@@ -186,14 +188,8 @@ func requireUnpaused(call *table.Update, paused voucher.Pause) {
 	call.Name(table.AttrBatch)
 }
 
-// isBoundUnderFormerHash reports whether a voucher is bound to the nick under a different hash, because it was stored when nicks like this
-// one were compared differently (see voucher.Nick).
-func isBoundUnderFormerHash(old table.Item, nick voucher.Nick) bool {
-	bound, err := voucher.ParseNick(old.Str(table.AttrNick))
-	return err == nil && bound.Compared == nick.Compared && old.Str(table.AttrNickHash) != table.NickCondition(nick)
-}
-
-// judgeSingleUse decides by the voucher that DynamoDB returned with the failed condition, and remembers codes with many uses.
+// judgeSingleUse decides by the voucher that DynamoDB returned with the failed condition, and remembers codes with many
+// uses.
 func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (voucher.Redemption, voucher.Voucher, error) {
 	if len(old) == 0 {
 		return voucher.Redemption{}, voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
@@ -205,7 +201,8 @@ func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (vouch
 	case !v.SingleUse():
 		s.many.add(manyUseCode{claim.Customer, claim.Code})
 		return voucher.Redemption{}, v.Voucher, errManyUses
-	case v.Redeemed != nil && v.Token == claim.Token: // written by an earlier attempt, or by an earlier request with the same key
+	// written by an earlier attempt, or by an earlier request with the same key
+	case v.Redeemed != nil && v.Token == claim.Token:
 		return *v.Redeemed, v.Voucher, nil
 	}
 	if err := v.Refuse(claim.Request); err != nil {
@@ -214,11 +211,14 @@ func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (vouch
 	if v.Undone > 0 {
 		return voucher.Redemption{}, v.Voucher, errUndoneBefore
 	}
-	return voucher.Redemption{}, voucher.Voucher{}, errors.New("the condition of the update refused the code, but no rule refuses it")
+	return voucher.Redemption{}, voucher.Voucher{},
+		errors.New("the condition of the update refused the code, but no rule refuses it")
 }
 
 // redeemManyUses redeems a code with many uses by the rules in v, which were just read.
-func (s *Redemptions) redeemManyUses(ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt) (voucher.Redemption, error) {
+func (s *Redemptions) redeemManyUses(
+	ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt,
+) (voucher.Redemption, error) {
 	r := &recording{claim: claim, v: v}
 	try := func(free *freeUse) error {
 		if err := r.v.Refuse(claim.Request); err != nil {
@@ -255,8 +255,8 @@ func (s *Redemptions) redeemFrom(ctx context.Context, r *recording, free *freeUs
 	return transact(ctx, s.api, append(r.actions(s.table, free), s.taking(request, *free, time.Time{})...), lost.note)
 }
 
-// recording is a redemption of a code with many uses that is being recorded. If the voucher has a limit per nick, the record goes into the
-// item of the nick, which counts the nick's uses. Otherwise the record gets an item of its own.
+// recording is a redemption of a code with many uses that is being recorded. If the voucher has a limit per nick, the
+// record goes into the item of the nick, which counts the nick's uses. Otherwise the record gets an item of its own.
 type recording struct {
 	claim      voucher.Claim
 	v          voucher.Voucher
@@ -284,9 +284,11 @@ func (r *recording) actions(name string, free *freeUse) []action {
 	return []action{updating(name, call, r.judge), requiringAbsent(name, undone, alreadyUndone)}
 }
 
-// countForNick adds a use to the item of the request's nick. If the use is a lapsed hold of the same nick, countForNick removes that hold
-// instead.
-func countForNick(call *table.Update, v voucher.Voucher, uses voucher.NickUses, request voucher.Request, free *freeUse) {
+// countForNick adds a use to the item of the request's nick. If the use is a lapsed hold of the same nick, countForNick
+// removes that hold instead.
+func countForNick(
+	call *table.Update, v voucher.Voucher, uses voucher.NickUses, request voucher.Request, free *freeUse,
+) {
 	if free == nil || free.lapsed == nil || free.holder != table.HashNick(request.Nick) {
 		call.Add(table.AttrTaken, 1)
 		call.Name(table.AttrTaken)
@@ -296,7 +298,8 @@ func countForNick(call *table.Update, v voucher.Voucher, uses voucher.NickUses, 
 	}
 	call.Remove(table.HoldPrefix + free.lapsed.ID)
 	call.RequireEqual(table.AttrTaken, table.Num(uses.Taken))
-	for _, hold := range uses.Lapsed(request.At) { // the rules counted these holds as free, so none of them may last longer by now
+	// the rules counted these holds as free, so none of them may last longer by now
+	for _, hold := range uses.Lapsed(request.At) {
 		call.RequireEqual(table.HoldPrefix+hold.ID, table.EncodeHold(hold))
 	}
 }
@@ -314,8 +317,8 @@ func recordKey(claim voucher.Claim, v voucher.Voucher) table.Key {
 	return table.RedemptionKey(claim.Customer, claim.Code, claim.Token)
 }
 
-// judge decides by the item that DynamoDB returned with the failed condition. A retry of a redeemed request finds its record first, even if
-// no use is left.
+// judge decides by the item that DynamoDB returned with the failed condition. A retry of a redeemed request finds its
+// record first, even if no use is left.
 func (r *recording) judge(old table.Item) error {
 	redemption, found, err := recorded(r.claim.Token, r.v, old)
 	if found || err != nil {
@@ -334,9 +337,11 @@ func (r *recording) judge(old table.Item) error {
 	return errLookAgain
 }
 
-// recorded reads the redemption of v that an item holds under a token, if there is one. If the redemption was undone, the error is
-// voucher.ErrUndone.
-func recorded(token idempotency.Token, v voucher.Voucher, it table.Item) (redemption voucher.Redemption, found bool, err error) {
+// recorded reads the redemption of v that an item holds under a token, if there is one. If the redemption was undone,
+// the error is voucher.ErrUndone.
+func recorded(
+	token idempotency.Token, v voucher.Voucher, it table.Item,
+) (redemption voucher.Redemption, found bool, err error) {
 	redemption, found, err = table.Recorded(token, v, it)
 	if found && !redemption.Undone.IsZero() {
 		err = voucher.ErrUndone
@@ -344,18 +349,22 @@ func recorded(token idempotency.Token, v voucher.Voucher, it table.Item) (redemp
 	return redemption, found, err
 }
 
-// mayBeRedeemedBefore reports whether the record under the claim's token must be read before a refusal is returned. A request with a key
-// may be a retry of a request that was redeemed. And if this request tried to take a use, an attempt may have succeeded although its
-// response was lost. A refusal for the nick's limit needs no such read, because it was decided by the item that contains the records.
+// mayBeRedeemedBefore reports whether the record under the claim's token must be read before a refusal is returned. A
+// request with a key may be a retry of a request that was redeemed. And if this request tried to take a use, an attempt
+// may have succeeded although its response was lost. A refusal for the nick's limit needs no such read, because it was
+// decided by the item that contains the records.
 func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool {
 	reason, refused := voucher.IsRefusal(err)
 	triedForUse := reason == voucher.ReasonUsedUp && v.Limited() && !claim.At.Before(v.FullUntil)
 	return refused && reason != voucher.ReasonNickLimit && (claim.Key != "" || triedForUse)
 }
 
-// recall returns the redemption that is recorded under the claim's token. If there is none, it returns the refusal. It waits for a
-// transaction in flight, because a use that the transaction takes may be visible before the record that it writes.
-func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) (voucher.Redemption, error) {
+// recall returns the redemption that is recorded under the claim's token. If there is none, it returns the refusal. It
+// waits for a transaction in flight, because a use that the transaction takes may be visible before the record that it
+// writes.
+func (s *Redemptions) recall(
+	ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error,
+) (voucher.Redemption, error) {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))
 	if err != nil {
 		return voucher.Redemption{}, err
@@ -372,7 +381,8 @@ func (s *Redemptions) recall(ctx context.Context, claim voucher.Claim, v voucher
 
 // recallUndone returns voucher.ErrUndone if the claim's redemption was undone. Otherwise it returns the refusal.
 func (s *Redemptions) recallUndone(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
-	it, err := table.GetSettled(ctx, s.api, s.random, s.table, table.RedemptionKey(claim.Customer, claim.Code, claim.Token))
+	it, err := table.GetSettled(ctx, s.api, s.random, s.table,
+		table.RedemptionKey(claim.Customer, claim.Code, claim.Token))
 	if err == nil {
 		_, _, err = recorded(claim.Token, v, it)
 	}

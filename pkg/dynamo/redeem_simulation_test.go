@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/internal/memdynamo"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
@@ -34,11 +34,11 @@ func uses(stored *simulatedDynamoDB, code voucher.Code) (left, used, records int
 	return left, used, records
 }
 
-// Twenty requests race for five uses in three counters. Some of the requests are retries. Whatever fails, each use is either left or
-// recorded once, a retry gets the same redemption, and in the end no use is left.
+// Twenty requests race for five uses in three counters. Some of the requests are retries. Whatever fails, each use is
+// either left or recorded once, a retry gets the same redemption, and in the end no use is left.
 func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
 	t.Parallel()
-	for what, faults := range map[string]faults{"reliable": {}, "every fault": everyFault(0.05)} {
+	for what, faults := range map[string]memdynamo.Rates{"reliable": {}, "every fault": everyFault(0.05)} {
 		t.Run(what, func(t *testing.T) {
 			simulate(t, 100, func(s *simulation) {
 				s.faults = faults
@@ -54,13 +54,17 @@ func raceForFiveUses(s *simulation) {
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}, s.now())
 	must(s.t, err)
-	must(s.t, backoffice.NewVouchers(s.setup, simulatedVouchers, s.random.Int64N).Create(s.t.Context(), emberforge, v))
+	must(s.t, s.owner(s.setup).Create(s.t.Context(), v))
 	s.afterCommit = func(stored *simulatedDynamoDB) {
 		if left, used, records := uses(stored, v.Code); left+used != 5 || used != records {
-			s.t.Errorf("%d uses left, %d used, %d redemptions; want five uses in total, and a redemption for each used one", left, used, records)
+			s.t.Errorf("%d uses left, %d used, %d redemptions; want five uses in total, and a redemption for each "+
+				"used one", left, used, records)
 		}
 	}
-	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N), Random: s.random}
+	redeemer := voucher.Redeemer{
+		Store:  dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N),
+		Random: s.random,
+	}
 	redeemed := make(map[string]voucher.Redemption) // by key
 	refused := make(map[string]bool)                // by key
 	unknown := 0
@@ -96,7 +100,8 @@ func raceForFiveUses(s *simulation) {
 	}
 	s.run()
 	_, used, _ := uses(s.setup, v.Code)
-	if used != 5 || len(redeemed) > 5 || len(redeemed)+unknown < 5 || s.faults == (faults{}) && unknown > 0 {
-		s.t.Errorf("%d uses are used, %d keys redeemed, %d outcomes are unknown; want all five uses to be used", used, len(redeemed), unknown)
+	if used != 5 || len(redeemed) > 5 || len(redeemed)+unknown < 5 || len(s.faults) == 0 && unknown > 0 {
+		s.t.Errorf("%d uses are used, %d keys redeemed, %d outcomes are unknown; want all five uses to be used", used,
+			len(redeemed), unknown)
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
 const (
-	// maxListCalls bounds the calls for one page. If a code has few redemptions in its 64 buckets, pages get short instead of slow.
+	// maxListCalls bounds the calls for one page. If a code has few redemptions in its 64 buckets, pages get short
+	// instead of slow.
 	maxListCalls = 64
 	// recordsPerCall is how many items one call reads.
 	recordsPerCall = 100
@@ -50,8 +51,8 @@ func parseListPosition(text string, code voucher.Code) (listPosition, error) {
 	return listPosition{bucket, parts[1], idempotency.Token(parts[2])}, nil
 }
 
-// recordsBetween returns two bounds. The sort key of every item with redemptions of the code is between them, except for the voucher's own
-// item.
+// recordsBetween returns two bounds. The sort key of every item with redemptions of the code is between them, except
+// for the voucher's own item.
 func recordsBetween(code voucher.Code) (first, last string) {
 	return string(code) + table.NickInfix, string(code) + table.RedemptionInfix + "~"
 }
@@ -61,9 +62,11 @@ func (s *uses) records(customer catalog.CustomerID, code voucher.Code, from list
 	first, last := recordsBetween(code)
 	return &dynamodb.QueryInput{
 		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(recordsPerCall),
-		KeyConditionExpression: aws.String(table.PartitionKey + " = :bucket AND " + table.SortKey + " BETWEEN :first AND :last"),
+		KeyConditionExpression: aws.String(table.PartitionKey + " = :bucket AND " + table.SortKey +
+			" BETWEEN :first AND :last"),
 		ExpressionAttributeValues: table.Item{
-			":bucket": table.Str(table.Bucket(customer, from.bucket)), ":first": table.Str(max(first, from.sort)), ":last": table.Str(last),
+			":bucket": table.Str(table.Bucket(customer, from.bucket)), ":first": table.Str(max(first, from.sort)),
+			":last": table.Str(last),
 		},
 	}
 }
@@ -121,8 +124,8 @@ type listing struct {
 	at     listPosition
 }
 
-// beginListing begins a page where the previous one ended. The first page begins with the redemption of a single-use voucher, if it has
-// one.
+// beginListing begins a page where the previous one ended. The first page begins with the redemption of a single-use
+// voucher, if it has one.
 func beginListing(v voucher.Voucher, code voucher.Code, filter voucher.RedemptionFilter) (l listing, err error) {
 	l = listing{v: v, filter: filter}
 	if filter.After != "" {

@@ -9,15 +9,17 @@ import (
 
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 )
 
-// refusalRetention is how long a count is stored after its window has ended. By then only operators may still want to see it.
+// refusalRetention is how long a count is stored after its window has ended. By then only operators may still want to
+// see it.
 const refusalRetention = 48 * time.Hour
 
 // RefusalsAPI lists the DynamoDB operations that Refusals calls.
 type RefusalsAPI interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
+		error)
 }
 
 // Refusals counts refused codes in a table. It implements access.RefusalStore. Create it with NewRefusals.
@@ -31,10 +33,12 @@ func NewRefusals(api RefusalsAPI, table string) *Refusals {
 	return &Refusals{api: api, table: table}
 }
 
-// Count adds a refusal in one call. The item of an IPv6 network, a /48, has an attribute for each /64 subnet, so that one call counts the
-// refusal for the network and for the subnet. With up to about 150 subnets the item takes one write unit.
+// Count adds a refusal in one call. The item of an IPv6 network, a /48, has an attribute for each /64 subnet, so that
+// one call counts the refusal for the network and for the subnet. With up to about 150 subnets the item takes one write
+// unit.
 //
-// If a response is lost, the SDK's retry counts the refusal twice. That is harmless: at worst, the source is blocked one refusal early.
+// If a response is lost, the SDK's retry counts the refusal twice. That is harmless: at worst, the source is blocked
+// one refusal early.
 func (s *Refusals) Count(
 	ctx context.Context, customer catalog.CustomerID, source access.Source, window access.Window,
 ) (access.RefusalCount, error) {

@@ -16,29 +16,37 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/access"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
-// door is a catalogue table, with the operator's and the functions' store of settings and keys on it.
+// door is a catalogue table, with the owner's and the functions' access to settings and keys.
 type door struct {
 	t         testing.TB
 	table     string
-	operator  *backoffice.Access
+	owner     *backoffice.Shop // emberforge's
 	functions *dynamo.Access
 }
 
 func newDoor(t testing.TB) *door {
 	t.Helper()
 	client, table := newTable(t)
-	return &door{t, table, backoffice.NewAccess(client, table, mathrand.Int64N), dynamo.NewAccess(client, table, mathrand.Int64N)}
+	return &door{
+		t, table, ownerOf(emberforge, client, backoffice.Tables{Catalogue: table}),
+		dynamo.NewAccess(client, table, mathrand.Int64N),
+	}
 }
 
-// operatorWith returns the operator's store, with a client that has the options.
-func (d *door) operatorWith(options ...func(*dynamodb.Options)) *backoffice.Access {
-	return backoffice.NewAccess(newClient(d.t, options...), d.table, mathrand.Int64N)
+// ownerOver returns emberforge's shop through a client.
+func (d *door) ownerOver(api backoffice.API) *backoffice.Shop {
+	return ownerOf(emberforge, api, backoffice.Tables{Catalogue: d.table})
+}
+
+// other returns the shop of another customer.
+func (d *door) other() *backoffice.Shop {
+	return ownerOf(sakura, newClient(d.t), backoffice.Tables{Catalogue: d.table})
 }
 
 // wantSettings compares the settings that a function reads with the wanted ones.
@@ -58,9 +66,15 @@ func strict() access.Settings {
 	}
 }
 
-func pauseAll(p voucher.Pause) (voucher.Pause, error) { return p.With() }
+func pauseAll(ctx context.Context, shop *backoffice.Shop) error {
+	_, err := shop.Pause(ctx)
+	return err
+}
 
-func resumeAll(p voucher.Pause) (voucher.Pause, error) { return p.Without(), nil }
+func resumeAll(ctx context.Context, shop *backoffice.Shop) error {
+	_, _, err := shop.Resume(ctx)
+	return err
+}
 
 func TestPutSettings_FunctionsReadThem(t *testing.T) {
 	t.Parallel()
@@ -73,11 +87,11 @@ func TestPutSettings_FunctionsReadThem(t *testing.T) {
 		func() { want.Redeem = access.Anyone },
 	} {
 		change()
-		must(t, d.operator.PutSettings(t.Context(), emberforge, want))
+		must(t, d.owner.PutSettings(t.Context(), want))
 		want.Version++
 		d.wantSettings(want)
 	}
-	other, err := d.operator.Settings(t.Context(), sakura)
+	other, err := d.other().Settings(t.Context())
 	if err != nil || !reflect.DeepEqual(other, access.DefaultSettings()) {
 		t.Errorf("another customer has the settings %+v, %v; want the defaults", other, err)
 	}
@@ -86,11 +100,11 @@ func TestPutSettings_FunctionsReadThem(t *testing.T) {
 func TestPutSettings_AnotherVersionStored_IsRejected(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
-	must(t, d.operator.PutSettings(t.Context(), emberforge, strict()))
+	must(t, d.owner.PutSettings(t.Context(), strict()))
 	for _, version := range []int64{0, 2, 7} {
 		stale := access.DefaultSettings()
 		stale.Version = version
-		if err := d.operator.PutSettings(t.Context(), emberforge, stale); !errors.Is(err, catalog.ErrChanged) {
+		if err := d.owner.PutSettings(t.Context(), stale); !errors.Is(err, catalog.ErrChanged) {
 			t.Errorf("PutSettings based on version %d = %v, want catalog.ErrChanged", version, err)
 		}
 	}
@@ -105,17 +119,17 @@ func TestPutSettings_LostResponse_Succeeds(t *testing.T) {
 	want := strict()
 	for range 2 {
 		network := losingResponses("UpdateItem", 2)
-		must(t, d.operatorWith(over(network)).PutSettings(t.Context(), emberforge, want))
+		must(t, d.ownerOver(newClient(t, over(network))).PutSettings(t.Context(), want))
 		want.Version++
 		d.wantSettings(want)
 	}
 }
 
-func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
+func TestPause_LateWrite_UndoesNothing(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name                string
-		before, first, last func(voucher.Pause) (voucher.Pause, error)
+		before, first, last func(context.Context, *backoffice.Shop) error
 		want                bool
 	}{
 		{"paused late, then resumed", resumeAll, pauseAll, resumeAll, false},
@@ -124,17 +138,16 @@ func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			d := newDoor(t)
-			must(t, d.operator.PutSettings(t.Context(), emberforge, access.DefaultSettings()))
+			must(t, d.owner.PutSettings(t.Context(), access.DefaultSettings()))
 			network := &late{operation: "UpdateItem"}
 			for _, change := range []struct {
-				by *backoffice.Access
-				do func(voucher.Pause) (voucher.Pause, error)
-			}{{d.operator, c.before}, {d.operatorWith(over(network)), c.first}, {d.operator, c.last}} {
-				_, err := change.by.ChangePause(t.Context(), emberforge, change.do)
-				must(t, err)
+				by *backoffice.Shop
+				do func(context.Context, *backoffice.Shop) error
+			}{{d.owner, c.before}, {d.ownerOver(newClient(t, over(network))), c.first}, {d.owner, c.last}} {
+				must(t, change.do(t.Context(), change.by))
 			}
 			network.deliver(t)
-			settings, err := d.operator.Settings(t.Context(), emberforge)
+			settings, err := d.owner.Settings(t.Context())
 			if err != nil || settings.Paused.All != c.want {
 				t.Errorf("the settings are %+v, %v; want all codes paused: %t", settings, err, c.want)
 			}
@@ -142,12 +155,12 @@ func TestChangePause_LateWrite_UndoesNothing(t *testing.T) {
 	}
 }
 
-// A command that finds nothing to change must still make a late write of an interrupted command fail. Otherwise codes could become
-// redeemable again after an operator was told that they are paused.
-func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) {
+// A command that finds nothing to change must still make a late write of an interrupted command fail. Otherwise codes
+// could become redeemable again after an operator was told that they are paused.
+func TestPause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		interrupted, last func(voucher.Pause) (voucher.Pause, error)
+		interrupted, last func(context.Context, *backoffice.Shop) error
 		want              bool
 	}{
 		"paused, resume interrupted, paused again":  {resumeAll, pauseAll, true},
@@ -157,18 +170,16 @@ func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) 
 			t.Parallel()
 			d := newDoor(t)
 			if c.want {
-				_, err := d.operator.ChangePause(t.Context(), emberforge, c.last)
-				must(t, err)
+				must(t, c.last(t.Context(), d.owner))
 			}
 			network := &late{operation: "UpdateItem"}
-			once := d.operatorWith(func(o *dynamodb.Options) { o.HTTPClient, o.RetryMaxAttempts = network, 1 })
-			if _, err := once.ChangePause(t.Context(), emberforge, c.interrupted); err == nil {
+			once := newClient(t, func(o *dynamodb.Options) { o.HTTPClient, o.RetryMaxAttempts = network, 1 })
+			if err := c.interrupted(t.Context(), d.ownerOver(once)); err == nil {
 				t.Fatal("the command was not interrupted")
 			}
-			_, err := d.operator.ChangePause(t.Context(), emberforge, c.last)
-			must(t, err)
+			must(t, c.last(t.Context(), d.owner))
 			network.deliver(t)
-			settings, err := d.operator.Settings(t.Context(), emberforge)
+			settings, err := d.owner.Settings(t.Context())
 			if err != nil || settings.Paused.All != c.want {
 				t.Errorf("the settings are %+v, %v; want all codes paused: %t", settings, err, c.want)
 			}
@@ -176,23 +187,20 @@ func TestChangePause_LateWriteOfAnInterruptedCommand_IsNotApplied(t *testing.T) 
 	}
 }
 
-func TestChangePause_ManyWriters_AllAreApplied(t *testing.T) {
+func TestPause_ManyWriters_AllAreApplied(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	const writers = 8
 	var running sync.WaitGroup
 	for number := range writers {
 		running.Go(func() {
-			_, err := d.operator.ChangePause(t.Context(), emberforge, func(p voucher.Pause) (voucher.Pause, error) {
-				return p.With(fmt.Sprintf("launch-%d", number))
-			})
-			if err != nil {
+			if _, err := d.owner.Pause(t.Context(), fmt.Sprintf("launch-%d", number)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	running.Wait()
-	settings, err := d.operator.Settings(t.Context(), emberforge)
+	settings, err := d.owner.Settings(t.Context())
 	if err != nil || len(settings.Paused.Batches) != writers || settings.Version != writers {
 		t.Errorf("%+v, %v; want %d batches and as many writes", settings, err, writers)
 	}
@@ -201,9 +209,15 @@ func TestChangePause_ManyWriters_AllAreApplied(t *testing.T) {
 // newKey returns a key and its record. The key was created the given number of minutes after midnight.
 func newKey(t testing.TB, minute int) (access.Key, access.KeyRecord) {
 	t.Helper()
-	key, err := access.NewKey(mathrand.NewChaCha8([32]byte{byte(mathrand.N(256)), byte(mathrand.N(256)), byte(mathrand.N(256)), byte(mathrand.N(256))}))
+	key, err := access.NewKey(mathrand.NewChaCha8([32]byte{
+		byte(mathrand.N(256)), byte(mathrand.N(256)),
+		byte(mathrand.N(256)), byte(mathrand.N(256)),
+	}))
 	must(t, err)
-	return key, access.KeyRecord{ID: key.ID, Name: "web shop", Digest: key.Digest(), Created: midnight().Add(time.Duration(minute) * time.Minute)}
+	return key, access.KeyRecord{
+		ID: key.ID, Name: "web shop", Digest: key.Digest(),
+		Created: midnight().Add(time.Duration(minute) * time.Minute),
+	}
 }
 
 func midnight() time.Time { return time.Date(2026, time.November, 22, 0, 0, 0, 0, time.UTC) }
@@ -212,7 +226,7 @@ func TestCreateKey_FunctionsAcceptIt(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	key, record := newKey(t, 0)
-	must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+	must(t, d.owner.StoreKey(t.Context(), record))
 	settings, read, err := d.functions.Access(t.Context(), emberforge, key.ID)
 	if err != nil || !read.Accepts(key, midnight()) || !reflect.DeepEqual(settings, access.DefaultSettings()) {
 		t.Errorf("Access = %+v, %+v, %v; want the default settings and the record of the key", settings, read, err)
@@ -220,11 +234,11 @@ func TestCreateKey_FunctionsAcceptIt(t *testing.T) {
 	if _, read, err := d.functions.Access(t.Context(), sakura, key.ID); err != nil || read.ID != "" {
 		t.Errorf("another customer reads the key as %+v, %v; want no key", read, err)
 	}
-	if records, err := d.operator.Keys(t.Context(), sakura); err != nil || len(records) != 0 {
+	if records, err := d.other().Keys(t.Context()); err != nil || len(records) != 0 {
 		t.Errorf("another customer has the keys %+v, %v; want none", records, err)
 	}
 	// Creating a key leaves the version of the settings as it was, so a write based on that version succeeds.
-	must(t, d.operator.PutSettings(t.Context(), emberforge, strict()))
+	must(t, d.owner.PutSettings(t.Context(), strict()))
 }
 
 func TestCreateKey_RevokedAndExpiredKeys_AreNotCounted(t *testing.T) {
@@ -233,11 +247,11 @@ func TestCreateKey_RevokedAndExpiredKeys_AreNotCounted(t *testing.T) {
 	create := func(minute int, expires time.Time) (access.KeyID, error) {
 		_, record := newKey(t, minute)
 		record.Expires = expires
-		return record.ID, d.operator.CreateKey(t.Context(), emberforge, record)
+		return record.ID, d.owner.StoreKey(t.Context(), record)
 	}
 	revoked, err := create(0, time.Time{})
 	must(t, err)
-	_, err = d.operator.RevokeKey(t.Context(), emberforge, revoked, midnight())
+	_, err = d.owner.RevokeKey(t.Context(), revoked, midnight())
 	must(t, err)
 	for number := range access.MaxLiveKeys {
 		var expires time.Time
@@ -261,14 +275,14 @@ func TestCreateKey_Race_LeavesAtMostTheLimit(t *testing.T) {
 	const left, racers = 6, 12
 	for range access.MaxLiveKeys - left {
 		_, record := newKey(t, 0)
-		must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+		must(t, d.owner.StoreKey(t.Context(), record))
 	}
 	var created, refused atomic.Int32
 	var running sync.WaitGroup
 	for range racers {
 		_, record := newKey(t, 0)
 		running.Go(func() {
-			switch err := d.operator.CreateKey(t.Context(), emberforge, record); {
+			switch err := d.owner.StoreKey(t.Context(), record); {
 			case err == nil:
 				created.Add(1)
 			case errors.Is(err, access.ErrTooManyKeys):
@@ -279,9 +293,10 @@ func TestCreateKey_Race_LeavesAtMostTheLimit(t *testing.T) {
 		})
 	}
 	running.Wait()
-	records, err := d.operator.Keys(t.Context(), emberforge)
+	records, err := d.owner.Keys(t.Context())
 	if err != nil || created.Load() != left || refused.Load() != racers-left || len(records) != access.MaxLiveKeys {
-		t.Errorf("%d created, %d refused, %d stored, %v; want %d, %d, %d", created.Load(), refused.Load(), len(records), err, left, racers-left, access.MaxLiveKeys)
+		t.Errorf("%d created, %d refused, %d stored, %v; want %d, %d, %d", created.Load(), refused.Load(), len(records),
+			err, left, racers-left, access.MaxLiveKeys)
 	}
 }
 
@@ -305,21 +320,23 @@ func (s *staleQuery) Query(
 	return out, err
 }
 
-// A transaction becomes visible item by item. So the number of created keys may include a key that a query does not return yet.
+// A transaction becomes visible item by item. So the number of created keys may include a key that a query does not
+// return yet.
 func TestCreateKey_AnotherCreationHalfVisible_LeavesAtMostTheLimit(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	var newest access.KeyRecord
 	for range access.MaxLiveKeys {
 		_, newest = newKey(t, 0)
-		must(t, d.operator.CreateKey(t.Context(), emberforge, newest))
+		must(t, d.owner.StoreKey(t.Context(), newest))
 	}
 	_, record := newKey(t, 0)
-	store := backoffice.NewAccess(&staleQuery{Client: newClient(t), newest: newest.ID}, d.table, mathrand.Int64N)
-	err := store.CreateKey(t.Context(), emberforge, record)
-	records, readErr := d.operator.Keys(t.Context(), emberforge)
+	owner := d.ownerOver(&staleQuery{Client: newClient(t), newest: newest.ID})
+	err := owner.StoreKey(t.Context(), record)
+	records, readErr := d.owner.Keys(t.Context())
 	if !errors.Is(err, access.ErrTooManyKeys) || readErr != nil || len(records) != access.MaxLiveKeys {
-		t.Errorf("CreateKey = %v, and %d keys are stored, %v; want access.ErrTooManyKeys and %d", err, len(records), readErr, access.MaxLiveKeys)
+		t.Errorf("CreateKey = %v, and %d keys are stored, %v; want access.ErrTooManyKeys and %d", err, len(records),
+			readErr, access.MaxLiveKeys)
 	}
 }
 
@@ -328,13 +345,15 @@ func TestCreateKey_RecordDeletedByHand_Succeeds(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	_, deleted := newKey(t, 0)
-	must(t, d.operator.CreateKey(t.Context(), emberforge, deleted))
-	_, err := newClient(t).DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &d.table, Key: map[string]types.AttributeValue{
-		"customer": &types.AttributeValueMemberS{Value: string(emberforge)}, "sk": &types.AttributeValueMemberS{Value: "key#" + string(deleted.ID)},
-	}})
+	must(t, d.owner.StoreKey(t.Context(), deleted))
+	_, err := newClient(t).DeleteItem(t.Context(),
+		&dynamodb.DeleteItemInput{TableName: &d.table, Key: map[string]types.AttributeValue{
+			"customer": &types.AttributeValueMemberS{Value: string(emberforge)},
+			"sk":       &types.AttributeValueMemberS{Value: "key#" + string(deleted.ID)},
+		}})
 	must(t, err)
 	_, record := newKey(t, 0)
-	must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+	must(t, d.owner.StoreKey(t.Context(), record))
 }
 
 // canceling is a client that applies the first transaction, but reports that another transaction conflicted with it.
@@ -362,11 +381,12 @@ func TestCreateKey_LostResponse_CreatesOneKey(t *testing.T) {
 			d := newDoor(t)
 			for range access.MaxLiveKeys - 1 {
 				_, record := newKey(t, 0)
-				must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+				must(t, d.owner.StoreKey(t.Context(), record))
 			}
 			_, record := newKey(t, 0)
-			must(t, backoffice.NewAccess(client, d.table, mathrand.Int64N).CreateKey(t.Context(), emberforge, record))
-			if records, err := d.operator.Keys(t.Context(), emberforge); err != nil || len(records) != access.MaxLiveKeys {
+			must(t, d.ownerOver(client).StoreKey(t.Context(), record))
+			if records, err := d.owner.Keys(t.Context()); err != nil ||
+				len(records) != access.MaxLiveKeys {
 				t.Errorf("%d keys are stored, %v; want %d", len(records), err, access.MaxLiveKeys)
 			}
 		})
@@ -377,9 +397,9 @@ func TestRevokeKey_EndsTheKey_OnlyOnce(t *testing.T) {
 	t.Parallel()
 	d := newDoor(t)
 	key, record := newKey(t, 0)
-	must(t, d.operator.CreateKey(t.Context(), emberforge, record))
+	must(t, d.owner.StoreKey(t.Context(), record))
 	for _, minute := range []time.Duration{1, 2} {
-		revoked, err := d.operator.RevokeKey(t.Context(), emberforge, key.ID, midnight().Add(minute*time.Minute))
+		revoked, err := d.owner.RevokeKey(t.Context(), key.ID, midnight().Add(minute*time.Minute))
 		record.Revoked = midnight().Add(time.Minute)
 		if err != nil || revoked != record {
 			t.Errorf("RevokeKey in minute %d = %+v, %v; want %+v", minute, revoked, err, record)
@@ -389,10 +409,10 @@ func TestRevokeKey_EndsTheKey_OnlyOnce(t *testing.T) {
 	if err != nil || read.Accepts(key, midnight()) {
 		t.Errorf("Access = %+v, %v; want a record that no longer accepts the key", read, err)
 	}
-	for _, customer := range []catalog.CustomerID{sakura, emberforge} {
-		unknown := map[catalog.CustomerID]access.KeyID{sakura: key.ID, emberforge: "0123456789"}[customer]
-		if _, err := d.operator.RevokeKey(t.Context(), customer, unknown, midnight()); !errors.Is(err, access.ErrKeyUnknown) {
-			t.Errorf("RevokeKey(%s, %s) = %v, want access.ErrKeyUnknown", customer, unknown, err)
-		}
+	if _, err := d.other().RevokeKey(t.Context(), key.ID, midnight()); !errors.Is(err, access.ErrKeyUnknown) {
+		t.Errorf("another shop's RevokeKey = %v, want access.ErrKeyUnknown", err)
+	}
+	if _, err := d.owner.RevokeKey(t.Context(), "0123456789", midnight()); !errors.Is(err, access.ErrKeyUnknown) {
+		t.Errorf("RevokeKey of an unknown key = %v, want access.ErrKeyUnknown", err)
 	}
 }

@@ -13,56 +13,77 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/dynamo"
 )
 
-// patience limits a request to DynamoDB Local. It is long enough for a busy machine.
-const patience = 30 * time.Second
+// patience limits a request. It is long enough for a busy machine.
+const patience = time.Minute
 
-// newTable creates a table for one test. The table can stand for any other table without an index, because all tables have the same keys.
-// Only the table of the checkouts has an index.
+// newTable creates a table for one test. The table can stand for any other table without an index, because all tables
+// have the same keys. Only the table of the checkouts has an index.
 func newTable(t testing.TB) (*dynamodb.Client, string) {
 	t.Helper()
-	return newClient(t), localtest.Table(t, "VouchersTable")
+	return newClient(t), dynamotest.Table(t, "VouchersTable")
 }
 
-// newClient returns a client of DynamoDB Local with the settings of a function's client, but with more patience.
+// newClient returns a client with the settings of a function's client, but with more patience.
 func newClient(t testing.TB, options ...func(*dynamodb.Options)) *dynamodb.Client {
 	t.Helper()
 	client := dynamo.NewClient(dynamo.Settings{
-		Region: localtest.Region, Endpoint: localtest.Endpoint(t), Jitter: mathrand.Int64N,
+		Region: dynamotest.Region, Endpoint: dynamotest.Endpoint(t), Jitter: mathrand.Int64N,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
-	patient := func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Timeout: patience} }
-	return dynamodb.New(client.Options(), append([]func(*dynamodb.Options){patient}, options...)...)
+	options = append([]func(*dynamodb.Options){over(dynamotest.Network())}, options...)
+	return dynamodb.New(client.Options(), options...)
 }
 
-// unreliable is a network that fails the first calls of an operation. If losesResponses is set, the store applies the call and the response
-// is lost. Otherwise the request does not arrive.
+// unreliable is a network that fails the first calls of an operation. If losesResponses is set, the store applies the
+// call and the response is lost. Otherwise the request does not arrive.
 type unreliable struct {
 	operation      string
 	losesResponses bool
-	failures       atomic.Int32 // failures left; below 0 after a call of the operation succeeded
-	calls          atomic.Int32 // of any operation
+	failures       atomic.Int32  // failures left; below 0 after a call of the operation succeeded
+	calls          atomic.Int32  // of any operation
+	failed         chan struct{} // receives after each failure, if somebody waits
 }
 
 var errCut = errors.New("connection cut by the test")
 
 func (u *unreliable) Do(r *http.Request) (*http.Response, error) {
 	u.calls.Add(1)
-	client := http.Client{Timeout: patience}
 	if r.Header.Get("X-Amz-Target") != "DynamoDB_20120810."+u.operation || u.failures.Add(-1) < 0 {
-		return client.Do(r)
+		return dynamotest.Network().Do(r)
 	}
 	if u.losesResponses {
-		response, err := client.Do(r)
+		response, err := dynamotest.Network().Do(r)
 		if err != nil {
 			return nil, err
 		}
 		_ = response.Body.Close()
 	}
+	select {
+	case u.failed <- struct{}{}:
+	default:
+	}
 	return nil, &smithyhttp.RequestSendError{Err: errCut}
+}
+
+// untilItFails returns a context that ends when the network has failed twice.
+func (u *unreliable) untilItFails(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(within(t))
+	u.failed = make(chan struct{}, 2)
+	go func() {
+		defer cancel()
+		for range 2 {
+			select {
+			case <-u.failed:
+			case <-ctx.Done():
+			}
+		}
+	}()
+	return ctx
 }
 
 func over(network dynamodb.HTTPClient) func(*dynamodb.Options) {

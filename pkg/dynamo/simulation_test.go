@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	mathrand "math/rand/v2"
 	"os"
 	"runtime"
@@ -13,11 +14,17 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"shopfront/internal/memdynamo"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
 )
 
-// simulation is one trial of concurrent requests against a simulatedDynamoDB. Requests run one at a time. A call to DynamoDB takes one or
-// more steps. The seed decides which request's step is next, how far the clock moves, and which calls fail. So a seed always gives the
-// same trial:
+// simulation is one trial of concurrent requests against a DynamoDB in memory. Requests run one at a time. A call to
+// DynamoDB takes one or more steps. The seed decides which request's step is next, how far the clock moves, and which
+// calls fail. So a seed always gives the same trial:
 //
 //	simulate(t, 300, func(s *simulation) {
 //		s.faults = everyFault(0.05)
@@ -30,19 +37,21 @@ import (
 //		// check what holds in the end
 //	})
 //
-// The trial runs in a bubble of testing/synctest, so waiting takes no time. Code under test must take its random numbers from
-// random, and the time from now.
+// The trial runs in a bubble of testing/synctest, so waiting takes no time. Code under test must take its random
+// numbers from random, and the time from now.
 type simulation struct {
 	t testing.TB
 	// dynamodb is for requests. setup is for everything else: its calls are not steps, and never fail.
 	dynamodb, setup *simulatedDynamoDB
 	// random gives random numbers to code under test.
 	random *randomSource
-	faults faults
+	// faults are set before run. The client retries like the client of a function, so a request notices only some of
+	// them.
+	faults memdynamo.Rates
 	// pace returns how far the clock moves before a step: at least a nanosecond, so that no two timers end at once.
 	pace func(*mathrand.Rand) time.Duration
-	// afterCommit is called after every applied write, also after those of setup. Its argument is setup, which sees every transaction as a
-	// whole. afterCommit must not call dynamodb.
+	// afterCommit is called after every applied write, also after those of setup. Its argument is setup, which sees
+	// every transaction as a whole. afterCommit must not call dynamodb.
 	afterCommit func(stored *simulatedDynamoDB)
 
 	seeded   *mathrand.Rand // only the scheduler and setup use it
@@ -63,8 +72,8 @@ type waitingStep struct {
 	run   func() string
 }
 
-// simulate runs a trial for each seed. `go test -run 'TestName/seed_17$'` repeats one. The environment variable SIMULATION_SEEDS
-// sets another number of seeds. The first trial that fails logs its steps.
+// simulate runs a trial for each seed. `go test -run 'TestName/seed_17$'` repeats one. The environment variable
+// SIMULATION_SEEDS sets another number of seeds. The first trial that fails logs its steps.
 func simulate(t *testing.T, seeds int, trial func(*simulation)) {
 	t.Helper()
 	if wanted, err := strconv.Atoi(os.Getenv("SIMULATION_SEEDS")); err == nil {
@@ -93,14 +102,22 @@ func simulate(t *testing.T, seeds int, trial func(*simulation)) {
 // newSimulation must be called within a bubble.
 func newSimulation(t testing.TB, seed uint64) *simulation {
 	s := &simulation{
-		t: t, random: &randomSource{random: mathrand.New(mathrand.NewPCG(seed, 1))}, seeded: mathrand.New(mathrand.NewPCG(seed, 2)),
-		began: time.Now(), stopped: make(chan struct{}), changed: make(chan struct{}, 1),
-		pace:        func(r *mathrand.Rand) time.Duration { return 1 + time.Duration(r.Int64N(int64(2*time.Millisecond))) },
+		t: t, random: &randomSource{random: mathrand.New(mathrand.NewPCG(seed, 1))},
+		seeded: mathrand.New(mathrand.NewPCG(seed, 2)),
+		began:  time.Now(), stopped: make(chan struct{}), changed: make(chan struct{}, 1),
+		pace: func(r *mathrand.Rand) time.Duration {
+			return 1 + time.Duration(r.Int64N(
+				int64(2*time.Millisecond),
+			))
+		},
 		afterCommit: func(*simulatedDynamoDB) {},
 	}
-	stored := newSimulatedTables()
-	s.dynamodb, s.setup = &simulatedDynamoDB{simulatedTables: stored, steps: s}, &simulatedDynamoDB{simulatedTables: stored}
-	stored.committed = func() { s.afterCommit(s.setup) }
+	store := memdynamo.New()
+	s.dynamodb = &simulatedDynamoDB{&memdynamo.Client{
+		Store: store, Steps: s, Retryer: func() aws.RetryerV2 { return dynamo.NewRetryer(s.random.Int64N) },
+	}}
+	s.setup = &simulatedDynamoDB{&memdynamo.Client{Store: store}}
+	store.Committed(func() { s.afterCommit(s.setup) })
 	t.Cleanup(func() {
 		close(s.stopped)
 		s.requests.Wait()
@@ -108,8 +125,9 @@ func newSimulation(t testing.TB, seed uint64) *simulation {
 	return s
 }
 
-// alone runs f while no other request is in alone. Requests need it to share variables, and to read the store between their own steps.
-// Requests run one at a time anyway, but the race detector cannot tell that a request whose timer ends runs after the others.
+// alone runs f while no other request is in alone. Requests need it to share variables, and to read the store between
+// their own steps. Requests run one at a time anyway, but the race detector cannot tell that a request whose timer ends
+// runs after the others.
 func (s *simulation) alone(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -121,8 +139,8 @@ func (s *simulation) now() time.Time {
 	return noon().Add(time.Since(s.began)).Truncate(time.Millisecond)
 }
 
-// request adds a request, before or during run. The request begins at a step of its own. Its context never ends, unless serve sets a
-// deadline.
+// request adds a request, before or during run. The request begins at a step of its own. Its context never ends, unless
+// serve sets a deadline.
 func (s *simulation) request(ctx context.Context, name string, serve func(context.Context)) {
 	ctx = context.WithValue(context.WithoutCancel(ctx), requestName{}, name)
 	s.mu.Lock()
@@ -145,8 +163,10 @@ func (s *simulation) request(ctx context.Context, name string, serve func(contex
 // requestName is the key of a context's value.
 type requestName struct{}
 
-// run runs all steps until every request has ended and every late attempt has arrived. It ends the test at the first failure.
+// run runs all steps until every request has ended and every late attempt has arrived. It ends the test at the first
+// failure.
 func (s *simulation) run() {
+	s.dynamodb.Rates = s.faults
 	for {
 		synctest.Wait()
 		if s.t.Failed() {
@@ -177,7 +197,8 @@ func (s *simulation) runOne() {
 	s.waiting = slices.Delete(s.waiting, i, i+1)
 	s.mu.Unlock()
 	if outcome := chosen.run(); outcome != "" {
-		s.trace = append(s.trace, fmt.Sprintf("%12s %s: %s", time.Since(s.began).Truncate(time.Microsecond), chosen.label, outcome))
+		s.trace = append(s.trace, fmt.Sprintf("%12s %s: %s", time.Since(s.began).Truncate(time.Microsecond),
+			chosen.label, outcome))
 	}
 }
 
@@ -195,11 +216,11 @@ func (s *simulation) wake() {
 	}
 }
 
-// step waits until the scheduler has run f. If the context ends first, step returns its error. The scheduler still runs f later, so f must
-// look at the context itself.
-func (s *simulation) step(ctx context.Context, label string, f func() string) error {
+// Step waits until the scheduler has run f. If the context ends first, Step returns its error. The scheduler still runs
+// f later, so f must look at the context itself.
+func (s *simulation) Step(ctx context.Context, label string, f func() string) error {
 	done := make(chan struct{})
-	s.add(label, func() string {
+	s.add(labelOf(ctx, label), func() string {
 		defer close(done)
 		return f()
 	})
@@ -214,7 +235,19 @@ func (s *simulation) step(ctx context.Context, label string, f func() string) er
 	}
 }
 
-// later adds a step that runs f. The first n times that the scheduler chooses the step, it does nothing.
+func labelOf(ctx context.Context, label string) string {
+	request, _ := ctx.Value(requestName{}).(string)
+	return request + ": " + label
+}
+
+// Random returns the random numbers of the scheduler.
+func (s *simulation) Random() *mathrand.Rand { return s.seeded }
+
+// Later adds a step that runs f. Up to most times that the scheduler chooses the step, it does nothing.
+func (s *simulation) Later(ctx context.Context, label string, most int, f func() string) {
+	s.later(labelOf(ctx, label), s.seeded.IntN(most), f)
+}
+
 func (s *simulation) later(label string, n int, f func() string) {
 	s.add(label, func() string {
 		if n == 0 {
@@ -225,23 +258,33 @@ func (s *simulation) later(label string, n int, f func() string) {
 	})
 }
 
-// happens decides at random whether something with a probability happens.
-func (s *simulation) happens(probability float64) bool { return s.seeded.Float64() < probability }
-
-// faults are the probabilities of faults. The client retries like the client of a function, so a request notices only some of the faults.
-type faults struct {
-	unreached   float64 // an attempt is not applied; its caller gets a connection error
-	lost        float64 // an attempt is applied, but its response is lost
-	late        float64 // an attempt is applied, or refused, many steps after its caller got an error
-	refused     float64 // DynamoDB throttles an attempt, or responds with a server error
-	conflict    float64 // a write or a TransactGetItems conflicts with an invented transaction
-	halves      float64 // other requests see a transaction item by item
-	torn        float64 // a BatchGetItem or a Query reads its items at several moments
-	unprocessed float64 // a BatchGetItem leaves keys unprocessed
+// everyFault gives every fault the same probability.
+func everyFault(p float64) memdynamo.Rates {
+	return memdynamo.Rates{
+		memdynamo.LostRequest: p, memdynamo.LostResponse: p, memdynamo.LateRequest: p, memdynamo.Conflict: p,
+		memdynamo.Throttle: p / 2, memdynamo.ServerError: p / 2, memdynamo.Halves: p, memdynamo.Torn: p,
+		memdynamo.Unprocessed: p, memdynamo.ShortPage: p,
+	}
 }
 
-// everyFault gives every fault the same probability.
-func everyFault(p float64) faults { return faults{p, p, p, p, p, p, p, p} }
+// simulatedDynamoDB is a client of a DynamoDB in memory.
+type simulatedDynamoDB struct{ *memdynamo.Client }
+
+// items yields the stored items of a table, in the order of their keys.
+func (d *simulatedDynamoDB) items(name string) iter.Seq2[table.Key, table.Item] {
+	return func(yield func(table.Key, table.Item) bool) {
+		for key, it := range d.Items(name) {
+			if !yield(table.Key{Partition: key.Partition, Sort: key.Sort}, it) {
+				return
+			}
+		}
+	}
+}
+
+// item returns a stored item, or nil if it does not exist.
+func (d *simulatedDynamoDB) item(name string, key table.Key) table.Item {
+	return d.Item(memdynamo.Key{Table: name, Partition: key.Partition, Sort: key.Sort})
+}
 
 // randomSource gives seeded random numbers and bytes to code under test.
 type randomSource struct {

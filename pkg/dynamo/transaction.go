@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 )
 
 // errLookAgain means that a condition failed because an item has changed since it was read. Nothing was written.
@@ -16,12 +16,15 @@ var errLookAgain = errors.New("the items have changed since they were read")
 
 // transactor lists the DynamoDB operations that transact calls.
 type transactor interface {
-	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error)
-	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
+	UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput,
+		error)
+	TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput,
+		...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error)
 }
 
-// action is one write of a transaction. If the condition of the write fails, transact calls the function rejected with the stored item, and
-// returns its error. The function returns nil if the stored item is the result. If rejected is nil, the error is errLookAgain.
+// action is one write of a transaction. If the condition of the write fails, transact calls the function rejected with
+// the stored item, and returns its error. The function returns nil if the stored item is the result. If rejected is
+// nil, the error is errLookAgain.
 type action struct {
 	write    types.TransactWriteItem
 	rejected func(old table.Item) error
@@ -35,14 +38,16 @@ func updating(name string, call *table.Update, rejected func(old table.Item) err
 // inserting returns an action that puts an item and requires that no item has its key.
 func inserting(name string, it table.Item) action {
 	return action{write: types.TransactWriteItem{Put: &types.Put{
-		TableName: aws.String(name), Item: it, ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
+		TableName: aws.String(name), Item: it,
+		ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
 	}}}
 }
 
 // deleting returns an action that deletes an item and requires that it exists.
 func deleting(name string, key table.Key) action {
 	return action{write: types.TransactWriteItem{Delete: &types.Delete{
-		TableName: aws.String(name), Key: key.Attributes(), ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),
+		TableName: aws.String(name), Key: key.Attributes(),
+		ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),
 	}}}
 }
 
@@ -62,13 +67,16 @@ func checking(name string, key table.Key, condition string) types.TransactWriteI
 	}}
 }
 
-// transact applies all of the actions or none. If conditions fail, the first failed one decides the result. After a conflict (see
-// table.IsConflict), nothing was applied. A single update is sent without a transaction, because a transaction takes twice the write units.
+// transact applies all of the actions or none. If conditions fail, the first failed one decides the result. After a
+// conflict (see table.IsConflict), nothing was applied. A single update is sent without a transaction, because a
+// transaction takes twice the write units.
 func transact(ctx context.Context, api transactor, actions []action, options ...func(*dynamodb.Options)) error {
 	if update := actions[0].write.Update; update != nil && len(actions) == 1 {
 		_, err := api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: update.TableName, Key: update.Key, UpdateExpression: update.UpdateExpression, ConditionExpression: update.ConditionExpression,
-			ExpressionAttributeNames: update.ExpressionAttributeNames, ExpressionAttributeValues: update.ExpressionAttributeValues,
+			TableName: update.TableName, Key: update.Key, UpdateExpression: update.UpdateExpression,
+			ConditionExpression:                 update.ConditionExpression,
+			ExpressionAttributeNames:            update.ExpressionAttributeNames,
+			ExpressionAttributeValues:           update.ExpressionAttributeValues,
 			ReturnValuesOnConditionCheckFailure: update.ReturnValuesOnConditionCheckFailure,
 		}, options...)
 		if old, failed := table.OldItem(err); failed {

@@ -14,13 +14,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 )
 
-// maxResponse bounds the size of a response, in bytes. Every call of this package asks for at most 1 MB of items, and JSON may escape each
-// byte as up to six.
+// maxResponse bounds the size of a response, in bytes. Every call of this package asks for at most 1 MB of items, and
+// JSON may escape each byte as up to six.
 const maxResponse = 8 << 20
 
-// These errors mean that a response cannot come from DynamoDB, or was damaged. The SDK would accept such a response. The SDK takes any 2xx
-// response with a JSON object for a response of DynamoDB, so a write would seem applied. The SDK reads an empty response as an empty
-// object, as if the item did not exist. It reads an endless response into memory. It computes the checksum but ignores a mismatch.
+// These errors mean that a response cannot come from DynamoDB, or was damaged. The SDK would accept such a response.
+// The SDK takes any 2xx response with a JSON object for a response of DynamoDB, so a write would seem applied. The SDK
+// reads an empty response as an empty object, as if the item did not exist. It reads an endless response into memory.
+// It computes the checksum but ignores a mismatch.
 var (
 	errForeignResponse = errors.New("the response is not DynamoDB's: it has no request ID")
 	errEmptyResponse   = errors.New("the response is empty")
@@ -28,18 +29,20 @@ var (
 	errWrongChecksum   = errors.New("the response is damaged")
 )
 
-// NewTransport returns the HTTP client of a DynamoDB client. It bounds the time of each attempt, and rejects responses that DynamoDB would
-// never send. It validates checksums. Set DisableValidateResponseChecksum, so that the SDK does not compute them again.
+// NewTransport returns the HTTP client of a DynamoDB client. It bounds the time of each attempt, and rejects responses
+// that DynamoDB would never send. It validates checksums. Set DisableValidateResponseChecksum, so that the SDK does not
+// compute them again.
 func NewTransport(attemptTimeout time.Duration) dynamodb.HTTPClient {
-	return transport{awshttp.NewBuildableClient().WithTimeout(attemptTimeout).WithTransportOptions(func(t *http.Transport) {
+	client := awshttp.NewBuildableClient().WithTimeout(attemptTimeout)
+	return transport{client.WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64 // shopctl makes up to 64 writes at a time; a function makes far fewer calls
 	})}
 }
 
 type transport struct{ client *awshttp.BuildableClient }
 
-// Do sends a request. The body of the response is checked while the SDK reads it. The error is an *unsentError if DynamoDB cannot have
-// received the request, for example because the dial was refused.
+// Do sends a request. The body of the response is checked while the SDK reads it. The error is an *unsentError if
+// DynamoDB cannot have received the request, for example because the dial was refused.
 func (t transport) Do(request *http.Request) (*http.Response, error) {
 	sent := &requestBody{ReadCloser: request.Body}
 	request.Body = sent
@@ -65,8 +68,8 @@ type unsentError struct{ error }
 
 func (e *unsentError) Unwrap() error { return e.error }
 
-// requestBody is the body of a request. It records whether net/http began to read it. net/http reads the body only after the dial, the TLS
-// handshake and the header.
+// requestBody is the body of a request. It records whether net/http began to read it. net/http reads the body only
+// after the dial, the TLS handshake and the header.
 type requestBody struct {
 	io.ReadCloser
 

@@ -32,11 +32,14 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 		"from another server":            {http.StatusOK, `{}`, "", true, false},
 		"empty":                          {http.StatusOK, ``, "", false, false},
 		"wrong checksum":                 {http.StatusOK, `{}`, checksum(`{"Item":{}}`), false, false},
-		"larger than any page":           {http.StatusOK, `{"Item":{"name":{"S":"` + strings.Repeat("x", 9<<20) + `"}}}`, "", false, false},
-		"without content":                {http.StatusNoContent, ``, "", false, false},
-		"an error without a code":        {http.StatusBadRequest, `{"message":"Forbidden"}`, "", false, false},
-		"an empty error":                 {http.StatusForbidden, ``, "", false, false},
-		"a redirection":                  {http.StatusFound, ``, "", false, false},
+		"larger than any page": {
+			http.StatusOK,
+			`{"Item":{"name":{"S":"` + strings.Repeat("x", 9<<20) + `"}}}`, "", false, false,
+		},
+		"without content":         {http.StatusNoContent, ``, "", false, false},
+		"an error without a code": {http.StatusBadRequest, `{"message":"Forbidden"}`, "", false, false},
+		"an empty error":          {http.StatusForbidden, ``, "", false, false},
+		"a redirection":           {http.StatusFound, ``, "", false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +66,8 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 			_, err := dynamo.NewCatalogue(client, "catalogue", mathrand.Int64N).Customer(ctx, emberforge)
 			_, unknown := errors.AsType[*dynamo.UnavailableError](err)
 			if errors.Is(err, catalog.ErrNotFound) != test.wantMissing || unknown == test.wantMissing {
-				t.Errorf("Customer = %v; want catalog.ErrNotFound: %t, otherwise an *UnavailableError", err, test.wantMissing)
+				t.Errorf("Customer = %v; want catalog.ErrNotFound: %t, otherwise an *UnavailableError", err,
+					test.wantMissing)
 			}
 		})
 	}

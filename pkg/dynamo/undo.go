@@ -8,22 +8,24 @@ import (
 	"strings"
 
 	"shopfront/pkg/checkout"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
-// RedemptionRecords undoes and lists redemptions. It implements voucher.UndoStore. Create it with NewRedemptionRecords.
+// RedemptionRecords undoes and lists redemptions. It implements voucher.RedemptionStore. Create it with
+// NewRedemptionRecords.
 //
-// An undone redemption keeps its record, in an item of its own under its token. A retry of the redemption finds the record there.
+// An undone redemption keeps its record, in an item of its own under its token. A retry of the redemption finds the
+// record there.
 type RedemptionRecords struct {
 	uses
 
 	checkouts string
 }
 
-// NewRedemptionRecords returns a store of the redemptions in a table of vouchers. The table of checkouts shows which redemptions were made
-// by orders. random is as in NewRedemptions.
+// NewRedemptionRecords returns a store of the redemptions in a table of vouchers. The table of checkouts shows which
+// redemptions were made by orders. random is as in NewRedemptions.
 func NewRedemptionRecords(api UsesAPI, tables Tables, random func(n int64) int64) *RedemptionRecords {
 	return &RedemptionRecords{uses{api, tables.Vouchers, random}, tables.Checkouts}
 }
@@ -44,14 +46,16 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 			return voucher.Redemption{}, err
 		}
 		claim := voucher.Claim{
-			Request: voucher.Request{Customer: request.Customer, Code: request.Code, At: request.At}, RedemptionID: request.ID, Token: found.token,
+			Request:      voucher.Request{Customer: request.Customer, Code: request.Code, At: request.At},
+			RedemptionID: request.ID, Token: found.token,
 		}
 		actions, err := s.undoing(ctx, claim, found.key, request.Reason, request.By)
 		if err == nil {
 			err = transact(ctx, s.api, actions)
 		}
 		if err == nil {
-			found.redemption.Undone, found.redemption.UndoReason, found.redemption.UndoneBy = request.At, request.Reason, request.By
+			found.redemption.Undone, found.redemption.UndoReason, found.redemption.UndoneBy = request.At,
+				request.Reason, request.By
 			return found.redemption, nil
 		}
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
@@ -63,8 +67,9 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 	}
 }
 
-// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. The checkout of that order has the redemption's
-// token. refuseOrdered waits for an order in flight, because the redemption may be visible before its order.
+// refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. The checkout of that order has
+// the redemption's token. refuseOrdered waits for an order in flight, because the redemption may be visible before its
+// order.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found stored) error {
 	c, err := recallSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
 	switch {
@@ -77,8 +82,8 @@ func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.U
 	}
 }
 
-// undoing returns the actions that undo the redemption with the claim's ID and token. key is the key of the item that contains the
-// redemption's record. If the record is not there, the error is errLookAgain.
+// undoing returns the actions that undo the redemption with the claim's ID and token. key is the key of the item that
+// contains the redemption's record. If the record is not there, the error is errLookAgain.
 func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, reason, by string) ([]action, error) {
 	v, err := table.ReadVoucher(ctx, s.api, s.table, claim.Customer, claim.Code)
 	if err != nil {
@@ -88,7 +93,10 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 	redemption := v.Redeemed
 	switch kind := v.HoldKind(); {
 	case kind == voucher.HoldSingleUse:
-		for _, name := range []string{table.AttrRedemption, table.AttrToken, table.AttrRedeemed, table.AttrRedeemedBy, table.AttrImported} {
+		for _, name := range []string{
+			table.AttrRedemption, table.AttrToken, table.AttrRedeemed, table.AttrRedeemedBy,
+			table.AttrImported,
+		} {
 			call.Remove(name)
 		}
 		call.RequireEqual(table.AttrRedemption, table.Str(claim.RedemptionID))
@@ -150,7 +158,8 @@ func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason, by
 	if redemption.Imported {
 		it[table.AttrImported] = table.Num(1)
 	}
-	it[table.AttrUndone], it[table.AttrReason], it[table.AttrUndoneBy] = table.Millis(claim.At), table.Str(reason), table.Str(by)
+	it[table.AttrUndone], it[table.AttrReason], it[table.AttrUndoneBy] = table.Millis(claim.At), table.Str(reason),
+		table.Str(by)
 	return it, nil
 }
 
@@ -161,9 +170,9 @@ type stored struct {
 	redemption voucher.Redemption
 }
 
-// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. While look searches, another request may
-// undo the redemption and move its record to a place where look has already searched. A record moves only once, so locate calls look at
-// most twice.
+// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. While look searches,
+// another request may undo the redemption and move its record to a place where look has already searched. A record
+// moves only once, so locate calls look at most twice.
 func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequest) (stored, error) {
 	found, err := s.look(ctx, request)
 	if errors.Is(err, voucher.ErrRedemptionNotFound) {

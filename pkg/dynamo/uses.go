@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
@@ -37,10 +37,13 @@ type freeUse struct {
 	holder  string        // if nicks have a limit: the HashNick of the lapsed hold's nick
 }
 
-// untilTaken calls the function try until it takes a use or fails for good. As long as the counters of v may have uses left, the parameter
-// free is a random counter. Once try has found such a counter empty, free is nil, and try looks for a free use itself. If the items have
-// changed since they were read, untilTaken calls the function look, which reads them again.
-func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, look func() error) error {
+// untilTaken calls the function try until it takes a use or fails for good. As long as the counters of v may have uses
+// left, the parameter free is a random counter. Once try has found such a counter empty, free is nil, and try looks for
+// a free use itself. If the items have changed since they were read, untilTaken calls the function look, which reads
+// them again.
+func (s *uses) untilTaken(
+	ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, look func() error,
+) error {
 	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
 	for attempt := 0; ; attempt++ {
 		var free *freeUse
@@ -75,8 +78,8 @@ func (s *uses) untilTaken(ctx context.Context, v voucher.Voucher, try func(free 
 // errCounterEmpty means that the counter has no uses left.
 var errCounterEmpty = errors.New("the counter has no uses left")
 
-// ownToSwap returns a lapsed hold of the request's own nick if the nick has reached its limit. Such a nick can get a use only by replacing
-// that hold.
+// ownToSwap returns a lapsed hold of the request's own nick if the nick has reached its limit. Such a nick can get a
+// use only by replacing that hold.
 func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request) *freeUse {
 	lapsed := uses.Lapsed(request.At)
 	if len(lapsed) == 0 || uses.Taken < int(v.MaxUsesPerNick) {
@@ -85,19 +88,24 @@ func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request
 	return &freeUse{lapsed[0].Counter, &lapsed[0], table.HashNick(request.Nick)}
 }
 
-// settle returns the free use to take. If free is nil, settle looks for one. If no use is free, settle marks the voucher as full for later
-// requests, and returns a *voucher.RefusalError. If the voucher has changed since it was read, the error is errLookAgain. If more uses are
-// taken than a lowered limit allows, settle drops a lapsed hold instead of returning it, and returns errDropped.
+// settle returns the free use to take. If free is nil, settle looks for one. If no use is free, settle marks the
+// voucher as full for later requests, and returns a *voucher.RefusalError. If the voucher has changed since it was
+// read, the error is errLookAgain. If more uses are taken than a lowered limit allows, settle drops a lapsed hold
+// instead of returning it, and returns errDropped.
 //
-// Items are not read at one instant. Therefore settle does not mark the voucher if a use came back or the voucher was edited meanwhile.
-func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse) (*freeUse, error) {
+// Items are not read at one instant. Therefore settle does not mark the voucher if a use came back or the voucher was
+// edited meanwhile.
+func (s *uses) settle(
+	ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse,
+) (*freeUse, error) {
 	if free == nil {
 		found, until, err := s.look(ctx, request, v)
 		if err != nil {
 			return nil, err
 		}
 		if found == nil {
-			return nil, cmp.Or[error](s.markFull(ctx, request, v, until), &voucher.RefusalError{Reason: voucher.ReasonUsedUp})
+			return nil, cmp.Or[error](s.markFull(ctx, request, v, until),
+				&voucher.RefusalError{Reason: voucher.ReasonUsedUp})
 		}
 		free = found
 	}
@@ -107,8 +115,9 @@ func (s *uses) settle(ctx context.Context, request voucher.Request, v voucher.Vo
 	return nil, cmp.Or(s.drop(ctx, request, v, *free), errDropped)
 }
 
-// taking returns the actions that take a free use. The parameter until is the time when the taker's hold lapses. If until is zero, the
-// taker redeems. The actions do not write the item of the taker's own nick, even if that nick has the lapsed hold: callers add that write.
+// taking returns the actions that take a free use. The parameter until is the time when the taker's hold lapses. If
+// until is zero, the taker redeems. The actions do not write the item of the taker's own nick, even if that nick has
+// the lapsed hold: callers add that write.
 func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []action {
 	if free.lapsed == nil {
 		take := &table.Update{Key: table.CounterKey(request.Customer, request.Code, free.counter)}
@@ -139,12 +148,12 @@ func (s *uses) losing(request voucher.Request, free freeUse) action {
 }
 
 const (
-	// lapseMargin is how much earlier a counter's AttrLapse is than the lapse of the counter's first hold. It must exceed the sum of the
-	// holdTick of package voucher, the length of a request and the difference between clocks. Then no later hold of the counter lapses
-	// before AttrLapse.
+	// lapseMargin is how much earlier a counter's AttrLapse is than the lapse of the counter's first hold. It must
+	// exceed the sum of the holdTick of package voucher, the length of a request and the difference between clocks.
+	// Then no later hold of the counter lapses before AttrLapse.
 	lapseMargin = time.Minute
-	// longestMark bounds how long a code is marked as full if it ever had a hold. The mark must end, because look may have missed a hold
-	// that was just being moved.
+	// longestMark bounds how long a code is marked as full if it ever had a hold. The mark must end, because look may
+	// have missed a hold that was just being moved.
 	longestMark = 29 * time.Minute
 	// holdPage is how many holds of a counter one query reads.
 	holdPage = 8
@@ -153,25 +162,23 @@ const (
 // errDropped means that a lapsed hold was dropped, because more uses are taken than a lowered limit allows.
 var errDropped = errors.New("a lapsed hold was dropped")
 
-// look returns a free use. If no use is free, the result is nil, and the voucher can be marked as full until the time fullUntil.
-func (s *uses) look(ctx context.Context, request voucher.Request, v voucher.Voucher) (free *freeUse, fullUntil time.Time, err error) {
+// look returns a free use. If no use is free, the result is nil, and the voucher can be marked as full until the time
+// fullUntil.
+func (s *uses) look(
+	ctx context.Context, request voucher.Request, v voucher.Voucher,
+) (free *freeUse, fullUntil time.Time, err error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	var left []int
-	total := 0
 	for _, counter := range counters {
-		total += counter.Left + counter.Used
 		if counter.Left > 0 {
 			left = append(left, counter.Number)
 		}
 	}
 	if len(left) > 0 {
 		return &freeUse{counter: left[s.random(int64(len(left)))]}, time.Time{}, nil
-	}
-	if err := s.storeOver(ctx, request, v, total); err != nil {
-		return nil, time.Time{}, err
 	}
 	fullUntil = noLapse()
 	for i, start := 0, int(s.random(int64(len(counters)))); i < len(counters); i++ {
@@ -206,8 +213,8 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// lapsed reads the first holds of a counter, up to limit. It returns those that have lapsed, and when the next one lapses. If limit is nil,
-// it reads as many holds as fit in a response.
+// lapsed reads the first holds of a counter, up to limit. It returns those that have lapsed, and when the next one
+// lapses. If limit is nil, it reads as many holds as fit in a response.
 func (s *uses) lapsed(
 	ctx context.Context, request voucher.Request, v voucher.Voucher, counter int, limit *int32,
 ) (lapsed []freeUse, next time.Time, err error) {
@@ -232,44 +239,16 @@ func (s *uses) lapsed(
 	return lapsed, next, nil
 }
 
-// markFull marks a voucher as full until a time. If the voucher was edited or a use came back since the voucher was read, it returns
-// errLookAgain instead.
+// markFull marks a voucher as full until a time. If the voucher was edited or a use came back since the voucher was
+// read, it returns errLookAgain instead.
 func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.Voucher, until time.Time) error {
-	call := asRead(request, v)
+	call := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
+	call.RequireEqual(table.AttrVersion, table.Num(v.Version))
+	call.RequireCount(table.AttrReturns, v.Returns)
 	call.Set(table.AttrFullUntil, table.Millis(until))
 	call.Set(table.AttrFullVersion, table.Num(v.Version))
 	_, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueNone))
 	if _, failed := table.OldItem(err); failed {
-		return errLookAgain
-	}
-	return err
-}
-
-// asRead begins an update of a voucher. The update fails if the voucher was edited or a use came back since the voucher was read.
-func asRead(request voucher.Request, v voucher.Voucher) *table.Update {
-	call := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
-	call.RequireEqual(table.AttrVersion, table.Num(v.Version))
-	call.RequireCount(table.AttrReturns, v.Returns)
-	return call
-}
-
-// storeOver sets AttrOver, the number of uses taken beyond a lowered limit, if an old shopctl lowered the limit without storing that
-// number. Then it returns errLookAgain. While an edit of the limit runs, or after one was interrupted, the counters do not show that
-// number, and storeOver does nothing.
-func (s *uses) storeOver(ctx context.Context, request voucher.Request, v voucher.Voucher, total int) error {
-	if v.Over > 0 || total <= int(v.MaxUses) {
-		return nil
-	}
-	call := asRead(request, v)
-	call.RequireEqual(table.AttrOver, nil)
-	call.RequireEqual(table.AttrEditing, nil)
-	call.Set(table.AttrOver, table.Num(total-int(v.MaxUses)))
-	_, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueNone))
-	old, failed := table.OldItem(err)
-	if failed && old.Num(table.AttrVersion) == v.Version && old.Num(table.AttrReturns) == v.Returns {
-		return nil
-	}
-	if err == nil || failed {
 		return errLookAgain
 	}
 	return err
@@ -288,8 +267,8 @@ func (s *uses) drop(ctx context.Context, request voucher.Request, v voucher.Vouc
 	return transact(ctx, s.api, append(actions, s.returning(request, v, counter)...))
 }
 
-// returning returns the actions that give one use back to a counter. If more uses are taken than the limit allows, the actions drop the use
-// instead.
+// returning returns the actions that give one use back to a counter. If more uses are taken than the limit allows, the
+// actions drop the use instead.
 func (s *uses) returning(request voucher.Request, v voucher.Voucher, counter int) []action {
 	back := &table.Update{Key: table.CounterKey(request.Customer, v.Code, counter)}
 	back.Add(table.AttrUsed, -1)
@@ -311,23 +290,17 @@ func (s *uses) returning(request voucher.Request, v voucher.Voucher, counter int
 	return []action{updating(s.table, back, nil), updating(s.table, returned, nil)}
 }
 
-// usedCounter returns the number of a random counter that has uses taken. If AttrOver should be stored but is missing, usedCounter stores
-// it and returns errLookAgain.
+// usedCounter returns the number of a random counter that has uses taken.
 func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
 	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
 	if err != nil {
 		return 0, err
 	}
 	var used []int
-	total := 0
 	for _, counter := range counters {
-		total += counter.Left + counter.Used
 		if counter.Used > 0 {
 			used = append(used, counter.Number)
 		}
-	}
-	if err := s.storeOver(ctx, request, v, total); err != nil {
-		return 0, err
 	}
 	if len(used) == 0 {
 		return 0, errLookAgain // a use is taken, so it moved between counters while they were read
@@ -335,8 +308,8 @@ func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v vouch
 	return used[s.random(int64(len(used)))], nil
 }
 
-// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. If v.Over uses are taken beyond
-// a lowered limit, that many lapsed holds are dropped before a use becomes free.
+// HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. If v.Over
+// uses are taken beyond a lowered limit, that many lapsed holds are dropped before a use becomes free.
 func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
 	for attempt := 0; ; attempt++ {
 		free, err := s.hasFreeUse(ctx, request, v)

@@ -28,7 +28,8 @@ func TestRedeem_DamagedItem_IsNotBlamedOnTheRequest(t *testing.T) {
 			t.Fatalf("%d items, %v", len(kept.Items), err)
 		}
 		kept.Items[0][attribute] = &types.AttributeValueMemberS{Value: value}
-		if _, err := s.client.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: kept.Items[0]}); err != nil {
+		if _, err := s.client.PutItem(t.Context(),
+			&dynamodb.PutItemInput{TableName: aws.String(s.table), Item: kept.Items[0]}); err != nil {
 			t.Fatal(err)
 		}
 		_, _, err = s.redeemer.Redeem(within(t), wanted)

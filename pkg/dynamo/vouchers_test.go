@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	mathrand "math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,16 +15,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
-	"shopfront/pkg/dynamo/backoffice"
-	"shopfront/pkg/dynamo/internal/table"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/backoffice"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
-
-// vouchersOver returns the operator's store of the shop's vouchers. The store reaches the table through the network.
-func (s *shop) vouchersOver(network dynamodb.HTTPClient) *backoffice.Vouchers {
-	return backoffice.NewVouchers(newClient(s.t, over(network)), s.table, mathrand.Int64N)
-}
 
 func TestCreate_ExistingCode_IsNotOverwritten(t *testing.T) {
 	t.Parallel()
@@ -39,11 +34,11 @@ func TestCreate_ExistingCode_IsNotOverwritten(t *testing.T) {
 				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 			}, noon())
 			must(t, err)
-			if err := s.vouchers.Create(t.Context(), emberforge, other); !errors.Is(err, voucher.ErrCodeTaken) {
+			if err := s.vouchers.Create(t.Context(), other); !errors.Is(err, voucher.ErrCodeTaken) {
 				t.Errorf("creating %s over %s = %v; want ErrCodeTaken", other.Written, code, err)
 			}
 		}
-		standing, err := s.vouchers.Show(t.Context(), emberforge, first.Code, time.Now())
+		standing, err := s.vouchers.Voucher(t.Context(), first.Code, time.Now())
 		if err != nil || standing.Voucher != first || standing.Used != 0 || standing.UsesLeft != int(first.MaxUses) {
 			t.Errorf("the first voucher is now %+v, %v; want %+v", standing, err, first)
 		}
@@ -57,14 +52,19 @@ func TestCreate_LostResponse_Succeeds(t *testing.T) {
 			s := newShop(t)
 			network := losingResponses(operation, 2)
 			v, err := voucher.New(voucher.Terms{
-				Written: "SUMMER-20", MaxUses: &maxUses, ValidFrom: noon(), Batch: "launch", Note: "stream", Nick: "Alder",
-				Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}},
+				Written: "SUMMER-20", MaxUses: &maxUses, ValidFrom: noon(), Batch: "launch", Note: "stream",
+				Nick: "Alder",
+				Reward: voucher.Reward{
+					Kind:      voucher.RewardAmountOff,
+					AmountOff: money.Money{Minor: 500, Currency: "EUR"},
+				},
 			}, noon().Add(123456*time.Nanosecond))
 			must(t, err)
-			if err := s.vouchersOver(network).Create(t.Context(), emberforge, v); err != nil {
+			if err := s.owner(newClient(t, over(network))).Create(t.Context(), v); err != nil {
 				t.Errorf("Create = %v", err)
 			}
-			if standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now()); err != nil || standing.UsesLeft != int(maxUses) {
+			if standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now()); err != nil ||
+				standing.UsesLeft != int(maxUses) {
 				t.Errorf("Show = %+v, %v", standing, err)
 			}
 		})
@@ -80,10 +80,11 @@ func TestCreate_RaceForOneCode_HasOneWinner(t *testing.T) {
 	for i := range 16 {
 		racers.Go(func() {
 			v, err := voucher.New(voucher.Terms{
-				Written: "SUMMER-20", MaxUses: new(voucher.Limit(100 + i)), Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+				Written: "SUMMER-20", MaxUses: new(voucher.Limit(100 + i)),
+				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 			}, noon())
 			if err == nil {
-				err = s.vouchers.Create(within(t), emberforge, v)
+				err = s.vouchers.Create(within(t), v)
 			}
 			mu.Lock()
 			defer mu.Unlock()
@@ -98,9 +99,10 @@ func TestCreate_RaceForOneCode_HasOneWinner(t *testing.T) {
 		})
 	}
 	racers.Wait()
-	standing, err := s.vouchers.Show(t.Context(), emberforge, request(t, "SUMMER-20", "", "").Code, time.Now())
+	standing, err := s.vouchers.Voucher(t.Context(), request(t, "SUMMER-20", "", "").Code, time.Now())
 	if err != nil || created != 1 || taken != 15 || standing.UsesLeft != int(standing.MaxUses) {
-		t.Errorf("created %d, taken %d, %d of %d uses left, %v", created, taken, standing.UsesLeft, standing.MaxUses, err)
+		t.Errorf("created %d, taken %d, %d of %d uses left, %v", created, taken, standing.UsesLeft, standing.MaxUses,
+			err)
 	}
 }
 
@@ -122,9 +124,9 @@ func TestEdit_AppliesToTheNextRequest(t *testing.T) {
 				{voucher.Edit{Batch: new("launch"), Note: new("stream")}, ""},
 			}
 			for _, step := range edits {
-				edited, err := s.vouchers.Edit(t.Context(), emberforge, v.Code, step.edit)
+				edited, err := s.vouchers.EditVoucher(t.Context(), v.Code, step.edit)
 				must(t, err)
-				standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+				standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
 				if err != nil || standing.Voucher != edited {
 					t.Errorf("Edit returned %+v, but stored is %+v, %v", edited, standing.Voucher, err)
 				}
@@ -138,13 +140,13 @@ func TestEdit_AppliesToTheNextRequest(t *testing.T) {
 		})
 	}
 	s := newShop(t)
-	_, err := s.vouchers.Edit(t.Context(), emberforge, "1NVENTED", voucher.Edit{Disabled: new(true)})
+	_, err := s.vouchers.EditVoucher(t.Context(), "1NVENTED", voucher.Edit{Disabled: new(true)})
 	wantRefused(t, err, voucher.ReasonUnknown)
 }
 
 func (s *shop) mustEditLimit(code voucher.Code, limit voucher.Limit) {
 	s.t.Helper()
-	v, err := s.vouchers.Edit(within(s.t), emberforge, code, voucher.Edit{MaxUses: &limit})
+	v, err := s.vouchers.EditVoucher(within(s.t), code, voucher.Edit{MaxUses: &limit})
 	if err != nil || v.MaxUses != limit {
 		s.t.Fatalf("edit to %d uses = %d, %v", limit, v.MaxUses, err)
 	}
@@ -153,16 +155,20 @@ func (s *shop) mustEditLimit(code voucher.Code, limit voucher.Limit) {
 func TestEdit_Limit_CountsTheUsesTaken(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 4})
+	v := s.create(voucher.Terms{
+		Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)),
+		MaxUsesPerNick: new(voucher.NoLimit), Counters: 4,
+	})
 	redeem := func(want voucher.Reason) {
 		t.Helper()
 		wantRequestRefused(t, s.redeemer, request(t, "SUMMER-20", "", ""), want)
 	}
 	wantStanding := func(left, used int) {
 		t.Helper()
-		standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+		standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
 		if err != nil || standing.UsesLeft != left || standing.Used != used || standing.Editing != voucher.NoLimit {
-			t.Errorf("%d left, %d used, editing %d, %v; want %d and %d", standing.UsesLeft, standing.Used, standing.Editing, err, left, used)
+			t.Errorf("%d left, %d used, editing %d, %v; want %d and %d", standing.UsesLeft, standing.Used,
+				standing.Editing, err, left, used)
 		}
 	}
 	for range 8 {
@@ -193,7 +199,10 @@ func TestEdit_LimitDuringARace_IsReachedExactly(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newShop(t)
-			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: &limits[0], MaxUsesPerNick: new(voucher.NoLimit), Counters: 16})
+			v := s.create(voucher.Terms{
+				Written: "SUMMER-20", MaxUses: &limits[0], MaxUsesPerNick: new(voucher.NoLimit),
+				Counters: 16,
+			})
 			last := int(limits[len(limits)-1])
 			var editing sync.WaitGroup
 			editing.Go(func() {
@@ -201,9 +210,11 @@ func TestEdit_LimitDuringARace_IsReachedExactly(t *testing.T) {
 					s.mustEditLimit(v.Code, limit)
 				}
 			})
-			outcomes, ids := race(t, s.redeemer, last/2, func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
+			outcomes, ids := race(t, s.redeemer, last/2,
+				func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
 			editing.Wait()
-			more, moreIDs := race(t, s.redeemer, last, func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
+			more, moreIDs := race(t, s.redeemer, last,
+				func(int) voucher.Request { return request(t, "SUMMER-20", "", "") })
 			for id := range moreIDs {
 				ids[id]++
 			}
@@ -211,7 +222,7 @@ func TestEdit_LimitDuringARace_IsReachedExactly(t *testing.T) {
 				t.Errorf("redeemed %d; want %d; outcomes %v, then %v", redeemed, last, outcomes, more)
 			}
 			s.wantRecords("SUMMER-20", ids)
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+			standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
 			if err != nil || standing.UsesLeft != 0 || standing.Used != last {
 				t.Errorf("afterwards %d left, %d used, %v", standing.UsesLeft, standing.Used, err)
 			}
@@ -229,27 +240,32 @@ func TestEdit_RaceOfLimits_IsCompleteOrMarkedUnfinished(t *testing.T) {
 		editors.Go(func() {
 			limit := voucher.Limit(50 * (i + 1))
 			// An edit that other edits overtake too often returns an error.
-			if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: &limit}); err != nil {
+			if _, err := s.vouchers.EditVoucher(within(t), v.Code, voucher.Edit{MaxUses: &limit}); err != nil {
 				t.Logf("edit to %d: %v", limit, err)
 			}
 		})
 	}
 	editors.Wait()
-	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+	standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
 	if err != nil || standing.Editing == voucher.NoLimit && standing.UsesLeft != int(standing.MaxUses) {
-		t.Errorf("%d of %d uses left, and the voucher shows no unfinished edit, %v", standing.UsesLeft, standing.MaxUses, err)
+		t.Errorf("%d of %d uses left, and the voucher shows no unfinished edit, %v", standing.UsesLeft,
+			standing.MaxUses, err)
 	}
 	s.mustEditLimit(v.Code, 120)
-	if standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now()); err != nil || standing.UsesLeft != 120 || standing.MaxUses != 120 {
+	if standing, err = s.vouchers.Voucher(t.Context(), v.Code, time.Now()); err != nil ||
+		standing.UsesLeft != 120 || standing.MaxUses != 120 {
 		t.Errorf("%d of %d uses left, %v; want 120 of 120", standing.UsesLeft, standing.MaxUses, err)
 	}
 }
 
-// An edit of the limit first changes the counters and then the voucher. In between, another edit runs. Neither edit is lost, and a code
-// that was used up can be redeemed again.
+// An edit of the limit first changes the counters and then the voucher. In between, another edit runs. Neither edit is
+// lost, and a code that was used up can be redeemed again.
 func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeitherEdit(t *testing.T) {
 	t.Parallel()
-	for note, other := range map[string]voucher.Edit{"": {MaxUses: new(voucher.Limit(3))}, "stream": {Note: new("stream")}} {
+	for note, other := range map[string]voucher.Edit{
+		"":       {MaxUses: new(voucher.Limit(3))},
+		"stream": {Note: new("stream")},
+	} {
 		t.Run(fmt.Sprintf("note %q", note), func(t *testing.T) {
 			s := newShop(t)
 			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
@@ -261,17 +277,19 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeitherEdit(t *testing.T) {
 				t.Fatalf("Redeem = %v; want a refusal as used up", err)
 			}
 			api := &beforeWrite{Client: s.client, attribute: "maxUses", do: sync.OnceFunc(func() {
-				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, other); err != nil {
+				if _, err := s.vouchers.EditVoucher(within(t), v.Code, other); err != nil {
 					t.Errorf("the other edit failed: %v", err)
 				}
 			})}
 			edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), Batch: new("launch")}
-			edited, err := backoffice.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
+			edited, err := s.owner(api).EditVoucher(within(t), v.Code,
+				edit)
 			if err != nil || edited.MaxUses != 4 || edited.Batch != "launch" || edited.Note != note {
 				t.Errorf("edited to %+v, %v", edited, err)
 			}
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
-			if err != nil || standing.Voucher != edited || standing.UsesLeft != 2 || standing.Editing != voucher.NoLimit {
+			standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
+			if err != nil || standing.Voucher != edited || standing.UsesLeft != 2 ||
+				standing.Editing != voucher.NoLimit {
 				t.Errorf("afterwards %+v, %v", standing, err)
 			}
 			s.mustRedeem(request(t, "SUMMER-20", "Cedar", ""))
@@ -279,7 +297,8 @@ func TestEdit_OtherEditBeforeALimitIsWritten_LosesNeitherEdit(t *testing.T) {
 	}
 }
 
-// Another operator writes notes faster than the limit edit can write. Each note overtakes the edit's first or last write.
+// Another operator writes notes faster than the limit edit can write. Each note overtakes the edit's first or last
+// write.
 func TestEdit_NotesDuringAnEditOfTheLimit_DoNotStarveIt(t *testing.T) {
 	t.Parallel()
 	for _, overtaken := range []string{"editor", "maxUses"} {
@@ -291,26 +310,30 @@ func TestEdit_NotesDuringAnEditOfTheLimit_DoNotStarveIt(t *testing.T) {
 			api := &beforeWrite{Client: s.client, attribute: overtaken, do: func() {
 				if written < notes {
 					written++
-					if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{Note: new(fmt.Sprint("note ", written))}); err != nil {
+					if _, err := s.vouchers.EditVoucher(within(t), v.Code,
+						voucher.Edit{Note: new(fmt.Sprint("note ", written))}); err != nil {
 						t.Error(err)
 					}
 				}
 			}}
 			edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), Batch: new("launch")}
-			edited, err := backoffice.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
-			if err != nil || written != notes || edited.MaxUses != 4 || edited.Batch != "launch" || edited.Note != "note 20" {
+			edited, err := s.owner(api).EditVoucher(within(t), v.Code,
+				edit)
+			if err != nil || written != notes || edited.MaxUses != 4 || edited.Batch != "launch" ||
+				edited.Note != "note 20" {
 				t.Errorf("edited to %+v after %d notes, %v", edited, written, err)
 			}
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
-			if err != nil || standing.Voucher != edited || standing.UsesLeft != 4 || standing.Editing != voucher.NoLimit {
+			standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
+			if err != nil || standing.Voucher != edited || standing.UsesLeft != 4 ||
+				standing.Editing != voucher.NoLimit {
 				t.Errorf("afterwards %+v, %v", standing, err)
 			}
 		})
 	}
 }
 
-// beforeWrite is a client that calls the function do before each write of an attribute. A limit edit sets editor in its first write and
-// maxUses in its last.
+// beforeWrite is a client that calls the function do before each write of an attribute. A limit edit sets editor in its
+// first write and maxUses in its last.
 type beforeWrite struct {
 	*dynamodb.Client
 	attribute string
@@ -326,8 +349,8 @@ func (b *beforeWrite) UpdateItem(
 	return b.Client.UpdateItem(ctx, in, options...)
 }
 
-// An edit of a limit is interrupted after each of its writes in turn. There are never more uses than the higher limit allows, and running
-// the edit again completes it.
+// An edit of a limit is interrupted after each of its writes in turn. There are never more uses than the higher limit
+// allows, and running the edit again completes it.
 func TestEdit_InterruptedLimit_IsCompletedByRunningItAgain(t *testing.T) {
 	t.Parallel()
 	for what, to := range map[string]voucher.Limit{"raise": 14, "lower": 6} {
@@ -343,18 +366,22 @@ func TestEdit_InterruptedLimit_IsCompletedByRunningItAgain(t *testing.T) {
 	}
 }
 
-// interruptedLimitEdit changes the limit from 10, and is interrupted at the write with the given number. It returns false if the edit was
-// complete before that write.
+// interruptedLimitEdit changes the limit from 10, and is interrupted at the write with the given number. It returns
+// false if the edit was complete before that write.
 func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 	t.Helper()
 	s := newShop(t)
-	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 3})
+	v := s.create(voucher.Terms{
+		Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)),
+		MaxUsesPerNick: new(voucher.NoLimit), Counters: 3,
+	})
 	s.mustRedeem(request(t, "SUMMER-20", "", ""))
 	cut := &cutAfter{Client: s.client, writes: write}
-	if _, err := backoffice.NewVouchers(cut, s.table, mathrand.Int64N).Edit(t.Context(), emberforge, v.Code, voucher.Edit{MaxUses: &to}); err == nil {
+	if _, err := s.owner(cut).EditVoucher(t.Context(), v.Code,
+		voucher.Edit{MaxUses: &to}); err == nil {
 		return false
 	}
-	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+	standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
 	if total := standing.UsesLeft + standing.Used; err != nil || total < min(10, int(to)) || total > max(10, int(to)) {
 		t.Errorf("cut at write %d: uses add up to %d, %v", write, total, err)
 	}
@@ -365,9 +392,10 @@ func interruptedLimitEdit(t *testing.T, to voucher.Limit, write int) bool {
 		to = 10
 	}
 	s.mustEditLimit(v.Code, to)
-	standing, err = s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+	standing, err = s.vouchers.Voucher(t.Context(), v.Code, time.Now())
 	if err != nil || standing.UsesLeft+standing.Used != int(to) || standing.Editing != voucher.NoLimit {
-		t.Errorf("cut at write %d and run again: the voucher is %+v, %v; want a finished edit to %d uses", write, standing, err, to)
+		t.Errorf("cut at write %d and run again: the voucher is %+v, %v; want a finished edit to %d uses", write,
+			standing, err, to)
 	}
 	return true
 }
@@ -380,7 +408,9 @@ type cutAfter struct {
 	writes int
 }
 
-func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (c *cutAfter) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
 	if c.writes--; c.writes < 0 {
 		return nil, errKilled
 	}
@@ -394,18 +424,20 @@ func (c *cutAfter) UpdateItem(ctx context.Context, in *dynamodb.UpdateItemInput,
 func TestEdit_LostResponses_Succeeds(t *testing.T) {
 	t.Parallel()
 	for what, edit := range map[string]voucher.Edit{
-		"raise": {MaxUses: new(voucher.Limit(200))}, "lower": {MaxUses: new(voucher.Limit(20))}, "disable": {Disabled: new(true)},
+		"raise": {MaxUses: new(voucher.Limit(200))}, "lower": {MaxUses: new(voucher.Limit(20))},
+		"disable": {Disabled: new(true)},
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newShop(t)
 			v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100)), Counters: 3})
 			network := &flaky{}
-			vouchers := s.vouchersOver(network)
-			edited, err := vouchers.Edit(within(t), emberforge, v.Code, edit)
+			vouchers := s.owner(newClient(t, over(network)))
+			edited, err := vouchers.EditVoucher(within(t), v.Code, edit)
 			must(t, err)
-			standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+			standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
 			if err != nil || standing.Voucher != edited || standing.UsesLeft != int(edited.MaxUses) {
-				t.Errorf("the voucher is %+v with %d uses left, %v; want %+v with all uses left", standing.Voucher, standing.UsesLeft, err, edited)
+				t.Errorf("the voucher is %+v with %d uses left, %v; want %+v with all uses left", standing.Voucher,
+					standing.UsesLeft, err, edited)
 			}
 		})
 	}
@@ -418,8 +450,7 @@ type flaky struct {
 }
 
 func (f *flaky) Do(r *http.Request) (*http.Response, error) {
-	client := http.Client{Timeout: patience}
-	response, err := client.Do(r)
+	response, err := dynamotest.Network().Do(r)
 	if err != nil || r.Header.Get("X-Amz-Target") != "DynamoDB_20120810.UpdateItem" {
 		return response, err
 	}
@@ -439,20 +470,26 @@ func TestEdit_RaceOfFields_LosesNoEdit(t *testing.T) {
 	v := s.create(voucher.Terms{Written: "SUMMER-20"})
 	var editors sync.WaitGroup
 	for _, edit := range []voucher.Edit{
-		{Disabled: new(true)}, {Batch: new("launch")}, {Note: new("stream")}, {Nick: new("Alder")}, {ValidFrom: new(noon())},
+		{Disabled: new(true)},
+		{Batch: new("launch")},
+		{Note: new("stream")},
+		{Nick: new("Alder")},
+		{ValidFrom: new(noon())},
 	} {
 		editors.Go(func() {
 			for { // an edit that other edits overtake too often returns an error
-				if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, edit); err == nil || t.Context().Err() != nil {
+				if _, err := s.vouchers.EditVoucher(within(t), v.Code, edit); err == nil ||
+					t.Context().Err() != nil {
 					return
 				}
 			}
 		})
 	}
 	editors.Wait()
-	standing, err := s.vouchers.Show(t.Context(), emberforge, v.Code, time.Now())
+	standing, err := s.vouchers.Voucher(t.Context(), v.Code, time.Now())
 	got := standing.Voucher
-	if err != nil || !got.Disabled || got.Batch != "launch" || got.Note != "stream" || got.Nick.Written != "Alder" || !got.ValidFrom.Equal(noon()) {
+	if err != nil || !got.Disabled || got.Batch != "launch" || got.Note != "stream" || got.Nick.Written != "Alder" ||
+		!got.ValidFrom.Equal(noon()) {
 		t.Errorf("an edit was lost: %+v, %v", got, err)
 	}
 }
@@ -469,7 +506,7 @@ func TestCreate_RedeemedBeforeTheRetry_Succeeds(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := s.vouchers.Create(t.Context(), emberforge, v); err != nil {
+		if err := s.vouchers.Create(t.Context(), v); err != nil {
 			t.Errorf("creating %s again = %v", v.Written, err)
 		}
 	}
@@ -486,39 +523,41 @@ func TestCreate_EditedBeforeTheRetry_Succeeds(t *testing.T) {
 			edit.MaxUses = nil
 		}
 		s.mustEdit(v, edit)
-		if err := s.vouchers.Create(t.Context(), emberforge, v); err != nil {
+		if err := s.vouchers.Create(t.Context(), v); err != nil {
 			t.Errorf("creating %s again = %v", v.Written, err)
 		}
 		v.Created = v.Created.Add(time.Millisecond)
-		if err := s.vouchers.Create(t.Context(), emberforge, v); !errors.Is(err, voucher.ErrCodeTaken) {
+		if err := s.vouchers.Create(t.Context(), v); !errors.Is(err, voucher.ErrCodeTaken) {
 			t.Errorf("creating another %s = %v; want ErrCodeTaken", v.Written, err)
 		}
 	}
 }
 
-// Once an edit has changed counters, its error must not suggest that nothing was changed. That also applies if another edit has made the
-// first edit invalid meanwhile.
+// Once an edit has changed counters, its error must not suggest that nothing was changed. That also applies if another
+// edit has made the first edit invalid meanwhile.
 func TestEdit_MadeInvalidByAnotherEdit_NamesTheOtherEdit(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	v := s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))})
 	from, until := noon().Add(2*time.Hour), noon().Add(time.Hour)
 	api := &beforeWrite{Client: s.client, attribute: "maxUses", do: sync.OnceFunc(func() {
-		if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{ValidFrom: &from}); err != nil {
+		if _, err := s.vouchers.EditVoucher(within(t), v.Code, voucher.Edit{ValidFrom: &from}); err != nil {
 			t.Error(err)
 		}
 	})}
 	edit := voucher.Edit{MaxUses: new(voucher.Limit(4)), ValidUntil: &until}
-	_, err := backoffice.NewVouchers(api, s.table, mathrand.Int64N).Edit(within(t), emberforge, v.Code, edit)
-	if _, refused := errors.AsType[*voucher.FieldError](err); err == nil || refused || !strings.Contains(err.Error(), "another edit") {
+	_, err := s.owner(api).EditVoucher(within(t), v.Code, edit)
+	if _, refused := errors.AsType[*voucher.FieldError](err); err == nil || refused ||
+		!strings.Contains(err.Error(), "another edit") {
 		t.Errorf("Edit = %v; want an error that names the other edit", err)
 	}
-	if _, err := s.vouchers.Edit(within(t), emberforge, v.Code, voucher.Edit{MaxUses: new(voucher.Limit(2)), ValidUntil: &until}); err == nil {
+	if _, err := s.vouchers.EditVoucher(within(t), v.Code,
+		voucher.Edit{MaxUses: new(voucher.Limit(2)), ValidUntil: &until}); err == nil {
 		t.Error("an edit that is invalid from the start succeeds")
 	}
 }
 
-func TestEntries_YieldEveryItemOfACode(t *testing.T) {
+func TestVouchers_SeveralCodes_EachHasItsUsesAndRedemptions(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER", MaxUses: new(voucher.Limit(130))})
@@ -528,38 +567,27 @@ func TestEntries_YieldEveryItemOfACode(t *testing.T) {
 	second := s.mustRedeem(request(t, "SUMMER", "Birch", ""))
 	third := s.mustRedeem(request(t, "SUMMER-20", "Birch", ""))
 
-	codes, redemptions, left, used := map[voucher.Code]int{}, map[string]voucher.Code{}, 0, 0
-	for entry, err := range s.vouchers.Entries(t.Context(), emberforge, "") {
+	var uses []string
+	for standing, err := range s.vouchers.Vouchers(t.Context(), backoffice.VoucherFilter{}, noon()) {
 		must(t, err)
-		switch {
-		case entry.Voucher != nil:
-			codes[entry.Code]++
-			if entry.Voucher.Redeemed != nil {
-				redemptions[entry.Voucher.Redeemed.ID] = entry.Code
-			}
-		case entry.Counter != nil:
-			left, used = left+entry.Counter.Left, used+entry.Counter.Used
-		}
-		for _, redemption := range entry.Redemptions {
-			redemptions[redemption.ID] = entry.Code
-		}
+		uses = append(uses, fmt.Sprintf("%s: %d left, %d used", standing.Code, standing.UsesLeft, standing.Used))
 	}
-	if fmt.Sprint(codes) != "map[SUMMER:1 SUMMER20:1]" || left != 128 || used != 2 {
-		t.Errorf("codes %v, %d left, %d used", codes, left, used)
+	if want := []string{"SUMMER: 128 left, 2 used", "SUMMER20: 0 left, 1 used"}; !slices.Equal(uses, want) {
+		t.Errorf("listed %q, want %q", uses, want)
 	}
-	want := map[string]voucher.Code{first.ID: "SUMMER", second.ID: "SUMMER", third.ID: "SUMMER20"}
-	if fmt.Sprint(redemptions) != fmt.Sprint(want) {
-		t.Errorf("redemptions %v; want %v", redemptions, want)
+	redeemed := make(map[string]string)
+	for redemption, err := range s.vouchers.Redemptions(t.Context(), backoffice.RedemptionFilter{}) {
+		must(t, err)
+		redeemed[redemption.ID] = redemption.Code
 	}
-	for entry, err := range s.vouchers.Entries(t.Context(), emberforge, "SUMMER") {
-		if err != nil || entry.Code != "SUMMER" {
-			t.Errorf("an entry of SUMMER has the code %s, %v", entry.Code, err)
-		}
+	want := map[string]string{first.ID: "SUMMER", second.ID: "SUMMER", third.ID: "SUMMER-20"}
+	if !maps.Equal(redeemed, want) {
+		t.Errorf("redemptions %v; want %v", redeemed, want)
 	}
 	stopped, cancel := context.WithCancel(t.Context())
 	cancel()
 	var last error
-	for _, err := range s.vouchers.Entries(stopped, emberforge, "") {
+	for _, err := range s.vouchers.Vouchers(stopped, backoffice.VoucherFilter{}, noon()) {
 		last = err
 	}
 	if last == nil {
@@ -568,7 +596,7 @@ func TestEntries_YieldEveryItemOfACode(t *testing.T) {
 }
 
 // A response of DynamoDB has up to 1 MB, so all vouchers of the bucket fit in one. Smaller pages would take more calls.
-func TestEntries_BucketOf150Vouchers_IsReadInOneCall(t *testing.T) {
+func TestVouchers_BucketOf150Vouchers_IsReadInOneCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	const bucket = string(emberforge) + "#07"
@@ -582,7 +610,7 @@ func TestEntries_BucketOf150Vouchers_IsReadInOneCall(t *testing.T) {
 	}
 	network, _ := counted()
 	found := 0
-	for _, err := range s.vouchersOver(network).Entries(t.Context(), emberforge, "") {
+	for _, err := range s.owner(newClient(t, over(network))).Vouchers(t.Context(), backoffice.VoucherFilter{}, noon()) {
 		must(t, err)
 		found++
 	}

@@ -1,18 +1,21 @@
-// Package event holds the rules of a shop's feed of events: what happened to redemptions and orders, in a sequence without gaps.
+// Package event holds the rules of a shop's feed of events: what happened to redemptions and orders, in a sequence
+// without gaps.
 //
-// A Recorder turns changes of the tables into events and appends them to the log of their customer. A Feed reads the log for the shop's
-// server. Delivery is at least once and in sequence; an event is in the log exactly once.
+// A Recorder turns changes of the tables into events and appends them to the log of their shop. A Feed reads the log
+// for the shop's server. Delivery is at least once and in sequence; an event is in the log exactly once.
 //
 // It is a rules package: it may import only other rules packages and the standard library, except net/http.
 package event
 
 import (
+	"encoding/json"
 	"time"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
 // Type is what happened.
@@ -32,11 +35,11 @@ func Types() []Type {
 	return []Type{RedemptionCreated, RedemptionUndone, OrderCreated, OrderFulfilled, OrderCancelled}
 }
 
-// ID identifies an event: 128 bits in 22 characters of base64url. It is computed from what happened, so the same fact always has the same
-// ID.
+// ID identifies an event: 128 bits in 22 characters of base64url. It is computed from what happened, so the same fact
+// always has the same ID.
 type ID = idempotency.Token
 
-// Event is an entry of a customer's feed.
+// Event is an entry of a shop's feed.
 type Event struct {
 	ID       ID
 	Type     Type
@@ -44,6 +47,19 @@ type Event struct {
 	At       time.Time // when it happened; UTC, whole milliseconds
 	Data     []byte    // the redemption or the order as it was then, in JSON
 	Sequence int64     // from 1, without gaps; 0: not in the feed yet
+}
+
+// MarshalJSON encodes the event as the feed shows it. Standard Webhooks recommends the members type, timestamp and data
+// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
+func (e Event) MarshalJSON() ([]byte, error) {
+	return wire.Encode(struct {
+		ID        ID                 `json:"id"`
+		Type      Type               `json:"type"`
+		Timestamp string             `json:"timestamp"`
+		Sequence  int64              `json:"sequence,omitempty"`
+		Customer  catalog.CustomerID `json:"customer"`
+		Data      json.RawMessage    `json:"data"`
+	}{e.ID, e.Type, wire.Time(e.At), e.Sequence, e.Customer, e.Data})
 }
 
 // Fact is what happened to a redemption or an order. Either Redemption or Order is set.
@@ -60,8 +76,20 @@ func (f Fact) ID() ID {
 	return idempotency.Digest("event", string(f.Type), string(f.Customer), f.subject())
 }
 
-// Silent reports whether the fact stays out of the feed. Facts about an imported redemption stay out, because the shop delivered its
-// reward before the import.
+// Event returns the event of the fact, which is not in the feed yet.
+func (f Fact) Event() (Event, error) {
+	var subject any
+	if f.Redemption != nil {
+		subject = wire.OfRedemption(*f.Redemption)
+	} else {
+		subject = wire.OfOrder(*f.Order)
+	}
+	data, err := wire.Encode(subject)
+	return Event{ID: f.ID(), Type: f.Type, Customer: f.Customer, At: f.At, Data: data}, err
+}
+
+// Silent reports whether the fact stays out of the feed. Facts about an imported redemption stay out, because the shop
+// delivered its reward before the import.
 func (f Fact) Silent() bool { return f.Redemption != nil && f.Redemption.Imported }
 
 // subject returns the ID of the redemption or order.
@@ -83,8 +111,8 @@ func OfRedemption(customer catalog.CustomerID, r voucher.Redemption) []Fact {
 	return facts
 }
 
-// OfOrder returns what happened to an order, oldest first. Each fact has the order as it was then. A checkout that was not ordered has no
-// facts.
+// OfOrder returns what happened to an order, oldest first. Each fact has the order as it was then. A checkout that was
+// not ordered has no facts.
 func OfOrder(customer catalog.CustomerID, c checkout.Checkout) []Fact {
 	if c.Order == nil {
 		return nil
@@ -107,9 +135,10 @@ func OfOrder(customer catalog.CustomerID, c checkout.Checkout) []Fact {
 	return facts
 }
 
-// News returns what happened between two states of an item. Each state has one list of facts for each redemption or order in the item. If
-// a redemption or order has a new fact, News returns all its facts, because the stream may deliver the records of earlier facts later, from
-// another shard. In the log, the creation of a redemption or an order must come before its other events.
+// News returns what happened between two states of an item. Each state has one list of facts for each redemption or
+// order in the item. If a redemption or order has a new fact, News returns all its facts, because the stream may
+// deliver the records of earlier facts later, from another shard. In the log, the creation of a redemption or an order
+// must come before its other events.
 func News(before, after [][]Fact) []Fact {
 	known := make(map[ID]bool)
 	for _, facts := range before {

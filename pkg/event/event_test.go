@@ -14,7 +14,8 @@ import (
 
 func summer(id string) voucher.Redemption {
 	return voucher.Redemption{
-		ID: id, Code: "SUMMER20", Nick: "Alder", At: noon(), Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+		ID: id, Code: "SUMMER20", Nick: "Alder", At: noon(),
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}
 }
 
@@ -31,9 +32,13 @@ func TestOfRedemption(t *testing.T) {
 		t.Errorf("a redemption: %+v", got)
 	}
 	after := undone(r)
-	want := []event.Fact{created, {Type: event.RedemptionUndone, Customer: emberforge, At: noon().Add(time.Hour), Redemption: &after}}
+	want := []event.Fact{created, {
+		Type: event.RedemptionUndone, Customer: emberforge, At: noon().Add(time.Hour),
+		Redemption: &after,
+	}}
 	if got := event.OfRedemption(emberforge, after); !reflect.DeepEqual(got, want) {
-		t.Errorf("an undone redemption has the facts %+v, with the redemptions %+v and %+v", got, got[0].Redemption, got[1].Redemption)
+		t.Errorf("an undone redemption has the facts %+v, with the redemptions %+v and %+v", got, got[0].Redemption,
+			got[1].Redemption)
 	}
 }
 
@@ -44,7 +49,10 @@ func TestOfOrder(t *testing.T) {
 	at := func(after time.Duration) time.Time { return noon().Add(after) }
 	asOf := func(kind event.Type, after time.Duration, order checkout.Order) event.Fact {
 		order.Payment, order.Placed = payment, at(placed)
-		return event.Fact{Type: kind, Customer: emberforge, At: at(after), Order: &checkout.Checkout{ID: "b", Code: "SUMMER20", Order: &order}}
+		return event.Fact{
+			Type: kind, Customer: emberforge, At: at(after),
+			Order: &checkout.Checkout{ID: "b", Code: "SUMMER20", Order: &order},
+		}
 	}
 	created := asOf(event.OrderCreated, placed, checkout.Order{})
 	delivered := asOf(event.OrderFulfilled, fulfilled, checkout.Order{Fulfilled: at(fulfilled)})
@@ -55,17 +63,23 @@ func TestOfOrder(t *testing.T) {
 		"not ordered": {nil, nil},
 		"placed":      {&checkout.Order{Payment: payment, Placed: at(placed)}, []event.Fact{created}},
 		"fulfilled": {
-			&checkout.Order{Payment: payment, Placed: at(placed), Fulfilled: at(fulfilled)}, []event.Fact{created, delivered},
+			&checkout.Order{Payment: payment, Placed: at(placed), Fulfilled: at(fulfilled)},
+			[]event.Fact{created, delivered},
 		},
 		"cancelled": {
 			&checkout.Order{Payment: payment, Placed: at(placed), Cancelled: at(cancelled), Reason: "chargeback"},
-			[]event.Fact{created, asOf(event.OrderCancelled, cancelled, checkout.Order{Cancelled: at(cancelled), Reason: "chargeback"})},
+			[]event.Fact{created, asOf(event.OrderCancelled, cancelled,
+				checkout.Order{Cancelled: at(cancelled), Reason: "chargeback"})},
 		},
 		"fulfilled and cancelled": {
-			&checkout.Order{Payment: payment, Placed: at(placed), Fulfilled: at(fulfilled), Cancelled: at(cancelled), Reason: "chargeback"},
+			&checkout.Order{
+				Payment: payment, Placed: at(placed), Fulfilled: at(fulfilled), Cancelled: at(cancelled),
+				Reason: "chargeback",
+			},
 			[]event.Fact{
 				created, delivered,
-				asOf(event.OrderCancelled, cancelled, checkout.Order{Fulfilled: at(fulfilled), Cancelled: at(cancelled), Reason: "chargeback"}),
+				asOf(event.OrderCancelled, cancelled,
+					checkout.Order{Fulfilled: at(fulfilled), Cancelled: at(cancelled), Reason: "chargeback"}),
 			},
 		},
 	} {
@@ -110,7 +124,8 @@ func TestTypes_ListsEveryType(t *testing.T) {
 	order := &checkout.Order{Placed: noon(), Fulfilled: noon(), Cancelled: noon()}
 	var found []event.Type
 	for _, fact := range slices.Concat(
-		event.OfRedemption(emberforge, undone(summer("3CqS0o1wm6_VInM79wKfDQ"))), event.OfOrder(emberforge, checkout.Checkout{Order: order}),
+		event.OfRedemption(emberforge, undone(summer("3CqS0o1wm6_VInM79wKfDQ"))),
+		event.OfOrder(emberforge, checkout.Checkout{Order: order}),
 	) {
 		found = append(found, fact.Type)
 	}
@@ -148,7 +163,10 @@ func TestNews(t *testing.T) {
 			if got != "" {
 				got += ", "
 			}
-			got += strings.TrimPrefix(string(fact.Type), "redemption.") + map[string]string{one.ID: " one", two.ID: " two"}[fact.Redemption.ID]
+			got += strings.TrimPrefix(string(fact.Type), "redemption.") + map[string]string{
+				one.ID: " one",
+				two.ID: " two",
+			}[fact.Redemption.ID]
 		}
 		if got != test.want {
 			t.Errorf("%s: %q; want %q", what, got, test.want)

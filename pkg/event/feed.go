@@ -17,14 +17,16 @@ const MaxPerPage = 100
 // ErrBeyond means that a cursor is beyond the last event of the feed.
 var ErrBeyond = errors.New("the feed has no event with that sequence number yet")
 
-// ExpiredError means that the event after a cursor is no longer stored, or that the cursor belongs to an earlier feed, which was lost.
+// ExpiredError means that the event after a cursor is no longer stored, or that the cursor belongs to an earlier feed,
+// which was lost.
 type ExpiredError struct {
 	Earliest int64 // the Cursor.After that begins with the oldest stored event: one less than its sequence number
 	Feed     string
 }
 
 func (e *ExpiredError) Error() string {
-	return fmt.Sprintf("the events after the cursor are no longer kept; the oldest that is kept comes after %d", e.Earliest)
+	return fmt.Sprintf("the events after the cursor are no longer kept; the oldest that is kept comes after %d",
+		e.Earliest)
 }
 
 // FromOldest is the After of a cursor that begins with the oldest stored event.
@@ -38,7 +40,7 @@ type Cursor struct {
 
 // Page is a part of the feed.
 type Page struct {
-	Feed   string // identifies the feed; empty if the customer has no events yet
+	Feed   string // identifies the feed; empty if the shop has no events yet
 	Events []Event
 	Next   int64 // the Cursor.After of the next page
 	More   bool  // reports whether more events are ready
@@ -46,29 +48,32 @@ type Page struct {
 	Extended time.Time
 }
 
-// Window is a part of a customer's log as it is stored.
+// Window is a part of a shop's log as it is stored.
 type Window struct {
 	Feed string // empty if the log has no events
-	// First and Last are the first and the last sequence number on the pages of the log that were read. Last can be above the numbers of
-	// Events, which are limited. No event between the window's start and First is stored any more. If the window begins after the end of
-	// the log, Last is the last sequence number of the log.
+	// First and Last are the first and the last sequence number on the pages of the log that were read. Last can be
+	// above the numbers of Events, which are limited. No event between the window's start and First is stored any more.
+	// If the window begins after the end of the log, Last is the last sequence number of the log.
 	First, Last int64
-	// FirstExtended is when the page that contains First got its last event. LastExtended is the same for Last. Later pages have later times.
+	// FirstExtended is when the page that contains First got its last event. LastExtended is the same for Last. Later
+	// pages have later times.
 	FirstExtended, LastExtended time.Time
-	Events                      []Event // the events after the start, in sequence; an event that is no longer stored has only its Sequence
+	// the events after the start, in sequence; an event that is no longer stored has only its Sequence
+	Events []Event
 }
 
-// FeedStore reads the logs of customers.
+// FeedStore reads the logs of shops.
 type FeedStore interface {
 	// Window returns at most limit events after a sequence number, and the bounds of the part of the log that it read.
 	Window(ctx context.Context, customer catalog.CustomerID, after int64, limit int) (Window, error)
 }
 
-// Feed reads the events of customers.
+// Feed reads the events of shops.
 type Feed struct{ Store FeedStore }
 
-// Read returns a page of at most limit events; limit is 1 to MaxPerPage. In one feed, two pages after the same sequence number begin with
-// the same events. But a page from FromOldest begins later once the oldest events have expired. Errors: *ExpiredError, ErrBeyond.
+// Read returns a page of at most limit events; limit is 1 to MaxPerPage. In one feed, two pages after the same sequence
+// number begin with the same events. But a page from FromOldest begins later once the oldest events have expired.
+// Errors: *ExpiredError, ErrBeyond.
 func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Cursor, limit int) (Page, error) {
 	after := max(cursor.After, 0)
 	w, err := f.Store.Window(ctx, customer, after, limit)
@@ -103,8 +108,8 @@ func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Curs
 // clockSkew bounds how far the clocks of functions may be apart.
 const clockSkew = time.Minute
 
-// Since returns a cursor before all events that happened at the given time or later. Earlier events may follow the cursor, too, because
-// events are in the order in which they were recorded.
+// Since returns a cursor before all events that happened at the given time or later. Earlier events may follow the
+// cursor, too, because events are in the order in which they were recorded.
 func (f Feed) Since(ctx context.Context, customer catalog.CustomerID, since time.Time) (Cursor, error) {
 	w, err := f.Store.Window(ctx, customer, 0, 1)
 	if err != nil || w.Feed == "" {
@@ -143,14 +148,16 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 	return &ExpiredError{Earliest: earliest - 1, Feed: feed}
 }
 
-// search looks for the first event that has a property, beginning with the sequence number in the parameter from. The parameter has is a
-// function that reports whether the first event of a window has the property. All later events must have the property, too. If no event
-// has the property, search continues with the sequence number after the last event.
+// search looks for the first event that has a property, beginning with the sequence number in the parameter from. The
+// parameter has is a function that reports whether the first event of a window has the property. All later events must
+// have the property, too. If no event has the property, search continues with the sequence number after the last event.
 //
-// From that sequence number, search skips events that are no longer stored, until all events of the page that begins there are stored.
-// Such gaps exist because an event that waited for its place in the feed may expire before events that precede it. search returns the
-// sequence number that it has reached.
-func (f Feed) search(ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool) (int64, error) {
+// From that sequence number, search skips events that are no longer stored, until all events of the page that begins
+// there are stored. Such gaps exist because an event that waited for its place in the feed may expire before events
+// that precede it. search returns the sequence number that it has reached.
+func (f Feed) search(
+	ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool,
+) (int64, error) {
 	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
 	if err != nil {
 		return 0, err

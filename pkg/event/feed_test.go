@@ -21,7 +21,7 @@ func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 func minutes(n int64) time.Time { return noon().Add(time.Duration(n) * time.Minute) }
 
-// shelf is the log of one customer, in pages of 50. Event n happens n minutes after noon.
+// shelf is the log of one shop, in pages of 50. Event n happens n minutes after noon.
 type shelf struct {
 	feed  string
 	last  int64
@@ -31,7 +31,7 @@ type shelf struct {
 	err   error
 }
 
-// shelves are the logs of all customers.
+// shelves are the logs of all shops.
 type shelves map[catalog.CustomerID]*shelf
 
 func (s shelves) Window(_ context.Context, customer catalog.CustomerID, after int64, limit int) (event.Window, error) {
@@ -45,7 +45,8 @@ func (s shelves) Window(_ context.Context, customer catalog.CustomerID, after in
 	}
 	page := min(max(after/50, l.pages), (l.last-1)/50)
 	w := event.Window{
-		Feed: l.feed, First: page*50 + 1, Last: l.last, FirstExtended: minutes(min(page*50+50, l.last)), LastExtended: minutes(l.last),
+		Feed: l.feed, First: page*50 + 1, Last: l.last, FirstExtended: minutes(min(page*50+50, l.last)),
+		LastExtended: minutes(l.last),
 	}
 	for sequence := max(after+1, w.First); sequence <= l.last && len(w.Events) < limit; sequence++ {
 		e := event.Event{Sequence: sequence, Customer: customer}
@@ -99,45 +100,134 @@ func TestRead(t *testing.T) {
 		"a new feed, from the oldest event": {log: shelf{}, cursor: oldest, limit: 100},
 		"a new feed, from 0":                {log: shelf{}, cursor: at(0), limit: 100},
 		"beyond the end of a new feed":      {log: shelf{}, cursor: at(1), limit: 100, wantErr: event.ErrBeyond},
-		"from the oldest event":             {log: shelf{last: 120}, cursor: oldest, limit: 100, want: between(1, 100), next: 100, more: true},
-		"from 0":                            {log: shelf{last: 120}, cursor: at(0), limit: 100, want: between(1, 100), next: 100, more: true},
-		"from 0 with its feed":              {log: shelf{last: 3}, cursor: event.Cursor{Feed: feed}, limit: 100, want: between(1, 3), next: 3},
-		"in the middle":                     {log: shelf{last: 120}, cursor: at(49), limit: 3, want: between(50, 52), next: 52, more: true},
-		"exactly what is left":              {log: shelf{last: 120}, cursor: at(110), limit: 10, want: between(111, 120), next: 120},
-		"one event left":                    {log: shelf{last: 50}, cursor: at(49), limit: 100, want: between(50, 50), next: 50},
-		"at the end":                        {log: shelf{last: 120}, cursor: at(120), limit: 100, next: 120},
-		"at the end of a full page":         {log: shelf{last: 100}, cursor: at(100), limit: 100, next: 100},
-		"beyond the last event":             {log: shelf{last: 120}, cursor: at(121), limit: 100, wantErr: event.ErrBeyond},
-		"far beyond the last event":         {log: shelf{last: 120}, cursor: at(1 << 62), limit: 100, wantErr: event.ErrBeyond},
+		"from the oldest event": {
+			log: shelf{last: 120}, cursor: oldest, limit: 100, want: between(1, 100),
+			next: 100, more: true,
+		},
+		"from 0": {
+			log: shelf{last: 120}, cursor: at(0), limit: 100, want: between(1, 100),
+			next: 100, more: true,
+		},
+		"from 0 with its feed": {
+			log: shelf{last: 3}, cursor: event.Cursor{Feed: feed}, limit: 100,
+			want: between(1, 3), next: 3,
+		},
+		"in the middle": {
+			log: shelf{last: 120}, cursor: at(49), limit: 3, want: between(50, 52),
+			next: 52, more: true,
+		},
+		"exactly what is left": {
+			log: shelf{last: 120}, cursor: at(110), limit: 10,
+			want: between(111, 120), next: 120,
+		},
+		"one event left": {
+			log: shelf{last: 50}, cursor: at(49), limit: 100, want: between(50, 50),
+			next: 50,
+		},
+		"at the end":                {log: shelf{last: 120}, cursor: at(120), limit: 100, next: 120},
+		"at the end of a full page": {log: shelf{last: 100}, cursor: at(100), limit: 100, next: 100},
+		"beyond the last event": {
+			log: shelf{last: 120}, cursor: at(121), limit: 100,
+			wantErr: event.ErrBeyond,
+		},
+		"far beyond the last event": {
+			log: shelf{last: 120}, cursor: at(1 << 62), limit: 100,
+			wantErr: event.ErrBeyond,
+		},
 
-		"another feed":                    {log: shelf{last: 120}, cursor: event.Cursor{After: 7, Feed: other}, limit: 100, wantErr: expired(0)},
-		"another feed, near the end":      {log: shelf{last: 120}, cursor: event.Cursor{After: 110, Feed: other}, limit: 100, wantErr: expired(0)},
-		"another feed, beyond the end":    {log: shelf{last: 120}, cursor: event.Cursor{After: 500, Feed: other}, limit: 100, wantErr: expired(0)},
-		"another feed, some events gone":  {log: shelf{last: 120, pages: 1, gone: deleted(between(1, 60))}, cursor: event.Cursor{After: 110, Feed: other}, limit: 1, wantErr: expired(60)},
-		"another feed, the new one empty": {log: shelf{}, cursor: event.Cursor{After: 7, Feed: other}, limit: 100, wantErr: &event.ExpiredError{}},
+		"another feed": {
+			log: shelf{last: 120}, cursor: event.Cursor{After: 7, Feed: other},
+			limit: 100, wantErr: expired(0),
+		},
+		"another feed, near the end": {
+			log: shelf{last: 120}, cursor: event.Cursor{After: 110, Feed: other},
+			limit: 100, wantErr: expired(0),
+		},
+		"another feed, beyond the end": {
+			log: shelf{last: 120}, cursor: event.Cursor{After: 500, Feed: other},
+			limit: 100, wantErr: expired(0),
+		},
+		"another feed, some events gone": {
+			log:    shelf{last: 120, pages: 1, gone: deleted(between(1, 60))},
+			cursor: event.Cursor{After: 110, Feed: other}, limit: 1, wantErr: expired(60),
+		},
+		"another feed, the new one empty": {
+			log: shelf{}, cursor: event.Cursor{After: 7, Feed: other}, limit: 100,
+			wantErr: &event.ExpiredError{},
+		},
 
-		"expired by page, from the oldest event":      {log: shelf{last: 320, pages: 2}, cursor: oldest, limit: 3, want: between(101, 103), next: 103, more: true},
-		"expired by page, from 0":                     {log: shelf{last: 320, pages: 2}, cursor: at(0), limit: 3, wantErr: expired(100)},
-		"expired by page, one event too early":        {log: shelf{last: 320, pages: 2}, cursor: at(99), limit: 3, wantErr: expired(100)},
-		"expired by page, the first stored event":     {log: shelf{last: 320, pages: 2}, cursor: at(100), limit: 3, want: between(101, 103), next: 103, more: true},
-		"expired by event, from the oldest event":     {log: shelf{last: 320, pages: 1, gone: deleted(between(1, 77))}, cursor: oldest, limit: 3, want: between(78, 80), next: 80, more: true},
-		"expired by event, from 0":                    {log: shelf{last: 320, gone: deleted(between(1, 77))}, cursor: at(0), limit: 3, wantErr: expired(77)},
-		"expired by event, one event too early":       {log: shelf{last: 320, pages: 1, gone: deleted(between(1, 77))}, cursor: at(76), limit: 100, wantErr: expired(77)},
-		"expired by event, the first stored event":    {log: shelf{last: 320, pages: 1, gone: deleted(between(1, 77))}, cursor: at(77), limit: 3, want: between(78, 80), next: 80, more: true},
-		"every event has expired, from the oldest":    {log: shelf{last: 70, pages: 1, gone: deleted(between(1, 70))}, cursor: oldest, limit: 100, next: 70},
-		"every event has expired, from 0":             {log: shelf{last: 70, pages: 1, gone: deleted(between(1, 70))}, cursor: at(0), limit: 100, wantErr: expired(70)},
-		"every event has expired, at the end":         {log: shelf{last: 70, pages: 1, gone: deleted(between(1, 70))}, cursor: at(70), limit: 100, next: 70},
-		"every event of full pages has expired":       {log: shelf{last: 100, pages: 1, gone: deleted(between(1, 100))}, cursor: oldest, limit: 100, next: 100},
-		"expired out of order, from the oldest event": {log: shelf{last: 90, gone: deleted(between(1, 20), between(40, 42))}, cursor: oldest, limit: 100, want: between(43, 90), next: 90},
-		"expired out of order, in front of the gap":   {log: shelf{last: 90, gone: deleted(between(1, 20), between(40, 42))}, cursor: at(30), limit: 10, wantErr: expired(42)},
-		"expired out of order, from 0":                {log: shelf{last: 90, gone: deleted(between(1, 20), between(40, 42))}, cursor: at(0), limit: 10, wantErr: expired(42)},
+		"expired by page, from the oldest event": {
+			log: shelf{last: 320, pages: 2}, cursor: oldest, limit: 3,
+			want: between(101, 103), next: 103, more: true,
+		},
+		"expired by page, from 0": {
+			log: shelf{last: 320, pages: 2}, cursor: at(0), limit: 3,
+			wantErr: expired(100),
+		},
+		"expired by page, one event too early": {
+			log: shelf{last: 320, pages: 2}, cursor: at(99), limit: 3,
+			wantErr: expired(100),
+		},
+		"expired by page, the first stored event": {
+			log: shelf{last: 320, pages: 2}, cursor: at(100), limit: 3,
+			want: between(101, 103), next: 103, more: true,
+		},
+		"expired by event, from the oldest event": {
+			log:    shelf{last: 320, pages: 1, gone: deleted(between(1, 77))},
+			cursor: oldest, limit: 3, want: between(78, 80), next: 80, more: true,
+		},
+		"expired by event, from 0": {
+			log:    shelf{last: 320, gone: deleted(between(1, 77))},
+			cursor: at(0), limit: 3, wantErr: expired(77),
+		},
+		"expired by event, one event too early": {
+			log:    shelf{last: 320, pages: 1, gone: deleted(between(1, 77))},
+			cursor: at(76), limit: 100, wantErr: expired(77),
+		},
+		"expired by event, the first stored event": {
+			log:    shelf{last: 320, pages: 1, gone: deleted(between(1, 77))},
+			cursor: at(77), limit: 3, want: between(78, 80), next: 80, more: true,
+		},
+		"every event has expired, from the oldest": {
+			log:    shelf{last: 70, pages: 1, gone: deleted(between(1, 70))},
+			cursor: oldest, limit: 100, next: 70,
+		},
+		"every event has expired, from 0": {
+			log:    shelf{last: 70, pages: 1, gone: deleted(between(1, 70))},
+			cursor: at(0), limit: 100, wantErr: expired(70),
+		},
+		"every event has expired, at the end": {
+			log:    shelf{last: 70, pages: 1, gone: deleted(between(1, 70))},
+			cursor: at(70), limit: 100, next: 70,
+		},
+		"every event of full pages has expired": {
+			log:    shelf{last: 100, pages: 1, gone: deleted(between(1, 100))},
+			cursor: oldest, limit: 100, next: 100,
+		},
+		"expired out of order, from the oldest event": {
+			log: shelf{
+				last: 90,
+				gone: deleted(between(1, 20), between(40, 42)),
+			}, cursor: oldest, limit: 100, want: between(43, 90),
+			next: 90,
+		},
+		"expired out of order, in front of the gap": {log: shelf{
+			last: 90,
+			gone: deleted(between(1, 20), between(40, 42)),
+		}, cursor: at(30), limit: 10, wantErr: expired(42)},
+		"expired out of order, from 0": {log: shelf{
+			last: 90,
+			gone: deleted(between(1, 20), between(40, 42)),
+		}, cursor: at(0), limit: 10, wantErr: expired(42)},
 	} {
 		if test.log.last > 0 {
 			test.log.feed = feed
 		}
-		page, err := event.Feed{Store: shelves{emberforge: &test.log}}.Read(t.Context(), emberforge, test.cursor, test.limit)
+		page, err := event.Feed{Store: shelves{emberforge: &test.log}}.Read(t.Context(), emberforge, test.cursor,
+			test.limit)
 		if test.wantErr != nil {
-			if fmt.Sprintf("%+v", err) != fmt.Sprintf("%+v", test.wantErr) || errors.Is(test.wantErr, event.ErrBeyond) != errors.Is(err, event.ErrBeyond) {
+			if fmt.Sprintf("%+v", err) != fmt.Sprintf("%+v", test.wantErr) ||
+				errors.Is(test.wantErr, event.ErrBeyond) != errors.Is(err, event.ErrBeyond) {
 				t.Errorf("%s: %v; want %v", what, err, test.wantErr)
 			}
 			got, is := errors.AsType[*event.ExpiredError](err)
@@ -146,8 +236,10 @@ func TestRead(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || page.Feed != test.log.feed || !slices.Equal(sequences(page.Events), test.want) || page.Next != test.next || page.More != test.more {
-			t.Errorf("%s: feed %q, events %v, next %d, more %t, %v", what, page.Feed, sequences(page.Events), page.Next, page.More, err)
+		if err != nil || page.Feed != test.log.feed || !slices.Equal(sequences(page.Events), test.want) ||
+			page.Next != test.next || page.More != test.more {
+			t.Errorf("%s: feed %q, events %v, next %d, more %t, %v", what, page.Feed, sequences(page.Events), page.Next,
+				page.More, err)
 		}
 	}
 }
@@ -164,12 +256,13 @@ func nextCursor(t *testing.T, page event.Page, err error) event.Cursor {
 	return event.Cursor{After: page.Next, Feed: page.Feed}
 }
 
-// Whichever events have expired, a poller that continues where the feed says reaches the last event. It may skip events up to 191, because
-// no later event has expired in any case.
+// Whichever events have expired, a poller that continues where the feed says reaches the last event. It may skip events
+// up to 191, because no later event has expired in any case.
 func TestRead_PollerThatContinuesAtEarliest_ReachesTheEnd(t *testing.T) {
 	t.Parallel()
 	for what, gone := range map[string]map[int64]bool{
-		"nothing is gone": nil, "a prefix": deleted(between(1, 130)), "out of order": deleted(between(1, 20), between(30, 35), between(190, 191)),
+		"nothing is gone": nil, "a prefix": deleted(between(1, 130)),
+		"out of order": deleted(between(1, 20), between(30, 35), between(190, 191)),
 	} {
 		for _, limit := range []int{1, 7, 100} {
 			log := &shelf{feed: "Zk3p0c8Q", last: 420, gone: gone}
@@ -192,9 +285,16 @@ func TestRead_PollerThatContinuesAtEarliest_ReachesTheEnd(t *testing.T) {
 
 func TestRead_AnotherCustomersFeed_IsNotRead(t *testing.T) {
 	t.Parallel()
-	mine, theirs := &shelf{feed: "Zk3p0c8Q", last: 120, pages: 1, gone: deleted(between(1, 60))}, &shelf{feed: "9xA1b2C3", last: 300}
+	mine, theirs := &shelf{feed: "Zk3p0c8Q", last: 120, pages: 1, gone: deleted(between(1, 60))},
+		&shelf{feed: "9xA1b2C3", last: 300}
 	feed := event.Feed{Store: shelves{emberforge: mine, sakura: theirs}}
-	for _, cursor := range []event.Cursor{{After: event.FromOldest}, {After: 0}, {After: 100}, {After: 200}, {After: 100, Feed: theirs.feed}} {
+	for _, cursor := range []event.Cursor{
+		{After: event.FromOldest},
+		{After: 0},
+		{After: 100},
+		{After: 200},
+		{After: 100, Feed: theirs.feed},
+	} {
 		page, _ := feed.Read(t.Context(), emberforge, cursor, 100)
 		for _, e := range page.Events {
 			if e.Customer != emberforge {
@@ -235,16 +335,27 @@ func TestSince(t *testing.T) {
 		"more than the clock skew after a page's end": {shelf{last: 320}, 101*time.Minute + time.Second, 100},
 		"the moment of the last event":                {shelf{last: 320}, 320 * time.Minute, 300},
 		"after the last event":                        {shelf{last: 320}, 322 * time.Minute, 320},
-		"before the oldest stored event":              {shelf{last: 320, pages: 2, gone: deleted(between(101, 120))}, 110 * time.Minute, 120},
-		"in a page after deleted pages":               {shelf{last: 320, pages: 2}, 150 * time.Minute, 100},
-		"before events out of order":                  {shelf{last: 320, gone: deleted(between(1, 20), between(40, 42))}, 30 * time.Minute, 42},
-		"every event has expired":                     {shelf{last: 70, gone: deleted(between(1, 70))}, 0, 70},
-		"every event of full pages has expired":       {shelf{last: 100, pages: 1, gone: deleted(between(1, 100))}, 0, 100},
+		"before the oldest stored event": {
+			shelf{last: 320, pages: 2, gone: deleted(between(101, 120))},
+			110 * time.Minute, 120,
+		},
+		"in a page after deleted pages": {shelf{last: 320, pages: 2}, 150 * time.Minute, 100},
+		"before events out of order": {shelf{
+			last: 320,
+			gone: deleted(between(1, 20), between(40, 42)),
+		}, 30 * time.Minute, 42},
+		"every event has expired": {shelf{last: 70, gone: deleted(between(1, 70))}, 0, 70},
+		"every event of full pages has expired": {
+			shelf{last: 100, pages: 1, gone: deleted(between(1, 100))},
+			0,
+			100,
+		},
 	} {
 		if test.log.last > 0 {
 			test.log.feed = "Zk3p0c8Q"
 		}
-		cursor, err := event.Feed{Store: shelves{emberforge: &test.log}}.Since(t.Context(), emberforge, noon().Add(test.since))
+		cursor, err := event.Feed{Store: shelves{emberforge: &test.log}}.Since(t.Context(), emberforge,
+			noon().Add(test.since))
 		if want := (event.Cursor{After: test.want, Feed: test.log.feed}); err != nil || cursor != want {
 			t.Errorf("%s: %+v, %v; want %+v", what, cursor, err, want)
 		}

@@ -41,39 +41,42 @@ type Parked struct {
 	Attempts int
 }
 
-// Log stores the events of customers.
+// Log stores the events of shops.
 type Log interface {
-	// Append adds events of one customer to the log, in order, and leaves out those that are in the log already. It returns how many it
-	// added. After an error, some of them may have been added.
+	// Append adds events of one shop to the log, in order, and leaves out those that are in the log already. It returns
+	// how many it added. After an error, some of them may have been added.
 	Append(ctx context.Context, customer catalog.CustomerID, events []Event) (int, error)
 }
 
 // Nicks is an index of redemptions by the nick that made them.
 type Nicks interface {
-	// Index adds redemptions of one customer to the index, as they are now. It leaves out redemptions without a nick. Adding a redemption
-	// again changes nothing, and an undone redemption stays undone.
+	// Index adds redemptions of one shop to the index, as they are now. It leaves out redemptions without a nick.
+	// Adding a redemption again changes nothing, and an undone redemption stays undone.
 	Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error
 }
 
 // Parking stores changes that could not be recorded.
 type Parking interface {
-	// Park sets a change aside. If a change at the same place is set aside already, Park counts another attempt and keeps First.
+	// Park sets a change aside. If a change at the same place is set aside already, Park counts another attempt and
+	// keeps First.
 	Park(ctx context.Context, p Parked) error
-	// Parked returns the changes that are set aside. If there are more than about 10,000, it returns only the first of them.
+	// Parked returns the changes that are set aside. If there are more than about 10,000, it returns only the first of
+	// them.
 	Parked(ctx context.Context) ([]Parked, error)
-	// Release forgets a parked change, unless it was set aside again since Parked returned it. It reports whether the change is forgotten.
+	// Release forgets a parked change, unless it was set aside again since Parked returned it. It reports whether the
+	// change is forgotten.
 	Release(ctx context.Context, p Parked) (bool, error)
 	// Reread returns all facts of the item that is now at a place. An item that is gone has no facts.
 	Reread(ctx context.Context, place Place) Change
 }
 
-// shopTime bounds the time for recording the changes of one customer in a batch. If recording takes longer, the changes are set aside, so
-// that one customer does not delay the others.
+// shopTime bounds the time for recording the changes of one shop in a batch. If recording takes longer, the changes are
+// set aside, so that one shop does not delay the others.
 const shopTime = 5 * time.Second
 
 const (
-	// stallTime is how long a customer's log counts as stalled after it did not respond within shopTime. During that time, a batch waits
-	// only stalledTime for the log. Otherwise one stalled log would delay every batch.
+	// stallTime is how long a shop's log counts as stalled after it did not respond within shopTime. During that time,
+	// a batch waits only stalledTime for the log. Otherwise one stalled log would delay every batch.
 	stallTime   = time.Minute
 	stalledTime = 500 * time.Millisecond
 	// concurrentShops bounds how many shops are processed at once. It equals the largest number of shops in a batch.
@@ -88,19 +91,17 @@ type Recorder struct {
 	Parking Parking
 	// Nicks gets redemptions before the log gets their events. It may be nil.
 	Nicks Nicks
-	// Represent returns an event's Data.
-	Represent func(Fact) ([]byte, error)
-	// Retention is how long events are stored. An older fact is left out if a later fact of the same redemption or order follows. For example,
-	// when an old order is cancelled, the event of its creation has expired and must not be appended again. If Retention is 0, nothing is left
-	// out.
+	// Retention is how long events are stored. An older fact is left out if a later fact of the same redemption or
+	// order follows. For example, when an old order is cancelled, the event of its creation has expired and must not be
+	// appended again. If Retention is 0, nothing is left out.
 	Retention time.Duration
 	Now       func() time.Time
 	// Stalls is shared by the batches of a process. If it is nil, every batch waits shopTime for a stalled log.
 	Stalls *Stalls
 }
 
-// Stalls remembers which customers' logs stalled. The zero value is ready for use.
-type Stalls struct{ until sync.Map } // maps each customer whose log stalled to the end of stallTime
+// Stalls remembers which shops' logs stalled. The zero value is ready for use.
+type Stalls struct{ until sync.Map } // maps each shop whose log stalled to the end of stallTime
 
 // Outcome reports what became of a batch.
 type Outcome struct {
@@ -112,8 +113,8 @@ type Outcome struct {
 	causes []error
 }
 
-// Record records a batch of changes. A change that cannot be recorded is set aside. If it cannot be set aside either, Outcome.Failed lists
-// it, and the change must be delivered again. Recording a change twice adds its events once.
+// Record records a batch of changes. A change that cannot be recorded is set aside. If it cannot be set aside either,
+// Outcome.Failed lists it, and the change must be delivered again. Recording a change twice adds its events once.
 func (r Recorder) Record(ctx context.Context, changes []Change) Outcome {
 	shops := make(map[catalog.CustomerID][]Change)
 	for _, change := range changes {
@@ -149,9 +150,9 @@ func forShops[T any](shops map[catalog.CustomerID][]T, do func(catalog.CustomerI
 	return total
 }
 
-// recordShop records the changes of one customer. It sets aside the changes that cannot be read and, if the log fails, all others that have
-// facts. After the first change that cannot be set aside, it does not try the rest, because each attempt takes shopTime if the store does
-// not respond.
+// recordShop records the changes of one shop. It sets aside the changes that cannot be read and, if the log fails, all
+// others that have facts. After the first change that cannot be set aside, it does not try the rest, because each
+// attempt takes shopTime if the store does not respond.
 func (r Recorder) recordShop(ctx context.Context, customer catalog.CustomerID, changes []Change) (outcome Outcome) {
 	var facts []Fact
 	for _, change := range changes {
@@ -222,8 +223,9 @@ func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, f
 	return r.Nicks.Index(ctx, customer, slices.Collect(maps.Values(latest)))
 }
 
-// append adds the redemptions of the facts to the index of nicks. Then it adds the events of the facts to the customer's log, each once.
-// Three kinds of facts stay out of the log: silent facts, facts older than the parameter from, and facts that Retention leaves out.
+// append adds the redemptions of the facts to the index of nicks. Then it adds the events of the facts to the shop's
+// log, each once. Three kinds of facts stay out of the log: silent facts, facts older than the parameter from, and
+// facts that Retention leaves out.
 func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact, from time.Time) (int, error) {
 	if err := r.IndexNicks(ctx, customer, facts); err != nil {
 		return 0, err
@@ -240,11 +242,11 @@ func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts
 			continue
 		}
 		known[id] = true
-		data, err := r.Represent(fact)
+		e, err := fact.Event()
 		if err != nil {
 			return 0, err
 		}
-		events = append(events, Event{ID: id, Type: fact.Type, Customer: customer, At: fact.At, Data: data})
+		events = append(events, e)
 	}
 	if len(events) == 0 {
 		return 0, nil
@@ -256,14 +258,18 @@ func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts
 func (r Recorder) park(ctx context.Context, change Change, reason error) error {
 	ctx, cancel := context.WithTimeout(ctx, shopTime)
 	defer cancel()
-	return r.Parking.Park(ctx, Parked{Place: change.Place, Customer: change.Customer, Reason: reason.Error(), First: r.Now()})
+	return r.Parking.Park(ctx, Parked{
+		Place: change.Place, Customer: change.Customer, Reason: reason.Error(),
+		First: r.Now(),
+	})
 }
 
 // errStays means that a change was recorded, but must be retried.
 var errStays = errors.New("the change was set aside again while it was being recorded")
 
-// Retry reads the items of the changes that were set aside, and records the items' facts. That works because no redemption or order is ever
-// deleted. In the outcome, Parked counts the changes that remain set aside, and Failed is not set.
+// Retry reads the items of the changes that were set aside, and records the items' facts. That works because no
+// redemption or order is ever deleted. In the outcome, Parked counts the changes that remain set aside, and Failed is
+// not set.
 //
 // Retry stops trying 10 seconds before the deadline of the context, so that its outcome is reported.
 func (r Recorder) Retry(ctx context.Context) Outcome {
@@ -283,10 +289,15 @@ func (r Recorder) Retry(ctx context.Context) Outcome {
 	for _, parked := range waiting {
 		shops[parked.Customer] = append(shops[parked.Customer], parked)
 	}
-	return forShops(shops, func(_ catalog.CustomerID, waiting []Parked) Outcome { return r.retryShop(ctx, trying, waiting) })
+	return forShops(shops, func(_ catalog.CustomerID,
+		waiting []Parked,
+	) Outcome {
+		return r.retryShop(ctx, trying, waiting)
+	})
 }
 
-// retryShop retries the changes of one customer. After a change that stalls, it does not try the others, because each may take shopTime.
+// retryShop retries the changes of one shop. After a change that stalls, it does not try the others, because each may
+// take shopTime.
 func (r Recorder) retryShop(ctx, trying context.Context, waiting []Parked) (outcome Outcome) {
 	for i, parked := range waiting {
 		recorded, err := r.retry(ctx, trying, parked)
@@ -304,14 +315,15 @@ func (r Recorder) retryShop(ctx, trying context.Context, waiting []Parked) (outc
 	return outcome
 }
 
-// retry records a parked change. This must end within shopTime, and before the context trying ends. Then retry releases the change, or
-// parks it again with the new reason. For that it has another shopTime.
+// retry records a parked change. This must end within shopTime, and before the context trying ends. Then retry releases
+// the change, or parks it again with the new reason. For that it has another shopTime.
 func (r Recorder) retry(ctx, trying context.Context, parked Parked) (recorded int, err error) {
 	limited, cancel := context.WithTimeout(trying, shopTime)
 	defer cancel()
 	change := r.Parking.Reread(limited, parked.Place)
 	if err = change.Err; err == nil {
-		// The item may also show older redemptions. If their events had expired before the change was set aside, they stay out of the log.
+		// The item may also show older redemptions. If their events had expired before the change was set aside, they
+		// stay out of the log.
 		from := time.Time{}
 		if r.Retention > 0 {
 			from = parked.First.Add(-r.Retention)

@@ -16,7 +16,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// nickIndex is the index of nicks of every customer, in memory.
+// nickIndex is the index of nicks of every shop, in memory.
 type nickIndex struct {
 	mu      sync.Mutex
 	indexed map[catalog.CustomerID]map[string]voucher.Redemption
@@ -40,7 +40,7 @@ func (x *nickIndex) Index(_ context.Context, customer catalog.CustomerID, redemp
 	return nil
 }
 
-// of returns the IDs of a customer's redemptions, with a minus sign before each undone redemption.
+// of returns the IDs of a shop's redemptions, with a minus sign before each undone redemption.
 func (x *nickIndex) of(customer catalog.CustomerID) string {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(x.indexed[customer])) {
@@ -70,7 +70,8 @@ func undoing(id, redemption string) event.Change {
 func TestRecord_Redemptions_AreIndexedForTheirCustomers(t *testing.T) {
 	t.Parallel()
 	recorder, index := newLedger().withNicks()
-	got := recorder.Record(t.Context(), []event.Change{change("101", emberforge, "first"), change("102", sakura, "theirs"), undoing("103", "second")})
+	got := recorder.Record(t.Context(),
+		[]event.Change{change("101", emberforge, "first"), change("102", sakura, "theirs"), undoing("103", "second")})
 	if got.Err != nil || got.Recorded != 4 || index.of(emberforge) != "first -second" || index.of(sakura) != "theirs" {
 		t.Errorf("Record = %+v; indexed for emberforge %s, for sakura %s", got, index.of(emberforge), index.of(sakura))
 	}
@@ -84,7 +85,8 @@ func TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone(t *testing.T) {
 		"undone first":  {undoing("102", "first"), change("101", emberforge, "first")},
 	} {
 		recorder, index := newLedger().withNicks()
-		if got := recorder.Record(t.Context(), batch); got.Err != nil || index.of(emberforge) != "-first" || index.puts != 1 {
+		if got := recorder.Record(t.Context(), batch); got.Err != nil || index.of(emberforge) != "-first" ||
+			index.puts != 1 {
 			t.Errorf("%s: Record = %+v, with %d puts of %s", what, got, index.puts, index.of(emberforge))
 		}
 	}
@@ -106,7 +108,8 @@ func TestRecord_IndexFails_ChangesAreSetAsideAndNothingIsAppended(t *testing.T) 
 		t.Errorf("Retry while the index is away = %+v", got)
 	}
 	index.fails = nil
-	if got = recorder.Retry(t.Context()); got.Err != nil || got.Recorded != 1 || got.Parked != 0 || index.of(emberforge) != "first" {
+	if got = recorder.Retry(t.Context()); got.Err != nil || got.Recorded != 1 || got.Parked != 0 ||
+		index.of(emberforge) != "first" {
 		t.Errorf("Retry = %+v, indexed %s", got, index.of(emberforge))
 	}
 }
@@ -117,11 +120,13 @@ func TestRecord_LogFailsAfterTheIndex_NextDeliveryIsRecordedOnce(t *testing.T) {
 	recorder, index := l.withNicks()
 	l.fails[emberforge], l.noPlaces = errAway, errAway
 	batch := []event.Change{change("101", emberforge, "first")}
-	if got := recorder.Record(t.Context(), batch); !slices.Equal(got.Failed, []string{"101"}) || index.of(emberforge) != "first" {
+	if got := recorder.Record(t.Context(), batch); !slices.Equal(got.Failed, []string{"101"}) ||
+		index.of(emberforge) != "first" {
 		t.Errorf("Record = %+v, indexed %s", got, index.of(emberforge))
 	}
 	delete(l.fails, emberforge)
-	if got := recorder.Record(t.Context(), batch); got.Err != nil || got.Recorded != 1 || index.of(emberforge) != "first" {
+	if got := recorder.Record(t.Context(), batch); got.Err != nil || got.Recorded != 1 ||
+		index.of(emberforge) != "first" {
 		t.Errorf("Record of the next delivery = %+v, indexed %s", got, index.of(emberforge))
 	}
 }
@@ -133,7 +138,8 @@ func TestRecord_ImportedRedemption_IsIndexedAndNotInTheFeed(t *testing.T) {
 	imported := change("101", emberforge)
 	imported.Facts = event.OfRedemption(emberforge, undone(voucher.Redemption{ID: "first", At: noon(), Imported: true}))
 	got := recorder.Record(t.Context(), []event.Change{imported, change("102", emberforge, "second")})
-	if got.Err != nil || got.Recorded != 1 || !slices.Equal(l.ids(emberforge), []string{"second"}) || index.of(emberforge) != "-first second" {
+	if got.Err != nil || got.Recorded != 1 || !slices.Equal(l.ids(emberforge), []string{"second"}) ||
+		index.of(emberforge) != "-first second" {
 		t.Errorf("Record = %+v; in the log: %s, indexed %s", got, l.ids(emberforge), index.of(emberforge))
 	}
 }
@@ -148,7 +154,8 @@ func TestRetry_RedemptionOlderThanTheRetention_IsIndexed(t *testing.T) {
 	old := change("101", emberforge, "first")
 	l.rereads[old.Place] = old
 	err := l.Park(t.Context(), event.Parked{Place: old.Place, Customer: emberforge, First: recorder.Now()})
-	if got := recorder.Retry(t.Context()); cmp.Or(err, got.Err) != nil || got.Recorded != 0 || index.of(emberforge) != "first" {
+	if got := recorder.Retry(t.Context()); cmp.Or(err, got.Err) != nil || got.Recorded != 0 ||
+		index.of(emberforge) != "first" {
 		t.Errorf("Retry = %+v, %v; indexed %s", got, err, index.of(emberforge))
 	}
 }

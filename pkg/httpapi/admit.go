@@ -9,33 +9,36 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Guard authenticates callers. An *access.Guard implements it. Admit returns access.ErrUnauthorized for credentials that are not a
-// live key of the customer. An error with Unavailable() means that the customer's settings could not be read.
+// Guard authenticates callers. An *access.Guard implements it. Admit returns access.ErrUnauthorized for credentials
+// that are not a live key of the shop. An error with Unavailable() means that the shop's settings could not be read.
 type Guard interface {
-	Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (access.Caller, access.Settings, error)
+	Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (access.Caller,
+		access.Settings, error)
 }
 
 // policyOf selects the policy that guards an endpoint. If it is nil, anyone may call the endpoint.
 type policyOf func(access.Settings) access.Policy
 
-// admitted returns the answer function of an endpoint. That function calls read, which validates the form of the request, then admit, which
-// authenticates the caller, and then respond. The first error ends it. So nothing is looked up for a malformed request or an unauthorized
-// caller.
-func admitted[T any](read func(*call) (T, error), admit func(*call) error, respond func(*call, T) (answer, error)) func(*call) (answer, error) {
-	return func(c *call) (answer, error) {
+// admitted returns the respond function of an endpoint. That function calls read, which validates the form of the
+// request, then admit, which authenticates the caller, and then respond. The first error ends it. So nothing is looked
+// up for a malformed request or an unauthorized caller.
+func admitted[T any](
+	read func(*call) (T, error), admit func(*call) error, respond func(*call, T) (response, error),
+) func(*call) (response, error) {
+	return func(c *call) (response, error) {
 		request, err := read(c)
 		if err != nil {
-			return answer{}, err
+			return response{}, err
 		}
 		if err := admit(c); err != nil {
-			return answer{}, err
+			return response{}, err
 		}
 		return respond(c, request)
 	}
 }
 
-// admit authenticates the caller and applies the policy. It validates credentials even if the policy admits strangers, so that a server
-// with a wrong key gets an error.
+// admit authenticates the caller and applies the policy. It validates credentials even if the policy admits strangers,
+// so that a server with a wrong key gets an error.
 func (c *call) admit(policy policyOf) error {
 	authorization := c.Header.Values("Authorization")
 	if policy == nil && len(authorization) == 0 {
@@ -65,7 +68,8 @@ func (c *call) admitServer() error {
 		err = c.admit(nil) // only the shop's server has credentials
 	}
 	if errors.Is(err, access.ErrUnauthorized) {
-		return problemUnauthorized.because("This is for the shop's server. Send Authorization: Bearer KEY with a live key of the customer.").
+		return problemUnauthorized.because("This is for the shop's server. Send Authorization: Bearer KEY with a "+
+			"live key of the shop.").
 			with("WWW-Authenticate", "Bearer")
 	}
 	return err

@@ -11,9 +11,11 @@ import (
 )
 
 const unauthorized = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401,` +
-	`"detail":"Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers."}`
+	`"detail":"Send Authorization: Bearer KEY with a live key of the shop, or no Authorization where the shop ` +
+	`admits strangers."}`
 
-// endpointsUnderShop returns well-formed requests for the endpoints under /shop. The requests must not get past the guard.
+// endpointsUnderShop returns well-formed requests for the endpoints under /shop. The requests must not get past the
+// guard.
 func endpointsUnderShop(t *testing.T, s service) map[*http.Request]http.Handler {
 	t.Helper()
 	return map[*http.Request]http.Handler{
@@ -28,7 +30,10 @@ func endpointsUnderShop(t *testing.T, s service) map[*http.Request]http.Handler 
 }
 
 func TestAdmit_InvalidCredentials_Are401OnEveryRoute(t *testing.T) {
-	for _, credentials := range []string{"", "Basic YWxkZXI6YWxkZXI=", "Bearer", serverKey + "x", serverKey + "," + serverKey} {
+	for _, credentials := range []string{
+		"", "Basic YWxkZXI6YWxkZXI=", "Bearer", serverKey + "x",
+		serverKey + "," + serverKey,
+	} {
 		s := newService(t)
 		requests := endpointsUnderShop(t, s)
 		requests[get("/shop/emberforge/checkout")] = s.CheckoutArea(emberforge())
@@ -41,6 +46,53 @@ func TestAdmit_InvalidCredentials_Are401OnEveryRoute(t *testing.T) {
 		}
 		if log := s.log.String(); strings.Contains(log, "YWxkZXI6") || strings.Contains(log, "key of the") {
 			t.Errorf("credentials in the log: %s", log)
+		}
+	}
+}
+
+// serverEndpoints returns well-formed requests for the endpoints that are for the shop's server only. The requests must
+// not get past the guard.
+func serverEndpoints(t *testing.T, s service) map[*http.Request]http.Handler {
+	t.Helper()
+	orders, redemptions := unusedOrders(t), unusedRedemptions(t)
+	return map[*http.Request]http.Handler{
+		post(ordersPath, placeBody):  s.PlaceOrder(orders),
+		get(ordersPath):              s.ListOrders(orders),
+		get(rankPath):                s.ShowOrder(orders),
+		post(rankPath+"/fulfil", ""): s.FulfilOrder(orders),
+		post(rankPath+"/cancel", `{"reason":"chargeback"}`): s.CancelOrder(orders),
+		post(undoPath, undoBody):                            s.UndoRedemption(redemptions),
+		get(redemptionsPath + "?code=SUMMER20"):             s.ListRedemptions(redemptions),
+		get(eventsPath + "?after=41&feed=" + feedID):        s.ListEvents(unusedFeed(t)),
+	}
+}
+
+const serverOnly = `{"type":"urn:problem:shopfront:unauthorized","title":"Unauthorized","status":401,` +
+	`"detail":"This is for the shop's server. Send Authorization: Bearer KEY with a live key of the shop."}`
+
+// A caller without a live key must learn nothing about orders, redemptions and events, whatever the shop's policies
+// are. Without any credentials, a caller must not even make the functions read settings.
+func TestAdmit_WithoutALiveKey_ServerEndpointsAre401BeforeAnyLookup(t *testing.T) {
+	for _, settings := range []access.Settings{
+		access.DefaultSettings(),
+		{Redeem: access.ServerOnly, CheckOut: access.ServerOnly},
+	} {
+		for _, credentials := range [][]string{
+			nil, {"Bearer key of another shop"}, {revokedKey}, {"Basic YWxkZXI6YWxkZXI="}, {""}, {serverKey, serverKey},
+		} {
+			s := newService(t)
+			s.Guard = guard{settings}
+			if credentials == nil {
+				s.Guard = nil // calling it would panic
+			}
+			for r, endpoint := range serverEndpoints(t, s) {
+				r.Header["Authorization"] = credentials
+				a := s.send(endpoint, r)
+				a.want(t, http.StatusUnauthorized, serverOnly)
+				a.wantHeader(t, "WWW-Authenticate", "Bearer")
+				a.wantHeader(t, "Cache-Control", "no-store")
+				a.wantHeader(t, "ETag", "")
+			}
 		}
 	}
 }
@@ -75,7 +127,8 @@ func TestAdmit_Policies_AreSeparate(t *testing.T) {
 	}}
 	s := newService(t)
 	s.Guard = guard{access.Settings{Redeem: access.Anyone, CheckOut: access.ServerOnly}}
-	if a := s.send(s.RedeemVoucher(redeems), post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`)); a.status != http.StatusOK {
+	if a := s.send(s.RedeemVoucher(redeems),
+		post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`)); a.status != http.StatusOK {
 		t.Errorf("redeem: got %d %s, want 200", a.status, a.body)
 	}
 	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.Anyone}}
@@ -97,8 +150,10 @@ func TestRedeemVoucher_Server_LearnsTheReason(t *testing.T) {
 		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonPaused}
 	}}
 	s := newService(t)
-	a := s.send(s.RedeemVoucher(refuses), post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`, "Authorization", serverKey))
-	a.want(t, http.StatusNotFound, `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404,"reason":"paused"}`)
+	a := s.send(s.RedeemVoucher(refuses),
+		post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`, "Authorization", serverKey))
+	a.want(t, http.StatusNotFound,
+		`{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404,"reason":"paused"}`)
 	if line := s.logged(t); line["keyId"] != serverKeyID {
 		t.Errorf("the log line has keyId %v", line["keyId"])
 	}
@@ -112,7 +167,8 @@ func TestRedeemVoucher_Pause_ReachesTheRules(t *testing.T) {
 	}}
 	s := newService(t)
 	s.Guard = guard{access.Settings{Redeem: access.Anyone, Paused: voucher.Pause{Batches: []string{"summer"}}}}
-	s.send(s.RedeemVoucher(redeems), post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`)).wantVoucherNotFound(t)
+	s.send(s.RedeemVoucher(redeems),
+		post("/shop/emberforge/voucher", `{"code":"WELCOME-COINS"}`)).wantVoucherNotFound(t)
 	if !got.Covers("summer") {
 		t.Errorf("paused %+v", got)
 	}
@@ -128,7 +184,8 @@ func TestCheckout_RequestOfTheServer_IsMarkedByServer(t *testing.T) {
 	}
 	s := newService(t)
 	for _, headers := range [][]string{nil, {"Authorization", serverKey}} {
-		if a := s.send(s.Checkout(opener), get("/shop/emberforge/checkout/coins/500", headers...)); a.status != http.StatusOK {
+		if a := s.send(s.Checkout(opener),
+			get("/shop/emberforge/checkout/coins/500", headers...)); a.status != http.StatusOK {
 			t.Fatalf("got %d %s, want 200", a.status, a.body)
 		}
 	}

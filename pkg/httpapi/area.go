@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/wire"
 )
 
 // Bounds of one page of the checkout area.
@@ -25,23 +26,23 @@ const (
 
 // Catalogue reads what a shopper may see.
 type Catalogue interface {
-	// OnSale returns a customer and the products that follow a place: the parameter after. The parameter want is the largest number of
-	// products that the caller needs. For an unknown customer OnSale returns catalog.ErrNotFound.
+	// OnSale returns a shop and the products that follow a place: the parameter after. The parameter want is the
+	// largest number of products that the caller needs. For an unknown shop OnSale returns catalog.ErrNotFound.
 	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.Place, want int) (catalog.Listing, error)
 }
 
-// CheckoutArea is GET /shop/{customer}/checkout (docs/interface.md). It lists, in pages, what a storefront needs to show the shop's
+// CheckoutArea is GET /shop/{customer}/checkout. It lists, in pages, what a storefront needs to show the shop's
 // checkout page.
 func (s Service) CheckoutArea(catalogue Catalogue) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/checkout", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
-		answer: admitted(areaRequest, (*call).admitAnyone, func(c *call, request pageRequest) (answer, error) {
+		path: "/shop/{customer}/checkout", revalidates: true,
+		respond: admitted(areaRequest, (*call).admitAnyone, func(c *call, request pageRequest) (response, error) {
 			area, err := readArea(c, catalogue, request)
 			if err != nil {
-				return answer{}, err
+				return response{}, err
 			}
 			c.record.note("shown")
-			return jsonAnswer(http.StatusOK, area)
+			return jsonResponse(http.StatusOK, area)
 		}),
 	})
 }
@@ -76,14 +77,14 @@ func pageLimit(query url.Values, most int) (int, error) {
 	return limit, nil
 }
 
-// encodeCursor encodes the customer and where a page ended. A cursor is not a secret and grants nothing: it only selects where the next
-// page of the customer's own list starts.
+// encodeCursor encodes the shop and where a page ended. A cursor is not a secret and grants nothing: it only selects
+// where the next page of the shop's own list starts.
 func encodeCursor(customer catalog.CustomerID, end string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(string(customer) + "/" + end))
 }
 
-// parseCursor decodes the cursor in the query of a list. It returns where the earlier page ended, as read by the parameter parse. If there
-// is no cursor, it returns the zero value.
+// parseCursor decodes the cursor in the query of a list. It returns where the earlier page ended, as read by the
+// parameter parse. If there is no cursor, it returns the zero value.
 func parseCursor[T any](c *call, parse func(end string) (T, error)) (end T, err error) {
 	if !c.query.Has("cursor") {
 		return end, nil
@@ -109,7 +110,7 @@ func (c *call) nextPage(end string) *string {
 	return &link
 }
 
-// encodePlace returns POSITION/ID, or only the ID if the products are listed by ID, as in older releases.
+// encodePlace returns POSITION/ID, or only the ID if the products are listed by ID.
 func encodePlace(place catalog.Place) string {
 	if place.Position == 0 {
 		return string(place.ID)
@@ -129,53 +130,64 @@ func parsePlace(end string) (place catalog.Place, err error) {
 }
 
 // readArea reads a page, with the prices that are in force when the request is received.
-func readArea(c *call, catalogue Catalogue, request pageRequest) (area areaJSON, err error) {
+func readArea(c *call, catalogue Catalogue, request pageRequest) (areaJSON, error) {
 	listing, err := catalogue.OnSale(c.Context(), c.customer, request.after, request.limit+1)
 	if err != nil {
 		return areaJSON{}, err
 	}
+	encode := func(p catalog.Product) ([]byte, error) { return encodeProduct(c.customer, p, c.received) }
+	products, cursor, err := onPage(c, listing, request.limit, maxPageBytes, encode)
+	if err != nil {
+		return areaJSON{}, err
+	}
 	customer := listing.Customer
-	area.Customer = customerJSON{ID: string(customer.ID), Name: customer.Name, Currency: string(customer.Currency)}
-	area.Products = []json.RawMessage{}
-	encode := func(p catalog.Product) (json.RawMessage, error) { return encodeProduct(c.customer, p, c.received) }
-	add := func(_ catalog.Product, encoded json.RawMessage) { area.Products = append(area.Products, encoded) }
-	cursor, err := addProducts(c, listing, request.limit, maxPageBytes, encode, add)
+	area := areaJSON{
+		Customer: customerJSON{ID: string(customer.ID), Name: customer.Name, Currency: string(customer.Currency)},
+		Products: make([]json.RawMessage, len(products)),
+	}
+	for i, p := range products {
+		area.Products[i] = p.encoded
+	}
 	if cursor != "" {
 		next := fmt.Sprintf("%s?limit=%d&cursor=%s", c.URL.Path, request.limit, cursor)
 		area.Next = &next
 	}
-	return area, err
+	return area, nil
 }
 
-// addProducts adds as many products as one page may have: at most limit products, encoded in at most maxBytes as Lambda transports them.
-// But it adds the first product however large that is, so that every page leads on to the next. It returns the cursor of the next page, or
-// "" if this page is the last.
-func addProducts[T ~string | ~[]byte](
-	c *call, listing catalog.Listing, limit, maxBytes int, encode func(catalog.Product) (T, error), add func(catalog.Product, T),
-) (cursor string, err error) {
-	var last catalog.Place
-	count, size := 0, 0
+// encodedProduct is a product on a page, and what the page shows of it.
+type encodedProduct[T any] struct {
+	catalog.Product
+	encoded T
+}
+
+// onPage returns the products of a page: at most limit products, encoded in at most maxBytes as Lambda transports them.
+// But the first product is returned however large it is, so that every page leads on to the next. The cursor is that of
+// the next page, or "" if this page is the last.
+func onPage[T ~string | ~[]byte](
+	c *call, listing catalog.Listing, limit, maxBytes int, encode func(catalog.Product) (T, error),
+) (products []encodedProduct[T], cursor string, err error) {
+	size := 0
 	for product, err := range listing.Products {
 		if err != nil {
-			return "", err
+			return nil, "", err
 		}
 		encoded, err := encode(product)
 		if err != nil {
-			return "", err
+			return nil, "", err
 		}
 		size += transportedBytes([]byte(encoded))
-		if count == limit || count > 0 && size > maxBytes {
-			return encodeCursor(c.customer, encodePlace(last)), nil
+		if count := len(products); count == limit || count > 0 && size > maxBytes {
+			last := listing.Place(products[count-1].Product)
+			return products, encodeCursor(c.customer, encodePlace(last)), nil
 		}
-		add(product, encoded)
-		last = listing.Place(product)
-		count++
+		products = append(products, encodedProduct[T]{product, encoded})
 	}
-	return "", nil
+	return products, "", nil
 }
 
-// transportedBytes returns how many bytes a text takes in a function's response, which is JSON. Lambda bounds the size of that JSON.
-// aws-lambda-go escapes quotes and backslashes to two bytes each, and <, >, &, U+2028 and U+2029 to six.
+// transportedBytes returns how many bytes a text takes in a function's response, which is JSON. Lambda bounds the size
+// of that JSON. aws-lambda-go escapes quotes and backslashes to two bytes each, and <, >, &, U+2028 and U+2029 to six.
 func transportedBytes(encoded []byte) int {
 	size := len(encoded) + len(",") + 3*(bytes.Count(encoded, []byte("\u2028"))+bytes.Count(encoded, []byte("\u2029")))
 	for _, c := range encoded {
@@ -211,14 +223,14 @@ type productJSON struct {
 }
 
 type variantJSON struct {
-	ID    string     `json:"id"`
-	Name  string     `json:"name"`
-	Price *moneyJSON `json:"price"` // the price in force
+	ID    string      `json:"id"`
+	Name  string      `json:"name"`
+	Price *wire.Money `json:"price"` // the price in force
 	// OriginalPrice is the price without the sale. It is missing if no sale is in force.
-	OriginalPrice *moneyJSON `json:"originalPrice,omitempty"`
-	SaleEndsAt    string     `json:"saleEndsAt,omitempty"`
-	MinAmount     int64      `json:"minAmount"`
-	MaxAmount     int64      `json:"maxAmount"`
+	OriginalPrice *wire.Money `json:"originalPrice,omitempty"`
+	SaleEndsAt    string      `json:"saleEndsAt,omitempty"`
+	MinAmount     int64       `json:"minAmount"`
+	MaxAmount     int64       `json:"maxAmount"`
 	// DataSchema is the JSON Schema of the data; without it, data is any string.
 	DataSchema json.RawMessage `json:"dataSchema,omitempty"`
 	Checkout   string          `json:"checkout"` // the path at which the variant is checked out
@@ -231,16 +243,17 @@ func encodeProduct(customer catalog.CustomerID, p catalog.Product, at time.Time)
 	}
 	for i, v := range p.Variants {
 		represented.Variants[i] = variantJSON{
-			ID: string(v.ID), Name: v.Name, Price: representMoney(v.PriceAt(at)), MinAmount: v.MinAmount, MaxAmount: v.MaxAmount,
+			ID: string(v.ID), Name: v.Name, Price: wire.OfMoney(v.PriceAt(at)), MinAmount: v.MinAmount,
+			MaxAmount:  v.MaxAmount,
 			DataSchema: json.RawMessage(v.DataSchema),
 			Checkout:   fmt.Sprintf("/shop/%s/checkout/%s/%s", customer, p.ID, v.ID),
 		}
 		if sale, onSale := v.SaleAt(at); onSale {
-			represented.Variants[i].OriginalPrice = representMoney(v.Price)
+			represented.Variants[i].OriginalPrice = wire.OfMoney(v.Price)
 			if !sale.Until.IsZero() {
-				represented.Variants[i].SaleEndsAt = representTime(sale.Until)
+				represented.Variants[i].SaleEndsAt = wire.Time(sale.Until)
 			}
 		}
 	}
-	return encodeJSON(represented)
+	return wire.Encode(represented)
 }

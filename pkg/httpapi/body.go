@@ -16,9 +16,10 @@ import (
 // maxBodyBytes bounds a request's body, in bytes.
 const maxBodyBytes = 4 << 10
 
-// readTextMembers reads a body that is one JSON object (RFC 8259). Its members have known names, and their values are strings. A known
-// name such as payment/provider stands for the member provider of the object payment. As RFC 7493 demands, duplicate names and invalid
-// UTF-8 are rejected. The map has only the members that were sent. The value of an object such as payment is the empty string.
+// readTextMembers reads a body that is one JSON object (RFC 8259). Its members have known names, and their values are
+// strings. A known name such as payment/provider stands for the member provider of the object payment. As RFC 7493
+// demands, duplicate names and invalid UTF-8 are rejected. The map has only the members that were sent. The value of an
+// object such as payment is the empty string.
 func readTextMembers(r *http.Request, known ...string) (map[string]string, error) {
 	if err := checkContentType(r.Header.Values("Content-Type")); err != nil {
 		return nil, err
@@ -43,7 +44,8 @@ func checkContentType(values []string) error {
 	}
 	charset, found := parameters["charset"]
 	if len(parameters) > 1 || len(parameters) == 1 && (!found || !strings.EqualFold(charset, "utf-8")) {
-		return problemUnsupportedMediaType.because("The body must be application/json in UTF-8, without other parameters.")
+		return problemUnsupportedMediaType.because("The body must be application/json in UTF-8, without other " +
+			"parameters.")
 	}
 	return nil
 }
@@ -63,13 +65,14 @@ func parseTextMembers(body []byte, known []string) (map[string]string, error) {
 	return members, nil
 }
 
-// parseMembers reads the members of an object, and its closing brace. The parameter within is the name of the object and a slash, or
-// empty for the body itself.
+// parseMembers reads the members of an object, and its closing brace. The parameter within is the name of the object
+// and a slash, or empty for the body itself.
 func parseMembers(decoder *jsontext.Decoder, members map[string]string, within string, known []string) error {
 	for decoder.PeekKind() != '}' {
 		token, err := decoder.ReadToken()
 		if err != nil {
-			return problemMalformedRequest.because("The body must be one well-formed JSON object without duplicate names.")
+			return problemMalformedRequest.because("The body must be one well-formed JSON object without duplicate " +
+				"names.")
 		}
 		name := token.String()
 		if strings.Contains(name, "/") { // a member named payment/provider must not pass for payment's provider
@@ -96,7 +99,9 @@ func parseMember(decoder *jsontext.Decoder, members map[string]string, member st
 	}
 	if isObject {
 		if value.Kind() != '{' {
-			return problemMalformedRequest.because("The member must be an object. Leave it out instead of sending null.").at("/" + member)
+			return problemMalformedRequest.because(
+				"The member must be an object. Leave it out instead of sending null.",
+			).at("/" + member)
 		}
 		members[member] = ""
 		return parseMembers(decoder, members, member+"/", known)

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"net/url"
@@ -13,35 +12,37 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
-// CheckoutOpener opens checkouts. Quote returns what Open would return, but stores and holds nothing. Errors: catalog.ErrNotFound if the
-// customer, product or variant is unknown or off sale, *checkout.ParameterError if the variant does not accept the amount or data, or if
-// the earlier checkout cannot be replaced, *voucher.RefusalError if the code cannot be used, *checkout.TooManyHoldsError, and
-// checkout.ErrKeyInUse. After an error with Unavailable() it is unknown whether a checkout was made.
+// CheckoutOpener opens checkouts. Quote returns what Open would return, but stores and holds nothing. Errors:
+// catalog.ErrNotFound if the shop, product or variant is unknown or off sale, *checkout.ParameterError if the variant
+// does not accept the amount or data, or if the earlier checkout cannot be replaced, *voucher.RefusalError if the code
+// cannot be used, *checkout.TooManyHoldsError, and checkout.ErrKeyInUse. After an error with Unavailable() it is
+// unknown whether a checkout was made.
 type CheckoutOpener interface {
 	Open(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
 	Quote(ctx context.Context, request checkout.Request) (c checkout.Checkout, replayed bool, err error)
 }
 
-// Checkout is GET /shop/{customer}/checkout/{product}/{variant} (docs/interface.md). It checks out an amount of a variant.
+// Checkout is GET /shop/{customer}/checkout/{product}/{variant}. It checks out an amount of a variant.
 func (s Service) Checkout(opener CheckoutOpener) http.Handler {
 	return s.handler(s.checkoutEndpoint("/shop/{customer}/checkout/{product}/{variant}", opener))
 }
 
 func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	return endpoint{
-		path: path, methods: []string{http.MethodGet, http.MethodHead}, rejectsPrefetch: true,
-		notFound: problemNotFound.new, refusal: problemCodeRefused,
-		answer: func(c *call) (answer, error) {
+		path: path, rejectsPrefetch: true,
+		refusal: problemCodeRefused,
+		respond: func(c *call) (response, error) {
 			request, err := checkoutRequest(c)
 			_, refused := voucher.IsRefusal(err)
 			if err != nil && !refused {
-				return answer{}, err
+				return response{}, err
 			}
 			hasCode := refused || request.Code != ""
 			if denied := c.admit(checkoutPolicy(hasCode)); denied != nil {
-				return answer{}, denied
+				return response{}, denied
 			}
 			request.ByServer = c.caller.IsServer()
 			if !hasCode {
@@ -52,9 +53,9 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 				source := c.caller.Source(s.SourceAddress(c.Request), request.Nick)
 				request.Source = source.Name + source.Subnet
 			}
-			return s.limitRefusals(c, request.Nick, func() (answer, error) {
+			return s.limitRefusals(c, request.Nick, func() (response, error) {
 				if refused {
-					return answer{}, err
+					return response{}, err
 				}
 				return checkOut(c, opener, request)
 			})
@@ -62,7 +63,8 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	}
 }
 
-// checkoutPolicy returns the policy for checking out. With a code, it returns the stricter of the policies for checking out and redeeming.
+// checkoutPolicy returns the policy for checking out. With a code, it returns the stricter of the policies for checking
+// out and redeeming.
 func checkoutPolicy(hasCode bool) policyOf {
 	return func(s access.Settings) access.Policy {
 		if hasCode && s.CheckOut == access.Anyone {
@@ -84,8 +86,8 @@ func isPrefetch(r *http.Request) bool {
 	return false
 }
 
-// checkoutRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code; the rest of the
-// request is valid then.
+// checkoutRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code; the
+// rest of the request is valid then.
 func checkoutRequest(c *call) (request checkout.Request, err error) {
 	request.Customer, request.At = c.customer, c.received
 	if request.Product, err = catalog.ParseID[catalog.ProductID](c.path["product"]); err != nil {
@@ -118,8 +120,8 @@ func checkoutRequest(c *call) (request checkout.Request, err error) {
 	return withCode(request, c.query)
 }
 
-// withCode adds the code, the nick and the checkout to replace. A code that no voucher can have is refused like an unknown code. So a
-// storefront can treat every refused input of a shopper alike.
+// withCode adds the code, the nick and the checkout to replace. A code that no voucher can have is refused like an
+// unknown code. So a storefront can treat every refused input of a shopper alike.
 func withCode(request checkout.Request, query url.Values) (_ checkout.Request, err error) {
 	if request.Nick, err = parseNick(query); err != nil {
 		return checkout.Request{}, err
@@ -141,7 +143,9 @@ func withCode(request checkout.Request, query url.Values) (_ checkout.Request, e
 func parseNick(query url.Values) (voucher.Nick, error) {
 	text := query.Get(checkout.ParameterNick)
 	if strings.ContainsRune(text, utf8.RuneError) { // also true for bytes that are not UTF-8
-		return voucher.Nick{}, problemInvalid.because("The nick must be UTF-8 without U+FFFD.").of(checkout.ParameterNick)
+		return voucher.Nick{}, problemInvalid.because(
+			"The nick must be UTF-8 without U+FFFD.",
+		).of(checkout.ParameterNick)
 	}
 	nick, err := voucher.ParseNick(text)
 	if field, is := errors.AsType[*voucher.FieldError](err); is {
@@ -151,20 +155,21 @@ func parseNick(query url.Values) (voucher.Nick, error) {
 }
 
 // checkOut opens a checkout for a GET. A HEAD gets the same response without its body, and stores nothing.
-func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (answer, error) {
+func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (response, error) {
 	do, outcome, metrics := opener.Open, "opened", []string{metricCheckouts}
 	if c.Method == http.MethodHead {
 		do, outcome, metrics = opener.Quote, "quoted", nil
 	}
 	made, replayed, err := do(c.Context(), request)
 	if full, is := errors.AsType[*checkout.TooManyHoldsError](err); is {
-		return answer{}, problemTooManyHolds.because("Too many checkouts of this source hold a use of a code. Wait until one has ended.").
+		return response{}, problemTooManyHolds.because("Too many checkouts of this source hold a use of a code. Wait " +
+			"until one has ended.").
 			after(full.Until.Sub(c.received))
 	}
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	return c.replayable(representCheckout(made, made.Status(request.At)), replayed, outcome, metrics...)
+	return c.replayable(wire.OfCheckout(made, request.At), replayed, outcome, metrics...)
 }
 
 // CheckoutReader reads checkouts. It returns checkout.ErrNotFound for an unknown ID.
@@ -172,22 +177,22 @@ type CheckoutReader interface {
 	Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error)
 }
 
-// ShowCheckout is GET /shop/{customer}/checkouts/{id} (docs/interface.md). Whoever knows the ID may read the checkout, because nobody
-// can guess an ID. Data and nick may be personal, so only the shop's server gets them.
+// ShowCheckout is GET /shop/{customer}/checkouts/{id}. Whoever knows the ID may read the checkout, because nobody can
+// guess an ID. Data and nick may be personal, so only the shop's server gets them.
 func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/checkouts/{id}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: admitted(checkoutID, (*call).admitAnyone, func(c *call, id checkout.ID) (answer, error) {
+		path: "/shop/{customer}/checkouts/{id}",
+		respond: admitted(checkoutID, (*call).admitAnyone, func(c *call, id checkout.ID) (response, error) {
 			stored, err := reader.Show(c.Context(), c.customer, id)
 			if err != nil {
-				return answer{}, err
+				return response{}, err
 			}
 			c.record.note("shown")
-			represented := representCheckout(stored, stored.Status(c.received))
+			represented := wire.OfCheckout(stored, c.received)
 			if !c.caller.IsServer() {
 				represented.Data, represented.Nick = nil, ""
 			}
-			return jsonAnswer(http.StatusOK, represented)
+			return jsonResponse(http.StatusOK, represented)
 		}),
 	})
 }
@@ -199,36 +204,4 @@ func checkoutID(c *call) (checkout.ID, error) {
 		return "", problemNotFound.new()
 	}
 	return id, c.parseQuery()
-}
-
-type checkoutJSON struct {
-	ID      string `json:"id"`
-	Status  string `json:"status"`
-	Product string `json:"product"`
-	Variant string `json:"variant"`
-	Amount  int64  `json:"amount"`
-	// Data is a JSON object if the variant declares a schema, and otherwise a string. It is nil if the caller may not see it.
-	Data      any        `json:"data,omitempty"`
-	Code      string     `json:"code,omitempty"`
-	Nick      string     `json:"nick,omitempty"` // empty: no nick, or the caller may not see it
-	UnitPrice *moneyJSON `json:"unitPrice"`
-	Subtotal  *moneyJSON `json:"subtotal"`
-	Discount  *moneyJSON `json:"discount"`
-	Total     *moneyJSON `json:"total"`
-	CreatedAt string     `json:"createdAt"`
-	ExpiresAt string     `json:"expiresAt"`
-}
-
-func representCheckout(c checkout.Checkout, status checkout.Status) checkoutJSON {
-	represented := checkoutJSON{
-		ID: string(c.ID), Status: string(status), Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount, Data: c.Data,
-		Code: c.Code, Nick: c.Nick,
-		UnitPrice: representMoney(c.UnitPrice), Subtotal: representMoney(c.Subtotal),
-		Discount: representMoney(c.Discount), Total: representMoney(c.Total),
-		CreatedAt: representTime(c.Created), ExpiresAt: representTime(c.Expires),
-	}
-	if c.DataIsObject {
-		represented.Data = json.RawMessage(c.Data)
-	}
-	return represented
 }

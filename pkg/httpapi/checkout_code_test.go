@@ -19,7 +19,8 @@ const (
 	codeRefused = `{"type":"urn:problem:shopfront:code-refused","title":"Code refused","status":409}`
 )
 
-// discounting returns an opener that takes 20 % off for SUMMER20 and refuses every other code. It counts the requests that reach it.
+// discounting returns an opener that takes 20 % off for SUMMER20 and refuses every other code. It counts the requests
+// that reach it.
 func discounting(reached *int) fakeOpener {
 	open := func(r checkout.Request) (checkout.Checkout, bool, error) {
 		*reached++
@@ -28,7 +29,8 @@ func discounting(reached *int) fakeOpener {
 		case "":
 		case "SUMMER20":
 			made.Code, made.Nick = "SUMMER-20", r.Nick.Written
-			made.Discount, made.Total = money.Money{Minor: 299, Currency: "EUR"}, money.Money{Minor: 1198, Currency: "EUR"}
+			made.Discount, made.Total = money.Money{Minor: 299, Currency: "EUR"},
+				money.Money{Minor: 1198, Currency: "EUR"}
 		default:
 			return checkout.Checkout{}, false, &voucher.RefusalError{Reason: voucher.ReasonExpired}
 		}
@@ -40,8 +42,10 @@ func discounting(reached *int) fakeOpener {
 func discountedBody(members string) string {
 	return strings.NewReplacer(
 		`"unitPrice"`, members+`"unitPrice"`,
-		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":1497,"currency":"EUR","display":"14.97 EUR"}`,
-		`"discount":{"minor":299,"currency":"EUR","display":"2.99 EUR"},"total":{"minor":1198,"currency":"EUR","display":"11.98 EUR"}`,
+		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":1497,"currency":"EUR",`+
+			`"display":"14.97 EUR"}`,
+		`"discount":{"minor":299,"currency":"EUR","display":"2.99 EUR"},"total":{"minor":1198,"currency":"EUR",`+
+			`"display":"11.98 EUR"}`,
 	).Replace(fmt.Sprintf(soldBody, `""`))
 }
 
@@ -68,7 +72,8 @@ func TestCheckout_WithACode_RespondsWithTheDiscount(t *testing.T) {
 	}
 }
 
-// Pauses come from the settings, and the source of a hold comes from the gateway. A request's own headers must not change either.
+// Pauses come from the settings, and the source of a hold comes from the gateway. A request's own headers must not
+// change either.
 func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 	paused := voucher.Pause{Batches: []string{"summer"}}
 	nick := voucher.Nick{Written: "Alder", Compared: "alder"}
@@ -86,15 +91,27 @@ func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 		{"IPv6", "?code=SUMMER-20", "2001:db8:1:2::7", nil, func(r *checkout.Request) {
 			r.Code, r.Paused, r.Source = "SUMMER20", paused, "2001:db8:1::/480002"
 		}},
-		{"another address of the same /64", "?code=SUMMER-20", "2001:db8:1:2::8", []string{"X-Forwarded-For", "203.0.113.8"}, func(r *checkout.Request) {
-			r.Code, r.Paused, r.Source = "SUMMER20", paused, "2001:db8:1::/480002"
-		}},
-		{"server", "?code=SUMMER-20&nick=Alder", "203.0.113.7", []string{"Authorization", serverKey}, func(r *checkout.Request) {
-			r.Code, r.Nick, r.Paused, r.ByServer = "SUMMER20", nick, paused, true
-		}},
-		{"server without a nick", "?code=SUMMER-20", "203.0.113.7", []string{"Authorization", serverKey}, func(r *checkout.Request) {
-			r.Code, r.Paused, r.ByServer = "SUMMER20", paused, true
-		}},
+		{
+			"another address of the same /64", "?code=SUMMER-20", "2001:db8:1:2::8",
+			[]string{"X-Forwarded-For", "203.0.113.8"},
+			func(r *checkout.Request) {
+				r.Code, r.Paused, r.Source = "SUMMER20", paused, "2001:db8:1::/480002"
+			},
+		},
+		{
+			"server", "?code=SUMMER-20&nick=Alder", "203.0.113.7",
+			[]string{"Authorization", serverKey},
+			func(r *checkout.Request) {
+				r.Code, r.Nick, r.Paused, r.ByServer = "SUMMER20", nick, paused, true
+			},
+		},
+		{
+			"server without a nick", "?code=SUMMER-20", "203.0.113.7",
+			[]string{"Authorization", serverKey},
+			func(r *checkout.Request) {
+				r.Code, r.Paused, r.ByServer = "SUMMER20", paused, true
+			},
+		},
 		{"replacing", "?code=SUMMER-20&replaces=" + string(rankID), "203.0.113.7", nil, func(r *checkout.Request) {
 			r.Code, r.Replaces, r.Paused, r.Source = "SUMMER20", rankID, paused, "203.0.113.7"
 		}},
@@ -117,7 +134,9 @@ func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 				}
 				s, _ := limited(t)
 				s.Guard = guard{access.Settings{Redeem: access.Anyone, CheckOut: access.Anyone, Paused: paused}}
-				if a := s.send(s.Checkout(opener), from(test.address, request(method, coinsPath+test.query, "", test.headers...))); a.status != http.StatusOK {
+				if a := s.send(s.Checkout(opener),
+					from(test.address, request(method, coinsPath+test.query, "",
+						test.headers...))); a.status != http.StatusOK {
 					t.Fatalf("got %d %s, want 200", a.status, a.body)
 				}
 				want := plain
@@ -155,11 +174,14 @@ func TestCheckout_WithACode_NeedsBothPolicies(t *testing.T) {
 			opener = unusedOpener(t)
 		}
 		if a := s.send(s.Checkout(opener), get(coinsPath+test.query)); a.status != test.stranger {
-			t.Errorf("redeem %s, check out %s: a stranger's %q is %d %s", test.redeem, test.checkOut, test.query, a.status, a.body)
+			t.Errorf("redeem %s, check out %s: a stranger's %q is %d %s", test.redeem, test.checkOut, test.query,
+				a.status, a.body)
 		}
 		a := s.send(s.Checkout(selling()), get(coinsPath+test.query, "Authorization", serverKey))
-		if isRefused := strings.Contains(test.query, "%2A") || test.query == "?code="; (a.status == http.StatusOK) == isRefused {
-			t.Errorf("redeem %s, check out %s: the server's %q is %d %s", test.redeem, test.checkOut, test.query, a.status, a.body)
+		if isRefused := strings.Contains(test.query, "%2A") ||
+			test.query == "?code="; (a.status == http.StatusOK) == isRefused {
+			t.Errorf("redeem %s, check out %s: the server's %q is %d %s", test.redeem, test.checkOut, test.query,
+				a.status, a.body)
 		}
 	}
 }
@@ -179,8 +201,10 @@ func TestCheckout_RefusedCodes_LookTheSame(t *testing.T) {
 	}
 	var refusals []refusal
 	for _, reason := range []voucher.Reason{
-		voucher.ReasonUnknown, voucher.ReasonDisabled, voucher.ReasonNotStarted, voucher.ReasonExpired, voucher.ReasonNickMissing,
-		voucher.ReasonOtherNick, voucher.ReasonUsedUp, voucher.ReasonNickLimit, voucher.ReasonPaused, voucher.ReasonNoDiscount,
+		voucher.ReasonUnknown, voucher.ReasonDisabled, voucher.ReasonNotStarted, voucher.ReasonExpired,
+		voucher.ReasonNickMissing,
+		voucher.ReasonOtherNick, voucher.ReasonUsedUp, voucher.ReasonNickLimit, voucher.ReasonPaused,
+		voucher.ReasonNoDiscount,
 	} {
 		refusals = append(refusals, refusal{refusing(reason), codePath, reason})
 	}
@@ -192,15 +216,18 @@ func TestCheckout_RefusedCodes_LookTheSame(t *testing.T) {
 			s := newService(t)
 			a := s.send(s.Checkout(test.opener), get(test.path))
 			a.want(t, http.StatusConflict, codeRefused)
-			if len(a.header) != 3 || a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("Cache-Control") != "no-store" {
+			if len(a.header) != 3 || a.header.Get("Content-Type") != "application/problem+json" ||
+				a.header.Get("Cache-Control") != "no-store" {
 				t.Errorf("headers %v", a.header)
 			}
-			if line := s.logged(t); line["outcome"] != "refused" || line["Reason"] != string(test.reason) || line["Refused"] != 1.0 || line["Checkouts"] != nil {
+			if line := s.logged(t); line["outcome"] != "refused" || line["Reason"] != string(test.reason) ||
+				line["Refused"] != 1.0 || line["Checkouts"] != nil {
 				t.Errorf("logged %v", line)
 			}
 			s.send(s.Checkout(test.opener), request(http.MethodHead, test.path, "")).want(t, http.StatusConflict, "")
 			s.send(s.Checkout(test.opener), get(test.path, "Authorization", serverKey)).
-				want(t, http.StatusConflict, strings.Replace(codeRefused, "}", `,"reason":"`+string(test.reason)+`"}`, 1))
+				want(t, http.StatusConflict, strings.Replace(codeRefused, "}", `,"reason":"`+string(test.reason)+`"}`,
+					1))
 		})
 	}
 }
@@ -210,22 +237,26 @@ func TestCheckout_RefusedCode_CountsOnce(t *testing.T) {
 	reached := 0
 	checkOut, redeem := s.Checkout(discounting(&reached)), s.RedeemVoucher(knows(new(int)))
 	s.send(checkOut, from("203.0.113.7", get(coinsPath+"?code=SUMMER-21"))).want(t, http.StatusConflict, codeRefused)
-	s.send(s.CheckoutVariant(discounting(&reached)), from("203.0.113.7", request(http.MethodHead, olderPath+"?code=%2A", ""))).want(t, http.StatusConflict, "")
+	s.send(s.CheckoutVariant(discounting(&reached)),
+		from("203.0.113.7", request(http.MethodHead, olderPath+"?code=%2A", ""))).want(t, http.StatusConflict, "")
 	if store.total() != 2 {
 		t.Fatalf("%d refusals are counted, want 2", store.total())
 	}
 	s.log.Reset()
 	s.send(checkOut, from("203.0.113.7", get(coinsPath+"?code=SUMMER-21"))).wantTooManyRefusals(t)
-	if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Reason"] != "expired" || line["Refused"] != 1.0 || line["TooManyRefusals"] != 1.0 {
+	if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Reason"] != "expired" ||
+		line["Refused"] != 1.0 || line["TooManyRefusals"] != 1.0 {
 		t.Errorf("logged %v", line)
 	}
-	// Now even a valid code is rejected, at the checkout and when it is redeemed. The limit does not apply to checkouts without a code.
+	// Now even a valid code is rejected, at the checkout and when it is redeemed. The limit does not apply to checkouts
+	// without a code.
 	reached = 0
 	s.send(checkOut, from("203.0.113.7", get(codePath, "Idempotency-Key", "till-1047"))).wantTooManyRefusals(t)
 	s.send(checkOut, from("203.0.113.7", get(coinsPath+"?code="))).wantTooManyRefusals(t)
 	s.send(redeem, from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))).wantTooManyRefusals(t)
 	if reached != 0 || store.total() != 3 {
-		t.Errorf("%d requests of the blocked source reached the opener, and %d refusals are counted, want 0 and 3", reached, store.total())
+		t.Errorf("%d requests of the blocked source reached the opener, and %d refusals are counted, want 0 and 3",
+			reached, store.total())
 	}
 	for what, r := range map[string]*http.Request{
 		"no code":           from("203.0.113.7", get(coinsPath+"?nick=Alder")),
@@ -256,11 +287,20 @@ func TestCheckout_OnlyRefusedCodes_AreCounted(t *testing.T) {
 		"prefetch, malformed": {unusedOpener(t), get(coinsPath+"?code=%2A", "Sec-Purpose", "prefetch"), 503},
 		"wrong amount":        {unusedOpener(t), get(coinsPath + "?code=%2A&amount=0"), 422},
 		"malformed ID":        {unusedOpener(t), get("/shop/emberforge/checkout/c%C3%B6ins/500?code=%2A"), 404},
-		"nothing to replace":  {failing(checkout.ErrNotReplaceable), get(codePath + "&replaces=" + string(rankID)), 400},
-		"unauthorized":        {unusedOpener(t), get(coinsPath+"?code=%2A", "Authorization", "Basic YWxkZXI6YWxkZXI="), 401},
-		"key in use":          {failing(checkout.ErrKeyInUse), get(codePath, "Idempotency-Key", "till-1047"), 422},
-		"too many holds":      {failing(&checkout.TooManyHoldsError{Until: now().Add(time.Minute)}), get(codePath), 429},
-		"the store is down":   {failing(throttled{}), get(codePath), 503},
+		"nothing to replace": {
+			failing(checkout.ErrNotReplaceable), get(codePath + "&replaces=" + string(rankID)),
+			400,
+		},
+		"unauthorized": {
+			unusedOpener(t), get(coinsPath+"?code=%2A", "Authorization", "Basic YWxkZXI6YWxkZXI="),
+			401,
+		},
+		"key in use": {failing(checkout.ErrKeyInUse), get(codePath, "Idempotency-Key", "till-1047"), 422},
+		"too many holds": {
+			failing(&checkout.TooManyHoldsError{Until: now().Add(time.Minute)}), get(codePath),
+			429,
+		},
+		"the store is down": {failing(throttled{}), get(codePath), 503},
 	} {
 		if a := s.send(s.Checkout(test.opener), from("203.0.113.7", test.request)); a.status != test.status {
 			t.Errorf("%s: got %d %s, want %d", what, a.status, a.body, test.status)
@@ -287,13 +327,15 @@ func TestCheckout_TooManyHolds_SaysWhenTheFirstLapses(t *testing.T) {
 		{-time.Minute, "1"},
 	} {
 		opener := fakeOpener{open: func(checkout.Request) (checkout.Checkout, bool, error) {
-			return checkout.Checkout{}, false, fmt.Errorf("open: %w", &checkout.TooManyHoldsError{Until: at.Add(test.wait)})
+			return checkout.Checkout{}, false,
+				fmt.Errorf("open: %w", &checkout.TooManyHoldsError{Until: at.Add(test.wait)})
 		}}
 		s := newService(t)
 		a := s.send(s.Checkout(opener), get(codePath))
 		a.want(t, http.StatusTooManyRequests, detail)
 		a.wantHeader(t, "Retry-After", test.want)
-		if line := s.logged(t); line["outcome"] != "too-many-holds" || line["Refused"] != nil || line["level"] != "INFO" {
+		if line := s.logged(t); line["outcome"] != "too-many-holds" || line["Refused"] != nil ||
+			line["level"] != "INFO" {
 			t.Errorf("logged %v", line)
 		}
 	}

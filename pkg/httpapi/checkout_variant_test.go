@@ -47,8 +47,14 @@ func TestCheckoutVariant_EveryResponse_SaysItIsDeprecated(t *testing.T) {
 		{"refused code", get(olderPath + "?code=%2A"), 409, coinsPath},
 		{"prefetch", get(olderPath, "Sec-Purpose", "prefetch"), 503, coinsPath},
 		{"another method", request(http.MethodDelete, olderPath, ""), 405, coinsPath},
-		{"every ID is variant", get("/shop/variant/checkout/variant/variant/variant"), 200, "/shop/variant/checkout/variant/variant"},
-		{"malformed ID", get("/shop/emberforge/checkout/c%C3%B6ins/variant/a%3E%22%0D%0Ab"), 404, "/shop/emberforge/checkout/c%C3%B6ins/a%3E%22%0D%0Ab"},
+		{
+			"every ID is variant", get("/shop/variant/checkout/variant/variant/variant"), 200,
+			"/shop/variant/checkout/variant/variant",
+		},
+		{
+			"malformed ID", get("/shop/emberforge/checkout/c%C3%B6ins/variant/a%3E%22%0D%0Ab"), 404,
+			"/shop/emberforge/checkout/c%C3%B6ins/a%3E%22%0D%0Ab",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.what, func(t *testing.T) {
@@ -79,7 +85,8 @@ func (a response) wantDeprecated(t *testing.T) {
 
 func TestCheckoutVariant_TooLongLink_IsLeftOut(t *testing.T) {
 	s := newService(t)
-	a := s.send(s.CheckoutVariant(unusedOpener(t)), get("/shop/emberforge/checkout/coins/variant/"+strings.Repeat("%20", 2000)))
+	a := s.send(s.CheckoutVariant(unusedOpener(t)),
+		get("/shop/emberforge/checkout/coins/variant/"+strings.Repeat("%20", 2000)))
 	if a.status != http.StatusNotFound {
 		t.Errorf("got %d %s, want 404", a.status, a.body)
 	}

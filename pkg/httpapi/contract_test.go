@@ -74,12 +74,14 @@ func TestDocument_PageLimits_MatchTheCode(t *testing.T) {
 		}
 		for _, limit := range []int{limits.Minimum - 1, limits.Maximum + 1} {
 			s := newService(t)
-			if a := s.send(s.CheckoutArea(shop), get(fmt.Sprintf("%s?limit=%d", areaPath, limit))); a.status != http.StatusUnprocessableEntity {
+			if a := s.send(s.CheckoutArea(shop),
+				get(fmt.Sprintf("%s?limit=%d", areaPath, limit))); a.status != http.StatusUnprocessableEntity {
 				t.Errorf("limit %d: %d %.100s, want 422", limit, a.status, a.body)
 			}
 		}
 		if most := d.Components.Schemas["CheckoutArea"].Properties["products"].MaxItems; most != limits.Maximum {
-			t.Errorf("the document allows %d products on a page, but the parameter limit goes up to %d", most, limits.Maximum)
+			t.Errorf("the document allows %d products on a page, but the parameter limit goes up to %d", most,
+				limits.Maximum)
 		}
 	}
 	if !found {
@@ -97,7 +99,8 @@ func TestDocument_ShopPage_MatchesTheCode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if shown := shownProducts(visit(emberforge(capes(most+1)...), newService(t), get(shopPath)).body); len(shown) != most {
+	if shown := shownProducts(visit(emberforge(capes(most+1)...), newService(t),
+		get(shopPath)).body); len(shown) != most {
 		t.Errorf("a page has %d products, but the document says %d", len(shown), most)
 	}
 	for _, parameter := range operation.Parameters {
@@ -118,12 +121,14 @@ func TestDocument_ShopPage_MatchesTheCode(t *testing.T) {
 
 func TestDocument_OrderFilters_MatchTheCode(t *testing.T) {
 	found := 0
-	for _, parameter := range document(t).Paths[strings.Replace(ordersPath, "emberforge", "{customer}", 1)].Get.Parameters {
+	for _, parameter := range document(t).Paths[strings.Replace(ordersPath, "emberforge", "{customer}",
+		1)].Get.Parameters {
 		switch schema := parameter.Schema; parameter.Name {
 		case "limit":
 			found++
 			if schema.Minimum != 1 || schema.Maximum != checkout.MaxOrdersPerPage {
-				t.Errorf("the document allows %d to %d orders on a page, the code 1 to %d", schema.Minimum, schema.Maximum, checkout.MaxOrdersPerPage)
+				t.Errorf("the document allows %d to %d orders on a page, the code 1 to %d", schema.Minimum,
+					schema.Maximum, checkout.MaxOrdersPerPage)
 			}
 			s := newService(t)
 			listing().asServer(s, fakeOrders{asked: func(arguments ...any) {
@@ -145,14 +150,16 @@ func TestDocument_OrderFilters_MatchTheCode(t *testing.T) {
 
 func TestDocument_RedemptionLimit_MatchesTheCode(t *testing.T) {
 	found := false
-	for _, parameter := range document(t).Paths[strings.Replace(redemptionsPath, "emberforge", "{customer}", 1)].Get.Parameters {
+	for _, parameter := range document(t).Paths[strings.Replace(redemptionsPath, "emberforge", "{customer}",
+		1)].Get.Parameters {
 		if parameter.Name != "limit" {
 			continue
 		}
 		found = true
 		schema := parameter.Schema
 		if schema.Minimum != 1 || schema.Maximum != voucher.MaxRedemptionsPerPage {
-			t.Errorf("the document allows %d to %d redemptions on a page, the code 1 to %d", schema.Minimum, schema.Maximum, voucher.MaxRedemptionsPerPage)
+			t.Errorf("the document allows %d to %d redemptions on a page, the code 1 to %d", schema.Minimum,
+				schema.Maximum, voucher.MaxRedemptionsPerPage)
 		}
 		s := newService(t)
 		s.send(s.ListRedemptions(fakeRedemptions{asked: func(arguments ...any) {
@@ -174,8 +181,10 @@ func TestDocument_Events_MatchTheCode(t *testing.T) {
 			continue
 		}
 		found = true
-		if schema := parameter.Schema; schema.Minimum != 1 || schema.Maximum != event.MaxPerPage || schema.Default != event.MaxPerPage {
-			t.Errorf("the document allows %d to %d events on a page, by default %d; the code 1 to %d", schema.Minimum, schema.Maximum, schema.Default, event.MaxPerPage)
+		if schema := parameter.Schema; schema.Minimum != 1 || schema.Maximum != event.MaxPerPage ||
+			schema.Default != event.MaxPerPage {
+			t.Errorf("the document allows %d to %d events on a page, by default %d; the code 1 to %d", schema.Minimum,
+				schema.Maximum, schema.Default, event.MaxPerPage)
 		}
 	}
 	if !found {
@@ -191,7 +200,9 @@ func TestDocument_Events_MatchTheCode(t *testing.T) {
 
 func TestDocument_BodySize_MatchesTheCode(t *testing.T) {
 	const path = "/shop/{customer}/voucher"
-	said := regexp.MustCompile(`^At most (\d+) KiB\.$`).FindStringSubmatch(document(t).Paths[path].Post.RequestBody.Description)
+	said := regexp.MustCompile(`^At most (\d+) KiB\.$`).FindStringSubmatch(
+		document(t).Paths[path].Post.RequestBody.Description,
+	)
 	if said == nil {
 		t.Fatal("the size of a body is not documented")
 	}
@@ -200,12 +211,16 @@ func TestDocument_BodySize_MatchesTheCode(t *testing.T) {
 		t.Fatal(err)
 	}
 	const code = `{"code":"SUMMER-20"}`
-	for _, test := range []struct{ size, status int }{{kib << 10, http.StatusNotFound}, {kib<<10 + 1, http.StatusRequestEntityTooLarge}} {
+	for _, test := range []struct{ size, status int }{
+		{kib << 10, http.StatusNotFound},
+		{kib<<10 + 1, http.StatusRequestEntityTooLarge},
+	} {
 		s := newService(t)
 		refusing := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 			return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 		}}
-		a := s.send(s.RedeemVoucher(refusing), post("/shop/emberforge/voucher", code+strings.Repeat(" ", test.size-len(code))))
+		a := s.send(s.RedeemVoucher(refusing),
+			post("/shop/emberforge/voucher", code+strings.Repeat(" ", test.size-len(code))))
 		if a.status != test.status {
 			t.Errorf("%d bytes: %d %s, want %d", test.size, a.status, a.body, test.status)
 		}

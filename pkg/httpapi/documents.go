@@ -17,8 +17,8 @@ type Document struct {
 	Path        string // one segment, such as /docs
 	ContentType string
 	Content     string
-	// Origin is what the absolute URLs in Content begin with, such as https://deployment.invalid. In each response it is replaced by the
-	// address that the client called. Empty: Content has no such URLs.
+	// Origin is what the absolute URLs in Content begin with, such as https://deployment.invalid. In each response it
+	// is replaced by the address that the client called. Empty: Content has no such URLs.
 	Origin string
 }
 
@@ -29,22 +29,22 @@ func (s Service) Documents(policy string, documents ...Document) http.Handler {
 		published[document.Path] = publish(document)
 	}
 	return s.handler(endpoint{
-		path: "/{page}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
-		answer: func(c *call) (answer, error) {
+		path: "/{page}", revalidates: true,
+		respond: func(c *call) (response, error) {
 			document, found := published[c.URL.Path]
 			if !found {
-				return answer{}, problemNotFound.new()
+				return response{}, problemNotFound.new()
 			}
 			if err := c.parseQuery(); err != nil {
-				return answer{}, err
+				return response{}, err
 			}
-			a, err := document.show(c.Request)
+			resp, err := document.show(c.Request)
 			if err != nil {
-				return answer{}, err
+				return response{}, err
 			}
-			a.setDocument(document.ContentType, policy)
+			resp.setDocument(document.ContentType, policy)
 			c.record.note("shown")
-			return a, nil
+			return resp, nil
 		},
 	})
 }
@@ -61,34 +61,36 @@ func publish(document Document) publishedDocument {
 
 // setDocument sets the headers of a document or a page for browsers. The parameter policy is its
 // Content-Security-Policy.
-func (a *answer) setDocument(contentType, policy string) {
-	a.header.Set("Content-Type", contentType)
-	a.header.Set("Content-Security-Policy", policy)
-	a.header.Set("Referrer-Policy", "no-referrer")
-	a.header.Set("X-Content-Type-Options", "nosniff")
+func (resp *response) setDocument(contentType, policy string) {
+	resp.header.Set("Content-Type", contentType)
+	resp.header.Set("Content-Security-Policy", policy)
+	resp.header.Set("Referrer-Policy", "no-referrer")
+	resp.header.Set("X-Content-Type-Options", "nosniff")
 }
 
-func (d publishedDocument) show(r *http.Request) (answer, error) {
+func (d publishedDocument) show(r *http.Request) (response, error) {
 	if d.Origin == "" {
 		return encoded(r, d.Content, d.compressed)
 	}
 	origin, valid := originOf(r)
 	if !valid {
-		return answer{}, problemMalformedRequest.because("The Host must be a name or an address, with an optional port.")
+		return response{}, problemMalformedRequest.because(
+			"The Host must be a name or an address, with an optional port.",
+		)
 	}
-	return answer{http.StatusOK, http.Header{}, []byte(strings.ReplaceAll(d.Content, d.Origin, origin))}, nil
+	return response{http.StatusOK, http.Header{}, []byte(strings.ReplaceAll(d.Content, d.Origin, origin))}, nil
 }
 
 // encoded makes a response with the content, compressed if the client accepts gzip.
-func encoded(r *http.Request, content string, compressed func() ([]byte, error)) (a answer, err error) {
-	a = answer{status: http.StatusOK, header: http.Header{"Vary": {"Accept-Encoding"}}}
+func encoded(r *http.Request, content string, compressed func() ([]byte, error)) (resp response, err error) {
+	resp = response{status: http.StatusOK, header: http.Header{"Vary": {"Accept-Encoding"}}}
 	if !acceptsGzip(r.Header.Values("Accept-Encoding")) {
-		a.body = []byte(content)
-		return a, nil
+		resp.body = []byte(content)
+		return resp, nil
 	}
-	a.header.Set("Content-Encoding", "gzip")
-	a.body, err = compressed()
-	return a, err
+	resp.header.Set("Content-Encoding", "gzip")
+	resp.body, err = compressed()
+	return resp, err
 }
 
 func compress(content string) ([]byte, error) {
@@ -101,10 +103,11 @@ func compress(content string) ([]byte, error) {
 	return compressed.Bytes(), nil
 }
 
-// originOf returns the scheme and authority of a request, or false if its Host cannot be part of a URL. API Gateway only gets
-// requests for its own hosts, but clients may call the local run by any name.
+// originOf returns the scheme and authority of a request, or false if its Host cannot be part of a URL. API Gateway
+// only gets requests for its own hosts, but clients may call the local run by any name.
 func originOf(r *http.Request) (origin string, valid bool) {
-	if r.Host == "" || strings.Trim(r.Host, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" {
+	if r.Host == "" || strings.Trim(r.Host,
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" {
 		return "", false
 	}
 	return r.URL.Scheme + "://" + r.Host, true

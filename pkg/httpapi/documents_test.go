@@ -20,7 +20,8 @@ func documents(s service) http.Handler {
 		documentsPolicy,
 		httpapi.Document{Path: "/docs", ContentType: "text/html; charset=utf-8", Content: docsPage},
 		httpapi.Document{
-			Path: "/changelog.rss", ContentType: "application/rss+xml; charset=utf-8", Origin: "https://deployment.invalid",
+			Path: "/changelog.rss", ContentType: "application/rss+xml; charset=utf-8",
+			Origin:  "https://deployment.invalid",
 			Content: "<rss><link>https://deployment.invalid/changelog</link><link>https://deployment.invalid/docs</link></rss>",
 		},
 	)
@@ -31,8 +32,10 @@ func TestDocuments_Document_IsServedUnchanged(t *testing.T) {
 	a := s.send(documents(s), request(http.MethodGet, "/docs", ""))
 	a.want(t, http.StatusOK, docsPage)
 	for name, want := range map[string]string{
-		"Content-Type": "text/html; charset=utf-8", "Content-Encoding": "", "Vary": "Accept-Encoding", "Cache-Control": "no-cache",
-		"Content-Security-Policy": documentsPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Request-Id": "request-1",
+		"Content-Type": "text/html; charset=utf-8", "Content-Encoding": "", "Vary": "Accept-Encoding",
+		"Cache-Control":           "no-cache",
+		"Content-Security-Policy": documentsPolicy, "X-Content-Type-Options": "nosniff",
+		"Referrer-Policy": "no-referrer", "Request-Id": "request-1",
 	} {
 		a.wantHeader(t, name, want)
 	}
@@ -48,8 +51,11 @@ func TestDocuments_Document_IsServedUnchanged(t *testing.T) {
 // The cases follow RFC 9110, section 12.5.3, except that * does not select gzip: a client must name gzip.
 func TestDocuments_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 	for acceptEncoding, want := range map[string]bool{
-		"gzip": true, "gzip, deflate, br, zstd": true, "br, GZIP": true, "gzip;q=0.5": true, "gzip; q=1.0": true, "deflate;q=1, gzip;Q=0.1": true,
-		"": false, "br": false, "identity": false, "gzip;q=0": false, "gzip; q=0.000": false, "gzip;q=x": false, "x-gzipped": false, "*": false,
+		"gzip": true, "gzip, deflate, br, zstd": true, "br, GZIP": true, "gzip;q=0.5": true, "gzip; q=1.0": true,
+		"deflate;q=1, gzip;Q=0.1": true,
+		"":                        false, "br": false, "identity": false, "gzip;q=0": false, "gzip; q=0.000": false,
+		"gzip;q=x":  false,
+		"x-gzipped": false, "*": false,
 	} {
 		s := newService(t)
 		a := s.send(documents(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", acceptEncoding))
@@ -64,7 +70,8 @@ func TestDocuments_AcceptEncodingGzip_IsCompressed(t *testing.T) {
 	}
 	// Several header lines count like one line with commas.
 	s := newService(t)
-	s.send(documents(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", "br", "Accept-Encoding", "gzip")).wantHeader(t, "Content-Encoding", "gzip")
+	s.send(documents(s), request(http.MethodGet, "/docs", "", "Accept-Encoding", "br", "Accept-Encoding",
+		"gzip")).wantHeader(t, "Content-Encoding", "gzip")
 }
 
 func plain(t *testing.T, a response) string {
@@ -95,12 +102,14 @@ func TestDocuments_MatchingETag_Is304(t *testing.T) {
 		a := s.send(endpoint, request(http.MethodGet, "/docs", "", "Accept-Encoding", "gzip", "If-None-Match", have))
 		a.want(t, http.StatusNotModified, "")
 		for name, want := range map[string]string{
-			"ETag": compressed, "Cache-Control": "no-cache", "Vary": "Accept-Encoding", "Content-Type": "", "Content-Encoding": "", "Request-Id": "request-1",
+			"ETag": compressed, "Cache-Control": "no-cache", "Vary": "Accept-Encoding", "Content-Type": "",
+			"Content-Encoding": "", "Request-Id": "request-1",
 		} {
 			a.wantHeader(t, name, want)
 		}
 	}
-	s.send(endpoint, request(http.MethodGet, "/docs", "", "Accept-Encoding", "gzip", "If-None-Match", identity)).wantHeader(t, "Content-Encoding", "gzip")
+	s.send(endpoint, request(http.MethodGet, "/docs", "", "Accept-Encoding", "gzip", "If-None-Match",
+		identity)).wantHeader(t, "Content-Encoding", "gzip")
 }
 
 func TestDocuments_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
@@ -110,7 +119,8 @@ func TestDocuments_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
 		return s.send(documents(s), r)
 	}
 	for _, want := range []string{
-		"https://shop.example", "https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com", "http://127.0.0.1:3000", "http://[::1]:3000",
+		"https://shop.example", "https://r3pmxmplak.execute-api.eu-central-1.amazonaws.com", "http://127.0.0.1:3000",
+		"http://[::1]:3000",
 	} {
 		scheme, host, _ := strings.Cut(want, "://")
 		a := feed(newService(t), scheme, host)
@@ -120,7 +130,10 @@ func TestDocuments_Feed_NamesTheAddressItWasRequestedFrom(t *testing.T) {
 			t.Error("no ETag")
 		}
 	}
-	for _, host := range []string{"", "shop.example/<b>", `shop"example`, "shop example", "user@shop.example", "sh&p.example", "schöp.example"} {
+	for _, host := range []string{
+		"", "shop.example/<b>", `shop"example`, "shop example", "user@shop.example",
+		"sh&p.example", "schöp.example",
+	} {
 		a := feed(newService(t), "https", host)
 		if a.status != http.StatusBadRequest || host != "" && strings.Contains(a.body, host) {
 			t.Errorf("host %q: %d %s", host, a.status, a.body)
@@ -146,7 +159,8 @@ func TestDocuments_BadRequests_AreRejected(t *testing.T) {
 	} {
 		s := newService(t)
 		a := s.send(documents(s), request(test.method, test.target, ""))
-		if a.status != test.status || !strings.Contains(a.body, test.problem) || a.header.Get("Cache-Control") != "no-store" {
+		if a.status != test.status || !strings.Contains(a.body, test.problem) ||
+			a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s %s: got %d %v %s, want %d", test.method, test.target, a.status, a.header, a.body, test.status)
 		}
 		a.wantHeader(t, "Request-Id", "request-1")

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -12,26 +11,26 @@ import (
 	"shopfront/pkg/event"
 )
 
-// EventReader reads the feed of a customer. An event.Feed implements it. Errors: *event.ExpiredError, event.ErrBeyond.
+// EventReader reads the feed of a shop. An event.Feed implements it. Errors: *event.ExpiredError, event.ErrBeyond.
 type EventReader interface {
 	Read(ctx context.Context, customer catalog.CustomerID, cursor event.Cursor, limit int) (event.Page, error)
 }
 
-// ListEvents is GET /shop/{customer}/events (docs/interface.md), for the shop's own server only. It lists events in the order of their
+// ListEvents is GET /shop/{customer}/events, for the shop's own server only. It lists events in the order of their
 // sequence numbers.
 func (s Service) ListEvents(reader EventReader) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/events", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
-		answer: admitted(eventsRequest, (*call).admitServer, func(c *call, wanted events) (answer, error) {
+		path: "/shop/{customer}/events", revalidates: true,
+		respond: admitted(eventsRequest, (*call).admitServer, func(c *call, wanted events) (response, error) {
 			page, err := reader.Read(c.Context(), c.customer, wanted.cursor, wanted.limit)
 			if errors.Is(err, event.ErrBeyond) {
 				err = problemInvalid.because("The feed has no event with this sequence number yet.").of("after")
 			}
 			if err != nil {
-				return answer{}, err
+				return response{}, err
 			}
 			c.record.note("listed")
-			return jsonAnswer(http.StatusOK, c.represent(page))
+			return jsonResponse(http.StatusOK, c.represent(page))
 		}),
 	})
 }
@@ -55,39 +54,29 @@ func eventsRequest(c *call) (wanted events, err error) {
 		text := c.query.Get("after")
 		cursor.After, err = strconv.ParseInt(text, 10, 64)
 		if err != nil || cursor.After < 0 || strconv.FormatInt(cursor.After, 10) != text {
-			return events{}, problemInvalid.because("The sequence number must be a whole number of 0 or more.").of("after")
+			return events{}, problemInvalid.because(
+				"The sequence number must be a whole number of 0 or more.",
+			).of("after")
 		}
 	}
 	cursor.Feed = c.query.Get("feed")
 	if c.query.Has("feed") && (cursor.Feed == "" || !c.query.Has("after")) {
-		return events{}, problemInvalid.because("The feed must not be empty, and must be sent together with after.").of("feed")
+		return events{}, problemInvalid.because(
+			"The feed must not be empty, and must be sent together with after.",
+		).of("feed")
 	}
 	return wanted, nil
 }
 
 type eventPageJSON struct {
-	Feed             string      `json:"feed"`
-	Events           []eventJSON `json:"events"`
-	Next             string      `json:"next"`
-	PollAfterSeconds int         `json:"pollAfterSeconds"`
-}
-
-// eventJSON is an event. Standard Webhooks recommends its members type, timestamp and data
-// (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
-type eventJSON struct {
-	ID        string          `json:"id"`
-	Type      string          `json:"type"`
-	Timestamp string          `json:"timestamp"`
-	Sequence  int64           `json:"sequence"`
-	Customer  string          `json:"customer"`
-	Data      json.RawMessage `json:"data"`
+	Feed             string        `json:"feed"`
+	Events           []event.Event `json:"events"`
+	Next             string        `json:"next"`
+	PollAfterSeconds int           `json:"pollAfterSeconds"`
 }
 
 func (c *call) represent(page event.Page) eventPageJSON {
-	represented := eventPageJSON{Feed: page.Feed, Events: make([]eventJSON, len(page.Events))}
-	for i, e := range page.Events {
-		represented.Events[i] = representEvent(e)
-	}
+	represented := eventPageJSON{Feed: page.Feed, Events: append([]event.Event{}, page.Events...)} // not null
 	c.query.Set("after", strconv.FormatInt(page.Next, 10))
 	if page.Feed != "" {
 		c.query.Set("feed", page.Feed)
@@ -109,20 +98,3 @@ const (
 	busyPoll  = 5  // seconds
 	quietPoll = 15 // seconds
 )
-
-func representEvent(e event.Event) eventJSON {
-	return eventJSON{
-		ID: string(e.ID), Type: string(e.Type), Timestamp: representTime(e.At), Sequence: e.Sequence, Customer: string(e.Customer), Data: e.Data,
-	}
-}
-
-// EncodeEvent returns an event as JSON, as the feed shows it.
-func EncodeEvent(e event.Event) ([]byte, error) { return encodeJSON(representEvent(e)) }
-
-// EventData returns the data of the event for a fact: the redemption or the order as JSON.
-func EventData(fact event.Fact) ([]byte, error) {
-	if fact.Redemption != nil {
-		return encodeJSON(representRedemption(*fact.Redemption))
-	}
-	return encodeJSON(representOrder(*fact.Order))
-}

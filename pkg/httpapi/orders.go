@@ -14,24 +14,36 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
-// The endpoints of orders are for the shop's own server only. Every change is idempotent: a retry gets the same order, with the
-// header Idempotency-Replayed. After an error with Unavailable() it is unknown whether the change was applied.
+// The endpoints of orders are for the shop's own server only. Every change is idempotent: a retry gets the same order,
+// with the header Idempotency-Replayed. After an error with Unavailable() it is unknown whether the change was applied.
 
-// OrderPlacer places orders. Errors: checkout.ErrNotFound, checkout.ErrExpired, checkout.ErrReleased, checkout.ErrPaymentMismatch,
-// checkout.ErrOrderCancelled, and a *checkout.MemberError for a payment that is missing.
-type OrderPlacer interface {
-	Place(ctx context.Context, customer catalog.CustomerID, id checkout.ID, payment checkout.Payment, at time.Time) (checkout.Checkout, bool, error)
+// Orders places, changes and reads orders. A checkout.Orders implements it and describes the results and errors. The
+// bool reports whether the request is a retry of one that was applied.
+type Orders interface {
+	Place(ctx context.Context, customer catalog.CustomerID, id checkout.ID, payment checkout.Payment,
+		at time.Time) (checkout.Checkout, bool, error)
+	Fulfil(ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, bool,
+		error)
+	Cancel(ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string,
+		at time.Time) (checkout.Checkout, bool, error)
+	Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error)
+	List(ctx context.Context, customer catalog.CustomerID, filter checkout.OrderFilter) ([]checkout.Checkout,
+		*checkout.OrderPosition, error)
 }
 
-// PlaceOrder is POST /shop/{customer}/orders (docs/interface.md). It turns a checkout that was paid into an order.
-func (s Service) PlaceOrder(placer OrderPlacer) http.Handler {
+// PlaceOrder is POST /shop/{customer}/orders. It turns a checkout that was paid into an order.
+func (s Service) PlaceOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/orders", methods: []string{http.MethodPost}, notFound: problemNotFound.new,
-		answer: admitted(placementRequest, (*call).admitServer, func(c *call, p placement) (answer, error) {
-			order, replayed, err := placer.Place(c.Context(), c.customer, p.id, p.payment, c.received)
-			return orderAnswer(c, order, replayed, err, "ordered", metricOrders)
+		path: "/shop/{customer}/orders", methods: []string{http.MethodPost},
+		respond: admitted(placementRequest, (*call).admitServer, func(c *call, p placement) (response, error) {
+			order, replayed, err := orders.Place(c.Context(), c.customer, p.id, p.payment, c.received)
+			if err != nil {
+				return response{}, err
+			}
+			return c.replayable(wire.OfOrder(order), replayed, "ordered", metricOrders)
 		}),
 	})
 }
@@ -59,52 +71,47 @@ func placementRequest(c *call) (p placement, err error) {
 	return p, err
 }
 
-// OrderReader reads orders. It returns checkout.ErrOrderNotFound if no order has the ID.
-type OrderReader interface {
-	Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error)
-}
-
-// ShowOrder is GET /shop/{customer}/orders/{id} (docs/interface.md).
-func (s Service) ShowOrder(reader OrderReader) http.Handler {
+// ShowOrder is GET /shop/{customer}/orders/{id}.
+func (s Service) ShowOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/orders/{id}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: admitted(checkoutID, (*call).admitServer, func(c *call, id checkout.ID) (answer, error) {
-			order, err := reader.Show(c.Context(), c.customer, id)
-			return orderAnswer(c, order, false, err, "shown")
+		path: "/shop/{customer}/orders/{id}",
+		respond: admitted(checkoutID, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
+			order, err := orders.Show(c.Context(), c.customer, id)
+			if err != nil {
+				return response{}, err
+			}
+			c.record.note("shown")
+			return jsonResponse(http.StatusOK, wire.OfOrder(order))
 		}),
 	})
 }
 
-// OrderLister lists orders. checkout.OrderStore describes the results.
-type OrderLister interface {
-	List(ctx context.Context, customer catalog.CustomerID, filter checkout.OrderFilter) ([]checkout.Checkout, *checkout.OrderPosition, error)
-}
-
-// ListOrders is GET /shop/{customer}/orders (docs/interface.md). It lists orders in pages, newest first.
-func (s Service) ListOrders(lister OrderLister) http.Handler {
+// ListOrders is GET /shop/{customer}/orders. It lists orders in pages, newest first.
+func (s Service) ListOrders(orders Orders) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/orders", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: admitted(orderFilter, (*call).admitServer, func(c *call, filter checkout.OrderFilter) (answer, error) {
-			orders, end, err := lister.List(c.Context(), c.customer, filter)
-			if err != nil {
-				return answer{}, err
-			}
-			c.record.note("listed")
-			page := orderPageJSON{Orders: make([]orderJSON, len(orders))}
-			for i, order := range orders {
-				page.Orders[i] = representOrder(order)
-			}
-			if end != nil {
-				page.Next = c.nextPage(representPosition(*end))
-			}
-			return jsonAnswer(http.StatusOK, page)
-		}),
+		path: "/shop/{customer}/orders",
+		respond: admitted(orderFilter, (*call).admitServer,
+			func(c *call, filter checkout.OrderFilter) (response, error) {
+				listed, end, err := orders.List(c.Context(), c.customer, filter)
+				if err != nil {
+					return response{}, err
+				}
+				c.record.note("listed")
+				page := orderPageJSON{Orders: make([]wire.Order, len(listed))}
+				for i, order := range listed {
+					page.Orders[i] = wire.OfOrder(order)
+				}
+				if end != nil {
+					page.Next = c.nextPage(representPosition(*end))
+				}
+				return jsonResponse(http.StatusOK, page)
+			}),
 	})
 }
 
 type orderPageJSON struct {
-	Orders []orderJSON `json:"orders"`
-	Next   *string     `json:"next"`
+	Orders []wire.Order `json:"orders"`
+	Next   *string      `json:"next"`
 }
 
 func orderFilter(c *call) (filter checkout.OrderFilter, err error) {
@@ -116,7 +123,8 @@ func orderFilter(c *call) (filter checkout.OrderFilter, err error) {
 	}
 	filter.Status = checkout.OrderStatus(c.query.Get("status"))
 	if c.query.Has("status") && !slices.Contains(checkout.OrderStatuses(), filter.Status) {
-		return checkout.OrderFilter{}, problemInvalid.because("The status must be placed, fulfilled or cancelled.").of("status")
+		return checkout.OrderFilter{},
+			problemInvalid.because("The status must be placed, fulfilled or cancelled.").of("status")
 	}
 	if filter.Nick, err = wantedNick(c.query); err != nil {
 		return checkout.OrderFilter{}, err
@@ -128,7 +136,8 @@ func orderFilter(c *call) (filter checkout.OrderFilter, err error) {
 	return filter, err
 }
 
-// wantedNick returns the nick that a list is restricted to. An empty nick is an error, because it would not restrict the list.
+// wantedNick returns the nick that a list is restricted to. An empty nick is an error, because it would not restrict
+// the list.
 func wantedNick(query url.Values) (voucher.Nick, error) {
 	nick, err := parseNick(query)
 	if err == nil && query.Has("nick") && nick == (voucher.Nick{}) {
@@ -148,7 +157,8 @@ func timeSpan(query url.Values) (from, until time.Time, err error) {
 		}
 		// Unlike time.Parse, UnmarshalText is strict.
 		if err = bound.at.UnmarshalText([]byte(query.Get(bound.name))); err != nil || bound.at.Year() < 1970 {
-			return from, until, problemInvalid.because("The time must have the format of RFC 3339, such as 2026-11-22T09:00:00Z. Encode a + as %%2B.").of(bound.name)
+			return from, until, problemInvalid.because("The time must have the format of RFC 3339, such as " +
+				"2026-11-22T09:00:00Z. Encode a + as %%2B.").of(bound.name)
 		}
 	}
 	if !until.IsZero() && until.Before(from) {
@@ -171,24 +181,22 @@ func parsePosition(text string) (*checkout.OrderPosition, error) {
 	return &checkout.OrderPosition{Placed: time.UnixMilli(placed).UTC(), Token: token}, err
 }
 
-// OrderFulfiller marks orders as fulfilled. Errors: checkout.ErrOrderNotFound, checkout.ErrOrderCancelled.
-type OrderFulfiller interface {
-	Fulfil(ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, bool, error)
-}
-
-// FulfilOrder is POST /shop/{customer}/orders/{id}/fulfil (docs/interface.md). It records that the shop has delivered the order.
-func (s Service) FulfilOrder(fulfiller OrderFulfiller) http.Handler {
+// FulfilOrder is POST /shop/{customer}/orders/{id}/fulfil. It records that the shop has delivered the order.
+func (s Service) FulfilOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/orders/{id}/fulfil", methods: []string{http.MethodPost}, notFound: problemNotFound.new,
-		answer: admitted(fulfilment, (*call).admitServer, func(c *call, id checkout.ID) (answer, error) {
-			order, replayed, err := fulfiller.Fulfil(c.Context(), c.customer, id, c.received)
-			return orderAnswer(c, order, replayed, err, "fulfilled")
+		path: "/shop/{customer}/orders/{id}/fulfil", methods: []string{http.MethodPost},
+		respond: admitted(fulfilment, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
+			order, replayed, err := orders.Fulfil(c.Context(), c.customer, id, c.received)
+			if err != nil {
+				return response{}, err
+			}
+			return c.replayable(wire.OfOrder(order), replayed, "fulfilled")
 		}),
 	})
 }
 
-// fulfilment returns the ID of the order to mark. It rejects a request with a body, because the client's developer would not notice that
-// Shopfront ignores the body.
+// fulfilment returns the ID of the order to mark. It rejects a request with a body, because the client's developer
+// would not notice that Shopfront ignores the body.
 func fulfilment(c *call) (checkout.ID, error) {
 	id, err := checkoutID(c)
 	if err != nil {
@@ -200,19 +208,18 @@ func fulfilment(c *call) (checkout.ID, error) {
 	return id, nil
 }
 
-// OrderCanceller marks orders as cancelled. Error: checkout.ErrOrderNotFound.
-type OrderCanceller interface {
-	Cancel(ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time) (checkout.Checkout, bool, error)
-}
-
-// CancelOrder is POST /shop/{customer}/orders/{id}/cancel (docs/interface.md).
-func (s Service) CancelOrder(canceller OrderCanceller) http.Handler {
+// CancelOrder is POST /shop/{customer}/orders/{id}/cancel.
+func (s Service) CancelOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/orders/{id}/cancel", methods: []string{http.MethodPost}, notFound: problemNotFound.new,
-		answer: admitted(cancellationRequest, (*call).admitServer, func(c *call, request cancellation) (answer, error) {
-			order, replayed, err := canceller.Cancel(c.Context(), c.customer, request.id, request.reason, c.received)
-			return orderAnswer(c, order, replayed, err, "cancelled", metricCancelledOrders)
-		}),
+		path: "/shop/{customer}/orders/{id}/cancel", methods: []string{http.MethodPost},
+		respond: admitted(cancellationRequest, (*call).admitServer,
+			func(c *call, request cancellation) (response, error) {
+				order, replayed, err := orders.Cancel(c.Context(), c.customer, request.id, request.reason, c.received)
+				if err != nil {
+					return response{}, err
+				}
+				return c.replayable(wire.OfOrder(order), replayed, "cancelled", metricCancelledOrders)
+			}),
 	})
 }
 
@@ -232,45 +239,4 @@ func cancellationRequest(c *call) (request cancellation, err error) {
 	}
 	request.reason, err = checkout.ParseReason(members["reason"])
 	return request, err
-}
-
-func orderAnswer(c *call, ordered checkout.Checkout, replayed bool, err error, outcome string, metrics ...string) (answer, error) {
-	if err != nil {
-		return answer{}, err
-	}
-	return c.replayable(representOrder(ordered), replayed, outcome, metrics...)
-}
-
-// orderJSON is an order. An order has the ID of its checkout.
-type orderJSON struct {
-	checkoutJSON
-
-	ExpiresAt    string       `json:"expiresAt,omitempty"` // always empty: hides checkoutJSON.ExpiresAt, because an order does not expire
-	Payment      *paymentJSON `json:"payment"`
-	OrderedAt    string       `json:"orderedAt"`
-	FulfilledAt  string       `json:"fulfilledAt,omitempty"`
-	CancelledAt  string       `json:"cancelledAt,omitempty"`
-	CancelReason string       `json:"cancelReason,omitempty"`
-}
-
-type paymentJSON struct {
-	Provider  string `json:"provider"`
-	Reference string `json:"reference"`
-}
-
-func representOrder(c checkout.Checkout) orderJSON {
-	order := c.Order
-	represented := orderJSON{
-		checkoutJSON: representCheckout(c, checkout.Status(order.Status())), OrderedAt: representTime(order.Placed), CancelReason: order.Reason,
-	}
-	if order.Payment != (checkout.Payment{}) {
-		represented.Payment = &paymentJSON{Provider: order.Payment.Provider, Reference: order.Payment.Reference}
-	}
-	if !order.Fulfilled.IsZero() {
-		represented.FulfilledAt = representTime(order.Fulfilled)
-	}
-	if !order.Cancelled.IsZero() {
-		represented.CancelledAt = representTime(order.Cancelled)
-	}
-	return represented
 }

@@ -15,8 +15,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// problemType is the part of an RFC 9457 problem type after urn:problem:shopfront:. Names and statuses never change, because
-// clients distinguish problems by them.
+// problemType is the part of an RFC 9457 problem type after urn:problem:shopfront:. Names and statuses never change,
+// because clients distinguish problems by them.
 type problemType string
 
 // Every problem that an endpoint responds with.
@@ -142,9 +142,9 @@ func (p *problemError) after(wait time.Duration) *problemError {
 
 func (p *problemError) Error() string { return string(p.problemType) + ": " + p.detail }
 
-func (p *problemError) answer() (answer, error) {
+func (p *problemError) response() (response, error) {
 	status, title := p.describe()
-	a, err := jsonAnswer(status, struct {
+	resp, err := jsonResponse(status, struct {
 		Type      string  `json:"type"`
 		Title     string  `json:"title"`
 		Status    int     `json:"status"`
@@ -155,14 +155,15 @@ func (p *problemError) answer() (answer, error) {
 
 		*expiredJSON
 	}{
-		"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer, string(p.reason), p.expired,
+		"urn:problem:shopfront:" + string(p.problemType), title, status, p.detail, p.parameter, p.pointer,
+		string(p.reason), p.expired,
 	})
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	maps.Copy(a.header, p.header)
-	a.header.Set("Content-Type", "application/problem+json")
-	return a, nil
+	maps.Copy(resp.header, p.header)
+	resp.header.Set("Content-Type", "application/problem+json")
+	return resp, nil
 }
 
 // expiredJSON has the members that a problem about an expired cursor adds.
@@ -171,16 +172,17 @@ type expiredJSON struct {
 	Feed     string `json:"feed"`
 }
 
-// unavailable does not say whether the request was applied. A client can safely retry every request except a redemption or a checkout
-// without an Idempotency-Key: the client cannot know whether it was made, and a retry may make another one.
+// unavailable does not say whether the request was applied. A client can safely retry every request except a redemption
+// or a checkout without an Idempotency-Key: the client cannot know whether it was made, and a retry may make another
+// one.
 func unavailable() *problemError {
 	return problemUnavailable.because("Send the same request again, with its Idempotency-Key if it has one. "+
 		"Without a key, a redemption or a checkout may already be made.").
 		with("Retry-After", "1")
 }
 
-// problemOf is the one place that maps errors to problems. A refused code becomes the endpoint's problem for refusals. An unknown error
-// becomes "internal": it is logged, and the client never sees it.
+// problemOf is the one place that maps errors to problems. A refused code becomes the endpoint's problem for refusals.
+// An unknown error becomes "internal": it is logged, and the client never sees it.
 func problemOf(err error, refusal problemType, c *call) *problemError {
 	r := c.record
 	if reason, refused := voucher.IsRefusal(err); refused && refusal != "" {
@@ -215,7 +217,8 @@ func recognise(err error) *problemError {
 	}
 	if errors.Is(err, access.ErrUnauthorized) {
 		// All causes have the same text, so that a caller cannot distinguish them.
-		return problemUnauthorized.because("Send Authorization: Bearer KEY with a live key of the customer, or no Authorization where the shop admits strangers.").
+		return problemUnauthorized.because("Send Authorization: Bearer KEY with a live key of the shop, or no "+
+			"Authorization where the shop admits strangers.").
 			with("WWW-Authenticate", "Bearer") // RFC 6750, section 3
 	}
 	if field, is := errors.AsType[*voucher.FieldError](err); is {
@@ -251,11 +254,13 @@ func cursorExpired(expired *event.ExpiredError) *problemError {
 func recogniseRedemption(err error) *problemError {
 	switch {
 	case errors.Is(err, voucher.ErrUndone):
-		return problemRedemptionUndone.because("This request was applied, and its redemption was undone for good. Grant nothing. To redeem again, send a new key.")
+		return problemRedemptionUndone.because("This request was applied, and its redemption was undone for good. " +
+			"Grant nothing. To redeem again, send a new key.")
 	case errors.Is(err, voucher.ErrRedemptionNotFound):
 		return problemRedemptionNotFound.new()
 	case errors.Is(err, voucher.ErrRedemptionOfOrder):
-		return problemRedemptionOfOrder.because("An order made this redemption. Cancel the order instead: that undoes it.")
+		return problemRedemptionOfOrder.because("An order made this redemption. Cancel the order instead: that " +
+			"undoes it.")
 	default:
 		return nil
 	}
@@ -268,11 +273,13 @@ func recogniseCheckout(err error) *problemError {
 	}
 	switch {
 	case errors.Is(err, checkout.ErrKeyInUse):
-		return problemKeyInUse.because("Another checkout was made with this key, and is open, ordered or replaced. Send a new key.")
+		return problemKeyInUse.because("Another checkout was made with this key, and is open, ordered or replaced. " +
+			"Send a new key.")
 	case errors.Is(err, checkout.ErrNotFound), errors.Is(err, checkout.ErrOrderNotFound):
 		return problemNotFound.new()
 	case errors.Is(err, checkout.ErrExpired):
-		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, its code was used elsewhere since, its key made another checkout, " +
+		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, its code was used " +
+			"elsewhere since, its key made another checkout, " +
 			"or the ID is mistyped. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrReleased):
 		return problemCheckoutReplaced.because("Another checkout replaced this one. Nothing was ordered.")
@@ -280,7 +287,8 @@ func recogniseCheckout(err error) *problemError {
 		return problemPaymentMismatch.because("This checkout was ordered with another payment. " +
 			"Nothing was changed: this payment did not pay for this checkout.")
 	case errors.Is(err, checkout.ErrOrderCancelled):
-		return problemOrderCancelled.because("This order is cancelled for good. Whoever cancelled it decides about the refund.")
+		return problemOrderCancelled.because("This order is cancelled for good. Whoever cancelled it decides about " +
+			"the refund.")
 	default:
 		return problemInternal.new()
 	}

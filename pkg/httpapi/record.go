@@ -9,8 +9,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// record holds the values of a request's log line. CloudWatch reads metrics from that line. A record holds no code, nick,
-// Idempotency-Key, secret key, query string or body.
+// record holds the values of a request's log line. CloudWatch reads metrics from that line. A record holds no code,
+// nick, Idempotency-Key, secret key, query string or body.
 type record struct {
 	outcome string
 	reason  string // why a code was refused, or "prefetch" for a rejected prefetch
@@ -45,7 +45,7 @@ func (r *record) noteRefusal(reason voucher.Reason) {
 	r.note("refused", metricRefused)
 }
 
-// log writes one line for the request. A line with metrics is in CloudWatch's embedded metric format. The customer is not a
+// log writes one line for the request. A line with metrics is in CloudWatch's embedded metric format. The shop is not a
 // dimension, because AWS bills each value of a dimension as a separate metric.
 // https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 func (s Service) log(ctx context.Context, c *call, requestID string, status int) {
@@ -69,7 +69,8 @@ func (s Service) log(ctx context.Context, c *call, requestID string, status int)
 		attrs = append(attrs, slog.String("error", c.record.err.Error()))
 	}
 	if len(c.record.metrics) > 0 {
-		attrs = append(attrs, slog.String("Stack", s.Stack), slog.Any("_aws", EmbeddedMetrics(now, c.record.metrics...)))
+		attrs = append(attrs, slog.String("Stack", s.Stack),
+			slog.Any("_aws", EmbeddedMetrics(now, c.record.metrics...)))
 		for _, metric := range c.record.metrics {
 			attrs = append(attrs, slog.Int(metric, 1))
 		}
@@ -93,8 +94,8 @@ type emfMetric struct {
 	Unit string `json:"Unit"`
 }
 
-// EmbeddedMetrics returns the value of the member _aws of a log line. This value makes CloudWatch read the line's members with the given
-// names as counts. The line also needs the member Stack.
+// EmbeddedMetrics returns the value of the member _aws of a log line. This value makes CloudWatch read the line's
+// members with the given names as counts. The line also needs the member Stack.
 func EmbeddedMetrics(now time.Time, names ...string) any {
 	metadata := emfMetadata{Timestamp: now.UnixMilli()}
 	for _, name := range names {

@@ -9,29 +9,33 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
 // The endpoints of redemptions are for the shop's own server only.
 
-// RedemptionUndoer undoes redemptions. Errors: voucher.ErrRedemptionNotFound, voucher.ErrRedemptionOfOrder. After an error with
-// Unavailable() it is unknown whether the redemption was undone.
-type RedemptionUndoer interface {
-	Undo(ctx context.Context, request voucher.UndoRequest) (redemption voucher.Redemption, replayed bool, err error)
+// Redemptions undoes and lists redemptions. A voucher.Redemptions implements it and describes the results and errors.
+type Redemptions interface {
+	Undo(ctx context.Context, request voucher.UndoRequest) (undone voucher.Redemption, replayed bool, err error)
+	List(ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter) (
+		page []voucher.Redemption, next string, err error)
 }
 
-// UndoRedemption is POST /shop/{customer}/redemptions/{id}/undo (docs/interface.md). It gives the voucher its use back. It is idempotent: a
+// UndoRedemption is POST /shop/{customer}/redemptions/{id}/undo. It gives the voucher its use back. It is idempotent: a
 // retry gets the same redemption, with the header Idempotency-Replayed.
-func (s Service) UndoRedemption(undoer RedemptionUndoer) http.Handler {
+func (s Service) UndoRedemption(redemptions Redemptions) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/redemptions/{id}/undo", methods: []string{http.MethodPost}, notFound: problemRedemptionNotFound.new,
-		answer: admitted(undoRequest, (*call).admitServer, func(c *call, request voucher.UndoRequest) (answer, error) {
-			request.By = voucher.UndoneByKey + string(c.caller.Key)
-			undone, replayed, err := undoer.Undo(c.Context(), request)
-			if err != nil {
-				return answer{}, err
-			}
-			return c.replayable(representRedemption(undone), replayed, "undone", metricUndoneRedemptions)
-		}),
+		path: "/shop/{customer}/redemptions/{id}/undo", methods: []string{http.MethodPost},
+		notFound: problemRedemptionNotFound.new,
+		respond: admitted(undoRequest, (*call).admitServer,
+			func(c *call, request voucher.UndoRequest) (response, error) {
+				request.By = voucher.UndoneByKey + string(c.caller.Key)
+				undone, replayed, err := redemptions.Undo(c.Context(), request)
+				if err != nil {
+					return response{}, err
+				}
+				return c.replayable(wire.OfRedemption(undone), replayed, "undone", metricUndoneRedemptions)
+			}),
 	})
 }
 
@@ -63,41 +67,35 @@ func undoRequest(c *call) (request voucher.UndoRequest, err error) {
 	return request, err
 }
 
-// RedemptionLister lists redemptions. voucher.UndoStore describes the results. A *voucher.FieldError means that no page ended at the
-// filter's After.
-type RedemptionLister interface {
-	List(ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter) (
-		page []voucher.Redemption, next string, err error)
-}
-
-// ListRedemptions is GET /shop/{customer}/redemptions (docs/interface.md). It lists the redemptions of a code in pages.
-func (s Service) ListRedemptions(lister RedemptionLister) http.Handler {
+// ListRedemptions is GET /shop/{customer}/redemptions. It lists the redemptions of a code in pages.
+func (s Service) ListRedemptions(redemptions Redemptions) http.Handler {
 	return s.handler(endpoint{
-		path: "/shop/{customer}/redemptions", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: admitted(redemptionsRequest, (*call).admitServer, func(c *call, wanted redemptionsOfCode) (answer, error) {
-			redemptions, end, err := lister.List(c.Context(), c.customer, wanted.code, wanted.filter)
-			if _, misplaced := errors.AsType[*voucher.FieldError](err); misplaced {
-				return answer{}, malformedCursor()
-			}
-			if err != nil {
-				return answer{}, err
-			}
-			c.record.note("listed")
-			page := redemptionPageJSON{Redemptions: make([]redemptionJSON, len(redemptions))}
-			for i, redemption := range redemptions {
-				page.Redemptions[i] = representRedemption(redemption)
-			}
-			if end != "" {
-				page.Next = c.nextPage(string(wanted.code) + "/" + end)
-			}
-			return jsonAnswer(http.StatusOK, page)
-		}),
+		path: "/shop/{customer}/redemptions",
+		respond: admitted(redemptionsRequest, (*call).admitServer,
+			func(c *call, wanted redemptionsOfCode) (response, error) {
+				listed, next, err := redemptions.List(c.Context(), c.customer, wanted.code, wanted.filter)
+				if _, misplaced := errors.AsType[*voucher.FieldError](err); misplaced {
+					return response{}, malformedCursor()
+				}
+				if err != nil {
+					return response{}, err
+				}
+				c.record.note("listed")
+				page := redemptionPageJSON{Redemptions: make([]wire.Redemption, len(listed))}
+				for i, redemption := range listed {
+					page.Redemptions[i] = wire.OfRedemption(redemption)
+				}
+				if next != "" {
+					page.Next = c.nextPage(string(wanted.code) + "/" + next)
+				}
+				return jsonResponse(http.StatusOK, page)
+			}),
 	})
 }
 
 type redemptionPageJSON struct {
-	Redemptions []redemptionJSON `json:"redemptions"`
-	Next        *string          `json:"next"`
+	Redemptions []wire.Redemption `json:"redemptions"`
+	Next        *string           `json:"next"`
 }
 
 // redemptionsOfCode asks for a page of the redemptions of a code.
@@ -114,7 +112,8 @@ func redemptionsRequest(c *call) (wanted redemptionsOfCode, err error) {
 		return redemptionsOfCode{}, problemInvalid.because("The code is required.").of("code")
 	}
 	if wanted.code, err = voucher.ParseCode(c.query.Get("code")); err != nil {
-		return redemptionsOfCode{}, problemInvalid.because("The code must have 1 to %d letters and digits. Spaces and dashes are ignored; other characters are not allowed.", voucher.MaxCodeLength).of("code")
+		return redemptionsOfCode{}, problemInvalid.because("The code must have 1 to %d letters and digits. Spaces "+
+			"and dashes are ignored; other characters are not allowed.", voucher.MaxCodeLength).of("code")
 	}
 	filter := &wanted.filter
 	if filter.Limit, err = pageLimit(c.query, maxLimit); err != nil {

@@ -9,27 +9,29 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// RefusalLimiter limits how many refused codes a source may cause. An *access.Refusals implements it. Both methods report whether the
-// source is above the limit, and until when. An error from Refused means that the store may not have counted the refusal. The other
-// results are valid even then, because this process has counted it.
+// RefusalLimiter limits how many refused codes a source may cause. An *access.Refusals implements it. Both methods
+// report whether the source is above the limit, and until when. An error from Refused means that the store may not have
+// counted the refusal. The other results are valid even then, because this process has counted it.
 type RefusalLimiter interface {
-	Blocked(customer catalog.CustomerID, source access.Source, limit access.RefusalLimit, at time.Time) (until time.Time, blocked bool)
+	Blocked(customer catalog.CustomerID, source access.Source, limit access.RefusalLimit,
+		at time.Time) (until time.Time, blocked bool)
 	Refused(
 		ctx context.Context, customer catalog.CustomerID, source access.Source, limit access.RefusalLimit, at time.Time,
 	) (until time.Time, blocked bool, err error)
 }
 
-// limitRefusals rejects the request if its source is above the customer's limit on refused codes. If not, it calls the parameter judge, and
-// if judge refuses the code, limitRefusals counts the refusal. Call limitRefusals after admit, which reads the limit.
-func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer, error)) (answer, error) {
+// limitRefusals rejects the request if its source is above the shop's limit on refused codes. If not, it calls the
+// parameter judge, and if judge refuses the code, limitRefusals counts the refusal. Call limitRefusals after admit,
+// which reads the limit.
+func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (response, error)) (response, error) {
 	source, limit := c.caller.Source(s.SourceAddress(c.Request), nick), c.settings.Refusals
 	if until, blocked := s.Refusals.Blocked(c.customer, source, limit, c.received); blocked {
-		return answer{}, tooManyRefusals(until.Sub(c.received))
+		return response{}, tooManyRefusals(until.Sub(c.received))
 	}
-	a, err := judge()
+	resp, err := judge()
 	reason, refused := voucher.IsRefusal(err)
 	if !refused {
-		return a, err
+		return resp, err
 	}
 	until, blocked, uncounted := s.Refusals.Refused(c.Context(), c.customer, source, limit, c.received)
 	if uncounted != nil {
@@ -38,9 +40,9 @@ func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (answer,
 	}
 	if blocked {
 		c.record.noteRefusal(reason)
-		return answer{}, tooManyRefusals(until.Sub(c.received))
+		return response{}, tooManyRefusals(until.Sub(c.received))
 	}
-	return answer{}, err
+	return response{}, err
 }
 
 // tooManyRefusals returns a problem that reveals nothing about the code, not even whether the code was looked up.

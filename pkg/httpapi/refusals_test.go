@@ -14,7 +14,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-const tooManyRefusals = `{"type":"urn:problem:shopfront:too-many-refusals","title":"Too many refused codes","status":429}`
+const tooManyRefusals = `{"type":"urn:problem:shopfront:too-many-refusals","title":"Too many refused codes",` +
+	`"status":429}`
 
 // counts is an access.RefusalStore in memory.
 type counts struct {
@@ -22,7 +23,9 @@ type counts struct {
 	err      error
 }
 
-func (c *counts) Count(_ context.Context, customer catalog.CustomerID, source access.Source, window access.Window) (access.RefusalCount, error) {
+func (c *counts) Count(
+	_ context.Context, customer catalog.CustomerID, source access.Source, window access.Window,
+) (access.RefusalCount, error) {
 	key := fmt.Sprint(customer, source, window)
 	c.refusals[key]++
 	return access.RefusalCount{Source: c.refusals[key]}, c.err
@@ -35,7 +38,8 @@ func (c *counts) total() (total int) {
 	return total
 }
 
-// limited returns a service whose shop allows two refused codes in ten minutes. Requests come from the address in RemoteAddr.
+// limited returns a service whose shop allows two refused codes in ten minutes. Requests come from the address in
+// RemoteAddr.
 func limited(t *testing.T) (service, *counts) {
 	t.Helper()
 	store := &counts{refusals: make(map[string]int)}
@@ -77,7 +81,8 @@ func (a response) wantTooManyRefusals(t *testing.T) {
 	t.Helper()
 	a.want(t, http.StatusTooManyRequests, tooManyRefusals)
 	a.wantHeader(t, "Retry-After", "600") // the window ends in 599.877 seconds
-	if len(a.header) != 4 || a.header.Get("Content-Type") != "application/problem+json" || a.header.Get("Cache-Control") != "no-store" {
+	if len(a.header) != 4 || a.header.Get("Content-Type") != "application/problem+json" ||
+		a.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("headers %v", a.header)
 	}
 }
@@ -92,18 +97,21 @@ func TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked(t *testing.T) {
 	s.send(endpoint, from("203.0.113.7", post(path+"?check=true", `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
 	s.log.Reset()
 	s.send(endpoint, from("203.0.113.7", post(path, `{"code":"no code has a *"}`))).wantTooManyRefusals(t)
-	if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Reason"] != "unknown" || line["Refused"] != 1.0 || line["TooManyRefusals"] != 1.0 {
+	if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Reason"] != "unknown" ||
+		line["Refused"] != 1.0 || line["TooManyRefusals"] != 1.0 {
 		t.Errorf("logged %v", line)
 	}
 	reached = 0
 	for _, r := range []*http.Request{
-		post(path, `{"code":"SUMMER-20"}`), post(path, `{"code":"SUMMER-21"}`), post(path+"?check=true", `{"code":"SUMMER-20"}`),
+		post(path, `{"code":"SUMMER-20"}`), post(path, `{"code":"SUMMER-21"}`),
+		post(path+"?check=true", `{"code":"SUMMER-20"}`),
 		post(path, `{"code":"no code has a *"}`), post(path, `{"code":"SUMMER-20"}`, "Idempotency-Key", "order-1047"),
 		post(path, `{"code":"SUMMER-20"}`, "X-Forwarded-For", "203.0.113.8"),
 	} {
 		s.log.Reset()
 		s.send(endpoint, from("203.0.113.7", r)).wantTooManyRefusals(t)
-		if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Refused"] != nil || line["TooManyRefusals"] != 1.0 {
+		if line := s.logged(t); line["outcome"] != "too-many-refusals" || line["Refused"] != nil ||
+			line["TooManyRefusals"] != 1.0 {
 			t.Errorf("logged %v", line)
 		}
 		if strings.Contains(s.log.String(), "203.0.113") {
@@ -111,12 +119,14 @@ func TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked(t *testing.T) {
 		}
 	}
 	if reached != 0 || store.total() != 3 {
-		t.Errorf("%d requests of the blocked source reached the redeemer, and %d refusals are counted, want 0 and 3", reached, store.total())
+		t.Errorf("%d requests of the blocked source reached the redeemer, and %d refusals are counted, want 0 and 3",
+			reached, store.total())
 	}
 	for name, r := range map[string]*http.Request{
-		"another source":    from("203.0.113.8", post(path, `{"code":"SUMMER-20"}`)),
-		"the shop's server": from("203.0.113.7", post(path, `{"code":"SUMMER-20","nick":"Alder"}`, "Authorization", serverKey)),
-		"another customer":  from("203.0.113.7", post("/shop/brambleshop/voucher", `{"code":"SUMMER-20"}`)),
+		"another source": from("203.0.113.8", post(path, `{"code":"SUMMER-20"}`)),
+		"the shop's server": from("203.0.113.7",
+			post(path, `{"code":"SUMMER-20","nick":"Alder"}`, "Authorization", serverKey)),
+		"another customer": from("203.0.113.7", post("/shop/brambleshop/voucher", `{"code":"SUMMER-20"}`)),
 	} {
 		if a := s.send(endpoint, r); a.status != http.StatusOK {
 			t.Errorf("%s: got %d %s, want 200", name, a.status, a.body)
@@ -156,12 +166,15 @@ func TestRedeemVoucher_OnlyRefusalsAreCounted(t *testing.T) {
 		request  *http.Request
 		status   int
 	}{
-		"redeemed":             {knows(&reached), post(path, `{"code":"SUMMER-20"}`), 200},
-		"redeemable":           {knows(&reached), post(path+"?check=true", `{"code":"SUMMER-20"}`), 200},
-		"malformed body":       {knows(&reached), post(path, `{"code":1}`), 400},
-		"malformed query":      {knows(&reached), post(path+"?chek=true", `{"code":"SUMMER-21"}`), 400},
-		"code too long":        {knows(&reached), post(path, `{"code":"`+strings.Repeat("S", 65)+`"}`), 422},
-		"unauthorized":         {knows(&reached), post(path, `{"code":"SUMMER-21"}`, "Authorization", "Basic YWxkZXI6YWxkZXI="), 401},
+		"redeemed":        {knows(&reached), post(path, `{"code":"SUMMER-20"}`), 200},
+		"redeemable":      {knows(&reached), post(path+"?check=true", `{"code":"SUMMER-20"}`), 200},
+		"malformed body":  {knows(&reached), post(path, `{"code":1}`), 400},
+		"malformed query": {knows(&reached), post(path+"?chek=true", `{"code":"SUMMER-21"}`), 400},
+		"code too long":   {knows(&reached), post(path, `{"code":"`+strings.Repeat("S", 65)+`"}`), 422},
+		"unauthorized": {
+			knows(&reached),
+			post(path, `{"code":"SUMMER-21"}`, "Authorization", "Basic YWxkZXI6YWxkZXI="), 401,
+		},
 		"malformed customer":   {knows(&reached), post("/shop/-ember/voucher", `{"code":"SUMMER-21"}`), 404},
 		"the store is down":    {unavailable, post(path, `{"code":"SUMMER-20"}`), 503},
 		"another content type": {knows(&reached), post(path, `{"code":"SUMMER-21"}`, "Content-Type", "text/json"), 415},
@@ -175,21 +188,23 @@ func TestRedeemVoucher_OnlyRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// A shop without stored settings has no limit. An unknown customer has no limit either, so that nobody can fill the table with refusals.
+// A shop without stored settings has no limit. An unknown shop has no limit either, so that nobody can fill the table
+// with refusals.
 func TestRedeemVoucher_ShopWithoutALimit_CountsNothing(t *testing.T) {
 	s, store := limited(t)
 	s.Guard = guard{access.DefaultSettings()}
 	reached := 0
 	for range 5 {
-		s.send(s.RedeemVoucher(knows(&reached)), from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
+		s.send(s.RedeemVoucher(knows(&reached)),
+			from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
 	}
 	if store.total() != 0 {
 		t.Errorf("%d refusals are counted, want none", store.total())
 	}
 }
 
-// The form of a request and its Authorization are validated before the limit, so that a blocked source learns what is wrong with its
-// requests.
+// The form of a request and its Authorization are validated before the limit, so that a blocked source learns what is
+// wrong with its requests.
 func TestRedeemVoucher_BlockedSource_FormAndAuthorizationAreValidatedFirst(t *testing.T) {
 	s, _ := limited(t)
 	reached := 0
@@ -201,7 +216,8 @@ func TestRedeemVoucher_BlockedSource_FormAndAuthorizationAreValidatedFirst(t *te
 	if a := s.send(endpoint, from("203.0.113.7", post(path, `{"code":1}`))); a.status != http.StatusBadRequest {
 		t.Errorf("malformed: %d %s", a.status, a.body)
 	}
-	if a := s.send(endpoint, from("203.0.113.7", post(path, `{"code":"SUMMER-20"}`, "Authorization", "Bearer x"))); a.status != http.StatusUnauthorized {
+	if a := s.send(endpoint, from("203.0.113.7",
+		post(path, `{"code":"SUMMER-20"}`, "Authorization", "Bearer x"))); a.status != http.StatusUnauthorized {
 		t.Errorf("unauthorized: %d %s", a.status, a.body)
 	}
 	s.send(endpoint, from("203.0.113.7", post(path, `{"code":"SUMMER-20"}`))).wantTooManyRefusals(t)
@@ -214,15 +230,20 @@ func TestRedeemVoucher_CountFails_RefusalStands(t *testing.T) {
 	endpoint := s.RedeemVoucher(knows(&reached))
 	for range 2 {
 		s.log.Reset()
-		s.send(endpoint, from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
+		s.send(endpoint, from("203.0.113.7",
+			post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantVoucherNotFound(t)
 		line := s.logged(t)
-		if line["outcome"] != "refused" || line["Refused"] != 1.0 || line["UncountedRefusals"] != 1.0 || line["level"] != "ERROR" || line["error"] != store.err.Error() {
+		if line["outcome"] != "refused" || line["Refused"] != 1.0 || line["UncountedRefusals"] != 1.0 ||
+			line["level"] != "ERROR" || line["error"] != store.err.Error() {
 			t.Errorf("logged %v", line)
 		}
-		if text := s.log.String(); strings.Count(text, `["Stack","Reason"]`) != 1 { // only Refused has a series for each reason
+		// only Refused has a series for each reason
+		if text := s.log.String(); strings.Count(text, `["Stack","Reason"]`) != 1 {
 			t.Errorf("logged %s", text)
 		}
 	}
-	s.send(endpoint, from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantTooManyRefusals(t)
-	s.send(endpoint, from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))).wantTooManyRefusals(t)
+	s.send(endpoint, from("203.0.113.7",
+		post("/shop/emberforge/voucher", `{"code":"SUMMER-21"}`))).wantTooManyRefusals(t)
+	s.send(endpoint, from("203.0.113.7",
+		post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))).wantTooManyRefusals(t)
 }

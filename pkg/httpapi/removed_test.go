@@ -22,8 +22,10 @@ func TestRemovedPayment_Is410(t *testing.T) {
 		t.Run(test.method+" "+test.path, func(t *testing.T) {
 			s := newService(t)
 			a := s.send(s.RemovedPayment(), request(test.method, test.path+"?order=1047", "any body"))
-			a.want(t, http.StatusGone, `{"type":"urn:problem:shopfront:gone","title":"Gone","status":410,"detail":"This path was removed on 19 September 2023. `+
-				`Check out with GET /shop/{customer}/checkout/{product}/{variant} instead; GET /shop/{customer}/checkout lists what is on sale."}`)
+			a.want(t, http.StatusGone, `{"type":"urn:problem:shopfront:gone","title":"Gone","status":410,`+
+				`"detail":"This path was removed on 19 September 2023. `+
+				`Check out with GET /shop/{customer}/checkout/{product}/{variant} instead; GET `+
+				`/shop/{customer}/checkout lists what is on sale."}`)
 			a.wantHeader(t, "Content-Type", "application/problem+json")
 			a.wantHeader(t, "Request-Id", "request-1")
 			if line := s.logged(t); line["outcome"] != "gone" || line["level"] != "INFO" {

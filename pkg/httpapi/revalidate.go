@@ -7,17 +7,18 @@ import (
 	"strings"
 )
 
-// revalidate lets the client store the response if the client revalidates it each time. If the client already has the same bytes, the
-// response becomes 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so it is a strong ETag.
-func (a *answer) revalidate(ifNoneMatch []string) {
-	sum := sha256.Sum256(a.body)
+// revalidate lets the client store the response if the client revalidates it each time. If the client already has the
+// same bytes, the response becomes 304 (RFC 9110, section 13.1.2). The ETag is a hash of the bytes, so it is a strong
+// ETag.
+func (resp *response) revalidate(ifNoneMatch []string) {
+	sum := sha256.Sum256(resp.body)
 	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-	a.header.Set("ETag", etag)
-	a.header.Set("Cache-Control", "no-cache")
+	resp.header.Set("ETag", etag)
+	resp.header.Set("Cache-Control", "no-cache")
 	if matches(ifNoneMatch, etag) {
-		a.status, a.body = http.StatusNotModified, nil
-		a.header.Del("Content-Type")
-		a.header.Del("Content-Encoding")
+		resp.status, resp.body = http.StatusNotModified, nil
+		resp.header.Del("Content-Type")
+		resp.header.Del("Content-Encoding")
 	}
 }
 

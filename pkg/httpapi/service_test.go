@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/event"
 	"shopfront/pkg/httpapi"
 )
 
@@ -48,7 +50,9 @@ const (
 	revokedKey   = "Bearer revoked key"
 )
 
-func (g guard) Admit(_ context.Context, _ catalog.CustomerID, authorization []string, _ time.Time) (access.Caller, access.Settings, error) {
+func (g guard) Admit(
+	_ context.Context, _ catalog.CustomerID, authorization []string, _ time.Time,
+) (access.Caller, access.Settings, error) {
 	switch {
 	case len(authorization) == 0:
 		return access.Caller{}, g.settings, nil
@@ -115,4 +119,35 @@ func post(target, body string, headers ...string) *http.Request {
 		headers = append(headers, "Content-Type", "application/json")
 	}
 	return request(http.MethodPost, target, body, headers...)
+}
+
+func TestHEAD_RespondsLikeGETWithoutABody(t *testing.T) {
+	events, _ := happened(t)
+	for target, endpoint := range map[string]func(service) http.Handler{
+		areaPath: func(s service) http.Handler { return s.CheckoutArea(emberforge(capes(3)...)) },
+		rankCheckoutPath: func(s service) http.Handler {
+			return s.ShowCheckout(
+				fakeOrders{order: rankCheckout()},
+			)
+		},
+		ordersPath: func(s service) http.Handler { return s.ListOrders(fakeOrders{}) },
+		rankPath: func(s service) http.Handler {
+			return s.ShowOrder(
+				fakeOrders{order: rankOrder()},
+			)
+		},
+		redemptionsPath + "?code=SUMMER20": func(s service) http.Handler { return s.ListRedemptions(fakeRedemptions{}) },
+		eventsPath: func(s service) http.Handler {
+			return s.ListEvents(fakeFeed{page: event.Page{Feed: feedID, Events: events, Next: 5}})
+		},
+		eventsPath + "?after=x": func(s service) http.Handler { return s.ListEvents(fakeFeed{}) },
+	} {
+		s := newService(t)
+		want := s.send(endpoint(s), get(target, "Authorization", serverKey))
+		got := s.send(endpoint(s), request(http.MethodHead, target, "", "Authorization", serverKey))
+		got.want(t, want.status, "")
+		if !reflect.DeepEqual(got.header, want.header) {
+			t.Errorf("%s: HEAD has the headers %v, GET has %v", target, got.header, want.header)
+		}
+	}
 }

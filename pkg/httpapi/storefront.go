@@ -13,19 +13,20 @@ import (
 // Bounds of one HTML page.
 const (
 	productsPerPage = 48
-	// maxProductsBytes bounds the products of a page with several products, in bytes as Lambda transports them. It keeps the whole page
-	// below 4 MB. A page with a single product can have up to 4.2 MB, if all its characters are escaped. Lambda's limit is 6 MB.
+	// maxProductsBytes bounds the products of a page with several products, in bytes as Lambda transports them. It
+	// keeps the whole page below 4 MB. A page with a single product can have up to 4.2 MB, if all its characters are
+	// escaped. Lambda's limit is 6 MB.
 	maxProductsBytes = maxPageBytes - 300_000
 )
 
-// Storefront serves the page of a shop at GET /shop/{customer}, and the page's script and stylesheet at GET /assets/{name}
-// (docs/interface.md). demoPaymentURL is a template like catalog.Page.PaymentURL. It is for shops that have neither a payment page nor a
-// text about paying. Only the local run sets it; elsewhere it is empty.
+// Storefront serves the page of a shop at GET /shop/{customer}, and the page's script and stylesheet at GET
+// /assets/{name}. demoPaymentURL is a template like catalog.Page.PaymentURL. It is for shops that have neither a
+// payment page nor a text about paying. Only the local run sets it; elsewhere it is empty.
 func (s Service) Storefront(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) http.Handler {
 	assets, page := s.assets(site), s.handler(endpoint{
-		path: "/shop/{customer}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new, revalidates: true,
-		answer:      func(c *call) (answer, error) { return c.showPage(catalogue, site, demoPaymentURL) },
-		problemPage: func(c *call, problem answer) (answer, error) { return c.apologise(site, problem) },
+		path: "/shop/{customer}", revalidates: true,
+		respond:     func(c *call) (response, error) { return c.showPage(catalogue, site, demoPaymentURL) },
+		problemPage: func(c *call, problem response) (response, error) { return c.apologise(site, problem) },
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/assets/") {
@@ -36,10 +37,10 @@ func (s Service) Storefront(catalogue Catalogue, site *storefront.Site, demoPaym
 	})
 }
 
-func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) (answer, error) {
+func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) (response, error) {
 	// The policies decide what the page offers. Anyone may see the page.
 	if err := c.admit(func(access.Settings) access.Policy { return access.Anyone }); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	c.query = c.URL.Query() // accepts any parameters, because other sites add parameters to links
 	after, err := parseCursor(c, parsePlace)
@@ -48,31 +49,35 @@ func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentU
 	}
 	listing, err := catalogue.OnSale(c.Context(), c.customer, after, productsPerPage+1)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if listing.Customer.Page.Off {
-		return answer{}, problemNotFound.new()
+		return response{}, problemNotFound.new()
 	}
 	page := &storefront.Page{
 		Customer: listing.Customer, At: c.received, Language: c.language(site, c.query),
-		Redeems: c.settings.Redeem == access.Anyone, Sells: c.settings.CheckOut == access.Anyone, PaymentURL: listing.Customer.Page.PaymentURL,
+		Redeems: c.settings.Redeem == access.Anyone, Sells: c.settings.CheckOut == access.Anyone,
+		PaymentURL: listing.Customer.Page.PaymentURL,
 	}
 	page.Chosen = page.Language == c.query.Get("lang")
 	if page.PaymentURL == "" && listing.Customer.Page.PaymentText == "" {
 		page.PaymentURL = demoPaymentURL
 	}
-	page.Next, err = addProducts(c, listing, productsPerPage, maxProductsBytes,
-		func(p catalog.Product) (string, error) { return page.Product(site, p) },
-		func(p catalog.Product, html string) { page.Add(p.Category, html) })
+	render := func(p catalog.Product) (string, error) { return page.Product(site, p) }
+	products, cursor, err := onPage(c, listing, productsPerPage, maxProductsBytes, render)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
+	}
+	page.Next = cursor
+	for _, p := range products {
+		page.Add(p.Category, p.encoded)
 	}
 	html, policy, err := page.HTML(site)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	c.record.note("shown")
-	return c.htmlAnswer(http.StatusOK, html, policy)
+	return c.htmlResponse(http.StatusOK, html, policy)
 }
 
 func (c *call) language(site *storefront.Site, query url.Values) string {
@@ -80,55 +85,56 @@ func (c *call) language(site *storefront.Site, query url.Values) string {
 }
 
 // apologise converts a problem to a page for shoppers, with the problem's status and headers.
-func (c *call) apologise(site *storefront.Site, problem answer) (answer, error) {
+func (c *call) apologise(site *storefront.Site, problem response) (response, error) {
 	html, policy, err := site.Apology(c.language(site, c.URL.Query()), problem.status == http.StatusNotFound)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	a, err := c.htmlAnswer(problem.status, html, policy)
+	resp, err := c.htmlResponse(problem.status, html, policy)
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	for _, name := range []string{"Allow", "Retry-After", "WWW-Authenticate"} {
 		if value := problem.header.Get(name); value != "" {
-			a.header.Set(name, value)
+			resp.header.Set(name, value)
 		}
 	}
-	return a, nil
+	return resp, nil
 }
 
-func (c *call) htmlAnswer(status int, html, policy string) (answer, error) {
-	a, err := encoded(c.Request, html, func() ([]byte, error) { return compress(html) })
+func (c *call) htmlResponse(status int, html, policy string) (response, error) {
+	resp, err := encoded(c.Request, html, func() ([]byte, error) { return compress(html) })
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
-	a.status = status
-	a.header.Set("Vary", "Accept-Encoding, Accept-Language")
-	a.setDocument("text/html; charset=utf-8", policy)
-	return a, nil
+	resp.status = status
+	resp.header.Set("Vary", "Accept-Encoding, Accept-Language")
+	resp.setDocument("text/html; charset=utf-8", policy)
+	return resp, nil
 }
 
-// assets serves the script and the stylesheet. The content behind a name never changes, so browsers may keep it for a year.
+// assets serves the script and the stylesheet. The content behind a name never changes, so browsers may keep it for a
+// year.
 func (s Service) assets(site *storefront.Site) http.Handler {
 	published := make(map[string]publishedDocument)
 	for _, asset := range []storefront.Asset{site.Script, site.Stylesheet} {
 		published["/assets/"+asset.Name] = publish(Document{ContentType: asset.ContentType, Content: asset.Content})
 	}
 	return s.handler(endpoint{
-		path: "/assets/{name}", methods: []string{http.MethodGet, http.MethodHead}, notFound: problemNotFound.new,
-		answer: func(c *call) (answer, error) {
+		path: "/assets/{name}",
+		respond: func(c *call) (response, error) {
 			asset, found := published[c.URL.Path]
 			if !found {
-				return answer{}, problemNotFound.new()
+				return response{}, problemNotFound.new()
 			}
-			a, err := asset.show(c.Request)
+			resp, err := asset.show(c.Request)
 			if err != nil {
-				return answer{}, err
+				return response{}, err
 			}
-			a.setDocument(asset.ContentType, "default-src 'none'")
-			a.header.Set("Cache-Control", "public, max-age=31536000, immutable")
+			resp.setDocument(asset.ContentType, "default-src 'none'")
+			resp.header.Set("Cache-Control", "public, max-age=31536000, immutable")
 			c.record.note("shown")
-			return a, nil
+			return resp, nil
 		},
 	})
 }

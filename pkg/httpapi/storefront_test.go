@@ -50,11 +50,13 @@ func shownProducts(text string) []string { return found(text, ` data-product="([
 // wantApology checks that a response is the HTML page that shoppers see instead of a problem.
 func (a response) wantApology(t *testing.T, status int) {
 	t.Helper()
-	if a.status != status || !strings.Contains(a.body, `<main class="apology"><h1>`) || strings.Contains(a.body, "SECRET") {
+	if a.status != status || !strings.Contains(a.body, `<main class="apology"><h1>`) ||
+		strings.Contains(a.body, "SECRET") {
 		t.Errorf("got %d %s, want %d", a.status, a.body, status)
 	}
 	a.wantHeaders(t, map[string]string{
-		"Content-Type": htmlType, "Cache-Control": "no-store", "ETag": "", "Vary": "Accept-Encoding, Accept-Language", "Referrer-Policy": "no-referrer",
+		"Content-Type": htmlType, "Cache-Control": "no-store", "ETag": "", "Vary": "Accept-Encoding, Accept-Language",
+		"Referrer-Policy":        "no-referrer",
 		"X-Content-Type-Options": "nosniff", "Request-Id": "request-1",
 	})
 	if policy := a.header.Get("Content-Security-Policy"); !strings.HasPrefix(policy, "default-src 'none'; ") {
@@ -65,14 +67,18 @@ func (a response) wantApology(t *testing.T, status int) {
 func TestStorefront_Page_HasTheProductsOnSale(t *testing.T) {
 	s := newService(t)
 	a := visit(emberforge(capes(3)...), s, get(shopPath))
-	if got := shownProducts(a.body); a.status != http.StatusOK || !slices.Equal(got, []string{"cape-000", "cape-001", "cape-002"}) {
+	if got := shownProducts(a.body); a.status != http.StatusOK ||
+		!slices.Equal(got, []string{"cape-000", "cape-001", "cape-002"}) {
 		t.Errorf("%d with the products %q", a.status, got)
 	}
 	a.wantHeaders(t, map[string]string{
-		"Content-Type": htmlType, "Content-Encoding": "", "Vary": "Accept-Encoding, Accept-Language", "Cache-Control": "no-cache",
-		"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Request-Id": "request-1", "Set-Cookie": "",
+		"Content-Type": htmlType, "Content-Encoding": "", "Vary": "Accept-Encoding, Accept-Language",
+		"Cache-Control":   "no-cache",
+		"Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff", "Request-Id": "request-1",
+		"Set-Cookie": "",
 	})
-	policy := regexp.MustCompile(`^default-src 'none'; script-src 'self'; style-src 'self' 'sha256-[A-Za-z0-9+/]{43}='; img-src https: data:; ` +
+	policy := regexp.MustCompile(`^default-src 'none'; script-src 'self'; style-src 'self' ` +
+		`'sha256-[A-Za-z0-9+/]{43}='; img-src https: data:; ` +
 		`connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'$`)
 	if got := a.header.Get("Content-Security-Policy"); !policy.MatchString(got) {
 		t.Errorf("the policy is %s", got)
@@ -157,7 +163,8 @@ func TestStorefront_Language_IsTheChosenOneOrTheBrowsers(t *testing.T) {
 			t.Errorf("%q %q: got %q, want %s", test.query, test.accepts, got, test.want)
 		}
 		next := nextPage(t, a.body)
-		if chosen := test.query == "?lang=ja"; !strings.HasPrefix(next, test.links) || strings.HasSuffix(next, "&lang=ja") != chosen {
+		if chosen := test.query == "?lang=ja"; !strings.HasPrefix(next, test.links) ||
+			strings.HasSuffix(next, "&lang=ja") != chosen {
 			t.Errorf("%q %q: the next page is %s", test.query, test.accepts, next)
 		}
 	}
@@ -175,7 +182,10 @@ func nextPage(t *testing.T, text string) string {
 
 func TestStorefront_Cursor_LeadsThroughAllProducts(t *testing.T) {
 	sorted := capes(400)
-	shops := map[string]httpapi.Catalogue{"by ID": shelf{emberforge(sorted...)}.area(), "with positions": shelf{emberforge(placed(400)...)}.area()}
+	shops := map[string]httpapi.Catalogue{
+		"by ID":          shelf{emberforge(sorted...)}.area(),
+		"with positions": shelf{emberforge(placed(400)...)}.area(),
+	}
 	for what, shop := range shops {
 		var seen []string
 		pages := 0
@@ -202,7 +212,8 @@ func TestStorefront_Page_ReadsOnlyOneMoreProductThanItShows(t *testing.T) {
 	shop := emberforge(capes(49)...)
 	shop.wanted = new(int)
 	shop.err = errors.New("read beyond the page")
-	if a := visit(shop, newService(t), get(shopPath)); a.status != http.StatusOK || len(shownProducts(a.body)) != 48 || *shop.wanted != 49 {
+	if a := visit(shop, newService(t), get(shopPath)); a.status != http.StatusOK || len(shownProducts(a.body)) != 48 ||
+		*shop.wanted != 49 {
 		t.Errorf("%d with %d products; asked the catalogue for %d", a.status, len(shownProducts(a.body)), *shop.wanted)
 	}
 }
@@ -224,8 +235,10 @@ func TestStorefront_LargeProducts_EndThePageBelow4MB(t *testing.T) {
 				a := visit(shop, newService(t), get(target))
 				onPage := len(shownProducts(a.body))
 				carried, err := json.Marshal(a.body)
-				if limit := 4_000_000; err != nil || onPage == 0 || len(carried) >= limit && onPage > 1 || len(carried) >= limit+200_000 {
-					t.Fatalf("a page of %d products and %d bytes takes %d in Lambda's response, %v", onPage, len(a.body), len(carried), err)
+				if limit := 4_000_000; err != nil || onPage == 0 || len(carried) >= limit && onPage > 1 ||
+					len(carried) >= limit+200_000 {
+					t.Fatalf("a page of %d products and %d bytes takes %d in Lambda's response, %v", onPage,
+						len(a.body), len(carried), err)
 				}
 				seen += onPage
 				target = shopPath + nextPage(t, a.body)
@@ -242,7 +255,8 @@ func TestStorefront_StrangeQueries_ShowTheFirstPage(t *testing.T) {
 	shop := emberforge(capes(3)...)
 	want := visit(shop, newService(t), get(shopPath)).body
 	for _, query := range []string{
-		"utm_source=newsletter&utm_campaign=a;b", "fbclid=%zz", "lang=de-AT", "lang=%00", "lang=xx&lang=de", "cursor=", "cursor=%2F%2F", "cursor=A",
+		"utm_source=newsletter&utm_campaign=a;b", "fbclid=%zz", "lang=de-AT", "lang=%00", "lang=xx&lang=de", "cursor=",
+		"cursor=%2F%2F", "cursor=A",
 		"cursor=c2FrdXJhLWdvb2RzL2NhcGUtMDAw", // sakura-goods/cape-000
 		"cursor=ZW1iZXJmb3JnZS8",              // emberforge/
 		"cursor=ZW1iZXJmb3JnZS83Lw",           // emberforge/7/
@@ -264,7 +278,8 @@ func TestStorefront_AnyQueryAndLanguage_ShowAPage(t *testing.T) {
 			return "lang=" + url.QueryEscape(text) + "&cursor=" + url.QueryEscape(text)
 		})).Draw(rt, "query")
 		a := visit(shop, newService(t), r)
-		if language := found(a.body, `<html lang="([^"]*)"`); a.status != http.StatusOK || !slices.Contains(storefront.Languages(), strings.Join(language, " ")) {
+		if language := found(a.body, `<html lang="([^"]*)"`); a.status != http.StatusOK ||
+			!slices.Contains(storefront.Languages(), strings.Join(language, " ")) {
 			rt.Errorf("%d in the language %q", a.status, language)
 		}
 	})
@@ -281,8 +296,9 @@ func TestStorefront_NoPage_IsTheSameForEveryReason(t *testing.T) {
 			want.wantApology(t, http.StatusNotFound)
 		}
 		for what, a := range map[string]response{
-			"page off":               visit(off, newService(t), get(shopPath, headers...)),
-			"next page of page off":  visit(off, newService(t), get(shopPath+"?cursor=ZW1iZXJmb3JnZS9jYXBlLTAwMA", headers...)),
+			"page off": visit(off, newService(t), get(shopPath, headers...)),
+			"next page of page off": visit(off, newService(t),
+				get(shopPath+"?cursor=ZW1iZXJmb3JnZS9jYXBlLTAwMA", headers...)),
 			"shop off sale":          visit(offSale.area(), newService(t), get(shopPath, headers...)),
 			"malformed customer":     visit(emberforge(), newService(t), get("/shop/ember%20forge", headers...)),
 			"customer in upper case": visit(emberforge(), newService(t), get("/shop/EMBERFORGE", headers...)),
@@ -331,7 +347,8 @@ func TestStorefront_Policies_HideWhatOnlyTheServerMayDo(t *testing.T) {
 		{Redeem: access.ServerOnly, CheckOut: access.ServerOnly},
 		{Redeem: "unknown", CheckOut: "unknown"},
 	} {
-		for _, headers := range [][]string{nil, {"Authorization", serverKey}} { // shoppers and the shop's server get the same page
+		// shoppers and the shop's server get the same page
+		for _, headers := range [][]string{nil, {"Authorization", serverKey}} {
 			s := newService(t)
 			s.Guard = guard{settings}
 			a := visit(emberforge(capes(3)...), s, get(shopPath, headers...))
@@ -361,13 +378,18 @@ func TestStorefront_PaymentURL_PrefersTheShopsOwn(t *testing.T) {
 		"own URL":                  {catalog.Page{PaymentURL: own}, "", own},
 		"own URL before the demo":  {catalog.Page{PaymentURL: own}, demoPayment, own},
 		"own text before the demo": {catalog.Page{PaymentText: "Transfer the total."}, demoPayment, ""},
-		"own URL and text":         {catalog.Page{PaymentURL: own, PaymentText: "Transfer the total."}, demoPayment, own},
+		"own URL and text": {
+			catalog.Page{PaymentURL: own, PaymentText: "Transfer the total."},
+			demoPayment,
+			own,
+		},
 	} {
 		shop := emberforge()
 		shop.customer.Page = test.page
 		s := newService(t)
 		a := s.send(s.Storefront(shop, storefront.NewSite(), test.demo), get(shopPath))
-		got := slices.Concat(found(a.body, ` data-payment-url="([^"]*)"`), found(a.body, ` data-payment-text="([^"]*)"`))
+		got := slices.Concat(found(a.body, ` data-payment-url="([^"]*)"`),
+			found(a.body, ` data-payment-text="([^"]*)"`))
 		if want := []string{test.want, test.page.PaymentText}; !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", what, got, want)
 		}
@@ -384,8 +406,10 @@ func TestStorefront_Assets_AreKeptForAYear(t *testing.T) {
 				t.Errorf("%s: %d, %d bytes", asset.Name, a.status, len(a.body))
 			}
 			a.wantHeaders(t, map[string]string{
-				"Content-Type": asset.ContentType, "Content-Encoding": encoding, "Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
-				"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'", "Referrer-Policy": "no-referrer", "Request-Id": "request-1",
+				"Content-Type": asset.ContentType, "Content-Encoding": encoding,
+				"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding",
+				"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'",
+				"Referrer-Policy": "no-referrer", "Request-Id": "request-1",
 			})
 			if line := s.logged(t); line["outcome"] != "shown" || line["customer"] != "" {
 				t.Errorf("logged %v", line)
@@ -402,7 +426,8 @@ func TestStorefront_Assets_AreKeptForAYear(t *testing.T) {
 func TestStorefront_UnknownAssets_AreNotFound(t *testing.T) {
 	script := storefront.NewSite().Script.Name
 	for _, path := range []string{
-		"/assets/shop-0123456789abcdef.js", "/assets/shop.js", "/assets/" + strings.ToUpper(script), "/assets/" + strings.Replace(script, ".js", ".css", 1),
+		"/assets/shop-0123456789abcdef.js", "/assets/shop.js", "/assets/" + strings.ToUpper(script),
+		"/assets/" + strings.Replace(script, ".js", ".css", 1),
 		"/assets/", "/assets/x/" + script, "/assets/../" + script, "/assets/" + script + "/", "/assets/texts/en.json",
 	} {
 		a := visit(emberforge(), newService(t), get(path))
@@ -411,7 +436,9 @@ func TestStorefront_UnknownAssets_AreNotFound(t *testing.T) {
 		}
 		a.wantHeader(t, "Cache-Control", "no-store")
 	}
-	if a := visit(emberforge(), newService(t), post("/assets/"+script, `{}`)); a.status != http.StatusMethodNotAllowed || a.header.Get("Allow") != "GET, HEAD" {
+	if a := visit(emberforge(), newService(t),
+		post("/assets/"+script, `{}`)); a.status != http.StatusMethodNotAllowed ||
+		a.header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %d %v", a.status, a.header)
 	}
 }

@@ -15,12 +15,12 @@ import (
 // ErrMalformedKey is the error for a string that cannot be an Idempotency-Key.
 var ErrMalformedKey = errors.New("malformed Idempotency-Key: 1 to 255 visible ASCII characters without comma")
 
-// Key is the Idempotency-Key that a client sent, or empty. It is opaque. It is never stored or logged; a Token derived from it is
-// stored instead.
+// Key is the Idempotency-Key that a client sent, or empty. It is opaque. It is never stored or logged; a Token derived
+// from it is stored instead.
 type Key string
 
-// ParseKey accepts 1 to 255 visible ASCII characters except the comma, because a gateway joins repeated headers with commas. For any
-// other text it returns ErrMalformedKey.
+// ParseKey accepts 1 to 255 visible ASCII characters except the comma, because a gateway joins repeated headers with
+// commas. For any other text it returns ErrMalformedKey.
 func ParseKey(text string) (Key, error) {
 	if len(text) == 0 || len(text) > 255 {
 		return "", ErrMalformedKey
@@ -39,8 +39,8 @@ type Token string
 // tokenBytes is the size of a Token. A collision by chance is likely only after 2^64 requests.
 const tokenBytes = 16
 
-// Digest returns the Token of a request that has a key. The same parts in the same order give the same Token. Each part is
-// preceded by its length, so that different lists of parts cannot collide.
+// Digest returns the Token of a request that has a key. The same parts in the same order give the same Token. Each part
+// is preceded by its length, so that different lists of parts cannot collide.
 func Digest(parts ...string) Token {
 	var joined []byte
 	for _, part := range parts {

@@ -11,13 +11,17 @@ import (
 )
 
 func TestParseKey(t *testing.T) {
-	for _, key := range []string{"a", "order-1047", "8e03978e-40d5-43dd-bc93-6894a57f9324", "!\"#$%&'()*+-./:;<=>?@[\\]^_`{|}~", strings.Repeat("k", 255)} {
+	for _, key := range []string{
+		"a", "order-1047", "8e03978e-40d5-43dd-bc93-6894a57f9324",
+		"!\"#$%&'()*+-./:;<=>?@[\\]^_`{|}~", strings.Repeat("k", 255),
+	} {
 		if got, err := idempotency.ParseKey(key); err != nil || string(got) != key {
 			t.Errorf("ParseKey(%q) = %q, %v", key, got, err)
 		}
 	}
 	for rule, key := range map[string]string{
-		"empty": "", "256 characters": strings.Repeat("k", 256), "comma": "a,b", "space": "a b", "tab": "a\tb", "delete": "a\x7f",
+		"empty": "", "256 characters": strings.Repeat("k", 256), "comma": "a,b", "space": "a b", "tab": "a\tb",
+		"delete":    "a\x7f",
 		"not ASCII": "schlüssel", "NUL": "a\x00",
 	} {
 		if got, err := idempotency.ParseKey(key); err == nil {
@@ -48,7 +52,8 @@ func TestNewToken_IsRandom(t *testing.T) {
 	a, errA := idempotency.NewToken(rand.Reader)
 	b, errB := idempotency.NewToken(rand.Reader)
 	if errA != nil || errB != nil || a == b || len(a) != 22 {
-		t.Errorf("NewToken returned %q, %v and then %q, %v, want two different tokens of 22 characters", a, errA, b, errB)
+		t.Errorf("NewToken returned %q, %v and then %q, %v, want two different tokens of 22 characters", a, errA, b,
+			errB)
 	}
 	if _, err := idempotency.NewToken(strings.NewReader("short")); err == nil {
 		t.Error("NewToken made a token without enough randomness")

@@ -15,8 +15,8 @@ import (
 const (
 	// requestBudget bounds the time for one request, because a shopper waits for it. After that the response is 503.
 	requestBudget = 5 * time.Second
-	// responseReserve is the part of the function's own timeout that is reserved for writing the response. If Lambda ends
-	// the function first, there is no response at all.
+	// responseReserve is the part of the function's own timeout that is reserved for writing the response. If Lambda
+	// ends the function first, there is no response at all.
 	responseReserve = 500 * time.Millisecond
 )
 
@@ -33,7 +33,9 @@ func NewHandler(endpoint http.Handler, now func() time.Time) *Handler {
 
 // Handle responds to one event within its time budget. It returns an error only for an event that no gateway sends, for
 // example with a method that is not a token.
-func (h *Handler) Handle(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
+func (h *Handler) Handle(
+	ctx context.Context, event events.APIGatewayV2HTTPRequest,
+) (events.APIGatewayV2HTTPResponse, error) {
 	deadline := h.now().Add(requestBudget)
 	if functionDeadline, has := ctx.Deadline(); has && functionDeadline.Add(-responseReserve).Before(deadline) {
 		deadline = functionDeadline.Add(-responseReserve)
@@ -51,8 +53,8 @@ func (h *Handler) Handle(ctx context.Context, event events.APIGatewayV2HTTPReque
 }
 
 // asSent holds the parts of a request that bypass the adapter, which would damage them:
-//   - The adapter parses the path and query as parts of a URL. But the gateway has decoded the path, so the adapter would read
-//     a % or ? as syntax, and lose everything after a #.
+//   - The adapter parses the path and query as parts of a URL. But the gateway has decoded the path, so the adapter
+//     would read a % or ? as syntax, and lose everything after a #.
 //   - The adapter splits header values at commas, so that a Date or a key with a comma becomes two values.
 //   - The adapter fails without a response on invalid base64.
 type asSent struct {
@@ -65,8 +67,8 @@ type asSent struct {
 
 type sentKey struct{}
 
-// requestAsSent reads an event's URL and headers. The gateway joins repeated headers with commas, so each has one value. The
-// gateway sets X-Forwarded-Proto itself.
+// requestAsSent reads an event's URL and headers. The gateway joins repeated headers with commas, so each has one
+// value. The gateway sets X-Forwarded-Proto itself.
 func requestAsSent(event events.APIGatewayV2HTTPRequest) asSent {
 	header := make(http.Header, len(event.Headers))
 	for name, value := range event.Headers {

@@ -1,6 +1,7 @@
 package lambdahttp_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,7 +22,7 @@ import (
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/process"
 	"shopfront/internal/measure/reference"
-	"shopfront/internal/measure/stubstore"
+	"shopfront/internal/memdynamo"
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
@@ -35,8 +36,11 @@ import (
 
 const root = "../.."
 
-// measured is a kind of request that Shopfront handles. If the request needs the store, a reference function with the same calls also
-// handles it.
+// cart is an Idempotency-Key that no stored checkout has.
+const cart = "8fXq2b0nQnKzv1oH4yJtRw"
+
+// measured is a kind of request that Shopfront handles. If the request needs the store, a reference function with the
+// same calls also handles it.
 type measured struct {
 	name      string
 	shopfront func(wiring) http.Handler
@@ -70,83 +74,129 @@ func allMeasured() []measured {
 	}
 	return []measured{
 		{
-			name: "redeem-single-use", shopfront: redeemVoucher, reference: reference.Redeem, table: fixture.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, fixture.SingleUse, "") }, answer: `status\":\"redeemed`, calls: 1,
+			name: "redeem-single-use", shopfront: redeemVoucher, reference: reference.Redeem,
+			table:  fixture.VouchersTable,
+			event:  func(tb testing.TB) []byte { return redemption(tb, fixture.SingleUse, "") },
+			answer: `status\":\"redeemed`, calls: 1,
 		},
 		{
-			name: "redeem-many-uses", shopfront: redeemVoucher, reference: reference.RedeemManyUses, table: fixture.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, fixture.ManyUses, "") }, answer: `status\":\"redeemed`, calls: 2,
+			name: "redeem-many-uses", shopfront: redeemVoucher, reference: reference.RedeemManyUses,
+			table:  fixture.VouchersTable,
+			event:  func(tb testing.TB) []byte { return redemption(tb, fixture.ManyUses, "") },
+			answer: `status\":\"redeemed`, calls: 2,
 		},
 		{
 			name: "check", shopfront: redeemVoucher, reference: reference.Check, table: fixture.VouchersTable,
-			event: func(tb testing.TB) []byte { return redemption(tb, fixture.SingleUse, "check=true") }, answer: `status\":\"redeemable`, calls: 1,
+			event:  func(tb testing.TB) []byte { return redemption(tb, fixture.SingleUse, "check=true") },
+			answer: `status\":\"redeemable`, calls: 1,
 		},
 		{
 			name: "checkout-area", reference: reference.Area, table: fixture.CatalogueTable,
 			shopfront: func(s wiring) http.Handler { return s.guarded().CheckoutArea(s.area()) },
-			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) }, answer: "bento-box", calls: 2,
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-area")) },
+			answer:    "bento-box", calls: 2,
 		},
 		{
 			name: "storefront", reference: reference.Area, table: fixture.CatalogueTable,
-			shopfront: func(s wiring) http.Handler { return s.guarded().Storefront(s.area(), storefront.NewSite(), "") },
-			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "storefront")) }, answer: "bento-box", calls: 2,
+			shopfront: func(s wiring) http.Handler {
+				return s.guarded().Storefront(s.area(), storefront.NewSite(),
+					"")
+			},
+			event: func(tb testing.TB) []byte { return encode(tb, sample(tb, "storefront")) }, answer: "bento-box",
+			calls: 2,
 		},
 		{
 			name: "checkout", reference: reference.Checkout, table: fixture.CatalogueTable,
 			shopfront: func(s wiring) http.Handler { return s.guarded().Checkout(s.opener()) },
-			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout")) }, answer: `status\":\"open`, calls: 2,
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout").WithKey(cart)) },
+			answer:    `status\":\"open`, calls: 2,
 		},
 		{
 			name: "checkout-variant", reference: reference.Checkout, table: fixture.CatalogueTable,
 			shopfront: func(s wiring) http.Handler { return s.guarded().CheckoutVariant(s.opener()) },
-			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-variant")) }, answer: `status\":\"open`, calls: 2,
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "checkout-variant").WithKey(cart)) },
+			answer:    `status\":\"open`, calls: 2,
 		},
 		{
 			name: "show-checkout", reference: reference.ShowOrder, table: fixture.CheckoutsTable,
-			shopfront: func(s wiring) http.Handler { return s.guarded().ShowCheckout(checkout.Checkouts{Store: s.orders()}) },
-			event:     func(tb testing.TB) []byte { return fromServer(tb, "show-checkout") }, answer: `status\":\"ordered`, calls: 1,
+			shopfront: func(s wiring) http.Handler {
+				return s.guarded().ShowCheckout(
+					checkout.Checkouts{Store: s.orders()},
+				)
+			},
+			event:  func(tb testing.TB) []byte { return fromServer(tb, "show-checkout") },
+			answer: `status\":\"ordered`, calls: 1,
 		},
 		{
 			name: "place-order", reference: reference.ChangeOrder, table: fixture.CheckoutsTable,
-			shopfront: func(s wiring) http.Handler { return s.guarded().PlaceOrder(checkout.Orders{Store: s.orders()}) },
-			event:     func(tb testing.TB) []byte { return fromServer(tb, "place-order") }, answer: `status\":\"placed`, calls: 1,
+			shopfront: func(s wiring) http.Handler {
+				return s.guarded().PlaceOrder(
+					checkout.Orders{Store: s.orders()},
+				)
+			},
+			event: func(tb testing.TB) []byte {
+				return bytes.ReplaceAll(fromServer(tb, "place-order"), []byte(fixture.Order), []byte(fixture.Checkout))
+			},
+			answer: `status\":\"placed`, calls: 1,
 		},
 		{
 			name: "list-orders", reference: reference.ListOrders, table: fixture.CheckoutsTable,
-			shopfront: func(s wiring) http.Handler { return s.guarded().ListOrders(checkout.Orders{Store: s.orders()}) },
-			event:     func(tb testing.TB) []byte { return fromServer(tb, "list-orders") }, answer: `status\":\"placed`, calls: 1,
+			shopfront: func(s wiring) http.Handler {
+				return s.guarded().ListOrders(
+					checkout.Orders{Store: s.orders()},
+				)
+			},
+			event: func(tb testing.TB) []byte { return fromServer(tb, "list-orders") }, answer: `status\":\"placed`,
+			calls: 1,
 		},
 		{
 			name: "show-order", reference: reference.ShowOrder, table: fixture.CheckoutsTable,
 			shopfront: func(s wiring) http.Handler { return s.guarded().ShowOrder(checkout.Orders{Store: s.orders()}) },
-			event:     func(tb testing.TB) []byte { return fromServer(tb, "show-order") }, answer: `status\":\"placed`, calls: 1,
+			event:     func(tb testing.TB) []byte { return fromServer(tb, "show-order") }, answer: `status\":\"placed`,
+			calls: 1,
 		},
 		{
 			name: "fulfil-order", reference: reference.ChangeOrder, table: fixture.CheckoutsTable,
-			shopfront: func(s wiring) http.Handler { return s.guarded().FulfilOrder(checkout.Orders{Store: s.orders()}) },
-			event:     func(tb testing.TB) []byte { return fromServer(tb, "fulfil-order") }, answer: `status\":\"fulfilled`, calls: 1,
+			shopfront: func(s wiring) http.Handler {
+				return s.guarded().FulfilOrder(
+					checkout.Orders{Store: s.orders()},
+				)
+			},
+			event:  func(tb testing.TB) []byte { return fromServer(tb, "fulfil-order") },
+			answer: `status\":\"fulfilled`, calls: 1,
 		},
 		{
 			name: "cancel-order", reference: reference.ChangeOrder, table: fixture.CheckoutsTable,
-			shopfront: func(s wiring) http.Handler { return s.guarded().CancelOrder(checkout.Orders{Store: s.orders()}) },
-			event:     func(tb testing.TB) []byte { return fromServer(tb, "cancel-order") }, answer: `status\":\"cancelled`, calls: 1,
+			shopfront: func(s wiring) http.Handler {
+				return s.guarded().CancelOrder(
+					checkout.Orders{Store: s.orders()},
+				)
+			},
+			event:  func(tb testing.TB) []byte { return fromServer(tb, "cancel-order") },
+			answer: `status\":\"cancelled`, calls: 1,
 		},
 		{
 			name: "api-docs",
 			shopfront: func(s wiring) http.Handler {
-				return s.Service().Documents(api.Policy(), httpapi.Document{Path: "/changelog", ContentType: "text/html; charset=utf-8", Content: api.ChangelogPage()})
+				return s.Service().Documents(api.Policy(),
+					httpapi.Document{
+						Path: "/changelog", ContentType: "text/html; charset=utf-8",
+						Content: api.ChangelogPage(),
+					})
 			},
 			event: func(tb testing.TB) []byte { return encode(tb, sample(tb, "api-docs")) }, answer: `"statusCode":200`,
 		},
 		{
 			name:      "removed-payment",
 			shopfront: func(s wiring) http.Handler { return s.Service().RemovedPayment() },
-			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "removed-payment")) }, answer: "urn:problem:shopfront:gone",
+			event:     func(tb testing.TB) []byte { return encode(tb, sample(tb, "removed-payment")) },
+			answer:    "urn:problem:shopfront:gone",
 		},
 	}
 }
 
-// area returns a catalog.Area that reads the store for every request, because its clock advances by MaxAge on each call.
+// area returns a catalog.Area that reads the store for every request, because its clock advances by MaxAge on each
+// call.
 func (s wiring) area() *catalog.Area {
 	clock := time.Now()
 	return catalog.NewArea(dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N), func() time.Time {
@@ -157,8 +207,9 @@ func (s wiring) area() *catalog.Area {
 
 func (s wiring) opener() checkout.Opener {
 	return checkout.Opener{
-		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N)}, Store: dynamo.NewCheckouts(s.client, fixture.CheckoutsTable),
-		Data: new(dataschema.Validator), Random: zeros{},
+		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, fixture.CatalogueTable, rand.Int64N)},
+		Store:     dynamo.NewCheckouts(s.client, fixture.CheckoutsTable),
+		Data:      new(dataschema.Validator), Random: zeros{},
 	}
 }
 
@@ -192,7 +243,10 @@ func (m measured) sides(tb testing.TB) []side {
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	client = dynamodb.New(client.Options(), func(o *dynamodb.Options) { o.HTTPClient = shopfront.store })
-	env := lambdahttp.Environment{Lookup: func(string) string { return "shopfront-prod" }, Now: time.Now, Log: io.Discard}
+	env := lambdahttp.Environment{
+		Lookup: func(string) string { return "shopfront-prod" }, Now: time.Now,
+		Log: io.Discard,
+	}
 	shopfront.handler = lambda.NewHandler(lambdahttp.NewHandler(m.shopfront(wiring{env, client}), time.Now).Handle)
 	if m.reference == nil {
 		return []side{shopfront}
@@ -209,12 +263,11 @@ func (m measured) sides(tb testing.TB) []side {
 // replay returns a store that responds at once, with the recorded responses for the demo shop.
 func replay(tb testing.TB) *replayer {
 	tb.Helper()
-	store := stubstore.New(0)
-	client := fixture.Client("https://stub.invalid", func(o *dynamodb.Options) { o.HTTPClient = store })
-	if err := fixture.Fill(tb.Context(), client, root); err != nil {
+	store, err := fixture.NewStore(tb.Context(), root)
+	if err != nil {
 		tb.Fatal(err)
 	}
-	return &replayer{store: store, answers: make(map[string]recorded)}
+	return &replayer{store: store.Endpoint(memdynamo.Dials{Sealed: true}), answers: make(map[string]recorded)}
 }
 
 func sample(tb testing.TB, name string) fixture.Event {
@@ -279,8 +332,8 @@ func (s side) benchmark(b *testing.B, event []byte) {
 	}
 }
 
-// BenchmarkHandler compares Shopfront with the reference function, from the event's JSON to the response's JSON. The store is in the same
-// process: the figures include the SDK, but no network.
+// BenchmarkHandler compares Shopfront with the reference function, from the event's JSON to the response's JSON. The
+// store is in the same process: the figures include the SDK, but no network.
 func BenchmarkHandler(b *testing.B) {
 	for _, m := range allMeasured() {
 		sides, event := m.sides(b), m.event(b)

@@ -45,14 +45,18 @@ func handle(t *testing.T, e events.APIGatewayV2HTTPRequest) (asked *http.Request
 // The gateway has decoded the path, so a % or ? in it is not URL syntax.
 func TestHandler_PathAndQuery_ReachTheEndpointUnchanged(t *testing.T) {
 	for _, path := range []string{
-		"/shop/emberforge/voucher", "/shop/100%/voucher", "/shop/%zz/voucher", "/shop/a?b/voucher", "/shop/a#b/voucher", "/shop/a b/voucher",
+		"/shop/emberforge/voucher", "/shop/100%/voucher", "/shop/%zz/voucher", "/shop/a?b/voucher", "/shop/a#b/voucher",
+		"/shop/a b/voucher",
 		"/shop/a\x00b/voucher", "/shop/\xff/voucher", "//shop/../voucher", "/shop/ä/voucher", "/shop/a\nb", "",
 	} {
 		if r, _, _ := handle(t, event(http.MethodGet, path, "", "")); r.URL.Path != path {
 			t.Errorf("path %q reached the endpoint as %q", path, r.URL.Path)
 		}
 	}
-	for _, query := range []string{"", "amount=5", "amount=5&amount=6", "amount=5;data=x", "amount=5%zz", "data=%7B%7D", "a=#b", "a=\x00", "a= b"} {
+	for _, query := range []string{
+		"", "amount=5", "amount=5&amount=6", "amount=5;data=x", "amount=5%zz", "data=%7B%7D",
+		"a=#b", "a=\x00", "a= b",
+	} {
 		e := event(http.MethodGet, "/shop/emberforge/checkout", query, "")
 		e.QueryStringParameters = map[string]string{"amount": "as the gateway read it"}
 		if r, _, _ := handle(t, e); r.URL.RawQuery != query {
@@ -84,24 +88,56 @@ func TestHandler_PathOfTheRoute_ReachesTheEndpoint(t *testing.T) {
 		event events.APIGatewayV2HTTPRequest
 		want  string
 	}{
-		"no mapping key":                   {routed(redeem, "/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
-		"a mapping key":                    {routed(redeem, "/till/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
-		"a mapping key of several levels":  {routed(redeem, "/eu/v1/till/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
-		"a mapping key like a route":       {routed(redeem, "/shop/eu/shop/emberforge/voucher", is("emberforge")), "/shop/emberforge/voucher"},
-		"a mapping key, no parameters":     {routed(redeem, "/till/shop/emberforge/voucher", nil), "/shop/emberforge/voucher"},
-		"a mapping key, an encoded ID":     {routed(redeem, "/till/shop/ember-forge/voucher", is("ember%2Dforge")), "/shop/ember-forge/voucher"},
-		"a mapping key, a page":            {routed("GET /docs", "/till/docs", nil), "/docs"},
-		"a mapping key, a deprecated path": {routed(deprecated, "/till/shop/emberforge/checkout/coins/variant/500", variant("500")), "/shop/emberforge/checkout/coins/variant/500"},
-		"a mapping key, a removed path":    {routed(removed, "/till/checkout/paybylink/prepaid", map[string]string{"prepaid_card": "prepaid"}), "/checkout/paybylink/prepaid"},
-		"a slash in a parameter":           {routed(redeem, "/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
-		"a route in a parameter":           {routed(redeem, "/shop/a/shop/emberforge/voucher", is("a/shop/emberforge")), "/shop/a/shop/emberforge/voucher"},
-		"a slash in an encoded parameter":  {routed(redeem, "/shop/a/b/voucher", is("a%2Fb")), "/shop/a%2Fb/voucher"},
-		"a mapping key, a slash in an ID":  {routed(redeem, "/till/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
-		"a question mark in a parameter":   {routed(checkout, "/shop/emberforge/checkout/coins/500?amount=5", variant("500?amount=5")), "/shop/emberforge/checkout/coins/500?amount=5"},
-		"a path cut at its question mark":  {routed(checkout, "/shop/emberforge/checkout/coins/500", variant("500?amount=5")), "/shop/emberforge/checkout/coins/500?amount=5"},
-		"a NUL in a parameter":             {routed(redeem, "/shop/a\x00b/voucher", is("a\x00b")), "/shop/a\x00b/voucher"},
-		"a route that matches any path":    {routed("$default", "/till/shop/emberforge/voucher", nil), "/till/shop/emberforge/voucher"},
-		"a route with a greedy variable":   {routed("GET /{page+}", "/legal/terms", map[string]string{"page": "legal/terms"}), "/legal/terms"},
+		"no mapping key": {
+			routed(redeem, "/shop/emberforge/voucher", is("emberforge")),
+			"/shop/emberforge/voucher",
+		},
+		"a mapping key": {
+			routed(redeem, "/till/shop/emberforge/voucher", is("emberforge")),
+			"/shop/emberforge/voucher",
+		},
+		"a mapping key of several levels": {
+			routed(redeem, "/eu/v1/till/shop/emberforge/voucher", is("emberforge")),
+			"/shop/emberforge/voucher",
+		},
+		"a mapping key like a route": {
+			routed(redeem, "/shop/eu/shop/emberforge/voucher", is("emberforge")),
+			"/shop/emberforge/voucher",
+		},
+		"a mapping key, no parameters": {
+			routed(redeem, "/till/shop/emberforge/voucher", nil),
+			"/shop/emberforge/voucher",
+		},
+		"a mapping key, an encoded ID": {
+			routed(redeem, "/till/shop/ember-forge/voucher", is("ember%2Dforge")),
+			"/shop/ember-forge/voucher",
+		},
+		"a mapping key, a page": {routed("GET /docs", "/till/docs", nil), "/docs"},
+		"a mapping key, a deprecated path": {routed(deprecated, "/till/shop/emberforge/checkout/coins/variant/500",
+			variant("500")), "/shop/emberforge/checkout/coins/variant/500"},
+		"a mapping key, a removed path": {routed(removed, "/till/checkout/paybylink/prepaid",
+			map[string]string{"prepaid_card": "prepaid"}), "/checkout/paybylink/prepaid"},
+		"a slash in a parameter": {routed(redeem, "/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
+		"a route in a parameter": {
+			routed(redeem, "/shop/a/shop/emberforge/voucher", is("a/shop/emberforge")),
+			"/shop/a/shop/emberforge/voucher",
+		},
+		"a slash in an encoded parameter": {routed(redeem, "/shop/a/b/voucher", is("a%2Fb")), "/shop/a%2Fb/voucher"},
+		"a mapping key, a slash in an ID": {routed(redeem, "/till/shop/a/b/voucher", is("a/b")), "/shop/a/b/voucher"},
+		"a question mark in a parameter": {routed(checkout, "/shop/emberforge/checkout/coins/500?amount=5",
+			variant("500?amount=5")), "/shop/emberforge/checkout/coins/500?amount=5"},
+		"a path cut at its question mark": {routed(checkout, "/shop/emberforge/checkout/coins/500",
+			variant("500?amount=5")), "/shop/emberforge/checkout/coins/500?amount=5"},
+		"a NUL in a parameter": {
+			routed(redeem, "/shop/a\x00b/voucher", is("a\x00b")),
+			"/shop/a\x00b/voucher",
+		},
+		"a route that matches any path": {
+			routed("$default", "/till/shop/emberforge/voucher", nil),
+			"/till/shop/emberforge/voucher",
+		},
+		"a route with a greedy variable": {routed("GET /{page+}", "/legal/terms",
+			map[string]string{"page": "legal/terms"}), "/legal/terms"},
 	} {
 		if r, _, _ := handle(t, test.event); r.URL.Path != test.want {
 			t.Errorf("%s: the path reached the endpoint as %q, want %q", name, r.URL.Path, test.want)
@@ -122,7 +158,8 @@ func TestHandler_PathThatDoesNotMatchItsRoute_Is500(t *testing.T) {
 		var log bytes.Buffer
 		env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: &log}
 		response, err := lambdahttp.NewHandler(env.Service().RedeemVoucher(nil), now).Handle(t.Context(), e)
-		if err != nil || response.StatusCode != http.StatusInternalServerError || !strings.Contains(response.Body, "urn:problem:shopfront:internal") {
+		if err != nil || response.StatusCode != http.StatusInternalServerError ||
+			!strings.Contains(response.Body, "urn:problem:shopfront:internal") {
 			t.Errorf("%s: %d %s, %v; want a problem with status 500", name, response.StatusCode, response.Body, err)
 		}
 		if !strings.Contains(log.String(), redeem) || strings.Contains(log.String(), "emberforge") {
@@ -135,7 +172,8 @@ func TestHandler_PathThatDoesNotMatchItsRoute_Is500(t *testing.T) {
 func TestHandler_Headers_ReachTheEndpointUnchanged(t *testing.T) {
 	e := event(http.MethodGet, "/changelog.rss", "", "")
 	e.Headers = map[string]string{
-		"host": "shop.example", "date": "Sun, 22 Nov 2026 09:00:00 GMT", "idempotency-key": "till-1047,till-1048", "accept-encoding": "br, gzip",
+		"host": "shop.example", "date": "Sun, 22 Nov 2026 09:00:00 GMT", "idempotency-key": "till-1047,till-1048",
+		"accept-encoding": "br, gzip",
 	}
 	r, _, _ := handle(t, e)
 	if r.Host != "shop.example" || len(r.Header) != len(e.Headers) {
@@ -177,7 +215,10 @@ func TestHandler_Body_IsDecodedOrFailsToRead(t *testing.T) {
 
 func TestRequestID_ForgedHeaders_AreIgnored(t *testing.T) {
 	e := event(http.MethodGet, "/shop/emberforge/checkout", "", "")
-	e.Headers = map[string]string{"x-golambdaproxy-apigw-context": `{"requestId":"forged"}`, "x-amzn-requestid": "forged", "request-id": "forged"}
+	e.Headers = map[string]string{
+		"x-golambdaproxy-apigw-context": `{"requestId":"forged"}`,
+		"x-amzn-requestid":              "forged", "request-id": "forged",
+	}
 	r, _, _ := handle(t, e)
 	env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: io.Discard}
 	if id := env.Service().RequestID(r); id != "request-1" {
@@ -211,7 +252,8 @@ func TestHandler_Deadline_IsWithinTheBudgetAndBeforeTheFunctionsTimeout(t *testi
 			w.WriteHeader(http.StatusNoContent)
 		})
 		ctx, cancel := context.WithDeadline(t.Context(), clock.Add(test.timeout))
-		_, err := lambdahttp.NewHandler(endpoint, func() time.Time { return clock }).Handle(ctx, event(http.MethodGet, "/", "", ""))
+		_, err := lambdahttp.NewHandler(endpoint, func() time.Time { return clock }).Handle(ctx,
+			event(http.MethodGet, "/", "", ""))
 		cancel()
 		if err != nil || !deadline.Equal(clock.Add(test.want)) {
 			t.Errorf("%s: the endpoint's deadline is in %v, %v; want %v", what, deadline.Sub(clock), err, test.want)
@@ -226,30 +268,39 @@ func TestHandler_EventThatNoGatewaySends_IsAnError(t *testing.T) {
 	}
 }
 
-func TestEnvironment_MissingVariable_IsNamed(t *testing.T) {
-	env := lambdahttp.Environment{Lookup: func(string) string { return "" }, Now: now, Log: io.Discard}
-	for want, err := range map[string]error{
-		"environment variable CATALOGUE_TABLE is not set":      second(env.CatalogueTable()),
-		"environment variable VOUCHERS_TABLE is not set":       second(env.VouchersTable()),
-		"environment variable CHECKOUTS_TABLE is not set":      second(env.CheckoutsTable()),
-		"environment variable REFUSALS_TABLE is not set":       second(env.RefusalsTable()),
-		"environment variable EVENTS_TABLE is not set":         second(env.EventsTable()),
-		"environment variable EVENT_RETENTION_DAYS is not set": second(env.EventRetention()),
-		"environment variable EVENT_BUS is not set":            second(env.EventBus()),
+func TestEnvironment_MissingVariable_PanicsWithItsName(t *testing.T) {
+	env := lambdahttp.Environment{Lookup: func(string) string { return "" }}
+	for name, read := range map[string]func(){
+		"CATALOGUE_TABLE":      func() { env.CatalogueTable() },
+		"VOUCHERS_TABLE":       func() { env.VouchersTable() },
+		"CHECKOUTS_TABLE":      func() { env.CheckoutsTable() },
+		"REFUSALS_TABLE":       func() { env.RefusalsTable() },
+		"EVENTS_TABLE":         func() { env.EventsTable() },
+		"EVENT_RETENTION_DAYS": func() { env.EventRetention() },
+		"EVENT_BUS":            func() { env.EventBus() },
 	} {
-		if err == nil || err.Error() != want {
-			t.Errorf("%v; want %s", err, want)
+		if got, want := panicOf(read), "start function: environment variable "+name+" is not set"; got != want {
+			t.Errorf("panics with %v; want %s", got, want)
 		}
 	}
+}
+
+func panicOf(call func()) (cause any) {
+	defer func() { cause = recover() }()
+	call()
+	return nil
 }
 
 func TestEnvironment_EventRetention_IsANumberOfDays(t *testing.T) {
-	for text, want := range map[string]time.Duration{"90": 90 * 24 * time.Hour, "1": 24 * time.Hour, "0": 0, "-1": 0, "90d": 0, "1.5": 0} {
-		env := lambdahttp.Environment{Lookup: func(string) string { return text }, Now: now, Log: io.Discard}
-		if got, err := env.EventRetention(); got != want || (err == nil) != (want > 0) {
-			t.Errorf("%s: %s, %v; want %s", text, got, err, want)
+	for text, want := range map[string]time.Duration{
+		"90": 90 * 24 * time.Hour, "1": 24 * time.Hour, "0": 0, "-1": 0,
+		"90d": 0, "1.5": 0,
+	} {
+		env := lambdahttp.Environment{Lookup: func(string) string { return text }}
+		var got time.Duration
+		cause := panicOf(func() { got = env.EventRetention() })
+		if got != want || (cause == nil) != (want > 0) {
+			t.Errorf("%s: %s, panics with %v; want %s", text, got, cause, want)
 		}
 	}
 }
-
-func second[T any](_ T, err error) error { return err }

@@ -10,11 +10,11 @@ import (
 type withoutBodies struct{ out io.Writer }
 
 func (w withoutBodies) Write(line []byte) (int, error) {
-	kept, _, _ := bytes.Cut(line, []byte(" starting with "))
-	if len(kept) < len(line) {
-		kept = append(bytes.Clone(kept), '\n')
+	shown, _, _ := bytes.Cut(line, []byte(" starting with "))
+	if len(shown) < len(line) {
+		shown = append(bytes.Clone(shown), '\n')
 	}
-	if _, err := w.out.Write(kept); err != nil {
+	if _, err := w.out.Write(shown); err != nil {
 		return 0, err
 	}
 	return len(line), nil

@@ -7,16 +7,17 @@ import (
 	"strconv"
 	"sync"
 
-	"shopfront/internal/measure/stubstore"
+	"shopfront/internal/memdynamo"
 )
 
-// replayer repeats a store's first response to each kind of call. It does nothing else, so a benchmark measures only the caller. It can
-// be the HTTPClient of an SDK client.
+// replayer repeats a store's first response to each kind of call. It does nothing else, so a benchmark measures only
+// the caller. It can be the HTTPClient of an SDK client.
 type replayer struct {
-	store *stubstore.Store
+	store *memdynamo.Endpoint
 
-	mu      sync.Mutex
-	answers map[string]recorded // by X-Amz-Target and size; the size distinguishes a read of the settings from a read of a voucher
+	mu sync.Mutex
+	// by X-Amz-Target and size; the size distinguishes a read of the settings from a read of a voucher
+	answers map[string]recorded
 	calls   int
 }
 

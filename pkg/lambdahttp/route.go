@@ -9,12 +9,12 @@ import (
 
 // routedPath returns the path that the gateway matched with the event's route. The event's rawPath can differ from it:
 //   - Behind a custom domain, rawPath begins with the key of the API mapping.
-//   - The gateway cuts rawPath at a question mark that was sent as %3F. What remains could be a valid path. But the path
-//     parameter may still contain the question mark. Then routedPath returns the path with it, and the endpoint rejects that path,
-//     because no ID contains a question mark.
+//   - The gateway cuts rawPath at a question mark that was sent as %3F. What remains could be a valid path. But the
+//     path parameter may still contain the question mark. Then routedPath returns the path with it, and the endpoint
+//     rejects that path, because no ID contains a question mark.
 //
-// The parameters also show where an additional segment comes from: from a mapping key, or from a slash in a parameter, which was
-// sent as %252F. If the parameters do not help, the end of rawPath must match the route.
+// The parameters also show where an additional segment comes from: from a mapping key, or from a slash in a parameter,
+// which was sent as %252F. If the parameters do not help, the end of rawPath must match the route.
 func routedPath(event events.APIGatewayV2HTTPRequest) (string, error) {
 	_, route, hasPath := strings.Cut(event.RouteKey, " ")
 	if !hasPath || strings.HasSuffix(route, "+}") { // $default or a greedy variable, which match any path
@@ -27,10 +27,12 @@ func routedPath(event events.APIGatewayV2HTTPRequest) (string, error) {
 	if end, matches := endLike(route, event.RawPath); matches {
 		return end, nil
 	}
-	if complete && strings.Contains(path, "%") { // an encoded parameter; the endpoint rejects path, because no ID has a percent sign
+	// an encoded parameter; the endpoint rejects path, because no ID has a percent sign
+	if complete && strings.Contains(path, "%") {
 		return path, nil
 	}
-	return event.RawPath, fmt.Errorf("the gateway matched the route %q, but the event's path does not have that form: check how the custom domain maps the API", event.RouteKey)
+	return event.RawPath, fmt.Errorf("the gateway matched the route %q, but the event's path does not have that "+
+		"form: check how the custom domain maps the API", event.RouteKey)
 }
 
 // fill returns the route's path with the parameters in it, and whether every variable has a parameter.

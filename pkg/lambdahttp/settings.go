@@ -26,54 +26,54 @@ const (
 	envDemoPayment    = "DEMO_PAYMENT_URL" // not in template.yaml: only the local run sets it
 )
 
-// Environment is what a function gets from its process.
+// Environment is what a function gets from its process. If a setting is missing or malformed, the method that returns
+// it panics with a message that names the variable. Then the process ends before it serves any event, and the message
+// is in the function's log.
 type Environment struct {
 	Lookup func(name string) string // os.Getenv
 	Now    func() time.Time
 	Log    io.Writer // one JSON object per line
 }
 
-// CatalogueTable returns the name of the catalogue's table, or an error that names the missing variable.
-func (e Environment) CatalogueTable() (string, error) { return e.Require(envCatalogueTable) }
+// CatalogueTable returns the name of the catalogue's table.
+func (e Environment) CatalogueTable() string { return e.Must(envCatalogueTable) }
 
-// VouchersTable returns the name of the table of vouchers and redemptions, or an error that names the missing variable.
-func (e Environment) VouchersTable() (string, error) { return e.Require(envVouchersTable) }
+// VouchersTable returns the name of the table of vouchers and redemptions.
+func (e Environment) VouchersTable() string { return e.Must(envVouchersTable) }
 
-// CheckoutsTable returns the name of the table of checkouts, or an error that names the missing variable.
-func (e Environment) CheckoutsTable() (string, error) { return e.Require(envCheckoutsTable) }
+// CheckoutsTable returns the name of the table of checkouts.
+func (e Environment) CheckoutsTable() string { return e.Must(envCheckoutsTable) }
 
-// RefusalsTable returns the name of the table with counts of refused codes, or an error that names the missing variable.
-func (e Environment) RefusalsTable() (string, error) { return e.Require(envRefusalsTable) }
+// RefusalsTable returns the name of the table with counts of refused codes.
+func (e Environment) RefusalsTable() string { return e.Must(envRefusalsTable) }
 
-// EventsTable returns the name of the table of events, or an error that names the missing variable.
-func (e Environment) EventsTable() (string, error) { return e.Require(envEventsTable) }
+// EventsTable returns the name of the table of events.
+func (e Environment) EventsTable() string { return e.Must(envEventsTable) }
 
-// EventRetention returns how long events are stored, or an error that names the variable if it is not a number of days.
-func (e Environment) EventRetention() (time.Duration, error) {
-	text, err := e.Require(envEventRetention)
-	if err != nil {
-		return 0, err
-	}
+// EventRetention returns how long events are stored.
+func (e Environment) EventRetention() time.Duration {
+	text := e.Must(envEventRetention)
 	days, err := strconv.Atoi(text)
 	if err != nil || days < 1 {
-		return 0, fmt.Errorf("environment variable %s: want a number of days, not %q", envEventRetention, text)
+		panic(fmt.Sprintf("start function: environment variable %s: want a number of days, not %q",
+			envEventRetention, text))
 	}
-	return time.Duration(days) * 24 * time.Hour, nil
+	return time.Duration(days) * 24 * time.Hour
 }
 
-// EventBus returns the name or the ARN of the EventBridge bus that gets the events, or an error that names the missing variable.
-func (e Environment) EventBus() (string, error) { return e.Require(envEventBus) }
+// EventBus returns the name or the ARN of the EventBridge bus that gets the events.
+func (e Environment) EventBus() string { return e.Must(envEventBus) }
 
 // DemoPaymentURL returns the local run's payment page, a template like catalog.Page.PaymentURL. It is empty on AWS.
 func (e Environment) DemoPaymentURL() string { return e.Lookup(envDemoPayment) }
 
-// Require returns the value of an environment variable, or an error that names the variable if it is not set.
-func (e Environment) Require(name string) (string, error) {
+// Must returns the value of an environment variable that the function needs.
+func (e Environment) Must(name string) string {
 	value := e.Lookup(name)
 	if value == "" {
-		return "", fmt.Errorf("environment variable %s is not set", name)
+		panic("start function: environment variable " + name + " is not set")
 	}
-	return value, nil
+	return value
 }
 
 // Service wires the HTTP layer for this function.
@@ -85,15 +85,15 @@ func (e Environment) Service() httpapi.Service {
 	}
 }
 
-// requestID returns the request ID that the gateway assigned. It comes from the event's context; a header such as Request-Id
-// would come from the client.
+// requestID returns the request ID that the gateway assigned. It comes from the event's context; a header such as
+// Request-Id would come from the client.
 func requestID(r *http.Request) string {
 	gateway, _ := core.GetAPIGatewayV2ContextFromContext(r.Context())
 	return gateway.RequestID
 }
 
-// sourceAddress returns the network address that connected to the gateway. It comes from the event's context; a header such as
-// X-Forwarded-For would come from the client.
+// sourceAddress returns the network address that connected to the gateway. It comes from the event's context; a header
+// such as X-Forwarded-For would come from the client.
 func sourceAddress(r *http.Request) string {
 	gateway, _ := core.GetAPIGatewayV2ContextFromContext(r.Context())
 	return gateway.HTTP.SourceIP

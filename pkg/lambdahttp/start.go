@@ -10,26 +10,19 @@ import (
 	"github.com/aws/aws-lambda-go/lambda"
 )
 
-// Build wires a function's endpoint from its environment.
-type Build func(ctx context.Context, env Environment) (http.Handler, error)
-
-// Start builds the endpoint and serves Lambda's events until the process ends. If the endpoint cannot be built, the process
-// exits and Lambda reports an init error.
-func Start(build Build) {
-	StartHandler(func(ctx context.Context, env Environment) (any, error) {
-		endpoint, err := build(ctx, env)
-		return NewHandler(endpoint, env.Now).Handle, err
+// Start builds the endpoint and serves Lambda's events until the process ends.
+func Start(build func(context.Context, Environment) http.Handler) {
+	StartHandler(func(ctx context.Context, env Environment) any {
+		return NewHandler(build(ctx, env), env.Now).Handle
 	})
 }
 
-// StartHandler is like Start, but for a function that the HTTP API does not invoke. build returns a handler for lambda.Start.
-func StartHandler(build func(ctx context.Context, env Environment) (handler any, err error)) {
+// StartHandler is like Start, but for a function that the HTTP API does not invoke. build returns a handler for
+// lambda.Start.
+func StartHandler(build func(context.Context, Environment) (handler any)) {
 	env := Environment{Lookup: os.Getenv, Now: time.Now, Log: os.Stdout}
 	useMemory(env.Lookup(envMemory))
-	handler, err := build(context.Background(), env)
-	if err != nil {
-		log.Fatalf("start function: %v", err)
-	}
+	handler := build(context.Background(), env)
 	log.SetOutput(withoutBodies{os.Stderr})
 	lambda.Start(handler)
 }

@@ -12,9 +12,10 @@ type Currency string
 // ErrUnknownCurrency is the error for a code that is not in ISO 4217's list of active currencies.
 var ErrUnknownCurrency = errors.New("not an ISO 4217 currency")
 
-// The active currencies of ISO 4217's "List One", by their number of minor-unit digits. Funds codes, precious metals and testing
-// codes are left out, because nothing is sold in them. The lists are not taken from a library, because libraries follow Unicode's CLDR.
-// CLDR deviates from ISO's digits: RSD, ALL and LBP have 2 digits in ISO 4217 and 0 in CLDR.
+// The active currencies of ISO 4217's "List One", by their number of minor-unit digits. Funds codes, precious metals
+// and testing codes are left out, because nothing is sold in them. The lists are not taken from a library, because
+// libraries follow Unicode's CLDR. CLDR deviates from ISO's digits: RSD, ALL and LBP have 2 digits in ISO 4217 and 0 in
+// CLDR.
 const (
 	noDigits = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
 

@@ -15,7 +15,8 @@ func TestDigits_FollowISO4217(t *testing.T) {
 	} {
 		currency, err := money.ParseCurrency(code)
 		if err != nil || string(currency) != code || currency.Digits() != want {
-			t.Errorf("ParseCurrency(%q) = %q with %d digits, %v, want %d digits", code, currency, currency.Digits(), err, want)
+			t.Errorf("ParseCurrency(%q) = %q with %d digits, %v, want %d digits", code, currency, currency.Digits(),
+				err, want)
 		}
 	}
 }

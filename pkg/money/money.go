@@ -1,4 +1,5 @@
-// Package money holds amounts of money as whole minor units with an ISO 4217 currency. Arithmetic is exact or returns an error.
+// Package money holds amounts of money as whole minor units with an ISO 4217 currency. Arithmetic is exact or returns
+// an error.
 //
 // It is a rules package: it may import only the standard library, except net/http.
 package money
@@ -28,8 +29,8 @@ type Money struct {
 	Currency Currency
 }
 
-// Parse reads a decimal such as 4.99, without sign, grouping or exponent. After the point it may have at most as many digits as the
-// currency has. Errors are ErrUnknownCurrency, ErrMalformed and ErrOverflow.
+// Parse reads a decimal such as 4.99, without sign, grouping or exponent. After the point it may have at most as many
+// digits as the currency has. Errors are ErrUnknownCurrency, ErrMalformed and ErrOverflow.
 func Parse(text string, currency Currency) (Money, error) {
 	digits, known := minorUnitDigits(string(currency))
 	if !known {
@@ -62,7 +63,8 @@ func (m Money) Times(count int64) (Money, error) {
 	return Money{Minor: m.Minor * count, Currency: m.Currency}, nil
 }
 
-// Minus subtracts other from the amount. Errors are ErrMixedCurrencies, and ErrNegative if other is larger or itself negative.
+// Minus subtracts other from the amount. Errors are ErrMixedCurrencies, and ErrNegative if other is larger or itself
+// negative.
 func (m Money) Minus(other Money) (Money, error) {
 	if m.Currency != other.Currency {
 		return Money{}, ErrMixedCurrencies

@@ -178,7 +178,8 @@ func TestMinus(t *testing.T) {
 	})
 }
 
-// anyAmount draws an amount in a currency with 0, 2 or 3 digits, or in RSD, which has 0 digits in libraries built on CLDR.
+// anyAmount draws an amount in a currency with 0, 2 or 3 digits, or in RSD, which has 0 digits in libraries built on
+// CLDR.
 func anyAmount(t *rapid.T, label string) money.Money {
 	minor := rapid.OneOf(rapid.Int64Range(0, 10_000), rapid.Int64Range(0, money.MaxMinor)).Draw(t, label)
 	currency := rapid.SampledFrom([]money.Currency{"JPY", "EUR", "RSD", "BHD"}).Draw(t, label+" currency")

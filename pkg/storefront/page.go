@@ -45,8 +45,8 @@ func (m *markup) put(template string, values ...string) {
 	m.text.WriteString(template)
 }
 
-// escape appends a text, escaped like html.EscapeString. Package html is not used: the linker drops package storefront from functions
-// without pages, but would keep html's 70 kB table of entities in every function.
+// escape appends a text, escaped like html.EscapeString. Package html is not used: the linker drops package storefront
+// from functions without pages, but would keep html's 70 kB table of entities in every function.
 func (m *markup) escape(text string) {
 	for i := range len(text) {
 		switch text[i] {
@@ -66,8 +66,8 @@ func (m *markup) escape(text string) {
 	}
 }
 
-// Product returns the HTML of a product, so that the caller can check its size before adding it to the page with Add. All variants of
-// the product must be on sale.
+// Product returns the HTML of a product, so that the caller can check its size before adding it to the page with Add.
+// All variants of the product must be on sale.
 func (p *Page) Product(site *Site, product catalog.Product) (string, error) {
 	words, err := site.texts[p.Language]()
 	if err != nil {
@@ -76,7 +76,8 @@ func (p *Page) Product(site *Site, product catalog.Product) (string, error) {
 	var m markup
 	m.put(`<article class="product" data-product="%s">`, string(product.ID))
 	if product.Image != "" {
-		m.put(`<img class="picture" src="%s" alt="" width="400" height="300" loading="lazy" decoding="async">`, product.Image)
+		m.put(`<img class="picture" src="%s" alt="" width="400" height="300" loading="lazy" decoding="async">`,
+			product.Image)
 	} else {
 		m.put(`<div class="picture" aria-hidden="true">%s</div>`, firstLetter(product.Name))
 	}
@@ -115,7 +116,8 @@ func firstLetter(name string) string {
 
 func (p *Page) addVariant(m *markup, words texts, product catalog.Product, variant catalog.Variant) {
 	m.put(`<li class="variant" data-variant="%s" data-min="%s" data-max="%s" data-schema="%s">`,
-		string(variant.ID), strconv.FormatInt(variant.MinAmount, 10), strconv.FormatInt(variant.MaxAmount, 10), variant.DataSchema)
+		string(variant.ID), strconv.FormatInt(variant.MinAmount, 10), strconv.FormatInt(variant.MaxAmount, 10),
+		variant.DataSchema)
 	m.put(`<span class="name" dir="auto">%s</span> <span class="cost">`, variant.Name)
 	sale, onSale := variant.SaleAt(p.At)
 	if onSale {
@@ -174,7 +176,8 @@ func (p *Page) HTML(site *Site) (page, policy string, err error) {
 		if heading == "" {
 			heading = words.byKey["onSale"]
 		}
-		m.put(`<section class="category" data-category="%s"><h2 dir="auto">%s</h2><div class="products">`, s.category, heading)
+		m.put(`<section class="category" data-category="%s"><h2 dir="auto">%s</h2><div class="products">`, s.category,
+			heading)
 		m.text.WriteString(s.products.String())
 		m.put("</div></section>\n")
 	}
@@ -183,7 +186,8 @@ func (p *Page) HTML(site *Site) (page, policy string, err error) {
 	}
 	m.put(`</div>`)
 	if p.Next != "" {
-		m.put(`<p class="center"><a id="more" class="button" rel="next" href="%s">%s</a></p>`, p.link(p.Language, p.Next), words.byKey["more"])
+		m.put(`<p class="center"><a id="more" class="button" rel="next" href="%s">%s</a></p>`,
+			p.link(p.Language, p.Next), words.byKey["more"])
 	}
 	m.put("\n</main>\n")
 	if p.Sells {
@@ -196,8 +200,8 @@ func (p *Page) HTML(site *Site) (page, policy string, err error) {
 	return m.text.String(), contentSecurityPolicy(style), nil
 }
 
-// Apology returns an HTML page for a failed request, and its Content-Security-Policy. If isUnknown is set, the page says that the shop does
-// not exist. If not, it says that the service failed.
+// Apology returns an HTML page for a failed request, and its Content-Security-Policy. If isUnknown is set, the page
+// says that the shop does not exist. If not, it says that the service failed.
 func (s *Site) Apology(language string, isUnknown bool) (page, policy string, err error) {
 	words, err := s.texts[language]()
 	if err != nil {
@@ -210,16 +214,19 @@ func (s *Site) Apology(language string, isUnknown bool) (page, policy string, er
 	style := colours(defaultAccent)
 	var m markup
 	m.putHead(s, language, title, defaultAccent, style)
-	m.put("</head>\n<body>\n<main class=\"apology\"><h1>%s</h1><p>%s</p></main>\n</body>\n</html>\n", title, explanation)
+	m.put("</head>\n<body>\n<main class=\"apology\"><h1>%s</h1><p>%s</p></main>\n</body>\n</html>\n", title,
+		explanation)
 	return m.text.String(), contentSecurityPolicy(style), nil
 }
 
-// putHead appends the head, except its end tag. The icon is a square in the accent colour. Without an icon, a browser would request
-// /favicon.ico.
+// putHead appends the head, except its end tag. The icon is a square in the accent colour. Without an icon, a browser
+// would request /favicon.ico.
 func (m *markup) putHead(site *Site, language, title, accent, style string) {
-	m.put("<!DOCTYPE html>\n<html lang=\"%s\" dir=\"ltr\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n", language, title)
+	m.put("<!DOCTYPE html>\n<html lang=\"%s\" dir=\"ltr\">\n<head>\n<meta charset=\"utf-8\">\n<title>%s</title>\n",
+		language, title)
 	m.put("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<link rel=\"icon\" href=\"%s\">\n",
-		"data:image/svg+xml,"+url.PathEscape(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect width="8" height="8" rx="2" fill="`+accent+`"/></svg>`))
+		"data:image/svg+xml,"+url.PathEscape(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 8 8"><rect `+
+			`width="8" height="8" rx="2" fill="`+accent+`"/></svg>`))
 	m.put("<link rel=\"stylesheet\" href=\"/assets/%s\">\n<style>", site.Stylesheet.Name)
 	m.text.WriteString(style)
 	m.put("</style>\n")
@@ -228,11 +235,15 @@ func (m *markup) putHead(site *Site, language, title, accent, style string) {
 // putVoucherForm appends the form to redeem a code. The stylesheet hides it from browsers without JavaScript.
 func (m *markup) putVoucherForm(words texts) {
 	m.put(`<section id="redeem"><h2>%s</h2><form id="voucher" novalidate>`, words.byKey["redeemTitle"])
-	m.put(`<p class="field"><label for="voucher-code">%s</label><input id="voucher-code" name="code" required maxlength="80" autocomplete="off" autocapitalize="characters" spellcheck="false" aria-describedby="voucher-code-error"><span class="error" id="voucher-code-error"></span></p>`,
+	m.put(`<p class="field"><label for="voucher-code">%s</label><input id="voucher-code" name="code" required `+
+		`maxlength="80" autocomplete="off" autocapitalize="characters" spellcheck="false" `+
+		`aria-describedby="voucher-code-error"><span class="error" id="voucher-code-error"></span></p>`,
 		words.byKey["code"])
-	m.put(`<p class="field"><label for="voucher-nick">%s</label><input id="voucher-nick" name="nick" maxlength="128" autocomplete="nickname" spellcheck="false"></p>`,
+	m.put(`<p class="field"><label for="voucher-nick">%s</label><input id="voucher-nick" name="nick" `+
+		`maxlength="128" autocomplete="nickname" spellcheck="false"></p>`,
 		words.byKey["nick"])
-	m.put(`<p class="field"><button>%s</button></p></form><div id="voucher-result" tabindex="-1"></div></section>`, words.byKey["check"])
+	m.put(`<p class="field"><button>%s</button></p></form><div id="voucher-result" tabindex="-1"></div></section>`,
+		words.byKey["check"])
 }
 
 func (p *Page) putFooter(m *markup, words texts) {
@@ -255,14 +266,15 @@ func (p *Page) putFooter(m *markup, words texts) {
 		if language == p.Language {
 			m.put(`<span aria-current="true">%s</span> `, autonym(language))
 		} else {
-			m.put(`<a href="%s" lang="%s" hreflang="%s">%s</a> `, p.link(language, ""), language, language, autonym(language))
+			m.put(`<a href="%s" lang="%s" hreflang="%s">%s</a> `, p.link(language, ""), language, language,
+				autonym(language))
 		}
 	}
 	m.put("</nav></footer>\n")
 }
 
-// link returns the link from this page to a page of the same shop. It names the language only if the shopper has chosen one, or
-// chooses another one with this link.
+// link returns the link from this page to a page of the same shop. It names the language only if the shopper has chosen
+// one, or chooses another one with this link.
 func (p *Page) link(language, cursor string) string {
 	query := url.Values{}
 	if p.Chosen || language != p.Language {

@@ -31,7 +31,10 @@ func emberforge() *storefront.Page {
 
 func coins() catalog.Product {
 	return catalog.Product{ID: "coins", Name: "Coins", Variants: []catalog.Variant{
-		{ID: "500", Name: "500 coins", Price: euro(499), MinAmount: 2, MaxAmount: 64, DataSchema: `{"type":"object","title":"<b>"}`},
+		{
+			ID: "500", Name: "500 coins", Price: euro(499), MinAmount: 2, MaxAmount: 64,
+			DataSchema: `{"type":"object","title":"<b>"}`,
+		},
 	}}
 }
 
@@ -163,7 +166,10 @@ func everywhere(text string) (*storefront.Page, catalog.Product) {
 	page := emberforge()
 	link := catalog.Link{URL: "https://emberforge.example/?" + text, Text: text}
 	page.Customer.Name = text
-	page.Customer.Page = catalog.Page{Accent: "#c2410c", Logo: "https://cdn.example/" + text, Imprint: link, Privacy: link, PaymentText: text}
+	page.Customer.Page = catalog.Page{
+		Accent: "#c2410c", Logo: "https://cdn.example/" + text, Imprint: link,
+		Privacy: link, PaymentText: text,
+	}
 	page.PaymentURL, page.Next = "https://pay.emberforge.example/"+text, text
 	product := coins()
 	product.Name, product.Description, product.Category, product.Image = text, text, text, "https://cdn.example/"+text
@@ -175,12 +181,14 @@ func TestHTML_TextsOfTheCatalogue_AddNoMarkup(t *testing.T) {
 	plain, product := everywhere("Coins")
 	want := parsed(t, plain, product).shape()
 	for _, text := range []string{
-		`"><script>alert(1)</script>'`, `'><img src=x onerror=alert(1)>`, `</title></style></script></noscript><!--`, ` onclick=alert(1) x="`,
+		`"><script>alert(1)</script>'`, `'><img src=x onerror=alert(1)>`, `</title></style></script></noscript><!--`,
+		` onclick=alert(1) x="`,
 		"`${alert(1)}`", `%s %[1]s {product}`, `&lt;b&gt; &amp; &#34;`, "桜の扇子", "حبر الملوك",
 	} {
 		page, product := everywhere(text)
 		source, _ := show(t, page, product)
-		if strings.Contains(source, "<script>") || strings.Contains(source, "<img src=x") || strings.Contains(source, "<!--") {
+		if strings.Contains(source, "<script>") || strings.Contains(source, "<img src=x") ||
+			strings.Contains(source, "<!--") {
 			t.Errorf("%s is unescaped in the source: %s", text, source)
 		}
 		shown := parse(t, source)
@@ -224,7 +232,8 @@ func TestHTML_ContentSecurityPolicy_AllowsNoOtherInlineCode(t *testing.T) {
 	for text, policy := range map[string]string{shop: shopPolicy, apology: apologyPolicy} {
 		shown := parse(t, text)
 		sum := sha256.Sum256([]byte(textOf(shown.one(t, "style"))))
-		if want := "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		if want := "default-src 'none'; script-src 'self'; style-src 'self' 'sha256-" +
+			base64.StdEncoding.EncodeToString(sum[:]) +
 			"'; img-src https: data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"; policy != want {
 			t.Errorf("got  %s\nwant %s", policy, want)
 		}
@@ -234,7 +243,8 @@ func TestHTML_ContentSecurityPolicy_AllowsNoOtherInlineCode(t *testing.T) {
 					t.Errorf("the policy forbids %s=%q", a.Key, a.Val)
 				}
 			}
-			if isInline := node.Data == "script" && !has(node, "src"); isInline && attribute(node, "type") != "application/json" {
+			if isInline := node.Data == "script" && !has(node, "src"); isInline &&
+				attribute(node, "type") != "application/json" {
 				t.Error("the policy forbids an inline script")
 			}
 		}
@@ -265,7 +275,8 @@ func TestHTML_Head_NamesTheAssetsAndTheIcon(t *testing.T) {
 func TestHTML_Body_HasTheShopsDataForTheScript(t *testing.T) {
 	page := emberforge()
 	page.Customer.ID, page.Customer.Currency, page.Language = "sakura-goods", "JPY", "ja"
-	page.Customer.Page.PaymentText, page.PaymentURL = "Transfer the total.\nName the ID.", "https://pay.example/?checkout={checkout}"
+	page.Customer.Page.PaymentText, page.PaymentURL = "Transfer the total.\nName the ID.",
+		"https://pay.example/?checkout={checkout}"
 	shown := parsed(t, page)
 	body := shown.one(t, "body")
 	for name, want := range map[string]string{
@@ -277,7 +288,8 @@ func TestHTML_Body_HasTheShopsDataForTheScript(t *testing.T) {
 		}
 	}
 	texts := make(map[string]string)
-	if err := json.Unmarshal([]byte(textOf(shown.one(t, "#texts"))), &texts); err != nil || texts["buy"] != textsOf(t, "ja")["buy"] {
+	if err := json.Unmarshal([]byte(textOf(shown.one(t, "#texts"))), &texts); err != nil ||
+		texts["buy"] != textsOf(t, "ja")["buy"] {
 		t.Errorf("the texts are %v, %v, want the Japanese texts", texts, err)
 	}
 	if root := shown.one(t, "html"); attribute(root, "lang") != "ja" || attribute(root, "dir") != "ltr" {
@@ -309,8 +321,8 @@ func TestHTML_Product_HasItsDataForTheScript(t *testing.T) {
 	}
 }
 
-// costs lists the prices and the ends of sales that a page shows. Each entry has the tag of the parent element, and the class, value and
-// text of the element itself.
+// costs lists the prices and the ends of sales that a page shows. Each entry has the tag of the parent element, and the
+// class, value and text of the element itself.
 func (d document) costs() (costs []string) {
 	for node := range d.Descendants() {
 		if node.Data == "data" || node.Data == "time" {
@@ -348,7 +360,13 @@ func TestHTML_Prices(t *testing.T) {
 
 func TestHTML_Sections_AreInTheOrderOfTheirFirstProduct(t *testing.T) {
 	var products []catalog.Product
-	for _, placed := range [][2]string{{"sword", "Gear"}, {"coins", ""}, {"vip", "Ranks"}, {"shield", "Gear"}, {"gems", ""}} {
+	for _, placed := range [][2]string{
+		{"sword", "Gear"},
+		{"coins", ""},
+		{"vip", "Ranks"},
+		{"shield", "Gear"},
+		{"gems", ""},
+	} {
 		product := coins()
 		product.ID, product.Category = catalog.ProductID(placed[0]), placed[1]
 		products = append(products, product)
@@ -362,7 +380,8 @@ func TestHTML_Sections_AreInTheOrderOfTheirFirstProduct(t *testing.T) {
 		}
 		got = append(got, line)
 	}
-	if want := []string{"Gear/Gear: sword shield", "/On sale: coins gems", "Ranks/Ranks: vip"}; !slices.Equal(got, want) {
+	if want := []string{"Gear/Gear: sword shield", "/On sale: coins gems", "Ranks/Ranks: vip"}; !slices.Equal(got,
+		want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -415,12 +434,14 @@ func TestHTML_Header_HasTheLogoOrTheName(t *testing.T) {
 	}
 	page.Customer.Page.Logo = "https://cdn.example/logo.png"
 	logo := parsed(t, page).one(t, ".logo")
-	if attribute(logo, "src") != page.Customer.Page.Logo || attribute(logo, "alt") != "Emberforge" || logo.Parent.Data != "h1" {
+	if attribute(logo, "src") != page.Customer.Page.Logo || attribute(logo, "alt") != "Emberforge" ||
+		logo.Parent.Data != "h1" {
 		t.Errorf("the logo is %v, want it in the heading, with the shop's name as alt", logo.Attr)
 	}
 }
 
-// links lists the links that are direct children of the only element with the given tag. Each entry has the form "text (address)".
+// links lists the links that are direct children of the only element with the given tag. Each entry has the form "text
+// (address)".
 func (d document) links(t *testing.T, tag string) (links []string) {
 	t.Helper()
 	for _, link := range (document{d.one(t, tag)}).all("a") {
@@ -438,15 +459,36 @@ func TestHTML_Footer_HasTheLinksOfTheShop(t *testing.T) {
 		imprint, privacy catalog.Link
 		want             []string
 	}{
-		"none":              {"en", catalog.Link{}, catalog.Link{}, nil},
-		"one":               {"en", catalog.Link{}, catalog.Link{URL: privacy}, []string{"Privacy (" + privacy + ")"}},
-		"the page's words":  {"de", catalog.Link{URL: imprint}, catalog.Link{URL: privacy}, []string{"Impressum (" + imprint + ")", "Datenschutz (" + privacy + ")"}},
-		"the shop's words":  {"ja", catalog.Link{URL: imprint, Text: "About us"}, catalog.Link{}, []string{"About us (" + imprint + ")"}},
-		"Japanese imprint":  {"ja", catalog.Link{URL: imprint}, catalog.Link{}, []string{"特定商取引法に基づく表記 (" + imprint + ")"}},
-		"privacy in French": {"fr", catalog.Link{}, catalog.Link{URL: privacy}, []string{"Confidentialité (" + privacy + ")"}},
+		"none": {"en", catalog.Link{}, catalog.Link{}, nil},
+		"one":  {"en", catalog.Link{}, catalog.Link{URL: privacy}, []string{"Privacy (" + privacy + ")"}},
+		"the page's words": {
+			"de",
+			catalog.Link{URL: imprint},
+			catalog.Link{URL: privacy},
+			[]string{"Impressum (" + imprint + ")", "Datenschutz (" + privacy + ")"},
+		},
+		"the shop's words": {
+			"ja",
+			catalog.Link{URL: imprint, Text: "About us"},
+			catalog.Link{},
+			[]string{"About us (" + imprint + ")"},
+		},
+		"Japanese imprint": {
+			"ja",
+			catalog.Link{URL: imprint},
+			catalog.Link{},
+			[]string{"特定商取引法に基づく表記 (" + imprint + ")"},
+		},
+		"privacy in French": {
+			"fr",
+			catalog.Link{},
+			catalog.Link{URL: privacy},
+			[]string{"Confidentialité (" + privacy + ")"},
+		},
 	} {
 		page := emberforge()
-		page.Language, page.Customer.Page.Imprint, page.Customer.Page.Privacy = test.language, test.imprint, test.privacy
+		page.Language, page.Customer.Page.Imprint, page.Customer.Page.Privacy = test.language, test.imprint,
+			test.privacy
 		if got := parsed(t, page).links(t, "footer"); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %q, want %q", what, got, test.want)
 		}
@@ -460,7 +502,8 @@ func TestHTML_Addresses_KeepTheLanguageThatTheShopperChose(t *testing.T) {
 		page.Language, page.Chosen, page.Next = "de", chosen, "a/b&c"
 		shown := parsed(t, page, coins())
 		more := shown.one(t, "#more")
-		if attribute(more, "href") != want || attribute(more, "rel") != "next" || textOf(more) != textsOf(t, "de")["more"] {
+		if attribute(more, "href") != want || attribute(more, "rel") != "next" ||
+			textOf(more) != textsOf(t, "de")["more"] {
 			t.Errorf("the next page is %q %v, want %q", textOf(more), more.Attr, want)
 		}
 		if got := shown.links(t, "nav"); !slices.Equal(got, others) {
@@ -481,14 +524,19 @@ func TestApology(t *testing.T) {
 	site := storefront.NewSite()
 	for _, language := range storefront.Languages() {
 		texts := textsOf(t, language)
-		for isUnknown, keys := range map[bool][2]string{true: {"notFoundTitle", "notFound"}, false: {"unavailableTitle", "unavailable"}} {
+		for isUnknown, keys := range map[bool][2]string{
+			true:  {"notFoundTitle", "notFound"},
+			false: {"unavailableTitle", "unavailable"},
+		} {
 			text, _, err := site.Apology(language, isUnknown)
 			if err != nil {
 				t.Fatal(err)
 			}
 			shown := parse(t, text)
-			title, heading, explanation := textOf(shown.one(t, "title")), textOf(shown.one(t, "h1")), textOf(shown.one(t, "p"))
-			if title != texts[keys[0]] || heading != title || explanation != texts[keys[1]] || attribute(shown.one(t, "html"), "lang") != language {
+			title, heading, explanation := textOf(shown.one(t, "title")), textOf(shown.one(t, "h1")),
+				textOf(shown.one(t, "p"))
+			if title != texts[keys[0]] || heading != title || explanation != texts[keys[1]] ||
+				attribute(shown.one(t, "html"), "lang") != language {
 				t.Errorf("%s: the title, heading and explanation are %q, %q, %q", language, title, heading, explanation)
 			}
 			if len(shown.all("script")) > 0 {

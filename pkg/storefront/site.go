@@ -73,8 +73,8 @@ func readTexts(language string) (texts, error) {
 // Languages lists the languages of the page, as BCP 47 tags, English first.
 func Languages() []string { return []string{"en", "de", "fr", "es", "ja"} }
 
-// Language returns the language in which to show a page. This is the chosen language if the page has it, otherwise the language that
-// Accept-Language (RFC 9110, section 12.5.4) prefers, otherwise English.
+// Language returns the language in which to show a page. This is the chosen language if the page has it, otherwise the
+// language that Accept-Language (RFC 9110, section 12.5.4) prefers, otherwise English.
 func (s *Site) Language(chosen, acceptLanguage string) string {
 	if s.texts[chosen] != nil {
 		return chosen
@@ -85,7 +85,8 @@ func (s *Site) Language(chosen, acceptLanguage string) string {
 		language, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(tag)), "-")
 		weight := 1.0
 		if _, q, has := strings.Cut(strings.ToLower(parameter), "q="); has {
-			weight, _ = strconv.ParseFloat(strings.TrimSpace(q), 64) // unreadable: 0 or infinite, and ignored, as is NaN
+			// unreadable: 0 or infinite, and ignored, as is NaN
+			weight, _ = strconv.ParseFloat(strings.TrimSpace(q), 64)
 		}
 		if s.texts[language] != nil && weight > most && weight <= 1 {
 			preferred, most = language, weight

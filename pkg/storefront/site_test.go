@@ -70,7 +70,9 @@ func TestTexts_EveryLanguage_HasNoAngleBracket(t *testing.T) {
 func TestTexts_ScriptAndPages_UseAllTextsAndNoOthers(t *testing.T) {
 	script, page := source(t, "shop.js"), source(t, "page.go")
 	english := textsOf(t, "en")
-	for _, used := range regexp.MustCompile(`\b(?:say|busy|byKey)[(\[]\s*"([A-Za-z.]+)"`).FindAllStringSubmatch(script+page, -1) {
+	for _, used := range regexp.MustCompile(
+		`\b(?:say|busy|byKey)[(\[]\s*"([A-Za-z.]+)"`,
+	).FindAllStringSubmatch(script+page, -1) {
 		if _, has := english[used[1]]; !has {
 			t.Errorf("there is no text %q", used[1])
 		}
@@ -100,7 +102,10 @@ func TestAssets_Names_ChangeWithTheContent(t *testing.T) {
 	} {
 		content := source(t, test.file)
 		sum := sha256.Sum256([]byte(content))
-		want := storefront.Asset{Name: "shop-" + hex.EncodeToString(sum[:8]) + test.extension, ContentType: test.contentType, Content: content}
+		want := storefront.Asset{
+			Name:        "shop-" + hex.EncodeToString(sum[:8]) + test.extension,
+			ContentType: test.contentType, Content: content,
+		}
 		if test.asset != want {
 			t.Errorf("%s is %s, %s; want %s", test.file, test.asset.Name, test.asset.ContentType, want.Name)
 		}

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Code is a normalized code: 1 to MaxCodeLength characters from A-Z and 0-9, without I, L and O. Codes are part of stored keys, so the
-// rules that normalize them never change.
+// Code is a normalized code: 1 to MaxCodeLength characters from A-Z and 0-9, without I, L and O. Codes are part of
+// stored keys, so the rules that normalize them never change.
 type Code string
 
 const (
@@ -18,9 +18,10 @@ const (
 	MaxWrittenCodeBytes = 80
 )
 
-// ParseCode normalizes a code that a shopper typed. Compatibility forms (NFKC), white space, dashes, invisible characters
-// and case make no difference. Letters that look like digits count as these digits. ParseCode returns a *FieldError if no character
-// remains or more than MaxCodeLength remain. It returns a *RefusalError if one of the remaining characters cannot be part of any code.
+// ParseCode normalizes a code that a shopper typed. Compatibility forms (NFKC), white space, dashes, invisible
+// characters and case make no difference. Letters that look like digits count as these digits. ParseCode returns a
+// *FieldError if no character remains or more than MaxCodeLength remain. It returns a *RefusalError if one of the
+// remaining characters cannot be part of any code.
 func ParseCode(typed string) (Code, error) {
 	var code strings.Builder
 	for _, r := range nfkc(typed) {
@@ -108,8 +109,8 @@ func (f CodeFormat) code(random []byte) string {
 	return string(code)
 }
 
-// Generate returns a code with at least 80 random bits, so that it cannot be guessed. If the format is invalid, it returns the error of
-// Validate.
+// Generate returns a code with at least 80 random bits, so that it cannot be guessed. If the format is invalid, it
+// returns the error of Validate.
 func (f CodeFormat) Generate(random io.Reader) (string, error) {
 	if err := f.Validate(); err != nil {
 		return "", err

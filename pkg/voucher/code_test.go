@@ -60,7 +60,8 @@ func TestParseCode_InvalidText_IsRejected(t *testing.T) {
 		})
 	}
 	for rule, typed := range map[string]string{
-		"hash": "SUMMER#20", "umlaut": "SÜMMER", "Cyrillic look-alike": "SUMM\u0415R", "dotless i": "\u0131", "long s": "\u017fUMMER\u00df",
+		"hash": "SUMMER#20", "umlaut": "SÜMMER", "Cyrillic look-alike": "SUMM\u0415R", "dotless i": "\u0131",
+		"long s":                "\u017fUMMER\u00df",
 		"replacement character": "SUMMER\ufffd", "underscore": "SUMMER_20", "control character": "SUMMER\x0020",
 		"not code characters, and too many": strings.Repeat("Ä", 65),
 	} {
@@ -91,7 +92,8 @@ func TestParseCode_NormalizedCode_IsUnchanged(t *testing.T) {
 }
 
 func TestParseCode_Noise_MakesNoDifference(t *testing.T) {
-	noise := rapid.SliceOfN(rapid.SampledFrom([]string{"", "-", " ", "\u200b", "\u2014", "\u00ad", "\t", "\u2212"}), 1, 3)
+	noise := rapid.SliceOfN(rapid.SampledFrom([]string{"", "-", " ", "\u200b", "\u2014", "\u00ad", "\t", "\u2212"}), 1,
+		3)
 	rapid.Check(t, func(t *rapid.T) {
 		plain := rapid.StringMatching(`[A-Z0-9]{1,64}`).Draw(t, "plain")
 		var typed strings.Builder
@@ -122,9 +124,15 @@ func TestCodeFormat_Generate(t *testing.T) {
 		"the default":               {voucher.DefaultCodeFormat(), "0Z0Z-0Z0Z-0Z0Z-0Z0Z"},
 		"without groups":            {voucher.CodeFormat{Length: 16}, "0Z0Z0Z0Z0Z0Z0Z0Z"},
 		"the last group is shorter": {voucher.CodeFormat{Length: 17, Group: 5}, "0Z0Z0-Z0Z0Z-0Z0Z0-Z0"},
-		"a prefix is a group":       {voucher.CodeFormat{Prefix: "XMAS-26", Length: 16, Group: 8}, "XMAS-26-0Z0Z0Z0Z-0Z0Z0Z0Z"},
-		"a prefix without groups":   {voucher.CodeFormat{Prefix: "Xmas", Length: 16}, "Xmas0Z0Z0Z0Z0Z0Z0Z0Z"},
-		"the longest code":          {voucher.CodeFormat{Prefix: "SUMMER-AUTUMN-2026", Length: 48, Group: 4}, "SUMMER-AUTUMN-2026" + strings.Repeat("-0Z0Z", 12)},
+		"a prefix is a group": {
+			voucher.CodeFormat{Prefix: "XMAS-26", Length: 16, Group: 8},
+			"XMAS-26-0Z0Z0Z0Z-0Z0Z0Z0Z",
+		},
+		"a prefix without groups": {voucher.CodeFormat{Prefix: "Xmas", Length: 16}, "Xmas0Z0Z0Z0Z0Z0Z0Z0Z"},
+		"the longest code": {
+			voucher.CodeFormat{Prefix: "SUMMER-AUTUMN-2026", Length: 48, Group: 4},
+			"SUMMER-AUTUMN-2026" + strings.Repeat("-0Z0Z", 12),
+		},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			random := bytes.NewReader(bytes.Repeat([]byte{0, 31, 32, 255}, 12))
@@ -147,10 +155,13 @@ func TestCodeFormat_Generate_InvalidFormat_IsRejected(t *testing.T) {
 		format voucher.CodeFormat
 		field  string
 	}{
-		"less than 80 bits":            {voucher.CodeFormat{Length: 15}, "length"},
-		"no length":                    {voucher.CodeFormat{Prefix: "XMAS"}, "length"},
-		"more than 240 bits":           {voucher.CodeFormat{Length: 49}, "length"},
-		"65 characters in all":         {voucher.CodeFormat{Prefix: "SUMMER-AUTUMN-2026X", Length: 48, Group: 4}, "length"},
+		"less than 80 bits":  {voucher.CodeFormat{Length: 15}, "length"},
+		"no length":          {voucher.CodeFormat{Prefix: "XMAS"}, "length"},
+		"more than 240 bits": {voucher.CodeFormat{Length: 49}, "length"},
+		"65 characters in all": {
+			voucher.CodeFormat{Prefix: "SUMMER-AUTUMN-2026X", Length: 48, Group: 4},
+			"length",
+		},
 		"81 bytes in all":              {voucher.CodeFormat{Prefix: "X", Length: 41, Group: 1}, "length"},
 		"a negative group":             {voucher.CodeFormat{Length: 16, Group: -1}, "group"},
 		"a space in the prefix":        {voucher.CodeFormat{Prefix: "X MAS", Length: 16}, "prefix"},

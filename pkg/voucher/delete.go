@@ -10,8 +10,8 @@ var (
 	ErrEdited = errors.New("somebody edited it meanwhile")
 )
 
-// WasUsed reports whether the voucher's own item shows that it was ever redeemed or held. The item of a code with many uses does not show
-// most of its uses, because other items record them.
+// WasUsed reports whether the voucher's own item shows that it was ever redeemed or held. The item of a code with many
+// uses does not show most of its uses, because other items record them.
 func (v Voucher) WasUsed() bool {
 	return v.Redeemed != nil || v.Held != nil || v.Undone > 0 || v.Returns > 0 || v.Imported > 0
 }

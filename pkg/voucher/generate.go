@@ -9,14 +9,13 @@ import (
 	"iter"
 	"sync"
 	"time"
-
-	"shopfront/pkg/catalog"
 )
 
 // MaxGenerated bounds the number of vouchers in a generated batch.
 const MaxGenerated = 1_000_000
 
-// Errors of creating and generating. They mean that nothing was changed. Errors about a batch are wrapped with its name.
+// Errors of creating and generating. They mean that nothing was changed. Errors about a batch are wrapped with its
+// name.
 var (
 	// ErrCodeTaken means that another voucher has the code. Codes are the same if they are equal when normalized.
 	ErrCodeTaken = errors.New("the code exists already")
@@ -32,14 +31,15 @@ var (
 type CodeTakenError struct{ Existing Voucher }
 
 func (e *CodeTakenError) Error() string {
-	return fmt.Sprintf("%v: it is %s, created %s", ErrCodeTaken, e.Existing.Written, e.Existing.Created.Format(time.RFC3339))
+	return fmt.Sprintf("%v: it is %s, created %s", ErrCodeTaken, e.Existing.Written,
+		e.Existing.Created.Format(time.RFC3339))
 }
 
 // Is reports whether target is ErrCodeTaken.
 func (*CodeTakenError) Is(target error) bool { return target == ErrCodeTaken }
 
-// OtherTermsError means that a voucher of the batch to complete differs from the order in a term that no edit can change. Nothing was
-// changed.
+// OtherTermsError means that a voucher of the batch to complete differs from the order in a term that no edit can
+// change. Nothing was changed.
 type OtherTermsError struct {
 	Written string // the code of one such voucher
 	Field   string // the field that differs, named as in FieldError
@@ -49,22 +49,21 @@ func (e *OtherTermsError) Error() string {
 	return fmt.Sprintf("it has vouchers with other terms: %s differs in %s", e.Written, e.Field)
 }
 
-// BatchStore is the part of the voucher store that generating needs.
+// BatchStore is the part of a shop's voucher store that generating needs.
 type BatchStore interface {
 	// Create stores a new voucher, or returns ErrCodeTaken. After any other error it may or may not be stored.
-	Create(ctx context.Context, customer catalog.CustomerID, v Voucher) error
+	Create(ctx context.Context, v Voucher) error
 	// Batch yields the vouchers of a batch in any order, and stops at the first error.
-	Batch(ctx context.Context, customer catalog.CustomerID, batch string) iter.Seq2[Voucher, error]
-	// InParallel calls the function do as often as the parameter count says, with several calls at a time. It stops at the first error or
-	// at the end of the context. Calls that are still running then may succeed.
+	Batch(ctx context.Context, batch string) iter.Seq2[Voucher, error]
+	// InParallel calls the function do as often as the parameter count says, with several calls at a time. It stops at
+	// the first error or at the end of the context. Calls that are still running then may succeed.
 	InParallel(ctx context.Context, count int, do func(context.Context) error) error
 }
 
 // BatchOrder asks for a batch of vouchers. They differ only in their codes, which cannot be guessed.
 type BatchOrder struct {
-	Customer catalog.CustomerID
-	Terms    Terms // of each voucher; Batch names the batch, Written is ignored
-	Count    int   // the size of the batch, 1 to MaxGenerated
+	Terms Terms // of each voucher; Batch names the batch, Written is ignored
+	Count int   // the size of the batch, 1 to MaxGenerated
 	// Format is the format of new codes. The zero CodeFormat stands for DefaultCodeFormat.
 	Format CodeFormat
 	// Resume completes a batch instead of beginning one.
@@ -81,13 +80,15 @@ type Generator struct {
 	Now    func() time.Time
 }
 
-// Generate begins or completes a batch. It calls issue with every voucher of the batch: first with the vouchers that the batch already had,
-// then with each new voucher once it is stored. Calls of issue do not overlap. If issue returns an error, Generate stops.
+// Generate begins or completes a batch. It calls issue with every voucher of the batch: first with the vouchers that
+// the batch already had, then with each new voucher once it is stored. Calls of issue do not overlap. If issue returns
+// an error, Generate stops.
 //
-// If Generate ends early, every issued voucher is stored, and completing the batch issues every stored voucher. A write whose response was
-// lost may be applied late, even after the batch was completed. The batch then has vouchers that were not issued. Completing the batch
-// again returns ErrBatchLarger with the number of vouchers; completing it to that number issues them all. Errors are *FieldError,
-// ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and those of the store and of issue.
+// If Generate ends early, every issued voucher is stored, and completing the batch issues every stored voucher. A write
+// whose response was lost may be applied late, even after the batch was completed. The batch then has vouchers that
+// were not issued. Completing the batch again returns ErrBatchLarger with the number of vouchers; completing it to that
+// number issues them all. Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and
+// those of the store and of issue.
 func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
 	sample, err := order.sample()
 	if err != nil {
@@ -98,7 +99,7 @@ func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Vo
 		return BatchResult{}, fmt.Errorf("batch %s: %w", order.Terms.Batch, err)
 	}
 	if result.Found > 0 {
-		for v, err := range g.Store.Batch(ctx, order.Customer, order.Terms.Batch) {
+		for v, err := range g.Store.Batch(ctx, order.Terms.Batch) {
 			if err != nil {
 				return result, err
 			}
@@ -146,7 +147,7 @@ func (g Generator) newVoucher(order BatchOrder) (Voucher, error) {
 
 // count returns how many vouchers the batch has, or an error if the order does not fit the batch.
 func (g Generator) count(ctx context.Context, order BatchOrder, sample Voucher) (found int, err error) {
-	for v, err := range g.Store.Batch(ctx, order.Customer, order.Terms.Batch) {
+	for v, err := range g.Store.Batch(ctx, order.Terms.Batch) {
 		if err != nil {
 			return 0, err
 		}
@@ -167,8 +168,8 @@ func (g Generator) count(ctx context.Context, order BatchOrder, sample Voucher) 
 	return found, nil
 }
 
-// differingTerm returns the name of a field that differs and that no edit can change, or "". It ignores other fields, because they may
-// have been edited since the batch was begun.
+// differingTerm returns the name of a field that differs and that no edit can change, or "". It ignores other fields,
+// because they may have been edited since the batch was begun.
 func differingTerm(a, b Voucher) string {
 	switch {
 	case a.Reward != b.Reward:
@@ -201,7 +202,7 @@ func (r *batchRun) createOne(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = r.Store.Create(ctx, r.order.Customer, v)
+		err = r.Store.Create(ctx, v)
 		if errors.Is(err, ErrCodeTaken) {
 			continue
 		}

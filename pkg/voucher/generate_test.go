@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/voucher"
 )
 
@@ -21,12 +20,12 @@ import (
 type fakeStore struct {
 	mu       sync.Mutex
 	vouchers map[voucher.Code]voucher.Voucher
-	// create, if set, is called before each voucher is stored, with the number of vouchers stored so far. If it returns an error, the method
-	// Create returns that error and stores nothing.
+	// create, if set, is called before each voucher is stored, with the number of vouchers stored so far. If it returns
+	// an error, the method Create returns that error and stores nothing.
 	create func(v voucher.Voucher, stored int) error
 }
 
-func (s *fakeStore) Create(_ context.Context, _ catalog.CustomerID, v voucher.Voucher) error {
+func (s *fakeStore) Create(_ context.Context, v voucher.Voucher) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.create != nil {
@@ -44,7 +43,7 @@ func (s *fakeStore) Create(_ context.Context, _ catalog.CustomerID, v voucher.Vo
 	return nil
 }
 
-func (s *fakeStore) Batch(_ context.Context, _ catalog.CustomerID, batch string) iter.Seq2[voucher.Voucher, error] {
+func (s *fakeStore) Batch(_ context.Context, batch string) iter.Seq2[voucher.Voucher, error] {
 	return func(yield func(voucher.Voucher, error) bool) {
 		for _, v := range s.vouchers {
 			if v.Batch == batch && !yield(v, nil) {
@@ -84,7 +83,7 @@ func generator(store voucher.BatchStore) voucher.Generator {
 
 func launch(count int) voucher.BatchOrder {
 	return voucher.BatchOrder{
-		Customer: "emberforge", Count: count,
+		Count: count,
 		Terms: voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch"},
 	}
 }
@@ -151,8 +150,8 @@ func TestGenerate_TakenCode_IsReplacedByAnother(t *testing.T) {
 	}
 }
 
-// delayed is a store behind a slow network. It collects the vouchers of a run instead of storing them, and returns an error for each. The
-// test stores them later.
+// delayed is a store behind a slow network. It collects the vouchers of a run instead of storing them, and returns an
+// error for each. The test stores them later.
 type delayed struct {
 	*fakeStore
 	all      sync.WaitGroup // of the writes in flight
@@ -160,7 +159,7 @@ type delayed struct {
 	inFlight []voucher.Voucher
 }
 
-func (s *delayed) Create(ctx context.Context, _ catalog.CustomerID, v voucher.Voucher) error {
+func (s *delayed) Create(ctx context.Context, v voucher.Voucher) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -196,11 +195,12 @@ func TestGenerate_LateWrites_AreReportedAndCanBeIssued(t *testing.T) {
 		t.Fatalf("%d issued, %v", len(out), err)
 	}
 	for _, v := range network.inFlight {
-		if err := store.Create(t.Context(), "emberforge", v); err != nil {
+		if err := store.Create(t.Context(), v); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if out, err := resume(&store, 20); !errors.Is(err, voucher.ErrBatchLarger) || !strings.Contains(err.Error(), ": 36") || len(out) > 0 {
+	if out, err := resume(&store, 20); !errors.Is(err, voucher.ErrBatchLarger) ||
+		!strings.Contains(err.Error(), ": 36") || len(out) > 0 {
 		t.Errorf("%d issued, %v, want voucher.ErrBatchLarger with 36", len(out), err)
 	}
 	if out, err := resume(&store, 36); err != nil || !slices.Equal(out.sorted(), store.codes()) {
@@ -282,17 +282,38 @@ func TestGenerate_InvalidOrder_ChangesNothing(t *testing.T) {
 		change func(*voucher.BatchOrder)
 		want   func(error) bool
 	}{
-		"no vouchers":                 {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
-		"too many vouchers":           {func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 }, isFieldError("count")},
-		"too few random characters":   {func(o *voucher.BatchOrder) { o.Format.Length = 15 }, isFieldError("length")},
-		"no batch":                    {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
-		"no reward":                   {func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} }, isFieldError("reward")},
-		"a batch that exists":         {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
-		"resumes an unknown batch":    {func(o *voucher.BatchOrder) { o.Resume, o.Terms.Batch = true, "lunch" }, is(voucher.ErrBatchUnknown)},
-		"resumes to fewer vouchers":   {func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 }, is(voucher.ErrBatchLarger)},
-		"resumes with another reward": {resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }), differs("reward")},
-		"resumes with another limit":  {resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }), differs("max-uses")},
-		"a note with a line break":    {func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" }, isFieldError("note")},
+		"no vouchers": {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
+		"too many vouchers": {
+			func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 },
+			isFieldError("count"),
+		},
+		"too few random characters": {func(o *voucher.BatchOrder) { o.Format.Length = 15 }, isFieldError("length")},
+		"no batch":                  {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
+		"no reward": {
+			func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} },
+			isFieldError("reward"),
+		},
+		"a batch that exists": {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
+		"resumes an unknown batch": {
+			func(o *voucher.BatchOrder) { o.Resume, o.Terms.Batch = true, "lunch" },
+			is(voucher.ErrBatchUnknown),
+		},
+		"resumes to fewer vouchers": {
+			func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 },
+			is(voucher.ErrBatchLarger),
+		},
+		"resumes with another reward": {
+			resume(func(terms *voucher.Terms) { terms.Reward.PercentOff = 25 }),
+			differs("reward"),
+		},
+		"resumes with another limit": {
+			resume(func(terms *voucher.Terms) { terms.MaxUses = &ten }),
+			differs("max-uses"),
+		},
+		"a note with a line break": {
+			func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" },
+			isFieldError("note"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var store fakeStore
@@ -331,7 +352,7 @@ func TestGenerate_BatchWithAnEditedVoucher_IsCompleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var store fakeStore
-			order := voucher.BatchOrder{Customer: "emberforge", Terms: begun, Count: 3}
+			order := voucher.BatchOrder{Terms: begun, Count: 3}
 			g := generator(&store)
 			var first, all issued
 			if _, err := g.Generate(t.Context(), order, first.issue); err != nil {

@@ -2,16 +2,18 @@ package voucher
 
 import "time"
 
-// HoldKind says where a hold is stored and counted. The kind depends on which limits the voucher has. No edit changes it.
+// HoldKind says where a hold is stored and counted. The kind depends on which limits the voucher has. No edit changes
+// it.
 type HoldKind string
 
-// The kinds of holds, one for each combination of limits that a voucher can have. They are stored in checkouts, so they never change.
+// The kinds of holds, one for each combination of limits that a voucher can have. They are stored in checkouts, so they
+// never change.
 const (
 	HoldSingleUse     HoldKind = "s" // a limit of one: the hold takes the only use
 	HoldCountedByNick HoldKind = "c" // a limit above one, and a limit per nick
 	HoldCounted       HoldKind = "r" // a limit above one
 	HoldByNick        HoldKind = "n" // a limit per nick only
-	HoldNothing       HoldKind = "f" // no limit, so there is nothing to hold
+	HoldUnlimited     HoldKind = "f" // no limit: the hold takes nothing
 )
 
 // HoldKind returns the kind of the voucher's holds.
@@ -26,7 +28,7 @@ func (v Voucher) HoldKind() HoldKind {
 	case v.MaxUsesPerNick != NoLimit:
 		return HoldByNick
 	default:
-		return HoldNothing
+		return HoldUnlimited
 	}
 }
 
@@ -36,12 +38,12 @@ func (k HoldKind) IsByNick() bool { return k == HoldCountedByNick || k == HoldBy
 // IsCounted reports whether the held use was taken from a counter.
 func (k HoldKind) IsCounted() bool { return k == HoldCountedByNick || k == HoldCounted }
 
-// Hold is one use of a voucher, taken for a checkout. Once the hold has lapsed, another request can take over the use. A lapsed hold that
-// no request has taken over still counts as taken.
+// Hold is one use of a voucher, taken for a checkout. Once the hold has lapsed, another request can take over the use.
+// A lapsed hold that no request has taken over still counts as taken.
 type Hold struct {
 	Kind HoldKind
-	// ID is 22 characters of base64url. When an order turns the hold into a redemption, the redemption gets this ID. Checkouts that share
-	// a hold share its ID.
+	// ID is 22 characters of base64url. When an order turns the hold into a redemption, the redemption gets this ID.
+	// Checkouts that share a hold share its ID.
 	ID      string
 	Counter int       // the counter that the use was taken from, if the kind is counted
 	Until   time.Time // UTC, whole milliseconds; from then on the hold has lapsed
@@ -52,10 +54,11 @@ type Hold struct {
 func (h Hold) HasLapsed(at time.Time) bool { return !at.Before(h.Until) }
 
 const (
-	// holdGrace is how long a hold outlasts its checkout, so that an order sent while the checkout is open finds the hold.
+	// holdGrace is how long a hold outlasts its checkout, so that an order sent while the checkout is open finds the
+	// hold.
 	holdGrace = 10 * time.Second
-	// holdTick is the step to which the ends of holds are rounded up, so that many holds lapse at once. After a request finds every use
-	// taken, no hold lapses before the next tick.
+	// holdTick is the step to which the ends of holds are rounded up, so that many holds lapse at once. After a request
+	// finds every use taken, no hold lapses before the next tick.
 	holdTick = 10 * time.Second
 )
 

@@ -11,7 +11,8 @@ import (
 // A hold outlasts its checkout by 10 to 20 seconds, and ends with a whole tick of 10 seconds.
 func TestHeldUntil(t *testing.T) {
 	for expires, want := range map[string]string{
-		"12:30:00.000": "12:30:10.000", "12:30:00.001": "12:30:20.000", "12:30:09.999": "12:30:20.000", "12:30:10.000": "12:30:20.000",
+		"12:30:00.000": "12:30:10.000", "12:30:00.001": "12:30:20.000", "12:30:09.999": "12:30:20.000",
+		"12:30:10.000": "12:30:20.000",
 	} {
 		at, err := time.Parse("15:04:05.000", expires)
 		if err != nil {
@@ -29,7 +30,7 @@ func TestHoldKind(t *testing.T) {
 		voucher.HoldCountedByNick: {MaxUses: 100, MaxUsesPerNick: 1},
 		voucher.HoldCounted:       {MaxUses: 100},
 		voucher.HoldByNick:        {MaxUsesPerNick: 2},
-		voucher.HoldNothing:       {},
+		voucher.HoldUnlimited:     {},
 	} {
 		if got := v.HoldKind(); got != want {
 			t.Errorf("%d uses, %d for each nick: %q; want %q", v.MaxUses, v.MaxUsesPerNick, got, want)
@@ -40,7 +41,9 @@ func TestHoldKind(t *testing.T) {
 func TestNickUses_Live_IsTheHoldThatLastsLongest(t *testing.T) {
 	at := noon()
 	uses := voucher.NickUses{Holds: []voucher.Hold{
-		{ID: "lapsed", Until: at}, {ID: "longest", Until: at.Add(2 * time.Minute)}, {ID: "shorter", Until: at.Add(time.Minute)},
+		{ID: "lapsed", Until: at},
+		{ID: "longest", Until: at.Add(2 * time.Minute)},
+		{ID: "shorter", Until: at.Add(time.Minute)},
 	}}
 	if live, found := uses.Live(at); !found || live.ID != "longest" {
 		t.Errorf("Live = %+v, %t", live, found)
@@ -77,7 +80,12 @@ func TestReward_Discount(t *testing.T) {
 		{"an amount above the subtotal", off(euro(900)), euro(500), 500},
 		{"an amount in another currency", off(euro(250)), money.Money{Minor: 500, Currency: "USD"}, 0},
 		{"nothing to take off", percent(20), euro(0), 0},
-		{"goods", voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}, euro(500), 0},
+		{
+			"goods",
+			voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+			euro(500),
+			0,
+		},
 		{"several goods", starter(), euro(500), 0},
 	} {
 		discount, err := test.reward.Discount(test.subtotal)

@@ -11,13 +11,13 @@ type Past struct {
 	Created    time.Time // zero: unknown
 	RedeemedAt time.Time // of a single-use code; zero: it was not redeemed
 	RedeemedBy string    // the nick; empty: unknown
-	// Uses is how often the code was redeemed. It may exceed a limit above one, because the limit may have been lowered. If RedeemedAt is
-	// set, 0 means 1.
+	// Uses is how often the code was redeemed. It may exceed a limit above one, because the limit may have been
+	// lowered. If RedeemedAt is set, 0 means 1.
 	Uses int
 }
 
-// Import returns a voucher with the given terms and past, or every *FieldError found, joined. The parameter id is 22 random characters of
-// base64url. If the past has a redemption, this becomes its ID.
+// Import returns a voucher with the given terms and past, or every *FieldError found, joined. The parameter id is 22
+// random characters of base64url. If the past has a redemption, this becomes its ID.
 func Import(terms Terms, past Past, id string, now time.Time) (Voucher, error) {
 	created := past.Created
 	if created.IsZero() {
@@ -36,7 +36,8 @@ func Import(terms Terms, past Past, id string, now time.Time) (Voucher, error) {
 	if !past.RedeemedAt.IsZero() {
 		v.Imported = 1
 		v.Redeemed = &Redemption{
-			ID: id, Code: v.Written, Nick: past.RedeemedBy, At: storable(past.RedeemedAt), Reward: v.Reward, Imported: true,
+			ID: id, Code: v.Written, Nick: past.RedeemedBy, At: storable(past.RedeemedAt), Reward: v.Reward,
+			Imported: true,
 		}
 	}
 	return v, nil
@@ -64,7 +65,8 @@ func (p Past) validate(limit Limit, now time.Time) error {
 	}
 	nick, err := ParseNick(p.RedeemedBy)
 	if err != nil || nick.Written != p.RedeemedBy {
-		add("redeemed_by", "must be a nick: at most %d characters in %d bytes, without space around it", MaxNickLength, MaxNickBytes)
+		add("redeemed_by", "must be a nick: at most %d characters in %d bytes, without space around it", MaxNickLength,
+			MaxNickBytes)
 	}
 	for _, moment := range []struct {
 		field string

@@ -19,8 +19,8 @@ const (
 	MaxNickBytes  = 128
 )
 
-// ParseNick reads a nick. It removes outer white space and all invisible characters. A nick that is too long or not UTF-8 is a
-// *FieldError.
+// ParseNick reads a nick. It removes outer white space and all invisible characters. A nick that is too long or not
+// UTF-8 is a *FieldError.
 func ParseNick(typed string) (Nick, error) {
 	if !utf8.ValidString(typed) {
 		return Nick{}, &FieldError{Field: "nick", Err: errors.New("must be UTF-8")}
@@ -37,26 +37,9 @@ func ParseNick(typed string) (Nick, error) {
 	return Nick{Written: written, Compared: foldNick(written)}, nil
 }
 
-// FormerlyCompared returns Compared as earlier versions computed it. They folded small Cherokee letters to capital letters, and capital
-// Cherokee letters to small letters. Older stored keys may contain the result.
-func (n Nick) FormerlyCompared() string {
-	var compared strings.Builder
-	rest := n.Written
-	for i := strings.IndexFunc(rest, isSmallCherokee); i >= 0; i = strings.IndexFunc(rest, isSmallCherokee) {
-		small, size := utf8.DecodeRuneInString(rest[i:])
-		compared.WriteString(foldNick(rest[:i]))
-		compared.WriteRune(unicode.ToUpper(small))
-		rest = rest[i+size:]
-	}
-	compared.WriteString(foldNick(rest))
-	return compared.String()
-}
-
-func isSmallCherokee(r rune) bool { return 0x13F8 <= r && r <= 0x13FD || 0xAB70 <= r && r <= 0xABBF }
-
-// foldNick maps nicks that look the same to people to one string. It applies NFKC, full case folding, and NFKC again, because folding can
-// undo NFKC (Unicode, section 3.13, D146). Unicode folds Cherokee letters to capital letters, but foldNick folds them to small letters.
-// This does not change which nicks are equal, and it keeps the older keys of nicks in capital letters, which are usual in Cherokee.
+// foldNick maps nicks that look the same to people to one string. It applies NFKC, full case folding, and NFKC again,
+// because folding can undo NFKC (Unicode, section 3.13, D146). Unicode folds Cherokee letters to capital letters.
+// foldNick folds them to small letters, like all other letters, and this does not change which nicks are equal.
 func foldNick(written string) string {
 	if isASCII(written) {
 		return strings.ToLower(written)

@@ -38,11 +38,26 @@ func TestPause_WithAndWithout(t *testing.T) {
 		want   voucher.Pause
 	}{
 		{"all codes", voucher.Pause{Batches: []string{"advent", "summer"}}, with(), everything},
-		{"batches, one of them twice", voucher.Pause{All: true, Batches: []string{"summer"}}, with("summer", "advent", "advent"), everything},
-		{"all resumed, batches stay paused", everything, without(), voucher.Pause{Batches: []string{"advent", "summer"}}},
-		{"a batch resumed, all codes stay paused", everything, without("summer"), voucher.Pause{All: true, Batches: []string{"advent"}}},
+		{
+			"batches, one of them twice",
+			voucher.Pause{All: true, Batches: []string{"summer"}},
+			with("summer", "advent", "advent"), everything,
+		},
+		{
+			"all resumed, batches stay paused", everything, without(),
+			voucher.Pause{Batches: []string{"advent", "summer"}},
+		},
+		{
+			"a batch resumed, all codes stay paused", everything, without("summer"),
+			voucher.Pause{All: true, Batches: []string{"advent"}},
+		},
 		{"the last batch resumed", voucher.Pause{Batches: []string{"advent"}}, without("advent"), voucher.Pause{}},
-		{"a batch resumed that was not paused", voucher.Pause{Batches: []string{"advent"}}, without("sumer"), voucher.Pause{Batches: []string{"advent"}}},
+		{
+			"a batch resumed that was not paused",
+			voucher.Pause{Batches: []string{"advent"}},
+			without("sumer"),
+			voucher.Pause{Batches: []string{"advent"}},
+		},
 	} {
 		if got, err := c.change(c.before); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %+v, %v; want %+v", c.name, got, err, c.want)

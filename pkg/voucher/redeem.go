@@ -15,8 +15,8 @@ type Request struct {
 	Customer catalog.CustomerID
 	Code     Code
 	Nick     Nick
-	// Key identifies the request across retries. Empty: the request cannot be retried safely. The same key with another customer, code
-	// or nick identifies another request.
+	// Key identifies the request across retries. Empty: the request cannot be retried safely. The same key with another
+	// shop, code or nick identifies another request.
 	Key    idempotency.Key
 	At     time.Time // when the request was received, in UTC
 	Paused Pause     // what the shop's owner has paused
@@ -27,16 +27,16 @@ type Claim struct {
 	Request
 	// RedemptionID is new for every request. A stored redemption with this ID was written for this request.
 	RedemptionID string
-	// Token is the same for all requests with one key. A stored redemption with this token but another ID was written for an
-	// earlier request.
+	// Token is the same for all requests with one key. A stored redemption with this token but another ID was written
+	// for an earlier request.
 	Token idempotency.Token
 }
 
 // Store is the part of the voucher store that redeeming needs.
 type Store interface {
-	// Redeem takes one use of the voucher and records it, at most once for a token. If the token already has a redemption, Redeem
-	// returns that redemption, or ErrUndone if it was undone. After a *RefusalError nothing was taken. After any other error the claim
-	// may or may not be applied.
+	// Redeem takes one use of the voucher and records it, at most once for a token. If the token already has a
+	// redemption, Redeem returns that redemption, or ErrUndone if it was undone. After a *RefusalError nothing was
+	// taken. After any other error the claim may or may not be applied.
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
 	// Look returns the voucher and the uses that the request's nick has taken. An unknown code is a *RefusalError.
 	Look(ctx context.Context, request Request) (Voucher, NickUses, error)
@@ -49,9 +49,10 @@ type Redeemer struct {
 	Random io.Reader // of cryptographic quality
 }
 
-// Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem changes nothing, returns that redemption and
-// sets replayed. If that redemption was undone, the error is ErrUndone. After a *RefusalError nothing was redeemed. After any other error
-// the request may or may not have been applied; a request with a key can be sent again to find out.
+// Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem changes nothing, returns
+// that redemption and sets replayed. If that redemption was undone, the error is ErrUndone. After a *RefusalError
+// nothing was redeemed. After any other error the request may or may not have been applied; a request with a key can be
+// sent again to find out.
 func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
 	claim := Claim{Request: request}
 	id, err := idempotency.NewToken(r.Random)
@@ -61,7 +62,8 @@ func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redem
 	claim.RedemptionID = string(id)
 	claim.Token = id // a request without a key has no other token, so its redemption is found by its ID alone
 	if request.Key != "" {
-		claim.Token = idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared, string(request.Key))
+		claim.Token = idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared,
+			string(request.Key))
 	}
 	redemption, err = r.Store.Redeem(ctx, claim)
 	if err != nil {
@@ -88,7 +90,8 @@ type FreeUses interface {
 	HasFreeUse(ctx context.Context, request Request, v Voucher) (bool, error)
 }
 
-// RefuseNow returns a *RefusalError if no use of a voucher could be taken for the request now. The caller has just read v and uses.
+// RefuseNow returns a *RefusalError if no use of a voucher could be taken for the request now. The caller has just read
+// v and uses.
 func RefuseNow(ctx context.Context, store FreeUses, request Request, v Voucher, uses NickUses) error {
 	if err := v.Refuse(request); err != nil {
 		return err

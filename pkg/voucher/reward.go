@@ -42,15 +42,16 @@ type Reward struct {
 
 	PercentOff int // 1 to 100
 
-	AmountOff money.Money // above zero, in the customer's currency
+	AmountOff money.Money // above zero, in the shop's currency
 
-	// Items are the goods of a bundle: two or more, no variant twice. Unused places are zero and come last. It is an array so that
-	// rewards can be compared.
+	// Items are the goods of a bundle: two or more, no variant twice. Unused places are zero and come last. It is an
+	// array so that rewards can be compared.
 	Items [MaxBundleItems]Good
 }
 
-// ParseReward reads a reward as an operator types it: coins/500 (product/variant), 2*coins/500, coins/500+rank/vip, 20%, or 5.00 in
-// the customer's currency. An amount needs a decimal point if the currency has decimals. Anything else is a *FieldError.
+// ParseReward reads a reward as an operator types it: coins/500 (product/variant), 2*coins/500, coins/500+rank/vip,
+// 20%, or 5.00 in the shop's currency. An amount needs a decimal point if the currency has decimals. Anything else is a
+// *FieldError.
 func ParseReward(text string, currency money.Currency) (Reward, error) {
 	reward, err := parseReward(text, currency)
 	if err != nil {
@@ -81,7 +82,8 @@ func parseReward(text string, currency money.Currency) (Reward, error) {
 	}
 	off, err := money.Parse(text, currency)
 	if errors.Is(err, money.ErrMalformed) {
-		return Reward{}, fmt.Errorf("a reward is product/variant, 2*product/variant, 20%% or an amount of %s such as %s",
+		return Reward{}, fmt.Errorf("a reward is product/variant, 2*product/variant, 20%% or "+
+			"an amount of %s such as %s",
 			currency, money.Money{Minor: 500, Currency: currency}.Decimal())
 	}
 	if err != nil {
@@ -96,7 +98,8 @@ func parseReward(text string, currency money.Currency) (Reward, error) {
 	return Reward{Kind: RewardAmountOff, AmountOff: off}, nil
 }
 
-// ambiguousAmount returns the error for an amount such as 20 in a currency with decimals. The operator may have meant 20%.
+// ambiguousAmount returns the error for an amount such as 20 in a currency with decimals. The operator may have meant
+// 20%.
 func ambiguousAmount(text string, off money.Money) error {
 	if _, err := parseWhole(text, 100); err != nil {
 		return fmt.Errorf("an amount of %s needs its decimals: write %s", off.Currency, off.Decimal())
@@ -117,8 +120,10 @@ func parseBundle(text string) (Reward, error) {
 		if err != nil {
 			return Reward{}, fmt.Errorf("%.80q: %w", item, err)
 		}
-		if slices.ContainsFunc(reward.Items[:i], func(g Good) bool { return g.Product == good.Product && g.Variant == good.Variant }) {
-			return Reward{}, fmt.Errorf("%s/%s is there twice: give it once, with the amount before *", good.Product, good.Variant)
+		if slices.ContainsFunc(reward.Items[:i],
+			func(g Good) bool { return g.Product == good.Product && g.Variant == good.Variant }) {
+			return Reward{}, fmt.Errorf("%s/%s is there twice: give it once, with the amount before *", good.Product,
+				good.Variant)
 		}
 		reward.Items[i] = good
 	}
@@ -193,10 +198,10 @@ func (g Good) String() string {
 	return strconv.FormatInt(g.Amount, 10) + "*" + text
 }
 
-// Discount returns what the reward takes off a subtotal. A percentage is rounded down to whole minor units. Therefore clients in any
-// programming language can compute the same discount in integers, several small checkouts never cost less than one large one, and a
-// percentage below 100 never makes a checkout free. An amount off never exceeds the subtotal. If the reward takes nothing off or is in
-// another currency, Discount returns a *RefusalError.
+// Discount returns what the reward takes off a subtotal. A percentage is rounded down to whole minor units. Therefore
+// clients in any programming language can compute the same discount in integers, several small checkouts never cost
+// less than one large one, and a percentage below 100 never makes a checkout free. An amount off never exceeds the
+// subtotal. If the reward takes nothing off or is in another currency, Discount returns a *RefusalError.
 func (r Reward) Discount(subtotal money.Money) (money.Money, error) {
 	discount := money.Money{Currency: subtotal.Currency}
 	switch {

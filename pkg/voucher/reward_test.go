@@ -20,12 +20,24 @@ func TestParseReward(t *testing.T) {
 		want     voucher.Reward
 	}{
 		{"coins/500", "EUR", voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}},
-		{"2*coins/500", "EUR", voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 2}},
+		{"2*coins/500", "EUR", voucher.Reward{
+			Kind: voucher.RewardProduct, Product: "coins", Variant: "500",
+			Amount: 2,
+		}},
 		{"20%", "EUR", voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}},
 		{"100%", "EUR", voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 100}},
-		{"5.00", "EUR", voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "EUR"}}},
-		{"500", "JPY", voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 500, Currency: "JPY"}}},
-		{"0.499", "BHD", voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: 499, Currency: "BHD"}}},
+		{"5.00", "EUR", voucher.Reward{
+			Kind:      voucher.RewardAmountOff,
+			AmountOff: money.Money{Minor: 500, Currency: "EUR"},
+		}},
+		{"500", "JPY", voucher.Reward{
+			Kind:      voucher.RewardAmountOff,
+			AmountOff: money.Money{Minor: 500, Currency: "JPY"},
+		}},
+		{"0.499", "BHD", voucher.Reward{
+			Kind:      voucher.RewardAmountOff,
+			AmountOff: money.Money{Minor: 499, Currency: "BHD"},
+		}},
 		{"coins/1000+2*rank/vip", "EUR", starter()},
 		{strings.Join(variants(10), "+"), "EUR", full()},
 	}
@@ -41,9 +53,11 @@ func TestParseReward(t *testing.T) {
 		})
 	}
 	for _, text := range []string{
-		"", "coins", "coins/", "/500", "coins/500/2", "0*coins/500", "1000001*coins/500", "-1*coins/500", "*coins/500", "2 * coins/500",
+		"", "coins", "coins/", "/500", "coins/500/2", "0*coins/500", "1000001*coins/500", "-1*coins/500", "*coins/500",
+		"2 * coins/500",
 		"0%", "101%", "2.5%", "%", "+20%", "020%", "5.001", "0.00", "-5.00", "1e3", "90071992547409.92", "5,00", "$5",
-		"coins/1000+", "+coins/1000", "+", "coins/1000 + rank/vip", "coins/1000+20%", "20%+coins/1000", "coins/1000+5.00", "5.00+5.00",
+		"coins/1000+", "+coins/1000", "+", "coins/1000 + rank/vip", "coins/1000+20%", "20%+coins/1000",
+		"coins/1000+5.00", "5.00+5.00",
 		"coins/1000+coins/1000", "coins/1000+rank/vip+2*coins/1000", "coins/1000+0*rank/vip", "coins/1000++rank/vip",
 		strings.Join(variants(11), "+"),
 	} {
@@ -82,10 +96,14 @@ func variants(n int) []string {
 
 func TestParseReward_InvalidReward_ErrorNamesTheFault(t *testing.T) {
 	for text, want := range map[string]string{
-		"coins/1000+20%":                              `reward: "coins/1000+20%": "20%": only goods can be joined, such as coins/500+2*rank/vip`,
-		"coins/1000+0*rank/vip":                       `reward: "coins/1000+0*rank/vip": "0*rank/vip": the amount before * is a whole number from 1 to 1000000`,
-		"coins/1000+2*coins/1000":                     `reward: "coins/1000+2*coins/1000": coins/1000 is there twice: give it once, with the amount before *`,
-		"a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": `reward: "a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": a reward has at most 10 goods`,
+		"coins/1000+20%": `reward: "coins/1000+20%": "20%": only goods can be joined, ` +
+			`such as coins/500+2*rank/vip`,
+		"coins/1000+0*rank/vip": `reward: "coins/1000+0*rank/vip": "0*rank/vip": the amount ` +
+			`before * is a whole number from 1 to 1000000`,
+		"coins/1000+2*coins/1000": `reward: "coins/1000+2*coins/1000": coins/1000 is there ` +
+			`twice: give it once, with the amount before *`,
+		"a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": `reward: "a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": a ` +
+			`reward has at most 10 goods`,
 		"":                    `reward: "": a reward is empty`,
 		"coins/500+":          `reward: "coins/500+": a reward is empty`,
 		"coins/500, rank/vip": `reward: "coins/500, rank/vip": join rewards with +, or repeat --reward`,
@@ -97,7 +115,10 @@ func TestParseReward_InvalidReward_ErrorNamesTheFault(t *testing.T) {
 }
 
 func TestReward_Goods(t *testing.T) {
-	for _, text := range []string{"coins/500", "2*coins/500", "coins/1000+2*rank/vip", strings.Join(variants(10), "+"), "20%", "5.00"} {
+	for _, text := range []string{
+		"coins/500", "2*coins/500", "coins/1000+2*rank/vip", strings.Join(variants(10), "+"),
+		"20%", "5.00",
+	} {
 		reward, err := voucher.ParseReward(text, "EUR")
 		if err != nil {
 			t.Fatal(err)
@@ -143,7 +164,10 @@ func drawReward(t *rapid.T) voucher.Reward {
 	switch rapid.IntRange(0, 3).Draw(t, "kind") {
 	case 0:
 		good := drawGood(t)
-		return voucher.Reward{Kind: voucher.RewardProduct, Product: good.Product, Variant: good.Variant, Amount: good.Amount}
+		return voucher.Reward{
+			Kind: voucher.RewardProduct, Product: good.Product, Variant: good.Variant,
+			Amount: good.Amount,
+		}
 	case 1:
 		return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: rapid.IntRange(1, 100).Draw(t, "percent")}
 	case 2:

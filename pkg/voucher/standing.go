@@ -30,8 +30,8 @@ type Standing struct {
 	Editing  Limit     // the new limit of an interrupted or running edit, or NoLimit
 }
 
-// NewStanding returns the standing of a voucher at the given time. For a code with many uses, the parameters left and used become UsesLeft
-// and Used. For a single-use code they are ignored.
+// NewStanding returns the standing of a voucher at the given time. For a code with many uses, the parameters left and
+// used become UsesLeft and Used. For a single-use code they are ignored.
 func NewStanding(v Voucher, left, used int, at time.Time) Standing {
 	switch {
 	case !v.SingleUse():

@@ -40,7 +40,8 @@ type Terms struct {
 func New(terms Terms, now time.Time) (Voucher, error) {
 	v := Voucher{
 		Written: terms.Written, Reward: terms.Reward, Disabled: terms.Disabled, Batch: terms.Batch, Note: terms.Note,
-		ValidFrom: storable(terms.ValidFrom), ValidUntil: storable(terms.ValidUntil), Created: storable(now), MaxUses: 1, Version: 1,
+		ValidFrom: storable(terms.ValidFrom), ValidUntil: storable(terms.ValidUntil), Created: storable(now),
+		MaxUses: 1, Version: 1,
 	}
 	set(&v.MaxUses, terms.MaxUses)
 	if !v.SingleUse() {
@@ -71,8 +72,8 @@ func parseNewCode(written string) (Code, error) {
 	return code, err
 }
 
-// chooseCounters returns the number of counters. Only a code with a limit above one has counters. The parameter override is their number.
-// If it is 0, the code has one counter for every 64 uses, but at most 64 counters.
+// chooseCounters returns the number of counters. Only a code with a limit above one has counters. The parameter
+// override is their number. If it is 0, the code has one counter for every 64 uses, but at most 64 counters.
 func chooseCounters(maxUses Limit, override int) (int, error) {
 	limited := Voucher{MaxUses: maxUses}.Limited()
 	if override == 0 {
@@ -90,8 +91,8 @@ func chooseCounters(maxUses Limit, override int) (int, error) {
 	return override, nil
 }
 
-// checkNewBatch rejects a name of white space only, because no command accepts such a name. Vouchers that already have one can still be
-// edited.
+// checkNewBatch rejects a name of white space only, because no command accepts such a name. Vouchers that already have
+// one can still be edited.
 func checkNewBatch(name string) error {
 	if name != "" && strings.TrimSpace(name) == "" {
 		return &FieldError{"batch", errors.New("must not be only white space")}
@@ -149,8 +150,8 @@ func (r Reward) validate() error {
 
 var errTimeOutOfRange = errors.New("must be in the years 2000 to 9999")
 
-// ParseTime reads a time in RFC 3339, or a date, which means midnight UTC. Times must be in the years 2000 to 9999, in whole
-// milliseconds.
+// ParseTime reads a time in RFC 3339, or a date, which means midnight UTC. Times must be in the years 2000 to 9999, in
+// whole milliseconds.
 func ParseTime(text string) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
 	if err != nil {
@@ -159,7 +160,8 @@ func ParseTime(text string) (time.Time, error) {
 	t = t.UTC()
 	switch {
 	case err != nil:
-		return time.Time{}, errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, which means midnight UTC")
+		return time.Time{}, errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, " +
+			"which means midnight UTC")
 	case t.IsZero() || !isStorable(t):
 		return time.Time{}, errTimeOutOfRange
 	case !t.Equal(t.Truncate(time.Millisecond)):
@@ -190,8 +192,8 @@ type Edit struct {
 	Note           *string
 }
 
-// Edited returns the voucher after an edit, or every *FieldError found, joined. An edit cannot change a limit from or to NoLimit, and
-// cannot change MaxUses from or to 1.
+// Edited returns the voucher after an edit, or every *FieldError found, joined. An edit cannot change a limit from or
+// to NoLimit, and cannot change MaxUses from or to 1.
 func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	var errs []error
 	set(&v.ValidFrom, edit.ValidFrom)
@@ -206,13 +208,19 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	}
 	if edit.MaxUses != nil && *edit.MaxUses != v.MaxUses {
 		if isFixed(v.MaxUses) || isFixed(*edit.MaxUses) {
-			errs = append(errs, &FieldError{"max-uses", errors.New("cannot change from or to 1, or from or to none; create another code instead")})
+			errs = append(errs, &FieldError{
+				"max-uses",
+				errors.New("cannot change from or to 1, or from or to none; create another code instead"),
+			})
 		}
 		v.MaxUses = *edit.MaxUses
 	}
 	if edit.MaxUsesPerNick != nil && *edit.MaxUsesPerNick != v.MaxUsesPerNick {
 		if v.MaxUsesPerNick == NoLimit || *edit.MaxUsesPerNick == NoLimit {
-			errs = append(errs, &FieldError{"max-uses-per-nick", errors.New("cannot change from or to none; create another code instead")})
+			errs = append(errs, &FieldError{
+				"max-uses-per-nick",
+				errors.New("cannot change from or to none; create another code instead"),
+			})
 		}
 		v.MaxUsesPerNick = *edit.MaxUsesPerNick
 	}
@@ -234,10 +242,11 @@ func set[T any](field *T, value *T) {
 	}
 }
 
-// InCurrency returns a *FieldError if the reward is an amount in a currency other than the customer's.
+// InCurrency returns a *FieldError if the reward is an amount in a currency other than the shop's.
 func (r Reward) InCurrency(currency money.Currency) error {
 	if r.Kind == RewardAmountOff && r.AmountOff.Currency != currency {
-		return &FieldError{"reward", fmt.Errorf("%w: %s, but the customer's is %s", money.ErrMixedCurrencies, r.AmountOff.Currency, currency)}
+		return &FieldError{"reward", fmt.Errorf("%w: %s, but the shop's is %s", money.ErrMixedCurrencies,
+			r.AmountOff.Currency, currency)}
 	}
 	return nil
 }

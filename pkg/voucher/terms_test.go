@@ -29,7 +29,8 @@ func TestNew_Defaults(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			v := mustNew(t, voucher.Terms{MaxUses: test.maxUses, MaxUsesPerNick: test.perNick})
-			if v.MaxUses != test.wantMaxUses || v.MaxUsesPerNick != test.wantPerNick || v.Counters != test.wantCounters {
+			if v.MaxUses != test.wantMaxUses || v.MaxUsesPerNick != test.wantPerNick ||
+				v.Counters != test.wantCounters {
 				t.Errorf("max uses %d, per nick %d, counters %d", v.MaxUses, v.MaxUsesPerNick, v.Counters)
 			}
 		})
@@ -53,29 +54,63 @@ func TestNew_InvalidTerms_AreRejected(t *testing.T) {
 		{"code with other characters", voucher.Terms{Written: "SOMMER#20", Reward: coins}, "code"},
 		{"code with a line break", voucher.Terms{Written: "SUMMER\n20", Reward: coins}, "code"},
 		{"no reward", voucher.Terms{Written: "SUMMER-20"}, "reward"},
-		{"percentage above 100", voucher.Terms{Written: "S", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 101}}, "reward"},
+		{"percentage above 100", voucher.Terms{
+			Written: "S",
+			Reward:  voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 101},
+		}, "reward"},
 		{"negative amount off", voucher.Terms{
-			Written: "S", Reward: voucher.Reward{Kind: voucher.RewardAmountOff, AmountOff: money.Money{Minor: -1, Currency: "EUR"}},
+			Written: "S", Reward: voucher.Reward{
+				Kind:      voucher.RewardAmountOff,
+				AmountOff: money.Money{Minor: -1, Currency: "EUR"},
+			},
 		}, "reward"},
 		{"reward of two kinds", voucher.Terms{
 			Written: "S", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20, Product: "coins"},
 		}, "reward"},
 		{"bundle without goods", changed(func(r *voucher.Reward) { clear(r.Items[:]) }), "reward"},
 		{"bundle of one good", changed(func(r *voucher.Reward) { r.Items[1] = voucher.Good{} }), "reward"},
-		{"bundle with a gap", changed(func(r *voucher.Reward) { r.Items[3], r.Items[1] = r.Items[1], voucher.Good{} }), "reward"},
+		{
+			"bundle with a gap", changed(func(r *voucher.Reward) {
+				r.Items[3], r.Items[1] = r.Items[1],
+					voucher.Good{}
+			}),
+			"reward",
+		},
 		{"bundle of one variant twice", changed(func(r *voucher.Reward) { r.Items[2] = r.Items[0] }), "reward"},
 		{"bundle with an amount of 0", changed(func(r *voucher.Reward) { r.Items[1].Amount = 0 }), "reward"},
 		{"bundle with a discount", changed(func(r *voucher.Reward) { r.PercentOff = 20 }), "reward"},
-		{"discount with goods", changed(func(r *voucher.Reward) { r.Kind, r.PercentOff = voucher.RewardPercentOff, 20 }), "reward"},
+		{"discount with goods", changed(func(r *voucher.Reward) {
+			r.Kind, r.PercentOff = voucher.RewardPercentOff,
+				20
+		}), "reward"},
 		{"product with further goods", changed(func(r *voucher.Reward) {
 			r.Kind, r.Product, r.Variant, r.Amount = voucher.RewardProduct, "coins", "500", 1
 		}), "reward"},
 		{"negative uses", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(-1))}, "max-uses"},
-		{"too many uses", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1_000_000_001))}, "max-uses"},
-		{"limit per nick of a single-use code", voucher.Terms{Written: "S", Reward: coins, MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},
-		{"11 per nick", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(11))}, "max-uses-per-nick"},
-		{"ends when it starts", voucher.Terms{Written: "S", Reward: coins, ValidFrom: noon(), ValidUntil: noon()}, "valid-until"},
-		{"year 12026", voucher.Terms{Written: "S", Reward: coins, ValidUntil: noon().AddDate(10000, 0, 0)}, "valid-until"},
+		{
+			"too many uses",
+			voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1_000_000_001))},
+			"max-uses",
+		},
+		{
+			"limit per nick of a single-use code",
+			voucher.Terms{Written: "S", Reward: coins, MaxUsesPerNick: new(voucher.Limit(1))},
+			"max-uses-per-nick",
+		},
+		{"11 per nick", voucher.Terms{
+			Written: "S", Reward: coins, MaxUses: new(voucher.Limit(100)),
+			MaxUsesPerNick: new(voucher.Limit(11)),
+		}, "max-uses-per-nick"},
+		{
+			"ends when it starts",
+			voucher.Terms{Written: "S", Reward: coins, ValidFrom: noon(), ValidUntil: noon()},
+			"valid-until",
+		},
+		{
+			"year 12026",
+			voucher.Terms{Written: "S", Reward: coins, ValidUntil: noon().AddDate(10000, 0, 0)},
+			"valid-until",
+		},
 		{"year 1926", voucher.Terms{Written: "S", Reward: coins, ValidFrom: noon().AddDate(-100, 0, 0)}, "valid-from"},
 		{"long nick", voucher.Terms{Written: "S", Reward: coins, Nick: strings.Repeat("a", 65)}, "nick"},
 		{"batch of white space only", voucher.Terms{Written: "S", Reward: coins, Batch: " "}, "batch"},
@@ -83,8 +118,15 @@ func TestNew_InvalidTerms_AreRejected(t *testing.T) {
 		{"note of 129 bytes", voucher.Terms{Written: "S", Reward: coins, Note: strings.Repeat("n", 129)}, "note"},
 		{"note with a bell", voucher.Terms{Written: "S", Reward: coins, Note: "ring\a"}, "note"},
 		{"counters of a single-use code", voucher.Terms{Written: "S", Reward: coins, Counters: 2}, "counters"},
-		{"65 counters", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1000)), Counters: 65}, "counters"},
-		{"more counters than uses", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(3)), Counters: 4}, "counters"},
+		{
+			"65 counters",
+			voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1000)), Counters: 65},
+			"counters",
+		},
+		{"more counters than uses", voucher.Terms{
+			Written: "S", Reward: coins, MaxUses: new(voucher.Limit(3)),
+			Counters: 4,
+		}, "counters"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -101,9 +143,13 @@ func TestEdited(t *testing.T) {
 	single, many := mustNew(t, voucher.Terms{}), mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))})
 	unlimited := mustNew(t, voucher.Terms{MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
 
-	edited, err := single.Edited(voucher.Edit{Disabled: &yes, ValidUntil: &later, Batch: &batch, Nick: &nick, Note: &batch, ValidFrom: new(noon())})
+	edited, err := single.Edited(voucher.Edit{
+		Disabled: &yes, ValidUntil: &later, Batch: &batch, Nick: &nick,
+		Note: &batch, ValidFrom: new(noon()),
+	})
 	want := single
-	want.Disabled, want.ValidFrom, want.ValidUntil, want.Batch, want.Note, want.Nick = true, noon(), later, "launch", "launch", mustNick(t, "Alder")
+	want.Disabled, want.ValidFrom, want.ValidUntil, want.Batch, want.Note, want.Nick = true, noon(), later, "launch",
+		"launch", mustNick(t, "Alder")
 	if err != nil || edited != want {
 		t.Errorf("Edited = %+v, %v; want %+v", edited, err, want)
 	}
@@ -128,9 +174,17 @@ func TestEdited(t *testing.T) {
 		{"limit to none", many, voucher.Edit{MaxUses: new(voucher.NoLimit)}, "max-uses"},
 		{"limit from none", unlimited, voucher.Edit{MaxUses: new(voucher.Limit(100))}, "max-uses"},
 		{"raise the limit per nick", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(10))}, ""},
-		{"limit per nick above its bound", many, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(11))}, "max-uses-per-nick"},
+		{
+			"limit per nick above its bound", many,
+			voucher.Edit{MaxUsesPerNick: new(voucher.Limit(11))},
+			"max-uses-per-nick",
+		},
 		{"limit per nick to none", many, voucher.Edit{MaxUsesPerNick: new(voucher.NoLimit)}, "max-uses-per-nick"},
-		{"limit per nick from none", unlimited, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))}, "max-uses-per-nick"},
+		{
+			"limit per nick from none", unlimited,
+			voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))},
+			"max-uses-per-nick",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 
 // Errors about undoing. After each of them nothing was changed.
 var (
-	// ErrUndone is an error of redeeming. An earlier request with the same key made a redemption, and that redemption was undone. It stays
-	// undone.
+	// ErrUndone is an error of redeeming. An earlier request with the same key made a redemption, and that redemption
+	// was undone. It stays undone.
 	ErrUndone = errors.New("the redemption was undone")
 	// ErrRedemptionNotFound means that the code has no redemption with that ID.
 	ErrRedemptionNotFound = errors.New("no such redemption")
@@ -33,8 +33,8 @@ const (
 // MaxUndoReasonBytes bounds the reason for undoing a redemption.
 const MaxUndoReasonBytes = 400
 
-// ParseUndoReason accepts the reason for undoing a redemption: at most MaxUndoReasonBytes bytes of UTF-8 without control characters. It may
-// be empty. Anything else is a *FieldError.
+// ParseUndoReason accepts the reason for undoing a redemption: at most MaxUndoReasonBytes bytes of UTF-8 without
+// control characters. It may be empty. Anything else is a *FieldError.
 func ParseUndoReason(text string) (string, error) {
 	switch {
 	case len(text) > MaxUndoReasonBytes || !utf8.ValidString(text):
@@ -45,8 +45,8 @@ func ParseUndoReason(text string) (string, error) {
 	return text, nil
 }
 
-// ParseRedemptionID accepts 22 characters of base64url. For any other text it returns ErrRedemptionNotFound, because no redemption can
-// have such an ID.
+// ParseRedemptionID accepts 22 characters of base64url. For any other text it returns ErrRedemptionNotFound, because no
+// redemption can have such an ID.
 func ParseRedemptionID(text string) (string, error) {
 	isForeign := func(r rune) bool {
 		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r) && r != '_' && r != '-'
@@ -68,14 +68,16 @@ type UndoRequest struct {
 	At       time.Time // UTC, whole milliseconds
 }
 
-// UndoStore is the part of the voucher store that undoing needs.
-type UndoStore interface {
-	// Undo marks the redemption as undone, once, and gives its use back. It returns the redemption as it is stored afterwards. Errors:
-	// ErrRedemptionNotFound, ErrRedemptionOfOrder. After any other error the redemption may or may not be undone.
+// RedemptionStore is the part of the voucher store that Redemptions needs.
+type RedemptionStore interface {
+	// Undo marks the redemption as undone, once, and gives its use back. It returns the redemption as it is stored
+	// afterwards. Errors: ErrRedemptionNotFound, ErrRedemptionOfOrder. After any other error the redemption may or may
+	// not be undone.
 	Undo(ctx context.Context, request UndoRequest) (Redemption, error)
-	// List returns a page of a code's redemptions. next says where the next page begins; it is empty after the last page. A page may be
-	// empty. An unknown code has no redemptions.
-	List(ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter) (page []Redemption, next string, err error)
+	// List returns a page of a code's redemptions. next says where the next page begins; it is empty after the last
+	// page. A page may be empty. An unknown code has no redemptions.
+	List(ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter) (page []Redemption,
+		next string, err error)
 }
 
 // MaxRedemptionsPerPage bounds a page of a list.
@@ -98,17 +100,19 @@ func (f RedemptionFilter) Selects(r Redemption) bool {
 	return f.Nick.Compared == "" || err == nil && f.Nick.Compared == nick.Compared
 }
 
-// Undoer undoes and lists redemptions for the shop's server.
-type Undoer struct{ Store UndoStore }
+// Redemptions undoes and lists redemptions for the shop's server.
+type Redemptions struct{ Store RedemptionStore }
 
 // Undo undoes a redemption once. A retry changes nothing: it returns the undone redemption and sets replayed. Errors:
 // ErrRedemptionNotFound, ErrRedemptionOfOrder. After any other error it is unknown whether the redemption was undone.
-func (u Undoer) Undo(ctx context.Context, request UndoRequest) (r Redemption, replayed bool, err error) {
-	r, err = u.Store.Undo(ctx, request)
-	return r, err == nil && !r.Undone.Equal(request.At), err
+func (r Redemptions) Undo(ctx context.Context, request UndoRequest) (undone Redemption, replayed bool, err error) {
+	undone, err = r.Store.Undo(ctx, request)
+	return undone, err == nil && !undone.Undone.Equal(request.At), err
 }
 
-// List lists redemptions, as UndoStore.List does.
-func (u Undoer) List(ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter) ([]Redemption, string, error) {
-	return u.Store.List(ctx, customer, code, filter)
+// List lists redemptions, as RedemptionStore.List does.
+func (r Redemptions) List(
+	ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter,
+) (page []Redemption, next string, err error) {
+	return r.Store.List(ctx, customer, code, filter)
 }

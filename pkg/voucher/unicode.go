@@ -8,9 +8,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// nfkc normalizes a text to Unicode's form NFKC, as of version 15.0. Unicode never changes how assigned characters are normalized, but
-// later versions of the library know more characters. Therefore nfkc passes only characters that were assigned in version 15.0 to the
-// library. It leaves all others unchanged.
+// nfkc normalizes a text to Unicode's form NFKC, as of version 15.0. Unicode never changes how assigned characters are
+// normalized, but later versions of the library know more characters. Therefore nfkc passes only characters that were
+// assigned in version 15.0 to the library. It leaves all others unchanged.
 func nfkc(text string) string {
 	if !strings.ContainsFunc(text, isLeftAlone) {
 		return norm.NFKC.String(text)
@@ -80,8 +80,10 @@ func isWhiteSpace(r rune) bool {
 
 // isDash reports whether a character has the category Pd, or is a minus sign.
 func isDash(r rune) bool {
-	return r == '-' || r == 0x58A || r == 0x5BE || r == 0x1400 || r == 0x1806 || 0x2010 <= r && r <= 0x2015 || r == 0x2212 ||
-		r == 0x2E17 || r == 0x2E1A || r == 0x2E3A || r == 0x2E3B || r == 0x2E40 || r == 0x2E5D || r == 0x301C || r == 0x3030 ||
+	return r == '-' || r == 0x58A || r == 0x5BE || r == 0x1400 || r == 0x1806 || 0x2010 <= r && r <= 0x2015 ||
+		r == 0x2212 ||
+		r == 0x2E17 || r == 0x2E1A || r == 0x2E3A || r == 0x2E3B || r == 0x2E40 || r == 0x2E5D || r == 0x301C ||
+		r == 0x3030 ||
 		r == 0x30A0 || r == 0xFE31 || r == 0xFE32 || r == 0xFE58 || r == 0xFE63 || r == 0xFF0D || r == 0x10EAD
 }
 
@@ -89,7 +91,8 @@ func isDash(r rune) bool {
 // (UAX #44, DerivedCoreProperties).
 func isDefaultIgnorable(r rune) bool {
 	return r == 0xAD || r == 0x34F || r == 0x61C || r == 0x115F || r == 0x1160 || r == 0x17B4 || r == 0x17B5 ||
-		0x180B <= r && r <= 0x180F || 0x200B <= r && r <= 0x200F || 0x202A <= r && r <= 0x202E || 0x2060 <= r && r <= 0x206F ||
+		0x180B <= r && r <= 0x180F || 0x200B <= r && r <= 0x200F || 0x202A <= r && r <= 0x202E || 0x2060 <= r &&
+		r <= 0x206F ||
 		r == 0x3164 || 0xFE00 <= r && r <= 0xFE0F || r == 0xFEFF || r == 0xFFA0 || 0xFFF0 <= r && r <= 0xFFF8 ||
 		0x1BCA0 <= r && r <= 0x1BCA3 || 0x1D173 <= r && r <= 0x1D17A || 0xE0000 <= r && r <= 0xE0FFF
 }

@@ -29,13 +29,15 @@ func TestParseNick_CherokeeLetters_AreComparedWithoutCase(t *testing.T) {
 	}
 }
 
-// byLibrary returns the compared form of a nick as earlier versions of ParseNick computed it, with cases.Fold of the library.
+// byLibrary returns the compared form of a nick as the library computes it. The library folds small Cherokee letters to
+// capital ones, and capital ones to small ones.
 func byLibrary(nick string) string {
 	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(nick)))
 }
 
-// A later version of the library may fold or normalize characters that Unicode 15.0 did not have. ParseNick leaves such characters alone.
-func TestParseNick_AllCharacters_AreComparedAsBefore(t *testing.T) {
+// A later version of the library may fold or normalize characters that Unicode 15.0 did not have. ParseNick leaves such
+// characters alone.
+func TestParseNick_AllCharacters_AreComparedAsByTheLibrary(t *testing.T) {
 	const smallCherokee = 0xABBF - 0xAB70 + 1 + 0x13FD - 0x13F8 + 1
 	different, added := 0, 0
 	for r := range allCharacters {
@@ -43,35 +45,37 @@ func TestParseNick_AllCharacters_AreComparedAsBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := byLibrary(nick.Written)
+		want := byLibrary(nick.Written)
 		switch {
 		case 0xAB70 <= r && r <= 0xABBF, 0x13F8 <= r && r <= 0x13FD:
 			different++
-			if nick.Compared != nick.Written || before == nick.Written {
-				t.Errorf("%U is compared as %+q, but was compared as %+q before", r, nick.Compared, before)
+			if nick.Compared != nick.Written || want == nick.Written {
+				t.Errorf("%U is compared as %+q, by the library as %+q", r, nick.Compared, want)
 			}
-		case nick.Compared == before:
+		case nick.Compared == want:
 		case nick.Compared == string(r) && cases.UnicodeVersion != "15.0.0":
 			added++
 		default:
-			t.Errorf("%U is compared as %+q, but was compared as %+q before", r, nick.Compared, before)
-		}
-		if former := nick.FormerlyCompared(); former != before && former != string(r) {
-			t.Errorf("FormerlyCompared of %U is %+q, want %+q", r, former, before)
+			t.Errorf("%U is compared as %+q, by the library as %+q", r, nick.Compared, want)
 		}
 	}
 	if different != smallCherokee || added > 200 {
-		t.Errorf("%d characters are compared differently, want %d; %d are new, want at most 200", different, smallCherokee, added)
+		t.Errorf("%d characters are compared differently, want %d; %d are new, want at most 200", different,
+			smallCherokee, added)
 	}
 }
 
-// The compared forms are part of stored keys. If this test fails after an update of Go or of a library, the update changes keys.
+// The compared forms are part of stored keys. If this test fails after an update of Go or of a library, the update
+// changes keys.
 func TestParse_AllCharacters_KeepTheirKeys(t *testing.T) {
 	for rule, test := range map[string]struct {
 		want  string
 		write func(w io.Writer, r rune)
 	}{
-		"nicks": {"a6b0b58bf16568f685a3fdebfad478969b4f8ddb4e70f4a601237104df527b07", func(w io.Writer, r rune) { write(w, r, compared(t, string(r))) }},
+		"nicks": {
+			"a6b0b58bf16568f685a3fdebfad478969b4f8ddb4e70f4a601237104df527b07",
+			func(w io.Writer, r rune) { write(w, r, compared(t, string(r))) },
+		},
 		"nicks with marks, which are reordered and composed": {"f4bce730c98b66e76ace51ccca562851fd969873d4cd813e97dfd689fb690b8e", func(w io.Writer, r rune) {
 			if r <= 0x2FFFF { // no higher character is a mark
 				write(w, r, compared(t, "\u0391"+string(r)+"\u0345\u0301\u0323"))
@@ -102,7 +106,7 @@ func TestParse_AllCharacters_KeepTheirKeys(t *testing.T) {
 	}
 }
 
-func TestParseNick_SequencesOfCharacters_AreComparedAsBefore(t *testing.T) {
+func TestParseNick_SequencesOfCharacters_AreComparedAsByTheLibrary(t *testing.T) {
 	var letters []rune
 	for _, script := range [][2]rune{
 		{'A', 'z'},
@@ -137,19 +141,21 @@ func TestParseNick_SequencesOfCharacters_AreComparedAsBefore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before := byLibrary(nick.Written); nick.Compared != before || nick.FormerlyCompared() != before {
-			t.Fatalf("%+q is compared as %+q, but was compared as %+q before", nick.Written, nick.Compared, before)
+		if want := byLibrary(nick.Written); nick.Compared != want {
+			t.Fatalf("%+q is compared as %+q, by the library as %+q", nick.Written, nick.Compared, want)
 		}
 		_, _ = io.WriteString(sum, nick.Compared+"\n")
 	}
-	if got, want := hex.EncodeToString(sum.Sum(nil)), "b7b5f3767de9c4ee0759d879caf77527fa060119e097f81913086c18cbe7a692"; got != want {
+	if got, want := hex.EncodeToString(sum.Sum(nil)),
+		"b7b5f3767de9c4ee0759d879caf77527fa060119e097f81913086c18cbe7a692"; got != want {
 		t.Errorf("the SHA-256 of the keys is %s, want %s", got, want)
 	}
 }
 
-func TestParseNick_MoreMarksThanUnicodeAllowsInAStream_AreComparedAsBefore(t *testing.T) {
+func TestParseNick_MoreMarksThanUnicodeAllowsInAStream_AreComparedAsByTheLibrary(t *testing.T) {
 	nick := "a" + strings.Repeat("\u0323\u0301", 20)
-	want := "\u1EA1" + strings.Repeat("\u0323", 14) + strings.Repeat("\u0301", 15) + "\u034F" + strings.Repeat("\u0323", 5) + strings.Repeat("\u0301", 5)
+	want := "\u1EA1" + strings.Repeat("\u0323", 14) + strings.Repeat("\u0301", 15) + "\u034F" +
+		strings.Repeat("\u0323", 5) + strings.Repeat("\u0301", 5)
 	if got := compared(t, nick); got != want || byLibrary(nick) != want {
 		t.Errorf("compared as %+q, by the library as %+q; want %+q for both", got, byLibrary(nick), want)
 	}
@@ -157,7 +163,10 @@ func TestParseNick_MoreMarksThanUnicodeAllowsInAStream_AreComparedAsBefore(t *te
 
 // U+1CCD6, an outlined A, and U+10D50, a capital letter of Garay, came with Unicode 16.0.
 func TestParse_CharactersNewerThanUnicode15_AreLeftAlone(t *testing.T) {
-	for _, nick := range []string{"\U0001CCD6", "\U00010D50", "E\U0001CCD6\u0301", "\U0001CCD6e\u0301", "\u1ACF\u0323\u0301"} {
+	for _, nick := range []string{
+		"\U0001CCD6", "\U00010D50", "E\U0001CCD6\u0301", "\U0001CCD6e\u0301",
+		"\u1ACF\u0323\u0301",
+	} {
 		want := strings.NewReplacer("E", "e", "e\u0301", "\u00E9").Replace(nick)
 		if got := compared(t, nick); got != want {
 			t.Errorf("%+q is compared as %+q; want %+q", nick, got, want)
@@ -198,7 +207,10 @@ func pick(random *rand.Rand, letters []rune, n int) string {
 }
 
 func BenchmarkParseNick(b *testing.B) {
-	for _, nick := range []string{"alder", "Kestrel_9", "Weißdorn", "Ame\u0301lie", "ΟΔΟΣ", "アルダー", "楓の木", "\u13A0\u13B5\u13CF"} {
+	for _, nick := range []string{
+		"alder", "Kestrel_9", "Weißdorn", "Ame\u0301lie", "ΟΔΟΣ", "アルダー", "楓の木",
+		"\u13A0\u13B5\u13CF",
+	} {
 		b.Run(nick, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -16,7 +16,8 @@ type Voucher struct {
 
 	// MaxUses is 1 for a single-use code. No edit changes it from or to 1, or from or to NoLimit.
 	MaxUses Limit
-	// MaxUsesPerNick is NoLimit for a single-use code. No edit changes it from or to NoLimit. Unless it is NoLimit, requests need a nick.
+	// MaxUsesPerNick is NoLimit for a single-use code. No edit changes it from or to NoLimit. Unless it is NoLimit,
+	// requests need a nick.
 	MaxUsesPerNick Limit
 
 	ValidFrom  time.Time // inclusive, UTC, whole milliseconds; zero: no start
@@ -33,19 +34,20 @@ type Voucher struct {
 	Redeemed *Redemption
 	Held     *Hold
 	Undone   int // how many redemptions of a single-use code were ever undone
-	// Imported is how many uses were made in another system before the voucher was imported. For a single-use code, Redeemed holds the
-	// imported redemption, and Imported becomes 0 when that redemption is undone. For other codes, the imported uses have no records, but
-	// the counters of a code with a limit above one include them.
+	// Imported is how many uses were made in another system before the voucher was imported. For a single-use code,
+	// Redeemed holds the imported redemption, and Imported becomes 0 when that redemption is undone. For other codes,
+	// the imported uses have no records, but the counters of a code with a limit above one include them.
 	Imported int
 
 	// Counters is the number of counters that share the uses of a code with a limit above one.
 	Counters int
-	// FullUntil is set when a request finds that every use of a code with a limit above one is taken. Before FullUntil no use is free.
-	// Zero: unknown.
+	// FullUntil is set when a request finds that every use of a code with a limit above one is taken. Before FullUntil
+	// no use is free. Zero: unknown.
 	FullUntil time.Time // UTC, whole milliseconds
 	// Over is how many uses are taken beyond the limit, because the limit was lowered.
 	Over int
-	// Returns counts the uses that were given back, including those that were dropped because Over was above zero. It never falls.
+	// Returns counts the uses that were given back, including those that were dropped because Over was above zero. It
+	// never falls.
 	Returns int64
 	// Version is raised by each edit.
 	Version int64
@@ -62,7 +64,8 @@ type Redemption struct {
 	Imported   bool      // made in another system, before the voucher was imported
 	Undone     time.Time // zero: not undone
 	UndoReason string    // empty: none was given
-	UndoneBy   string    // as UndoRequest.By; empty: not undone, or undone by a version of Shopfront that did not store it
+	// as UndoRequest.By; empty: not undone, or undone by a version of Shopfront that did not store it
+	UndoneBy string
 }
 
 // SingleUse reports whether the code can be redeemed only once.
@@ -76,7 +79,7 @@ type Reason string
 
 // The reasons for refusal.
 const (
-	ReasonUnknown     Reason = "unknown"      // the customer has no such code, or the customer does not exist
+	ReasonUnknown     Reason = "unknown"      // the shop has no such code, or the shop does not exist
 	ReasonDisabled    Reason = "disabled"     // switched off by the operator
 	ReasonNotStarted  Reason = "not_started"  // before ValidFrom
 	ReasonExpired     Reason = "expired"      // at or after ValidUntil
@@ -85,7 +88,8 @@ const (
 	ReasonUsedUp      Reason = "used_up"      // every use is taken
 	ReasonNickLimit   Reason = "nick_limit"   // the nick has taken every use that it may take
 	ReasonPaused      Reason = "paused"       // the shop's owner has paused the code's batch, or all codes
-	ReasonNoDiscount  Reason = "no_discount"  // at a checkout: the reward is goods, in another currency, or too small to take anything off
+	// at a checkout: the reward is goods, in another currency, or too small to take anything off
+	ReasonNoDiscount Reason = "no_discount"
 )
 
 // RefusalError is the error of a refused request. Strangers cannot tell the reasons apart.
@@ -107,13 +111,14 @@ func (v Voucher) closed(at time.Time) Reason {
 	}
 }
 
-// usedUp reports whether the voucher's own item says that no use is free. A limited code may be used up before its item says so.
+// usedUp reports whether the voucher's own item says that no use is free. A limited code may be used up before its item
+// says so.
 func (v Voucher) usedUp(at time.Time) bool {
 	return v.Redeemed != nil || v.Held != nil && !v.Held.HasLapsed(at) || at.Before(v.FullUntil)
 }
 
-// Refuse applies every rule that needs only the voucher and the request. It returns a *RefusalError, or nil if the request passes. It
-// checks neither the uses left in counters nor the limit per nick.
+// Refuse applies every rule that needs only the voucher and the request. It returns a *RefusalError, or nil if the
+// request passes. It checks neither the uses left in counters nor the limit per nick.
 func (v Voucher) Refuse(request Request) error { return v.refuse(request, v.usedUp(request.At)) }
 
 // RefuseShare is Refuse for a request that shares a hold and therefore needs no free use.
@@ -137,7 +142,8 @@ func (v Voucher) refuse(request Request, usedUp bool) error {
 	}
 }
 
-// RefuseNick checks the limit per nick. The nick's lapsed holds do not count. RefuseNick returns a *RefusalError or nil.
+// RefuseNick checks the limit per nick. The nick's lapsed holds do not count. RefuseNick returns a *RefusalError or
+// nil.
 func (v Voucher) RefuseNick(uses NickUses, at time.Time) error {
 	if v.MaxUsesPerNick != NoLimit && uses.Taken-len(uses.Lapsed(at)) >= int(v.MaxUsesPerNick) {
 		return &RefusalError{ReasonNickLimit}

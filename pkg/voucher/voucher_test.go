@@ -61,14 +61,21 @@ func TestRefuse(t *testing.T) {
 		{"full until now", formerlyFull, alder, ""},
 		{"single-use, a nick", mustNew(t, voucher.Terms{}), alder, ""},
 		{"disabled", mustNew(t, voucher.Terms{Disabled: true}), alder, voucher.ReasonDisabled},
-		{"starts later", mustNew(t, voucher.Terms{ValidFrom: noon().Add(time.Millisecond)}), alder, voucher.ReasonNotStarted},
+		{
+			"starts later", mustNew(t, voucher.Terms{ValidFrom: noon().Add(time.Millisecond)}), alder,
+			voucher.ReasonNotStarted,
+		},
 		{"starts now", mustNew(t, voucher.Terms{ValidFrom: noon()}), alder, ""},
 		{"ends later", mustNew(t, voucher.Terms{ValidUntil: noon().Add(time.Millisecond)}), alder, ""},
 		{"ends now", mustNew(t, voucher.Terms{ValidUntil: noon()}), alder, voucher.ReasonExpired},
 		{"bound to this nick", mustNew(t, voucher.Terms{Nick: "ALDER"}), alder, ""},
 		{"bound to another nick", mustNew(t, voucher.Terms{Nick: "Alder"}), birch, voucher.ReasonOtherNick},
 		{"bound, no nick", mustNew(t, voucher.Terms{Nick: "Alder"}), voucher.Nick{}, voucher.ReasonNickMissing},
-		{"limit per nick, no nick", mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))}), voucher.Nick{}, voucher.ReasonNickMissing},
+		{
+			"limit per nick, no nick", mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))}),
+			voucher.Nick{},
+			voucher.ReasonNickMissing,
+		},
 		{"limit per nick, a nick", mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))}), alder, ""},
 		{
 			"no limit per nick, no nick",
@@ -104,7 +111,11 @@ func TestRefuse_PausedCode(t *testing.T) {
 	}{
 		{"all codes", mustNew(t, voucher.Terms{}), all, alder, voucher.ReasonPaused},
 		{"its batch", mustNew(t, voucher.Terms{Batch: "summer"}), summer, alder, voucher.ReasonPaused},
-		{"its batch, many uses", mustNew(t, voucher.Terms{Batch: "summer", MaxUses: new(voucher.Limit(100))}), summer, alder, voucher.ReasonPaused},
+		{
+			"its batch, many uses", mustNew(t, voucher.Terms{Batch: "summer", MaxUses: new(voucher.Limit(100))}),
+			summer,
+			alder, voucher.ReasonPaused,
+		},
 		{"another batch", mustNew(t, voucher.Terms{Batch: "launch"}), summer, alder, ""},
 		{"batches, code without a batch", mustNew(t, voucher.Terms{}), summer, alder, ""},
 		{"disabled too", mustNew(t, voucher.Terms{Disabled: true}), all, alder, voucher.ReasonDisabled},
@@ -142,7 +153,8 @@ func TestRefuseNick(t *testing.T) {
 			uses.Holds = append(uses.Holds, voucher.Hold{ID: "lapsed", Until: noon()})
 		}
 		if reason, _ := voucher.IsRefusal(test.v.RefuseNick(uses, noon())); reason != test.want {
-			t.Errorf("limit %d, taken %d, lapsed %d: %q; want %q", test.v.MaxUsesPerNick, test.taken, test.lapsed, reason, test.want)
+			t.Errorf("limit %d, taken %d, lapsed %d: %q; want %q", test.v.MaxUsesPerNick, test.taken, test.lapsed,
+				reason, test.want)
 		}
 	}
 }
@@ -154,8 +166,9 @@ func TestRefuse_ExactlyIfAReasonApplies(t *testing.T) {
 			return noon().Add(time.Duration(rapid.IntRange(-2, 2).Draw(t, label)) * time.Hour)
 		}
 		v := voucher.Voucher{
-			MaxUses: rapid.SampledFrom([]voucher.Limit{1, 2, voucher.NoLimit}).Draw(t, "max uses"), Disabled: rapid.Bool().Draw(t, "disabled"),
-			Nick: rapid.SampledFrom(nicks).Draw(t, "bound to"), Batch: "summer",
+			MaxUses:  rapid.SampledFrom([]voucher.Limit{1, 2, voucher.NoLimit}).Draw(t, "max uses"),
+			Disabled: rapid.Bool().Draw(t, "disabled"),
+			Nick:     rapid.SampledFrom(nicks).Draw(t, "bound to"), Batch: "summer",
 			FullUntil: hours("full until"),
 		}
 		if rapid.Bool().Draw(t, "bounded") {
@@ -170,7 +183,7 @@ func TestRefuse_ExactlyIfAReasonApplies(t *testing.T) {
 		request := voucher.Request{At: hours("at"), Nick: rapid.SampledFrom(nicks).Draw(t, "nick")}
 		request.Paused.All = rapid.Bool().Draw(t, "all paused")
 		request.Paused.Batches = rapid.SampledFrom([][]string{nil, {"summer"}}).Draw(t, "paused")
-		applies := map[voucher.Reason]bool{ //nolint:exhaustive // Refuse never returns the other reasons
+		applies := map[voucher.Reason]bool{
 			voucher.ReasonDisabled:    v.Disabled,
 			voucher.ReasonNotStarted:  v.ValidFrom.After(request.At),
 			voucher.ReasonExpired:     !v.ValidUntil.IsZero() && !v.ValidUntil.After(request.At),

@@ -1,5 +1,5 @@
-// Package changelog describes what the releases of the interface changed. Package contract computes these changes from the released
-// documents, and package pages shows them. Package changelog imports only the standard library.
+// Package changelog describes what the releases of the interface changed. Package contract computes these changes from
+// the released documents, and package pages shows them. Package changelog imports only the standard library.
 package changelog
 
 import (
@@ -9,19 +9,21 @@ import (
 
 // Release is a released document and its changes since the release before it. The first release has no changes.
 type Release struct {
-	// Name is the release's number and date, such as 0002-2023-09-19 or 0003-undated. It never changes, so it can be an anchor or
-	// part of a GUID.
+	// Name is the release's number and date, such as 0002-2023-09-19 or 0003-undated. It never changes, so it can be an
+	// anchor or part of a GUID.
 	Name string `json:"name"`
 	// Date is YYYY-MM-DD, or empty if it is unknown.
 	Date string `json:"date,omitempty"`
 	// Summary is one sentence that a person wrote, with names between backquotes. Most releases have none.
 	Summary string `json:"summary,omitempty"`
-	// Reconstructed says that this project did not release the document, but made it from the record in docs/interface.md.
+	// Reconstructed says that this project did not release the document, but made it from the record in
+	// docs/interface.md.
 	Reconstructed bool     `json:"reconstructed,omitempty"`
 	Changes       []Change `json:"changes"` // removals, then modifications, then additions, each sorted by path
 }
 
-// Change is a structure change: an operation that a release added, removed or modified. It counts once, regardless of its details.
+// Change is a structure change: an operation that a release added, removed or modified. It counts once, regardless of
+// its details.
 type Change struct {
 	Kind     Kind     `json:"kind"`
 	Method   string   `json:"method"`

@@ -1,5 +1,5 @@
-// Package contracttest checks requests and responses against the interface's OpenAPI document. An operation, status, header or field
-// that the document does not have is an error. Only tests import this package.
+// Package contracttest checks requests and responses against the interface's OpenAPI document. An operation, status,
+// header or field that the document does not have is an error. Only tests import this package.
 package contracttest
 
 import (
@@ -53,9 +53,10 @@ func New() (*Validator, error) {
 	}
 	options := []config.Option{
 		config.WithStrictMode(), config.WithFormatAssertions(), config.WithStrictIgnoredHeaders(transportHeaders()...),
-		// The shop decides which data a variant asks for. The data of an event depends on the event's type, which strict mode does not
-		// evaluate.
-		config.WithStrictIgnorePaths("$.body.data.**", "$.body.orders[*].data.**", "$.body.events[*].data.**", "$.body.products[*].variants[*].dataSchema.**",
+		// The shop decides which data a variant asks for. The data of an event depends on the event's type, which
+		// strict mode does not evaluate.
+		config.WithStrictIgnorePaths("$.body.data.**", "$.body.orders[*].data.**", "$.body.events[*].data.**",
+			"$.body.products[*].variants[*].dataSchema.**",
 			"$.query.utm_source"), // the shop's page ignores parameters that links from elsewhere add
 	}
 	return &Validator{model: &model.Model, validator: validator.NewValidatorFromV3Model(&model.Model, options...)}, nil
@@ -64,8 +65,8 @@ func New() (*Validator, error) {
 // removedPath is the path of removedOperation. No request can have it.
 const removedPath = "removed"
 
-// removedOperation describes the response of every operation that a release removed. The document does not have these operations. See
-// docs/interface.md, The removed payment paths.
+// removedOperation describes the response of every operation that a release removed. The document does not have these
+// operations. See docs/interface.md, The removed payment paths.
 const removedOperation = `{"responses": {"410": {
 	"description": "A release removed it.",
 	"headers": {"Request-Id": {"$ref": "#/components/headers/RequestId"}, "Cache-Control": {"$ref": "#/components/headers/NoStore"}},
@@ -78,8 +79,8 @@ const removedOperation = `{"responses": {"410": {
 	}}}
 }}}`
 
-// prepare adds removedOperation to a document in JSON. If a schema extends another schema by allOf, prepare copies the properties of the
-// extended schema, because the library's strict mode does not look into the allOf of an alternative.
+// prepare adds removedOperation to a document in JSON. If a schema extends another schema by allOf, prepare copies the
+// properties of the extended schema, because the library's strict mode does not look into the allOf of an alternative.
 func prepare(text string) ([]byte, error) {
 	var document struct {
 		OpenAPI    string                    `json:"openapi"`
@@ -111,15 +112,19 @@ func prepare(text string) ([]byte, error) {
 // transportHeaders belong to the connection, the browser or the gateway, not to an operation.
 func transportHeaders() []string {
 	return []string{
-		"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Host", "Origin",
+		"Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Host",
+		"Origin",
 		"Sec-Purpose", "Transfer-Encoding", "User-Agent", "Vary", "Apigw-Requestid",
-		"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Access-Control-Request-Headers", "Access-Control-Request-Method",
+		"Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Access-Control-Request-Headers",
+		"Access-Control-Request-Method",
 	}
 }
 
-// Exchange checks a response. It checks the request only if the response's status is below 400, because a test may send an invalid request
-// on purpose. Both bodies can be read again afterwards.
-func (v *Validator) Exchange(request *http.Request, requestBody []byte, response *http.Response, responseBody []byte) error {
+// Exchange checks a response. It checks the request only if the response's status is below 400, because a test may send
+// an invalid request on purpose. Both bodies can be read again afterwards.
+func (v *Validator) Exchange(
+	request *http.Request, requestBody []byte, response *http.Response, responseBody []byte,
+) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	defer setBodies(request, requestBody, response, responseBody)
@@ -137,7 +142,8 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 		if isPreflight || isGateways && response.StatusCode >= http.StatusBadRequest {
 			return nil
 		}
-		return fmt.Errorf("the document does not have %s %s, which returned %d %s", request.Method, request.URL.EscapedPath(), response.StatusCode, responseBody)
+		return fmt.Errorf("the document does not have %s %s, which returned %d %s", request.Method,
+			request.URL.EscapedPath(), response.StatusCode, responseBody)
 	}
 	switch response.StatusCode {
 	case http.StatusBadRequest, http.StatusRequestURITooLong, http.StatusRequestHeaderFieldsTooLarge:
@@ -158,12 +164,14 @@ func (v *Validator) Exchange(request *http.Request, requestBody []byte, response
 	setBodies(request, requestBody, response, responseBody)
 	_, found := v.validator.GetResponseBodyValidator().ValidateResponseBodyWithPathItem(request, response, item, path)
 	if problems = append(problems, describe(found)...); len(problems) > 0 {
-		return fmt.Errorf("%s %s returned %d %s: %w", request.Method, path, response.StatusCode, responseBody, errors.Join(problems...))
+		return fmt.Errorf("%s %s returned %d %s: %w", request.Method, path, response.StatusCode, responseBody,
+			errors.Join(problems...))
 	}
 	return nil
 }
 
-// find returns the operation of a request as the gateway routes it: by the exact method and the segments of the decoded path.
+// find returns the operation of a request as the gateway routes it: by the exact method and the segments of the decoded
+// path.
 func (v *Validator) find(method, decoded string) (string, *v3.PathItem) {
 	if method != strings.ToUpper(method) {
 		return "", nil
@@ -180,20 +188,24 @@ func (v *Validator) find(method, decoded string) (string, *v3.PathItem) {
 	return "", nil
 }
 
-// isGatewaysOwn reports whether the gateway, not a function, wrote a response. For a HEAD without a body it looks only at the headers.
+// isGatewaysOwn reports whether the gateway, not a function, wrote a response. For a HEAD without a body it looks only
+// at the headers.
 func isGatewaysOwn(request *http.Request, response *http.Response, body []byte) bool {
 	var message struct {
 		Message string `json:"message"`
 	}
-	isMessage := request.Method == http.MethodHead && len(body) == 0 || json.Unmarshal(body, &message) == nil && message.Message != ""
-	return isMessage && response.Header.Get("Content-Type") == "application/json" && response.Header.Get("Request-Id") == ""
+	isMessage := request.Method == http.MethodHead && len(body) == 0 || json.Unmarshal(body, &message) == nil &&
+		message.Message != ""
+	return isMessage && response.Header.Get("Content-Type") == "application/json" &&
+		response.Header.Get("Request-Id") == ""
 }
 
-// checkHeader checks the value of a header as a string, or as a number if the document says that it is one. The library does not check the
-// values of optional headers.
+// checkHeader checks the value of a header as a string, or as a number if the document says that it is one. The library
+// does not check the values of optional headers.
 func checkHeader(name, text string, schema *base.Schema) (problems []error) {
 	var value any = text
-	if number, err := strconv.Atoi(text); err == nil && strconv.Itoa(number) == text && slices.Contains(schema.Type, "integer") {
+	if number, err := strconv.Atoi(text); err == nil && strconv.Itoa(number) == text &&
+		slices.Contains(schema.Type, "integer") {
 		value = number
 	}
 	_, found := schema_validation.NewSchemaValidator(config.WithFormatAssertions()).ValidateSchemaObject(schema, value)
@@ -205,8 +217,9 @@ func checkHeader(name, text string, schema *base.Schema) (problems []error) {
 
 const acceptEncoding, acceptLanguage = "Accept-Encoding", "Accept-Language"
 
-// variesBy returns the request headers by which responses of an operation with these tags may vary. Pages and their files are compressed
-// if the client accepts that. The document does not describe compression, because HTTP does (RFC 9110, section 8.4).
+// variesBy returns the request headers by which responses of an operation with these tags may vary. Pages and their
+// files are compressed if the client accepts that. The document does not describe compression, because HTTP does (RFC
+// 9110, section 8.4).
 func variesBy(tags []string) []string {
 	switch {
 	case slices.Contains(tags, "Page"):
@@ -218,9 +231,11 @@ func variesBy(tags []string) []string {
 	}
 }
 
-// checkRest makes the checks that the library lacks: whether there is a body, the values of headers, undocumented headers, cookies,
-// compression, and Vary. The response may vary by the headers in varies.
-func checkRest(documented *v3.Response, varies []string, request *http.Request, response *http.Response, body []byte) (problems []error) {
+// checkRest makes the checks that the library lacks: whether there is a body, the values of headers, undocumented
+// headers, cookies, compression, and Vary. The response may vary by the headers in varies.
+func checkRest(
+	documented *v3.Response, varies []string, request *http.Request, response *http.Response, body []byte,
+) (problems []error) {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	hasBody := documented.Content != nil && documented.Content.Len() > 0
 	switch isHead := request.Method == http.MethodHead; {
@@ -236,7 +251,8 @@ func checkRest(documented *v3.Response, varies []string, request *http.Request, 
 	}
 	for field := range strings.SplitSeq(strings.Join(response.Header.Values("Vary"), ","), ",") {
 		field = http.CanonicalHeaderKey(strings.TrimSpace(field))
-		isKnown := field == "" || field == "Origin" || slices.Contains(varies, field) // CORS adds Origin to any response
+		// CORS adds Origin to any response
+		isKnown := field == "" || field == "Origin" || slices.Contains(varies, field)
 		if !isKnown {
 			problem("the document does not have Vary: %s", field)
 		}
@@ -275,7 +291,8 @@ func decompress(response *http.Response, body []byte) ([]byte, error) {
 }
 
 func setBodies(request *http.Request, requestBody []byte, response *http.Response, responseBody []byte) {
-	request.Body, response.Body = io.NopCloser(bytes.NewReader(requestBody)), io.NopCloser(bytes.NewReader(responseBody))
+	request.Body, response.Body = io.NopCloser(bytes.NewReader(requestBody)),
+		io.NopCloser(bytes.NewReader(responseBody))
 }
 
 func describe(found []*violations.ValidationError) []error {

@@ -12,7 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// samples has a folder for each operation that has sample programs. The end-to-end tests run the programs as the page shows them.
+// samples has a folder for each operation that has sample programs. The end-to-end tests run the programs as the page
+// shows them.
 //
 //go:embed samples
 var samples embed.FS
@@ -83,7 +84,8 @@ func (d document) sections() ([]section, error) {
 			o := operationView{operation: method.Value, Method: strings.ToUpper(method.Name), Path: path.Name}
 			at := slices.IndexFunc(d.Tags, func(t tag) bool { return len(o.Tags) > 0 && t.Name == o.Tags[0] })
 			if at < 0 || o.ID == "" {
-				return nil, fmt.Errorf("%s %s has no operationId, or its first tag is not among the document's tags", o.Method, o.Path)
+				return nil, fmt.Errorf("%s %s has no operationId, or its first tag is not among the document's tags",
+					o.Method, o.Path)
 			}
 			var err error
 			if o.Samples, err = samplesOf(o.ID); err != nil {

@@ -58,8 +58,8 @@ func TestDocs_WholeDocument_IsShown(t *testing.T) {
 	wantDescriptions(t, p, []byte(api.OpenAPI()))
 }
 
-// A secret key does not belong in a browser. If a request needs one, the form cannot send the request, has no field for the key, and shows
-// the request with a placeholder.
+// A secret key does not belong in a browser. If a request needs one, the form cannot send the request, has no field for
+// the key, and shows the request with a placeholder.
 func TestDocs_OperationThatNeedsTheKey_IsNotSentFromTheBrowser(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]documentedOperation
@@ -107,14 +107,16 @@ func TestDocs_OperationThatNeedsTheKey_IsNotSentFromTheBrowser(t *testing.T) {
 func TestDocs_DeprecatedParts_AreMarked(t *testing.T) {
 	const retired = `"deprecated": true, "x-sunset": "2028-03-01", `
 	for what, place := range map[string]string{
-		"a parameter": `"name": "check",`, "a header": `"description": "Seconds to wait before`, "a member": `"description": "A whole percentage`,
+		"a parameter": `"name": "check",`, "a header": `"description": "Seconds to wait before`,
+		"a member": `"description": "A whole percentage`,
 	} {
 		document := strings.Replace(api.OpenAPI(), place, retired+place, 1)
 		rendered, err := pages.Render([]byte(document), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if document == api.OpenAPI() || !strings.Contains(string(rendered["docs.html"]), ", deprecated, may be removed from 2028-03-01 on") {
+		if document == api.OpenAPI() ||
+			!strings.Contains(string(rendered["docs.html"]), ", deprecated, may be removed from 2028-03-01 on") {
 			t.Errorf("the page does not say that %s is deprecated", what)
 		}
 	}
@@ -162,7 +164,8 @@ func wantDescriptions(t *testing.T, p page, document []byte) {
 				}
 				text, isText := member.(string)
 				// The page names no servers: it calls the deployment that serves it.
-				if name == "description" && isText && !strings.HasPrefix(path, "/servers") && !strings.Contains(shown, squeeze(text)) {
+				if name == "description" && isText && !strings.HasPrefix(path, "/servers") &&
+					!strings.Contains(shown, squeeze(text)) {
 					t.Errorf("%s/description is not on the page: %s", path, text)
 				}
 				walk(path+"/"+name, member)

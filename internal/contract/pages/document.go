@@ -9,8 +9,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// document has the members of an OpenAPI 3.1 document that the docs page shows. Parsing rejects any other member, so that the
-// page never leaves out a part of the document silently.
+// document has the members of an OpenAPI 3.1 document that the docs page shows. Parsing rejects any other member, so
+// that the page never leaves out a part of the document silently.
 type document struct {
 	OpenAPI string `json:"openapi"`
 	Info    struct {
@@ -64,7 +64,8 @@ type operation struct {
 	retirement
 }
 
-// Credentials says whether a request needs a key of the shop's server: "optional", "required", or "" if the operation takes none.
+// Credentials says whether a request needs a key of the shop's server: "optional", "required", or "" if the operation
+// takes none.
 func (o operation) Credentials() string {
 	switch {
 	case len(o.Security) == 0:
@@ -78,8 +79,9 @@ func (o operation) Credentials() string {
 
 // retirement says whether and when an operation, a parameter, a header or a member may be removed.
 type retirement struct {
-	Deprecated bool   `json:"deprecated"`
-	Sunset     string `json:"x-sunset"` // YYYY-MM-DD: the first day for the removal; empty: the next release may remove it
+	Deprecated bool `json:"deprecated"`
+	// YYYY-MM-DD: the first day for the removal; empty: the next release may remove it
+	Sunset string `json:"x-sunset"`
 }
 
 type parameter struct {
@@ -124,8 +126,8 @@ type example struct {
 	Value   jsontext.Value `json:"value"`
 }
 
-// parseDocument reads a document in JSON and resolves its references, except those to schemas: the page shows schemas once and
-// links to them.
+// parseDocument reads a document in JSON and resolves its references, except those to schemas: the page shows schemas
+// once and links to them.
 func parseDocument(text []byte) (document, error) {
 	var d document
 	if err := json.Unmarshal(text, &d, json.RejectUnknownMembers(true)); err != nil {

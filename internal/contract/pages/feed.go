@@ -9,8 +9,8 @@ import (
 	texttemplate "text/template"
 )
 
-// feedTemplate is an RSS 2.0 feed, see https://www.rssboard.org/rss-specification and https://www.rssboard.org/rss-profile. GUIDs
-// are the same in every deployment, so they are not URLs.
+// feedTemplate is an RSS 2.0 feed, see https://www.rssboard.org/rss-specification and
+// https://www.rssboard.org/rss-profile. GUIDs are the same in every deployment, so they are not URLs.
 //
 //go:embed feed.rss.tmpl
 var feedTemplate string

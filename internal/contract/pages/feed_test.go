@@ -13,7 +13,8 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-// feed is a channel as in https://www.rssboard.org/rss-specification. Unknown collects the elements that have no field of their own.
+// feed is a channel as in https://www.rssboard.org/rss-specification. Unknown collects the elements that have no field
+// of their own.
 type feed struct {
 	XMLName xml.Name `xml:"rss"`
 	Version string   `xml:"version,attr"`
@@ -60,7 +61,8 @@ func readFeed(t *testing.T) feed {
 
 func TestFeed_Channel_IsRSS(t *testing.T) {
 	f := readFeed(t)
-	if f.Version != "2.0" || f.Channel.Title == "" || f.Channel.Description == "" || f.Channel.Language != "en" || len(f.Channel.Unknown) > 0 {
+	if f.Version != "2.0" || f.Channel.Title == "" || f.Channel.Description == "" || f.Channel.Language != "en" ||
+		len(f.Channel.Unknown) > 0 {
 		t.Errorf("the channel lacks something, or has unknown elements: %+v", f)
 	}
 	if len(f.Channel.Links) != 2 {
@@ -70,12 +72,14 @@ func TestFeed_Channel_IsRSS(t *testing.T) {
 	if page.XMLName.Space != "" || page.Text != api.Origin+"/changelog" {
 		t.Errorf("the channel's page is %+v", page)
 	}
-	if self.XMLName.Space != "http://www.w3.org/2005/Atom" || self.Rel != "self" || self.Type != "application/rss+xml" || self.Href != api.Origin+"/changelog.rss" {
+	if self.XMLName.Space != "http://www.w3.org/2005/Atom" || self.Rel != "self" ||
+		self.Type != "application/rss+xml" || self.Href != api.Origin+"/changelog.rss" {
 		t.Errorf("the feed's own address is %+v", self)
 	}
 }
 
-// Items are in the order of releases, newest first. An item keeps its GUID forever, and has a date only if its release has one.
+// Items are in the order of releases, newest first. An item keeps its GUID forever, and has a date only if its release
+// has one.
 func TestFeed_EveryRelease_HasOneItem(t *testing.T) {
 	all := releases(t)
 	slices.Reverse(all)
@@ -86,7 +90,8 @@ func TestFeed_EveryRelease_HasOneItem(t *testing.T) {
 	p := parse(t, api.ChangelogPage())
 	for i, item := range items {
 		release := all[i]
-		if item.GUID.IsPermaLink != "false" || item.GUID.Value != "urn:release:shopfront:"+release.Name || len(item.Unknown) > 0 {
+		if item.GUID.IsPermaLink != "false" || item.GUID.Value != "urn:release:shopfront:"+release.Name ||
+			len(item.Unknown) > 0 {
 			t.Errorf("%s: the item is %+v", release.Name, item)
 		}
 		if anchor, found := strings.CutPrefix(item.Link, api.Origin+"/changelog#"); !found || !p.ids[anchor] {
@@ -152,8 +157,10 @@ func TestFeed_RecordedChanges_AreShown(t *testing.T) {
 			"Tue, 19 Sep 2023 00:00:00 GMT",
 			[]string{
 				"Breaking removed POST /checkout/paybylink/sms", "Breaking removed GET /checkout/paybylink/transfer",
-				"Breaking removed GET /checkout/paybylink/{prepaid_card}", "Breaking removed GET /checkout/{card_processor}",
-				"Breaking removed POST /checkout/{card_processor}", "added GET /shop/{customer}/checkout/{product}/variant/{variant}",
+				"Breaking removed GET /checkout/paybylink/{prepaid_card}",
+				"Breaking removed GET /checkout/{card_processor}",
+				"Breaking removed POST /checkout/{card_processor}",
+				"added GET /shop/{customer}/checkout/{product}/variant/{variant}",
 			},
 		},
 		"urn:release:shopfront:0005-2024-01-05": {
@@ -162,7 +169,8 @@ func TestFeed_RecordedChanges_AreShown(t *testing.T) {
 			"Fri, 05 Jan 2024 00:00:00 GMT",
 			[]string{
 				"Breaking removed GET /shop/{customer}/checkout/{product}/{variant}",
-				"modified POST /shop/{customer}/voucher added the new optional request property nick", "added GET /shop/{customer}/checkout",
+				"modified POST /shop/{customer}/voucher added the new optional request property nick",
+				"added GET /shop/{customer}/checkout",
 			},
 		},
 	} {
@@ -172,7 +180,8 @@ func TestFeed_RecordedChanges_AreShown(t *testing.T) {
 			t.Fatalf("the feed has no item %s", guid)
 		}
 		item := items[at]
-		if item.Title != want.title || !slices.Equal(item.Categories, want.categories) || !slices.Equal(item.PubDate, []string{want.pubDate}) {
+		if item.Title != want.title || !slices.Equal(item.Categories, want.categories) ||
+			!slices.Equal(item.PubDate, []string{want.pubDate}) {
 			t.Errorf("the item is %+v, want the title, categories and date of %+v", item, want)
 		}
 		if got := entries(parse(t, item.Description).root); !slices.Equal(got, want.entries) {
@@ -194,7 +203,8 @@ func TestFeed_RecordedChanges_AreShown(t *testing.T) {
 	}
 }
 
-// The record does not say how data and amount were modified (decision 19). The page and the feed mark only the release that modified them.
+// The record does not say how data and amount were modified. The page and the feed mark only the release
+// that modified them.
 func TestFeed_ReconstructedChoice_IsMarked(t *testing.T) {
 	const choice = "the types are this project's choice"
 	said := 0

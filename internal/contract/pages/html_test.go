@@ -179,7 +179,8 @@ func (p page) leads(a html.Attribute) bool {
 func TestPages_Content_LoadsNothing(t *testing.T) {
 	var scripts, styles []string
 	for name, p := range servedPages(t) {
-		for node := range p.elements("img", "iframe", "object", "embed", "audio", "video", "base", "frame", "svg", "use") {
+		for node := range p.elements("img", "iframe", "object", "embed", "audio", "video", "base", "frame", "svg",
+			"use") {
 			t.Errorf("%s has an element %s", name, node.Data)
 		}
 		for node := range p.elements() {
@@ -193,12 +194,15 @@ func TestPages_Content_LoadsNothing(t *testing.T) {
 			scripts = append(scripts, node.FirstChild.Data)
 		}
 		styles = append(styles, p.single(t, "style").FirstChild.Data)
-		if at := regexp.MustCompile(`(?i)(href|src)="?(https?:)?//|url\(|@import|sourceMappingURL|eval\(|innerHTML`).FindString(p.text); at != "" {
+		if at := regexp.MustCompile(
+			`(?i)(href|src)="?(https?:)?//|url\(|@import|sourceMappingURL|eval\(|innerHTML`,
+		).FindString(p.text); at != "" {
 			t.Errorf("%s has %s, which may load or run something", name, at)
 		}
 	}
 	want := []string{
-		"default-src 'none'", "script-src " + sources(scripts), "style-src " + sources(styles), "img-src data:", "connect-src 'self'",
+		"default-src 'none'", "script-src " + sources(scripts), "style-src " + sources(styles), "img-src data:",
+		"connect-src 'self'",
 		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 	}
 	if directives := strings.Split(api.Policy(), "; "); !slices.Equal(directives, want) {
@@ -208,7 +212,8 @@ func TestPages_Content_LoadsNothing(t *testing.T) {
 
 // isLoading reports whether an attribute would load or run something, or names another host.
 func isLoading(a html.Attribute) bool {
-	return slices.Contains([]string{"style", "src", "srcset", "action", "formaction", "http-equiv"}, a.Key) || strings.HasPrefix(a.Key, "on") ||
+	return slices.Contains([]string{"style", "src", "srcset", "action", "formaction", "http-equiv"}, a.Key) ||
+		strings.HasPrefix(a.Key, "on") ||
 		regexp.MustCompile(`^\s*([A-Za-z][A-Za-z0-9+.-]*:)?//`).MatchString(a.Val)
 }
 
@@ -262,7 +267,8 @@ func TestPages_Layout_AdaptsToScreenWidthAndColourScheme(t *testing.T) {
 	}
 }
 
-// Every release has an anchor. The release's heading links to the anchor, and so does the list at the top, newest first.
+// Every release has an anchor. The release's heading links to the anchor, and so does the list at the top, newest
+// first.
 func TestChangelogPage_Releases_HaveAnchors(t *testing.T) {
 	p := parse(t, api.ChangelogPage())
 	var want, sections, headings, listed []string
@@ -282,8 +288,12 @@ func TestChangelogPage_Releases_HaveAnchors(t *testing.T) {
 			listed = append(listed, anchor)
 		}
 	}
-	listed = slices.DeleteFunc(listed, func(anchor string) bool { return strings.HasPrefix(anchor, "/") }) // the other pages
-	for where, got := range map[string][]string{"sections": sections, "headings": headings, "entries of the list": listed} {
+	// the other pages
+	listed = slices.DeleteFunc(listed, func(anchor string) bool { return strings.HasPrefix(anchor, "/") })
+	for where, got := range map[string][]string{
+		"sections": sections, "headings": headings,
+		"entries of the list": listed,
+	} {
 		if !slices.Equal(got, want) {
 			t.Errorf("the %s are %q, want %q", where, got, want)
 		}

@@ -1,5 +1,6 @@
-// Package pages renders the HTML pages and the feed that publish the interface. The pages are the documentation, where a reader can also
-// send requests, and the changelog. They are rendered ahead of time, from the OpenAPI document and the computed changelog.
+// Package pages renders the HTML pages and the feed that publish the interface. The pages are the documentation, where
+// a reader can also send requests, and the changelog. They are rendered ahead of time, from the OpenAPI document and
+// the computed changelog.
 //
 // The pages load nothing: style and script are inline, and the Content-Security-Policy allows them by their hashes.
 //
@@ -20,8 +21,8 @@ import (
 	"shopfront/internal/contract/changelog"
 )
 
-// Origin stands in the feed for the scheme and authority of the deployment that serves the feed, because a feed needs absolute URLs. No
-// host can have this name (RFC 6761, section 6.4).
+// Origin stands in the feed for the scheme and authority of the deployment that serves the feed, because a feed needs
+// absolute URLs. No host can have this name (RFC 6761, section 6.4).
 const Origin = "https://deployment.invalid"
 
 //go:embed docs.html.tmpl changelog.html.tmpl frame.html.tmpl
@@ -33,8 +34,9 @@ var style string
 //go:embed docs.js
 var script string
 
-// Render renders the pages from the OpenAPI document in JSON and from the releases, oldest first. It returns them by their file names:
-// docs.html, changelog.html, the feed changelog.rss with Origin as placeholder, and policy.txt, the Content-Security-Policy of both pages.
+// Render renders the pages from the OpenAPI document in JSON and from the releases, oldest first. It returns them by
+// their file names: docs.html, changelog.html, the feed changelog.rss with Origin as placeholder, and policy.txt, the
+// Content-Security-Policy of both pages.
 func Render(openAPI []byte, releases []changelog.Release) (map[string][]byte, error) {
 	d, err := parseDocument(openAPI)
 	if err != nil {
@@ -61,7 +63,10 @@ func Render(openAPI []byte, releases []changelog.Release) (map[string][]byte, er
 	if err != nil {
 		return nil, fmt.Errorf("feed: %w", err)
 	}
-	return map[string][]byte{"docs.html": docs, "changelog.html": changes, "changelog.rss": feed, "policy.txt": []byte(policy())}, nil
+	return map[string][]byte{
+		"docs.html": docs, "changelog.html": changes, "changelog.rss": feed,
+		"policy.txt": []byte(policy()),
+	}, nil
 }
 
 func parseTemplates() (*template.Template, error) {
@@ -78,11 +83,12 @@ type frame struct {
 	Style          template.CSS
 }
 
-// policy returns the Content-Security-Policy. It lets the pages use only their own style and script, and send requests only to the
-// deployment that served them.
+// policy returns the Content-Security-Policy. It lets the pages use only their own style and script, and send requests
+// only to the deployment that served them.
 func policy() string {
 	return strings.Join([]string{
-		"default-src 'none'", "script-src " + source(script), "style-src " + source(style), "img-src data:", "connect-src 'self'",
+		"default-src 'none'", "script-src " + source(script), "style-src " + source(style), "img-src data:",
+		"connect-src 'self'",
 		"base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
 	}, "; ")
 }

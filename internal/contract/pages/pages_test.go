@@ -25,7 +25,8 @@ func TestRender_EmbeddedPages_AreUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, embedded := range map[string]string{
-		"docs.html": api.DocsPage(), "changelog.html": api.ChangelogPage(), "changelog.rss": api.Feed(), "policy.txt": api.Policy(),
+		"docs.html": api.DocsPage(), "changelog.html": api.ChangelogPage(), "changelog.rss": api.Feed(),
+		"policy.txt": api.Policy(),
 	} {
 		if embedded != string(made[name]) {
 			t.Errorf("api/pages/%s is out of date: run `go generate ./api`", name)
@@ -38,11 +39,14 @@ func TestRender_EmbeddedPages_AreUpToDate(t *testing.T) {
 
 func TestRender_UnsupportedDocument_IsRejected(t *testing.T) {
 	for name, test := range map[string]struct{ old, replacement, want string }{
-		"an unknown member":    {`"title":`, `"termsOfService": "none", "title":`, "termsOfService"},
-		"an unknown keyword":   {`"schema": {`, `"schema": {"not": {}, `, "not"},
-		"a dangling reference": {`#/components/responses/MalformedRequest`, `#/components/responses/Malformed`, "#/components/responses/Malformed"},
-		"an unknown tag":       {`"Vouchers"`, `"Coupons"`, "tags"},
-		"not an object":        {"{", "[", "array"},
+		"an unknown member":  {`"title":`, `"termsOfService": "none", "title":`, "termsOfService"},
+		"an unknown keyword": {`"schema": {`, `"schema": {"not": {}, `, "not"},
+		"a dangling reference": {
+			`#/components/responses/MalformedRequest`, `#/components/responses/Malformed`,
+			"#/components/responses/Malformed",
+		},
+		"an unknown tag": {`"Vouchers"`, `"Coupons"`, "tags"},
+		"not an object":  {"{", "[", "array"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			document := strings.Replace(api.OpenAPI(), test.old, test.replacement, 1)
@@ -68,7 +72,8 @@ func TestRender_MarkupInTexts_IsEscaped(t *testing.T) {
 	made, err := pages.Render([]byte(document), []changelog.Release{
 		{Name: "0001-undated"},
 		{Name: "0002-undated", Changes: []changelog.Change{{
-			Kind: changelog.Modified, Method: "GET", Path: "/<script>", Details: []changelog.Detail{{Text: "`<script>`alert(2)</script> & more"}},
+			Kind: changelog.Modified, Method: "GET", Path: "/<script>",
+			Details: []changelog.Detail{{Text: "`<script>`alert(2)</script> & more"}},
 		}}},
 	})
 	if err != nil {
@@ -85,7 +90,8 @@ func TestRender_MarkupInTexts_IsEscaped(t *testing.T) {
 			}
 		}
 	}
-	if feed := string(made["changelog.rss"]); strings.Contains(feed, "<script>") || strings.Contains(feed, "&lt;script&gt;") {
+	if feed := string(made["changelog.rss"]); strings.Contains(feed, "<script>") ||
+		strings.Contains(feed, "&lt;script&gt;") {
 		t.Errorf("the feed has a script: %s", feed)
 	}
 }

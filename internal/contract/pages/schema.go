@@ -199,8 +199,9 @@ type condition struct {
 	Properties          members[schema]
 }
 
-// Conditions reads the conditions in allOf. The if has the form {properties: {M: {const: V}}} or {properties: {M: {pattern: P}}}. The then
-// has the form {required: [...]} or {properties: {N: {$ref: S}}}. Any other condition is an error, because the page cannot express it.
+// Conditions reads the conditions in allOf. The if has the form {properties: {M: {const: V}}} or {properties: {M:
+// {pattern: P}}}. The then has the form {required: [...]} or {properties: {N: {$ref: S}}}. Any other condition is an
+// error, because the page cannot express it.
 func (s schema) Conditions() ([]condition, error) {
 	if s.If != nil || s.Then != nil {
 		return nil, fmt.Errorf("the docs page shows conditions only inside allOf: %+v", s)

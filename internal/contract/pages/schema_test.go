@@ -53,7 +53,8 @@ func TestSchema_Form_IsInWords(t *testing.T) {
 	}
 }
 
-// The page shows the members and conditions of every schema, at any depth. If it cannot show something, rendering fails.
+// The page shows the members and conditions of every schema, at any depth. If it cannot show something, rendering
+// fails.
 func TestSchema_MembersAndConditions_AreShownOrAnError(t *testing.T) {
 	layout, err := parseTemplates()
 	if err != nil {
@@ -61,30 +62,36 @@ func TestSchema_MembersAndConditions_AreShownOrAnError(t *testing.T) {
 	}
 	const fails = "fails"
 	for text, want := range map[string]string{
-		`{"$ref": "#/components/schemas/Money"}`:                                         "",
-		`{"oneOf": [{"$ref": "#/components/schemas/Redemption"}, {"type": "null"}]}`:     "",
-		`{"properties": {"customer": {"properties": {"id": {"type": "string"}}}}}`:       "customer optional: id optional: string",
-		`{"type": "array", "items": {"properties": {"id": {"type": "string"}}}}`:         "id optional: string",
-		`{"oneOf": [{"properties": {"id": {"type": "string"}}}, {"type": "null"}]}`:      "id optional: string",
-		`{"required": ["id"], "properties": {"id": {"type": "string"}}}`:                 "id required: string",
-		`{"properties": {"id": {"deprecated": true, "x-sunset": "2028-03-01"}}}`:         "id optional, deprecated, may be removed from 2028-03-01 on:",
+		`{"$ref": "#/components/schemas/Money"}`:                                     "",
+		`{"oneOf": [{"$ref": "#/components/schemas/Redemption"}, {"type": "null"}]}`: "",
+		`{"properties": {"customer": {"properties": {"id": {"type": "string"}}}}}`: "customer optional: id " +
+			"optional: string",
+		`{"type": "array", "items": {"properties": {"id": {"type": "string"}}}}`:    "id optional: string",
+		`{"oneOf": [{"properties": {"id": {"type": "string"}}}, {"type": "null"}]}`: "id optional: string",
+		`{"required": ["id"], "properties": {"id": {"type": "string"}}}`:            "id required: string",
+		`{"properties": {"id": {"deprecated": true, "x-sunset": "2028-03-01"}}}`: "id optional, " +
+			"deprecated, may be removed from 2028-03-01 on:",
 		`{"allOf": [{"$ref": "#/components/schemas/Problem"}]}`:                          "",
 		`{"properties": {"price": {"allOf": [{"$ref": "#/components/schemas/Money"}]}}}`: "price optional: also a Money",
 		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["variant"]}}]}`: "" +
 			"If kind is product: variant is required.",
-		`{"properties": {"reward": {"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["a", "b"]}}]}}}`: "" +
+		`{"properties": {"reward": {"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": ` +
+			`{"required": ["a", "b"]}}]}}}`: "" +
 			"reward optional: If kind is product: a, b are required.",
-		`{"allOf": [{"if": {"properties": {"type": {"pattern": "^order"}}}, "then": {"properties": {"data": {"$ref": "#/components/schemas/Order"}}}}]}`: "" +
+		`{"allOf": [{"if": {"properties": {"type": {"pattern": "^order"}}}, "then": {"properties": {"data": ` +
+			`{"$ref": "#/components/schemas/Order"}}}}]}`: "" +
 			"If type matches ^order: data has the schema Order .",
-		`{"allOf": [{"if": {"properties": {"kind": {"type": "string"}}}, "then": {"required": ["variant"]}}]}`:                                 fails,
-		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"properties": {"amount": {"minimum": 1}}}}]}`:              fails,
-		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["a"], "properties": {"b": {"$ref": "c"}}}}]}`: fails,
-		`{"allOf": [{"if": {"required": ["kind"]}, "then": {"required": ["variant"]}}]}`:                                                       fails,
-		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}}]}`:                                                                  fails,
-		`{"allOf": [{"properties": {"kind": {"const": "product"}}}]}`:                                                                          fails,
-		`{"if": {"required": ["nick"]}, "then": {"required": ["code"]}}`:                                                                       fails,
-		`{"properties": {"price": {"if": {"required": ["a"]}, "then": {"required": ["b"]}}}}`:                                                  fails,
-		`{"items": {"oneOf": [{"type": "null"}, {"then": {"required": ["code"]}}]}}`:                                                           fails,
+		`{"allOf": [{"if": {"properties": {"kind": {"type": "string"}}}, "then": {"required": ["variant"]}}]}`: fails,
+		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"properties": {"amount": ` +
+			`{"minimum": 1}}}}]}`: fails,
+		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}, "then": {"required": ["a"], ` +
+			`"properties": {"b": {"$ref": "c"}}}}]}`: fails,
+		`{"allOf": [{"if": {"required": ["kind"]}, "then": {"required": ["variant"]}}]}`:      fails,
+		`{"allOf": [{"if": {"properties": {"kind": {"const": "product"}}}}]}`:                 fails,
+		`{"allOf": [{"properties": {"kind": {"const": "product"}}}]}`:                         fails,
+		`{"if": {"required": ["nick"]}, "then": {"required": ["code"]}}`:                      fails,
+		`{"properties": {"price": {"if": {"required": ["a"]}, "then": {"required": ["b"]}}}}`: fails,
+		`{"items": {"oneOf": [{"type": "null"}, {"then": {"required": ["code"]}}]}}`:          fails,
 	} {
 		var s schema
 		if err := json.Unmarshal([]byte(text), &s, json.RejectUnknownMembers(true)); err != nil {

@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// dockerBridge is the network interface through which containers reach this machine if Docker runs without a virtual machine.
+// dockerBridge is the network interface through which containers reach this machine if Docker runs without a virtual
+// machine.
 const dockerBridge = "docker0"
 
 // ContainerEndpoint returns the server's URL for containers. Inside a container, this machine must have the name
-// host.docker.internal. Docker Desktop forwards that name to 127.0.0.1, but Docker on Linux does not. On Linux, a relay listens on
-// Docker's bridge until the server ends. It serves only containers on that bridge.
+// host.docker.internal. Docker Desktop forwards that name to 127.0.0.1, but Docker on Linux does not. On Linux, a relay
+// listens on Docker's bridge until the server ends. It serves only containers on that bridge.
 func (s *Server) ContainerEndpoint(ctx context.Context) (string, error) {
 	endpoint, err := url.Parse(s.endpoint)
 	if err != nil {

@@ -1,7 +1,6 @@
 package dynamolocal
 
 import (
-	"archive/zip"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -11,19 +10,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
 )
 
 const (
-	// copyGoal is the full name of the Maven goal. With the short name, Maven's message about a missing network is misleading.
+	// copyGoal is the full name of the Maven goal. With the short name, Maven's message about a missing network is
+	// misleading.
 	copyGoal = "org.apache.maven.plugins:maven-dependency-plugin:copy-dependencies"
-	// manifestName is the file that marks a complete library directory. It contains the version, and the size and name of each file.
-	// It is written last. A directory is complete if its manifest matches its files.
-	manifestName = "shopfront-manifest.txt"
-	launcher     = "Launcher.java"
+	// markName is the file that marks a complete library directory. It contains the version, and is written last.
+	markName = "shopfront-version.txt"
+	launcher = "Launcher.java"
 	// lockInterval is how often a waiting fetch checks whether the other fetch has finished.
 	lockInterval = 100 * time.Millisecond
 )
@@ -38,13 +36,13 @@ func Dirs(root string) (pomDir, libDir string) {
 	return filepath.Join(root, "infra", "dynamodb-local"), filepath.Join(root, ".shopfront", "dynamodb-local")
 }
 
-// Fetch makes sure that libDir contains the DynamoDB Local that pomDir describes: the dependencies of the pom.xml, and the
-// compiled launcher. If libDir is complete, Fetch needs neither Maven nor a network. Otherwise Maven downloads about 50 MB,
-// and Fetch writes lines to progress. Fetch may replace libDir and libDir+".partial". If several processes call Fetch at the same
-// time, one process fetches and the others wait for its lock, the file libDir+".lock".
+// Fetch makes sure that libDir contains the DynamoDB Local that pomDir describes: the dependencies of the pom.xml, and
+// the compiled launcher. If libDir is complete, Fetch needs neither Maven nor a network. Otherwise Maven downloads
+// about 50 MB, and Fetch writes lines to progress. Fetch may replace libDir and libDir+".partial". If several processes
+// call Fetch at the same time, one process fetches and the others wait for its lock, the file libDir+".lock".
 //
-// If Java or Maven is missing, the error says what to install. If a download fails, the error contains the end of Maven's output.
-// After an error, libDir is either unchanged, or incomplete in a way that the next Fetch notices.
+// If Java or Maven is missing, the error says what to install. If a download fails, the error contains the end of
+// Maven's output. After an error, libDir is either unchanged, or incomplete in a way that the next Fetch notices.
 func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error {
 	pomDir, err := filepath.Abs(pomDir)
 	if err != nil {
@@ -81,11 +79,7 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 	if err := fill(ctx, pomDir, partial); err != nil {
 		return err
 	}
-	files, err := list(partial)
-	if err != nil {
-		return fmt.Errorf("fetch DynamoDB Local: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(partial, manifestName), []byte(wanted+files), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(partial, markName), []byte(wanted), 0o600); err != nil {
 		return err
 	}
 	if err := os.RemoveAll(libDir); err != nil {
@@ -121,9 +115,6 @@ func fill(ctx context.Context, pomDir, dir string) error {
 	if jars, err := fs.Glob(os.DirFS(dir), "DynamoDBLocal-*.jar"); err != nil || len(jars) == 0 {
 		return errors.New("maven reported success without copying DynamoDB Local")
 	}
-	if err := checkJars(dir); err != nil {
-		return err
-	}
 	// -cp sets Java's class path. The compiler uses the same class path, because it gets none of its own.
 	if err := execute(ctx, dir, java, "-cp", "*", "org.eclipse.jdt.internal.compiler.batch.Main",
 		"-source", "17", "-target", "17", "-d", ".", filepath.Join(pomDir, launcher)); err != nil {
@@ -151,24 +142,7 @@ func execute(ctx context.Context, dir, path string, args ...string) error {
 	return nil
 }
 
-// checkJars returns an error if a jar in dir is truncated. It reads each jar's table of contents, which is at the end of the file.
-// Maven checks downloads, but not the files that are already in its repository.
-func checkJars(dir string) error {
-	jars, err := fs.Glob(os.DirFS(dir), "*.jar")
-	if err != nil {
-		return err
-	}
-	for _, name := range jars {
-		jar, err := zip.OpenReader(filepath.Join(dir, name))
-		if err != nil {
-			return fmt.Errorf("%s is broken in Maven's local repository (usually ~/.m2/repository): remove it there and try again: %w", name, err)
-		}
-		_ = jar.Close()
-	}
-	return nil
-}
-
-// describe returns the manifest's first line, which identifies the library that pomDir describes.
+// describe returns the version of the library that pomDir describes.
 func describe(pomDir string) (string, error) {
 	var all []byte
 	for _, name := range []string{"pom.xml", launcher} {
@@ -181,31 +155,8 @@ func describe(pomDir string) (string, error) {
 	return fmt.Sprintf("DynamoDB Local as of %x\n", sha256.Sum256(all)), nil
 }
 
-// list returns the other lines of the manifest: the size in bytes and the name of each file in dir.
-func list(dir string) (string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return "", err
-	}
-	var files strings.Builder
-	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil {
-			return "", err
-		}
-		if entry.Name() != manifestName {
-			fmt.Fprintln(&files, info.Size(), entry.Name())
-		}
-	}
-	return files.String(), nil
-}
-
-// isComplete reports whether dir contains the complete library whose manifest begins with wanted.
+// isComplete reports whether dir contains the complete library of the wanted version.
 func isComplete(dir, wanted string) bool {
-	manifest, err := os.ReadFile(filepath.Join(dir, manifestName)) //nolint:gosec // the caller's own path
-	if err != nil {
-		return false
-	}
-	files, err := list(dir)
-	return err == nil && string(manifest) == wanted+files
+	version, err := os.ReadFile(filepath.Join(dir, markName)) //nolint:gosec // the caller's own path
+	return err == nil && string(version) == wanted
 }

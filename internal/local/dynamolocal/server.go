@@ -1,10 +1,11 @@
 // Package dynamolocal fetches Amazon DynamoDB Local with Maven and runs it as a child process, for the local run and
 // for the tests. It needs Linux or macOS, Java 17 or later, and Maven until the library has been fetched.
 //
-// The package knows nothing about the shop, and imports no other package of this module. No Lambda function may link it.
+// The package knows nothing about the shop, and imports no other package of this module. No Lambda function may link
+// it.
 //
-// A server listens only on 127.0.0.1. Server.ContainerEndpoint makes it reachable from containers, too. A server ends with this process,
-// even if this process is killed.
+// A server listens only on 127.0.0.1. Server.ContainerEndpoint makes it reachable from containers, too. A server ends
+// with this process, even if this process is killed.
 package dynamolocal
 
 import (
@@ -22,7 +23,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
-	"github.com/gofrs/flock"
 )
 
 // region is the region that clients send. DynamoDB Local shows the same tables in every region.
@@ -31,20 +31,17 @@ const region = "eu-central-1"
 // startTimeout bounds the start of a server. On an idle machine, a start takes 1 to 2 s.
 const startTimeout = 60 * time.Second
 
-// ErrDataUnreadable means that the server runs but cannot read its data directory, for example because the data are damaged.
-var ErrDataUnreadable = errors.New("DynamoDB Local cannot read its data")
-
 // Options says how to run a server.
 type Options struct {
 	// LibDir is the directory that Fetch filled.
 	LibDir string
-	// DataDir is the directory that stores the tables between runs. It is created if necessary. Only one server at a time can use
-	// it. If DataDir is empty, the server stores the tables in memory, and they are lost when it ends.
+	// DataDir is the directory that stores the tables between runs. It is created if necessary. Only one server at a
+	// time may use it. If DataDir is empty, the server stores the tables in memory, and they are lost when it ends.
 	DataDir string
 }
 
-// Server is a running DynamoDB Local. All regions and access keys see the same tables. An access key may contain only letters and
-// digits. The methods of Server are safe for concurrent use.
+// Server is a running DynamoDB Local. All regions and access keys see the same tables. An access key may contain only
+// letters and digits. The methods of Server are safe for concurrent use.
 type Server struct {
 	endpoint string
 	cmd      *exec.Cmd
@@ -56,26 +53,22 @@ type Server struct {
 	err      error // how the server died; written before done is closed
 }
 
-// Start runs a server on a free port and waits until it responds, at most a minute. If ctx ends first, Start stops the server and
-// returns an error. Once the server is ready, ctx no longer matters: the server runs until Stop, or until this process ends.
+// Start runs a server on a free port and waits until it responds, at most a minute. If ctx ends first, Start stops the
+// server and returns an error. Once the server is ready, ctx no longer matters: the server runs until Stop, or until
+// this process ends.
 //
-// If Java is missing or too old, or if another server uses the data directory, the error says what to do. If the server dies or
-// does not respond, the error contains the end of the server's output. After an error, nothing is left running.
+// If Java is missing or too old, the error says what to do. If the server dies or does not respond, the error contains
+// the end of the server's output. After an error, nothing is left running.
 func Start(ctx context.Context, options Options) (*Server, error) {
-	if _, err := os.Stat(filepath.Join(options.LibDir, manifestName)); err != nil {
+	if _, err := os.Stat(filepath.Join(options.LibDir, markName)); err != nil {
 		return nil, fmt.Errorf("DynamoDB Local in %s is not complete: fetch it first: %w", options.LibDir, err)
 	}
 	java, err := findJava(ctx)
 	if err != nil {
 		return nil, err
 	}
-	release, err := lockData(options.DataDir)
+	server, err := run(ctx, java, options)
 	if err != nil {
-		return nil, err
-	}
-	server, err := run(ctx, java, options, release)
-	if err != nil {
-		release()
 		return nil, err
 	}
 	if err := server.awaitReady(ctx); err != nil {
@@ -87,7 +80,8 @@ func Start(ctx context.Context, options Options) (*Server, error) {
 // NewClient returns a client for a DynamoDB Local at endpoint. The client retries as the SDK does by default.
 func NewClient(endpoint string) *dynamodb.Client {
 	return dynamodb.New(dynamodb.Options{
-		Region: region, BaseEndpoint: aws.String(endpoint), Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
+		Region: region, BaseEndpoint: aws.String(endpoint),
+		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 }
 
@@ -107,8 +101,8 @@ func (s *Server) Err() error {
 	}
 }
 
-// Stop ends the server and returns when it is gone. It kills a server that takes longer than 3 s. Stop may be called again. It always
-// returns nil.
+// Stop ends the server and returns when it is gone. It kills a server that takes longer than 3 s. Stop may be called
+// again. It always returns nil.
 func (s *Server) Stop() error {
 	s.stopping.Store(true)
 	s.stop()
@@ -116,32 +110,17 @@ func (s *Server) Stop() error {
 	return nil
 }
 
-// lockData makes sure that dir exists and that no other server uses it. The caller must call release when its server has ended.
-func lockData(dir string) (release func(), err error) {
-	if dir == "" {
-		return func() {}, nil
-	}
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return nil, err
-	}
-	lock := flock.New(filepath.Join(dir, ".lock"))
-	locked, err := lock.TryLock()
-	if err == nil && !locked {
-		err = fmt.Errorf("data directory %s is in use by another DynamoDB Local: stop that one first", dir)
-	}
-	return func() { _ = lock.Unlock() }, err
-}
-
-// run starts the server's process, and a goroutine that waits for the end of the process, cleans up and calls release.
-func run(ctx context.Context, java string, options Options, release func()) (*Server, error) {
+// run starts the server's process, and a goroutine that waits for the end of the process and cleans up.
+func run(ctx context.Context, java string, options Options) (*Server, error) {
 	// The server unpacks a native library at each start. If the server is killed, it cannot remove that library itself.
 	scratch, err := os.MkdirTemp("", "dynamodb-local-")
 	if err != nil {
 		return nil, err
 	}
-	// The process runs in the library's directory, because the class path cannot contain a directory with a colon in its name.
-	// TieredStopAtLevel=1 turns off Java's second compiler, which would double the processor time of a test run. By default, any
-	// web page could read the tables. The -cors option allows only one web origin, and no page has that origin.
+	// The process runs in the library's directory, because the class path cannot contain a directory with a colon in
+	// its name. TieredStopAtLevel=1 turns off Java's second compiler, which would double the processor time of a test
+	// run. By default, any web page could read the tables. The -cors option allows only one web origin, and no page has
+	// that origin.
 	args := []string{
 		"-XX:TieredStopAtLevel=1", "-Djava.library.path=.", "-Djava.io.tmpdir=" + scratch, "-cp", ".:*", "Launcher",
 		"-sharedDb", "-disableTelemetry", "-cors", "http://nobody.invalid",
@@ -150,6 +129,9 @@ func run(ctx context.Context, java string, options Options, release func()) (*Se
 		args = append(args, "-inMemory")
 	} else {
 		dataDir, err := filepath.Abs(options.DataDir)
+		if err == nil {
+			err = os.MkdirAll(dataDir, 0o750)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -174,9 +156,9 @@ func run(ctx context.Context, java string, options Options, release func()) (*Se
 		defer stop()
 		_ = wait(server.cmd)      // ProcessState has the result
 		_ = os.RemoveAll(scratch) // the system clears its temporary directory anyway
-		release()
 		if !server.stopping.Load() {
-			server.err = fmt.Errorf("DynamoDB Local ended on its own (%s). The end of its output:\n%s", server.cmd.ProcessState, server.output)
+			server.err = fmt.Errorf("DynamoDB Local ended on its own (%s). The end of its output:\n%s",
+				server.cmd.ProcessState, server.output)
 		}
 	}()
 	return server, nil
@@ -190,7 +172,7 @@ func (s *Server) awaitReady(ctx context.Context) error {
 	case port := <-s.output.port:
 		s.endpoint = "http://127.0.0.1:" + strconv.Itoa(port)
 		if err := s.probe(starting); err != nil && starting.Err() == nil {
-			return fmt.Errorf("%w (%w). The end of its output:\n%s", ErrDataUnreadable, err, s.output)
+			return fmt.Errorf("DynamoDB Local does not serve its data: %w. The end of its output:\n%s", err, s.output)
 		}
 	case <-s.done:
 		return s.err
@@ -200,7 +182,8 @@ func (s *Server) awaitReady(ctx context.Context) error {
 		return fmt.Errorf("starting DynamoDB Local was interrupted: %w", context.Cause(ctx))
 	}
 	if starting.Err() != nil {
-		return fmt.Errorf("DynamoDB Local did not respond within %s. The end of its output:\n%s", startTimeout, s.output)
+		return fmt.Errorf("DynamoDB Local did not respond within %s. The end of its output:\n%s", startTimeout,
+			s.output)
 	}
 	return nil
 }

@@ -37,15 +37,18 @@ func (f function) Invoke(ctx context.Context, _ string, event []byte) ([]byte, e
 func TestSource_DynamoDBLocal_DeliversEachChangeOnce(t *testing.T) {
 	client, name := localtest.Client(t), "vouchers-"+rand.Text()
 	table := samtemplate.Table{
-		Attributes: []types.AttributeDefinition{{AttributeName: aws.String("code"), AttributeType: types.ScalarAttributeTypeS}},
-		Keys:       []types.KeySchemaElement{{AttributeName: aws.String("code"), KeyType: types.KeyTypeHash}},
-		Stream:     types.StreamViewTypeNewAndOldImages,
+		Attributes: []types.AttributeDefinition{{
+			AttributeName: aws.String("code"),
+			AttributeType: types.ScalarAttributeTypeS,
+		}},
+		Keys:   []types.KeySchemaElement{{AttributeName: aws.String("code"), KeyType: types.KeyTypeHash}},
+		Stream: types.StreamViewTypeNewAndOldImages,
 	}
 	if err := table.Create(t.Context(), client, name); err != nil {
 		t.Fatal(err)
 	}
 	settings := mapping()
-	settings.Table, settings.ReportBatchItemFailures = name, false
+	settings.Table = name
 	path := filepath.Join(t.TempDir(), "streams.json")
 	for _, codes := range [][]string{{"SUMMER20", "ALDER-1", "ALDER-2"}, {"WELCOME-COINS"}} {
 		for _, code := range codes {
@@ -64,15 +67,14 @@ func TestSource_DynamoDBLocal_DeliversEachChangeOnce(t *testing.T) {
 // receive runs a source until the function has received count records, and returns the codes in them.
 func receive(t *testing.T, settings eventsource.Mapping, path string, count int) (codes []string) {
 	t.Helper()
-	positions, err := eventsource.OpenPositions(path)
+	functions := make(function)
+	source, err := eventsource.New(eventsource.Config{
+		Mapping: settings, Endpoint: localtest.Endpoint(t), Functions: functions, Path: path, Now: time.Now,
+		Report: func(err error) { t.Error(err) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	functions := make(function)
-	source := eventsource.New(eventsource.Config{
-		Mapping: settings, Endpoint: localtest.Endpoint(t), Functions: functions, Positions: positions, Now: time.Now,
-		Report: func(err error) { t.Error(err) },
-	})
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { source.Run(ctx) })
@@ -82,7 +84,8 @@ func receive(t *testing.T, settings eventsource.Mapping, path string, count int)
 			t.Fatal(err)
 		}
 		for _, each := range event.Records {
-			if each.EventSource != "aws:dynamodb" || each.EventSourceArn == "" || each.EventName != "INSERT" || each.Change.SequenceNumber == "" {
+			if each.EventSource != "aws:dynamodb" || each.EventSourceArn == "" || each.EventName != "INSERT" ||
+				each.Change.SequenceNumber == "" {
 				t.Errorf("the record %+v lacks a field or is not an INSERT", each)
 			}
 			codes = append(codes, each.Change.NewImage["code"].String())
@@ -109,7 +112,8 @@ func TestSchedule_Run_InvokesTheFunctionAtItsRate(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := began.Add(time.Duration(i) * 15 * time.Minute)
-			if event.Source != "aws.events" || event.DetailType != "Scheduled Event" || !event.Time.Equal(want) || string(event.Detail) != "{}" {
+			if event.Source != "aws.events" || event.DetailType != "Scheduled Event" || !event.Time.Equal(want) ||
+				string(event.Detail) != "{}" {
 				t.Errorf("the event is %+v, want a scheduled event at %s", event, want)
 			}
 		}
@@ -131,7 +135,8 @@ func TestSchedule_Error_IsReportedAndTheScheduleContinues(t *testing.T) {
 		reports := make(chan error)
 		var running sync.WaitGroup
 		running.Go(func() {
-			eventsource.Schedule{Name: "Retry", Every: time.Minute}.Run(ctx, crashes{}, time.Now, func(err error) { reports <- err })
+			eventsource.Schedule{Name: "Retry", Every: time.Minute}.Run(ctx, crashes{}, time.Now,
+				func(err error) { reports <- err })
 		})
 		for range 2 {
 			if err := <-reports; err.Error() != "schedule Retry: the function crashed" {

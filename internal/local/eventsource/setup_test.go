@@ -39,10 +39,10 @@ type shard struct {
 type record struct {
 	code     string // the voucher's code
 	sequence string
-	at       time.Time
 }
 
-// respond serves an operation of DynamoDB. An iterator consists of the shard's ID and the sequence number after which to read.
+// respond serves an operation of DynamoDB. An iterator consists of the shard's ID and the sequence number after which
+// to read.
 func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +89,11 @@ func (s *stream) page(iterator string) any {
 			list = append(list, map[string]any{
 				"eventID": "e" + each.sequence, "eventName": "INSERT", "eventSource": "aws:dynamodb",
 				"dynamodb": map[string]any{
-					"ApproximateCreationDateTime": each.at.Unix(), "SequenceNumber": each.sequence,
-					"Keys": map[string]any{"customer": map[string]string{"S": "emberforge"}, "sk": map[string]string{"S": each.code}},
+					"SequenceNumber": each.sequence,
+					"Keys": map[string]any{
+						"customer": map[string]string{"S": "emberforge"},
+						"sk":       map[string]string{"S": each.code},
+					},
 				},
 			})
 		}
@@ -103,12 +106,12 @@ func (s *stream) page(iterator string) any {
 }
 
 // put adds a record for each voucher code to a shard.
-func (s *stream) put(shard int, at time.Time, codes ...string) {
+func (s *stream) put(shard int, codes ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, code := range codes {
 		read := &s.shards[shard]
-		read.records = append(read.records, record{code, fmt.Sprintf("%d%05d", shard+1, len(read.records)), at})
+		read.records = append(read.records, record{code, fmt.Sprintf("%d%05d", shard+1, len(read.records))})
 	}
 }
 
@@ -131,7 +134,8 @@ func (r *run) Invoke(_ context.Context, function string, event []byte) ([]byte, 
 	}
 	var codes []string
 	for _, each := range batch.Records {
-		if function != "record-redemptions" || each.EventSourceArn != arn || each.EventID != "e"+each.Change.SequenceNumber {
+		if function != "record-redemptions" || each.EventSourceArn != arn ||
+			each.EventID != "e"+each.Change.SequenceNumber {
 			return nil, fmt.Errorf("%s got the record %+v", function, each)
 		}
 		codes = append(codes, each.Change.Keys["sk"].String())
@@ -146,35 +150,34 @@ func (r *run) Invoke(_ context.Context, function string, event []byte) ([]byte, 
 // mapping returns a mapping like the ones in the shop's template.
 func mapping() eventsource.Mapping {
 	return eventsource.Mapping{
-		Function: "record-redemptions", Table: "VouchersTable", BatchSize: 4, MaximumRetryAttempts: -1, MaximumRecordAge: 12 * time.Hour,
-		BisectBatchOnFunctionError: true, ReportBatchItemFailures: true,
+		Function: "record-redemptions", Table: "VouchersTable", BatchSize: 4,
 	}
 }
 
 // newRun returns a run with a stream of one open shard, and with a function that succeeds.
-func newRun(t *testing.T, mapping eventsource.Mapping) *run {
+func newRun(t *testing.T) *run {
 	t.Helper()
 	r := &run{
 		stream: &stream{shards: []shard{{id: "shard-1"}}}, now: time.Date(2026, 11, 22, 1, 35, 52, 0, time.UTC),
 		path: filepath.Join(t.TempDir(), "streams.json"), function: func([]string) string { return "" },
 	}
-	r.start(t, mapping)
+	r.start(t)
 	return r
 }
 
 // start replaces the source with a new one, which continues at the stored positions.
-func (r *run) start(t *testing.T, mapping eventsource.Mapping) {
+func (r *run) start(t *testing.T) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(r.stream.respond))
 	t.Cleanup(server.Close)
-	positions, err := eventsource.OpenPositions(r.path)
+	source, err := eventsource.New(eventsource.Config{
+		Mapping: mapping(), Endpoint: server.URL, Functions: r, Path: r.path,
+		Now: func() time.Time { return r.now }, Report: func(err error) { r.reports = append(r.reports, err) },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Source = eventsource.New(eventsource.Config{
-		Mapping: mapping, Endpoint: server.URL, Functions: r, Positions: positions,
-		Now: func() time.Time { return r.now }, Report: func(err error) { r.reports = append(r.reports, err) },
-	})
+	r.Source = source
 }
 
 // poll polls once and checks the batches that the function received.
@@ -187,7 +190,8 @@ func (r *run) poll(t *testing.T, want ...string) {
 	}
 }
 
-// wantReports checks the errors that were reported since the last call of wantReports. Each must contain the wanted text.
+// wantReports checks the errors that were reported since the last call of wantReports. Each must contain the wanted
+// text.
 func (r *run) wantReports(t *testing.T, want ...string) {
 	t.Helper()
 	var texts []string

@@ -22,7 +22,8 @@ type description struct {
 	ParentShardID string `json:"ParentShardId"`
 }
 
-// describe lists the stream's shards. It reads only the first page, which has up to 100 shards. DynamoDB Local has one shard.
+// describe lists the stream's shards. It reads only the first page, which has up to 100 shards. DynamoDB Local has one
+// shard.
 func (s *Source) describe(ctx context.Context) ([]description, error) {
 	if s.arn == "" {
 		var described struct {
@@ -30,11 +31,13 @@ func (s *Source) describe(ctx context.Context) ([]description, error) {
 				ARN string `json:"LatestStreamArn"`
 			}
 		}
-		if err := s.call(ctx, "DynamoDB_20120810.DescribeTable", map[string]string{"TableName": s.Table}, &described); err != nil {
+		if err := s.call(ctx, "DynamoDB_20120810.DescribeTable", map[string]string{"TableName": s.Table},
+			&described); err != nil {
 			return nil, err
 		}
 		if s.arn = described.Table.ARN; s.arn == "" {
-			return nil, fmt.Errorf("table %s has no stream, so function %s cannot receive its changes", s.Table, s.Function)
+			return nil, fmt.Errorf("table %s has no stream, so function %s cannot receive its changes", s.Table,
+				s.Function)
 		}
 	}
 	var described struct {
@@ -46,29 +49,31 @@ func (s *Source) describe(ctx context.Context) ([]description, error) {
 
 // read reads the next page of records.
 func (s *Source) read(ctx context.Context, sh *shard) error {
-	err := s.iterate(ctx, sh)
 	var page struct {
 		Records           []jsontext.Value
 		NextShardIterator string
 	}
+	err := s.iterate(ctx, sh)
 	if err == nil {
 		err = s.call(ctx, "DynamoDBStreams_20120810.GetRecords", map[string]string{"ShardIterator": sh.iterator}, &page)
 	}
-	failure, _ := errors.AsType[*apiError](err)
-	switch {
-	case err == nil:
+	if err == nil {
 		sh.iterator, sh.closed, sh.trimmed = page.NextShardIterator, page.NextShardIterator == "", false
-		if sh.busy = len(page.Records) > 0; sh.closed {
+		if sh.closed {
 			s.listedAt = time.Time{} // list the shards again, to find this shard's children
 		}
 		return s.append(sh, page.Records)
-	case failure.is("ExpiredIteratorException"):
-		sh.iterator = ""
+	}
+	sh.iterator = ""
+	failure, _ := errors.AsType[*apiError](err)
+	switch {
+	case failure.is("ExpiredIteratorException"): // for example, because this machine slept
 		return nil
 	case failure.is("TrimmedDataAccessException"):
-		// DynamoDB Local sometimes returns this error once although nothing is trimmed. So only the second error in a row counts.
-		if sh.iterator = ""; sh.trimmed {
-			sh.position = ""
+		// DynamoDB Local sometimes returns this error once although nothing is trimmed. So only the second error in a
+		// row counts.
+		if sh.trimmed {
+			delete(s.positions, sh.id)
 		}
 		sh.trimmed = true
 		return nil
@@ -83,11 +88,7 @@ func (s *Source) iterate(ctx context.Context, sh *shard) error {
 		return nil
 	}
 	in := map[string]string{"StreamArn": s.arn, "ShardId": sh.id, "ShardIteratorType": "TRIM_HORIZON"}
-	last := sh.position
-	if read := len(sh.records); read > 0 {
-		last = sh.records[read-1].sequence
-	}
-	if last != "" {
+	if last := s.positions[sh.id]; last != "" {
 		in["ShardIteratorType"], in["SequenceNumber"] = "AFTER_SEQUENCE_NUMBER", last
 	}
 	var out struct{ ShardIterator string }
@@ -98,16 +99,10 @@ func (s *Source) iterate(ctx context.Context, sh *shard) error {
 
 // append adds records to the shard's records.
 func (s *Source) append(sh *shard, records []jsontext.Value) error {
-	if len(sh.records) == 0 {
-		sh.since = s.Now()
-	}
 	prefix := fmt.Appendf(nil, `{"eventSourceARN":%q,`, s.arn)
 	for _, raw := range records {
 		var read struct {
-			DynamoDB struct {
-				SequenceNumber              string
-				ApproximateCreationDateTime float64
-			} `json:"dynamodb"`
+			DynamoDB struct{ SequenceNumber string } `json:"dynamodb"`
 		}
 		if err := json.Unmarshal(raw, &read); err != nil {
 			return fmt.Errorf("a record of %s: %w", s.arn, err)
@@ -115,7 +110,6 @@ func (s *Source) append(sh *shard, records []jsontext.Value) error {
 		sh.records = append(sh.records, record{
 			// Only eventSourceARN is added. The rest of the record stays as it is.
 			json: bytes.Replace(raw, []byte("{"), prefix, 1), sequence: read.DynamoDB.SequenceNumber,
-			at: time.Unix(int64(read.DynamoDB.ApproximateCreationDateTime), 0),
 		})
 	}
 	return nil
@@ -149,7 +143,9 @@ func (s *Source) call(ctx context.Context, operation string, in map[string]strin
 	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
 	request.Header.Set("X-Amz-Target", operation)
 	// DynamoDB Local requires a signature but accepts any.
-	request.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=none")
+	request.Header.Set("Authorization",
+		"AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host"+
+			", Signature=none")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		return fmt.Errorf("%s: %w", operation, err)

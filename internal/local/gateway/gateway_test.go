@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -54,7 +52,7 @@ func shop() gateway.Config {
 			{Method: "GET", Path: "/shop/{customer}/checkout", Function: "checkout-area"},
 			{Method: "HEAD", Path: "/shop/{customer}/checkout", Function: "checkout-area"},
 		},
-		Invoker: invoker(echo), Clock: time.Now, Status: func(error) int { return http.StatusInternalServerError },
+		Invoker: invoker(echo), Clock: time.Now,
 	}
 }
 
@@ -93,7 +91,6 @@ func send(t *testing.T, server *httptest.Server, method, raw string) reply {
 	t.Helper()
 	conn := dial(t, server)
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	go func() { _, _ = io.WriteString(conn, raw) }() // the server may respond before it has read everything
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
 	if err != nil {
@@ -116,7 +113,9 @@ func get(t *testing.T, server *httptest.Server, target, lines string) reply {
 // post posts a body with more header lines.
 func post(t *testing.T, server *httptest.Server, lines, body string) reply {
 	t.Helper()
-	return send(t, server, "POST", fmt.Sprintf("POST /shop/pixelcraft/voucher HTTP/1.1\r\nHost: shop.example\r\n%sContent-Length: %d\r\n\r\n%s", lines, len(body), body))
+	return send(t, server, "POST",
+		fmt.Sprintf("POST /shop/pixelcraft/voucher HTTP/1.1\r\nHost: shop.example\r\n%sContent-Length: %d\r\n\r\n%s",
+			lines, len(body), body))
 }
 
 // event decodes the event that echo returned.
@@ -166,36 +165,28 @@ func TestRoutes_SeveralMatch_MostSpecificWins(t *testing.T) {
 	})
 	server := serve(t, config)
 	for request, want := range map[string]string{
-		"GET /":                                             "rootmap[]",
-		"GET /shop/arcade/checkout":                         "arcademap[]",
-		"GET /shop/pixelcraft/checkout":                     "checkout-areamap[customer:pixelcraft]",
-		"PUT /shop/arcade/checkout":                         "any-areamap[customer:arcade]",
-		"GET /shop/pixelcraft/checkout/coins/500":           "checkoutmap[customer:pixelcraft product:coins variant:500]",
-		"GET /shop/pixelcraft/checkout/coins/variant/500":   "checkout-variantmap[customer:pixelcraft product:coins variant:500]",
-		"GET /shop/pixelcraft/checkout/":                    "greedymap[customer:pixelcraft greedy:checkout/]",
-		"GET /shop/pixelcraft/checkout/coins/":              "greedymap[customer:pixelcraft greedy:checkout/coins/]",
-		"GET /shop/pixelcraft//":                            "greedymap[customer:pixelcraft greedy:/]",
-		"GET /shop/pixelcraft/":                             "restmap[proxy:shop/pixelcraft/]",
-		"GET /shop/pixelcraft/checkout/coins%252F500/a%3Fb": "checkoutmap[customer:pixelcraft product:coins/500 variant:a?b]",
-		"GET /shop/pixelcraft/checkout%2Fcoins/500":         "checkoutmap[customer:pixelcraft product:coins variant:500]",
-		"GET /shop/pixelcraft/checkout/coins%2F500/variant": "greedymap[customer:pixelcraft greedy:checkout/coins/500/variant]",
-		"GET /shop/p%C3%A9/checkout":                        "checkout-areamap[customer:pé]",
-		"GET /shop/a+b/checkout":                            "checkout-areamap[customer:a+b]",
-		"GET /shop/../checkout":                             "checkout-areamap[customer:..]",
-		"GET /shop/./checkout":                              "checkout-areamap[customer:.]",
-		"GET //shop/pixelcraft/checkout":                    "restmap[proxy:/shop/pixelcraft/checkout]",
-		"GET /%73hop/pixelcraft/checkout":                   "checkout-areamap[customer:pixelcraft]",
-		"POST /shop/pixelcraft/voucher":                     "restmap[proxy:shop/pixelcraft/voucher]",
-		"GET /checkout/paybylink/transfer":                  "paybylinkmap[card:transfer]",
-		"GET /checkout/other/transfer":                      "transfermap[processor:other]",
-		"GET /checkout/paybylink":                           "processormap[processor:paybylink]",
-		"GET /legal/terms/print":                            "printmap[page:legal]", // a full match comes before a greedy match
-		"GET /legal/terms":                                  "legalmap[page:terms]",
-		"GET http://shop.example/shop/arcade/checkout?a=b":  "arcademap[]",
-		"GET http://shop.example?a=b":                       "rootmap[]",
-		"POST /":                                            "404",
-		"get /":                                             "404",
-		"GET *":                                             "404",
+		"GET /":                         "rootmap[]",
+		"GET /shop/arcade/checkout":     "arcademap[]",
+		"GET /shop/pixelcraft/checkout": "checkout-areamap[customer:pixelcraft]",
+		"PUT /shop/arcade/checkout":     "any-areamap[customer:arcade]",
+		"GET /shop/pixelcraft/checkout/coins/500": "checkoutmap[customer:pixelcraft product:coins " +
+			"variant:500]",
+		"GET /shop/pixelcraft/checkout/coins/variant/500": "checkout-variantmap[customer:pixelcraft " +
+			"product:coins variant:500]",
+		"GET /shop/pixelcraft/checkout/coins/": "greedymap[customer:pixelcraft greedy:checkout/coins/]",
+		"GET /shop/pixelcraft/checkout/coins%252F500/a%3Fb": "checkoutmap[customer:pixelcraft product:coins/500 " +
+			"variant:a?b]",
+		"GET /shop/pixelcraft/checkout%2Fcoins/500": "checkoutmap[customer:pixelcraft product:coins " +
+			"variant:500]",
+		"GET /shop/p%C3%A9/checkout":       "checkout-areamap[customer:pé]",
+		"GET /shop/../checkout":            "checkout-areamap[customer:..]",
+		"GET //shop/pixelcraft/checkout":   "restmap[proxy:/shop/pixelcraft/checkout]",
+		"GET /checkout/paybylink/transfer": "paybylinkmap[card:transfer]",
+		"GET /checkout/paybylink":          "processormap[processor:paybylink]",
+		// a full match comes before a greedy match
+		"GET /legal/terms/print": "printmap[page:legal]",
+		"GET /legal/terms":       "legalmap[page:terms]",
+		"POST /":                 "404",
 	} {
 		method, target, _ := strings.Cut(request, " ")
 		r := send(t, server, method, request+" HTTP/1.1\r\nHost: shop.example\r\n\r\n")
@@ -214,43 +205,27 @@ func TestRoutes_SeveralMatch_MostSpecificWins(t *testing.T) {
 func TestRoutes_NoMatch_Is404(t *testing.T) {
 	server := serve(t, shop())
 	for _, request := range []string{
-		"GET / HTTP/1.1", "GET /shop/pixelcraft/voucher HTTP/1.1", "POST " + area + " HTTP/1.1", "PUT " + area + " HTTP/1.1",
-		"OPTIONS " + area + " HTTP/1.1", "GET " + area + "/ HTTP/1.1", "GET /shop//checkout HTTP/1.1", "GET /Shop/pixelcraft/checkout HTTP/1.1",
-		"GET /shop/pixel%2Fcraft/checkout HTTP/1.1", "CONNECT shop.example:443 HTTP/1.1", "BREW /shop/pixelcraft/voucher HTTP/1.1",
+		"GET / HTTP/1.1", "GET /shop/pixelcraft/voucher HTTP/1.1", "OPTIONS " + area + " HTTP/1.1",
+		"GET " + area + "/ HTTP/1.1", "GET /shop//checkout HTTP/1.1", "GET /shop/pixel%2Fcraft/checkout HTTP/1.1",
+		"CONNECT shop.example:443 HTTP/1.1", "BREW /shop/pixelcraft/voucher HTTP/1.1",
 	} {
 		method, _, _ := strings.Cut(request, " ")
 		wantMessage(t, send(t, server, method, request+"\r\nHost: shop.example\r\n\r\n"), http.StatusNotFound)
 	}
 }
 
-func TestNew_RoutesThatAnHTTPAPIRejects_AreAnError(t *testing.T) {
+func TestNew_RoutesForTheSameRequests_AreAnError(t *testing.T) {
 	route := func(method, path string) gateway.Route {
 		return gateway.Route{Method: method, Path: path, Function: "checkout"}
 	}
-	for name, tc := range map[string]struct {
-		routes []gateway.Route
-		want   string
-	}{
-		"no routes":             {nil, "needs routes"},
-		"same route twice":      {[]gateway.Route{route("GET", "/a"), route("ANY", "/a"), route("GET", "/a")}, "match the same requests"},
-		"other variable names":  {[]gateway.Route{route("GET", "/a/{b}"), route("GET", "/a/{c}")}, "match the same requests"},
-		"two greedy routes":     {[]gateway.Route{route("ANY", "/{a+}"), route("ANY", "/{b+}")}, "match the same requests"},
-		"no slash":              {[]gateway.Route{route("GET", "a")}, "start with a slash"},
-		"$default route":        {[]gateway.Route{route("ANY", "$default")}, "start with a slash"},
-		"trailing slash":        {[]gateway.Route{route("GET", "/a/")}, "not a segment"},
-		"empty segment":         {[]gateway.Route{route("GET", "/a//b")}, "not a segment"},
-		"unclosed variable":     {[]gateway.Route{route("GET", "/{a")}, "not a segment"},
-		"variable in a segment": {[]gateway.Route{route("GET", "/a{b}")}, "not a segment"},
-		"variable has no name":  {[]gateway.Route{route("GET", "/{}")}, "not a segment"},
-		"greedy, but not last":  {[]gateway.Route{route("GET", "/{a+}/b")}, "not its last segment"},
-		"same variable twice":   {[]gateway.Route{route("GET", "/{a}/{a}")}, "occurs twice"},
-		"method in lower case":  {[]gateway.Route{route("get", "/a")}, "upper case"},
-		"no method":             {[]gateway.Route{route("", "/a")}, "upper case"},
-		"no function":           {[]gateway.Route{{Method: "GET", Path: "/a"}}, "no function"},
+	for name, routes := range map[string][]gateway.Route{
+		"same route twice":     {route("GET", "/a"), route("ANY", "/a"), route("GET", "/a")},
+		"other variable names": {route("GET", "/a/{b}"), route("GET", "/a/{c}")},
+		"two greedy routes":    {route("ANY", "/{a+}"), route("ANY", "/{b+}")},
 	} {
-		_, err := gateway.New(gateway.Config{Routes: tc.routes, Invoker: invoker(echo)})
-		if err == nil || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %v, want an error that says %q", name, err, tc.want)
+		_, err := gateway.New(gateway.Config{Routes: routes})
+		if err == nil || !strings.Contains(err.Error(), "match the same requests") {
+			t.Errorf("%s: %v, want an error that says that they match the same requests", name, err)
 		}
 	}
 }
@@ -258,62 +233,41 @@ func TestNew_RoutesThatAnHTTPAPIRejects_AreAnError(t *testing.T) {
 func TestEvent_Request_BecomesFormat2(t *testing.T) {
 	config := shop()
 	config.Clock = func() time.Time { return time.Date(2026, 3, 12, 21, 3, 58, 390e6, time.FixedZone("CET", 3600)) }
-	server := serve(t, config)
-
-	r := send(t, server, "POST", "POST /shop/caf%C3%A9/voucher?check=true&a=1&a=2%2C3&b+b=%20&c HTTP/1.1\r\n"+
-		"Host: shop.example:3000\r\nUser-Agent: storefront/1.0\r\nContent-Type: application/json\r\nAccept: text/html\r\nACCEPT: */*\r\n"+
-		"Cookie: theme=dark; lang=de\r\nCookie: cart=7\r\nConnection: close\r\nX-Forwarded-For: 192.0.2.1\r\n"+
-		"Transfer-Encoding: chunked\r\n\r\n5\r\n{\"cod\r\n8\r\ne\":\"é\"}\r\n0\r\n\r\n")
-	var got map[string]any
-	if err := json.Unmarshal([]byte(r.body), &got); err != nil {
-		t.Fatal(err)
-	}
-	headers, ok := got["headers"].(map[string]any)
-	if !ok {
-		t.Fatalf("headers are %v", got["headers"])
-	}
-	if trace := fmt.Sprint(headers["x-amzn-trace-id"]); !regexp.MustCompile(`^Root=1-69b31c2e-[0-9a-f]{24}$`).MatchString(trace) {
-		t.Errorf("unexpected trace ID %s", trace)
-	}
-	delete(headers, "x-amzn-trace-id")
-	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
-	want := map[string]any{
-		"version": "2.0", "routeKey": "POST /shop/{customer}/voucher", "rawPath": "/shop/café/voucher",
-		"rawQueryString": "check=true&a=1&a=2%2C3&b+b=%20&c",
-		"cookies":        []any{"theme=dark", "lang=de", "cart=7"},
-		"headers": map[string]any{
-			"host": "shop.example:3000", "user-agent": "storefront/1.0", "content-type": "application/json", "accept": "text/html,*/*",
-			"content-length": "13", "x-forwarded-for": "192.0.2.1, 127.0.0.1", "x-forwarded-port": port, "x-forwarded-proto": "http",
+	r := send(t, serve(t, config), "POST", "POST /shop/caf%C3%A9/voucher?check=true&a=2%2C3&b+b=%zz HTTP/1.1\r\n"+
+		"Host: shop.example:3000\r\nUser-Agent: storefront/1.0\r\nContent-Type: application/json\r\n"+
+		"Idempotency-Key: a\r\nidempotency-key: b\r\nX-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Proto: gopher\r\n"+
+		"X-Nick: J\xf6rg\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"cod\r\n8\r\ne\":\"é\"}\r\n0\r\n\r\n")
+	got := event(t, r)
+	want := events.APIGatewayV2HTTPRequest{
+		Version: "2.0", RouteKey: "POST /shop/{customer}/voucher", RawPath: "/shop/café/voucher",
+		RawQueryString: "check=true&a=2%2C3&b+b=%zz",
+		Headers: map[string]string{
+			"host": "shop.example:3000", "user-agent": "storefront/1.0", "content-type": "application/json",
+			"idempotency-key": "a,b", "x-nick": "J\ufffdrg", "x-forwarded-for": "127.0.0.1",
+			"x-forwarded-proto": "http",
 		},
-		"queryStringParameters": map[string]any{"check": "true", "a": "1,2,3", "b b": " ", "c": ""},
-		"pathParameters":        map[string]any{"customer": "café"},
-		"requestContext": map[string]any{
-			"accountId": "123456789012", "apiId": "local", "domainName": "localhost", "domainPrefix": "localhost",
-			"http": map[string]any{
-				"method": "POST", "path": "/shop/café/voucher", "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1", "userAgent": "storefront/1.0",
+		PathParameters: map[string]string{"customer": "café"},
+		RequestContext: events.APIGatewayV2HTTPRequestContext{
+			RouteKey: "POST /shop/{customer}/voucher", Stage: "$default", RequestID: r.header.Get("Apigw-Requestid"),
+			DomainName: "localhost", TimeEpoch: 1773345838390,
+			HTTP: events.APIGatewayV2HTTPRequestContextHTTPDescription{
+				Method: "POST", Path: "/shop/café/voucher", Protocol: "HTTP/1.1", SourceIP: "127.0.0.1",
+				UserAgent: "storefront/1.0",
 			},
-			"requestId": r.header.Get("Apigw-Requestid"), "routeKey": "POST /shop/{customer}/voucher", "stage": "$default",
-			"time": "12/Mar/2026:20:03:58 +0000", "timeEpoch": 1773345838390.0,
 		},
-		"body": `{"code":"é"}`, "isBase64Encoded": false,
+		Body: `{"code":"é"}`,
 	}
-	requestContext, ok := got["requestContext"].(map[string]any)
-	if !ok {
-		t.Fatalf("requestContext is %v", got["requestContext"])
-	}
-	delete(requestContext, "authentication") // the library's type always adds this field; it is null
 	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
 func TestEvent_BodyThatIsNotText_IsBase64(t *testing.T) {
 	server := serve(t, shop())
 	for contentType, isBase64 := range map[string]bool{
-		"application/json": false, "Application/JSON; charset=utf-8": false, "application/json; charset": false, "application/xml": false,
-		"application/javascript": false, "text/plain": false, "text/csv; header=present": false, "application/problem+json": false,
-		"application/atom+xml": false, "application/octet-stream": true, "application/x-www-form-urlencoded": true, "image/png": true,
-		"multipart/form-data; boundary=x": true, "": true, ";": true, "json": true,
+		"application/json": false, "Application/JSON; charset=utf-8": false, "text/plain": false,
+		"application/problem+json": false, "application/octet-stream": true, "application/x-www-form-urlencoded": true,
+		"": true,
 	} {
 		lines := "Content-Type: " + contentType + "\r\n"
 		if contentType == "" {
@@ -324,111 +278,17 @@ func TestEvent_BodyThatIsNotText_IsBase64(t *testing.T) {
 			want = "eyJjb2RlIjoiQSJ9"
 		}
 		if e := event(t, post(t, server, lines, `{"code":"A"}`)); e.IsBase64Encoded != isBase64 || e.Body != want {
-			t.Errorf("Content-Type %q: isBase64Encoded %t and body %s, want %t and %s", contentType, e.IsBase64Encoded, e.Body, isBase64, want)
+			t.Errorf("Content-Type %q: isBase64Encoded %t and body %s, want %t and %s", contentType, e.IsBase64Encoded,
+				e.Body, isBase64, want)
 		}
 		if e := event(t, post(t, server, lines, "")); e.IsBase64Encoded || e.Body != "" {
-			t.Errorf("Content-Type %q without a body: isBase64Encoded %t and body %s, want false and no body", contentType, e.IsBase64Encoded, e.Body)
+			t.Errorf("Content-Type %q without a body: isBase64Encoded %t and body %s, want false and no body",
+				contentType, e.IsBase64Encoded, e.Body)
 		}
 	}
-	if e := event(t, post(t, server, "Content-Type: application/json\r\n", "\"\xff\x00\"")); e.Body != "\"\ufffd\x00\"" {
+	if e := event(t, post(t, server, "Content-Type: application/json\r\n",
+		"\"\xff\x00\"")); e.Body != "\"\ufffd\x00\"" {
 		t.Errorf("bytes that are not UTF-8 became %q", e.Body)
-	}
-}
-
-func TestEvent_Headers_AreLowerCaseAndJoined(t *testing.T) {
-	server := serve(t, shop())
-	for name, tc := range map[string]struct {
-		lines string
-		want  map[string]string // empty means absent
-	}{
-		"repeated":      {"Idempotency-Key: a\r\nidempotency-key: b\r\n", map[string]string{"idempotency-key": "a,b"}},
-		"empty":         {"If-None-Match:\r\n", map[string]string{"if-none-match": ""}},
-		"hop by hop":    {"Keep-Alive: 5\r\nTE: trailers\r\nUpgrade: h2c\r\nConnection: upgrade\r\nProxy-Authorization: x\r\n", map[string]string{"keep-alive": "", "te": "", "upgrade": "", "connection": "", "proxy-authorization": ""}},
-		"no body":       {"", map[string]string{"content-length": "0", "cookie": ""}},
-		"forged":        {"X-Amzn-Trace-Id: Root=forged\r\nX-Forwarded-Proto: gopher\r\nX-Forwarded-Port: 1\r\n", map[string]string{"x-forwarded-proto": "http"}},
-		"not UTF-8":     {"X-Nick: J\xf6rg\r\n", map[string]string{"x-nick": "J\ufffdrg"}},
-		"no user agent": {"", map[string]string{"user-agent": ""}},
-		"cookies":       {"Cookie: ;; a=1 ;b=2;\r\n", map[string]string{"cookie": ""}},
-	} {
-		e := event(t, get(t, server, area, tc.lines))
-		for header, want := range tc.want {
-			if got := e.Headers[header]; got != want {
-				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
-			}
-		}
-		if name == "forged" && (strings.Contains(e.Headers["x-amzn-trace-id"], "forged") || e.Headers["x-forwarded-port"] == "1") {
-			t.Errorf("forged headers passed: %v", e.Headers)
-		}
-		if name == "cookies" && !reflect.DeepEqual(e.Cookies, []string{"a=1", "b=2"}) {
-			t.Errorf("unexpected cookies %q", e.Cookies)
-		}
-	}
-}
-
-func TestEvent_QueryString_IsPassedRawAndDecoded(t *testing.T) {
-	server := serve(t, shop())
-	for query, want := range map[string]map[string]string{
-		"":                       nil,
-		"&&":                     nil,
-		"amount=5%zz":            {"amount": "5%zz"},
-		"amount=5;data=x":        {"amount": "5;data=x"},
-		"=1&=2":                  {"": "1,2"},
-		"data=%7B%22a%22%3A1%7D": {"data": `{"a":1}`},
-		"a=b=c?d#e":              {"a": "b=c?d#e"},
-		"n=%00%ff":               {"n": "\x00\ufffd"},
-		"n=\xff":                 {"n": "\ufffd"},
-	} {
-		e := event(t, get(t, server, area+"?"+query, ""))
-		if e.RawQueryString != strings.ToValidUTF8(query, "\ufffd") || !maps.Equal(e.QueryStringParameters, want) {
-			t.Errorf("%q: got %q %q, want %q", query, e.RawQueryString, e.QueryStringParameters, want)
-		}
-	}
-}
-
-func TestGateway_OddRequests_AreRejectedOrReachTheFunction(t *testing.T) {
-	server := serve(t, shop())
-	for raw, want := range map[string]int{
-		"GET /shop/%zz/checkout HTTP/1.1\r\nHost: a\r\n\r\n":              400,
-		"GET /shop/%/checkout HTTP/1.1\r\nHost: a\r\n\r\n":                400,
-		"GET /shop/\x00/checkout HTTP/1.1\r\nHost: a\r\n\r\n":             400,
-		"GET /shop/a b/checkout HTTP/1.1\r\nHost: a\r\n\r\n":              400,
-		"GET /shop/a/checkout HTTP/1.1\r\n\r\n":                           400,
-		"GET /shop/a/checkout HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n":     400,
-		"GET /shop/a/checkout HTTP/1.1\r\nHost: a\r\nBad Name: b\r\n\r\n": 400,
-		"GET /shop/a/checkout HTTP/1.1\r\nHost: a\r\nX: \x01\r\n\r\n":     400,
-		"GET /shop/a/checkout HTTP/9.9\r\nHost: a\r\n\r\n":                505,
-		"rubbish\r\n\r\n": 400,
-		"POST /shop/a/voucher HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n":                400,
-		"POST /shop/a/voucher HTTP/1.1\r\nHost: a\r\nContent-Length: -1\r\n\r\n":               400,
-		"POST /shop/a/voucher HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n": 400,
-		"GET /shop/%00/checkout HTTP/1.1\r\nHost: a\r\n\r\n":                                   200,
-		"GET /shop/%ff%FE/checkout HTTP/1.1\r\nHost: a\r\n\r\n":                                200,
-		"GET /shop/\xff/checkout HTTP/1.1\r\nHost: a\r\n\r\n":                                  200,
-		"GET /shop/%25/checkout HTTP/1.1\r\nHost: a\r\n\r\n":                                   400,
-		"GET /shop/%252F..%252F%3F%23%2525/checkout HTTP/1.1\r\nHost: a\r\n\r\n":               200,
-		"GET /shop/a#b/checkout HTTP/1.1\r\nHost: a\r\n\r\n":                                   200,
-		"GET /shop/a|\"<>^`{}/checkout HTTP/1.1\r\nHost: a\r\n\r\n":                            200,
-		"GET /shop/a/checkout?%zz&;&\xff HTTP/1.1\r\nHost: a\r\n\r\n":                          200,
-		"GET /shop/a/checkout HTTP/1.1\r\nHost: a%zz\r\n\r\n":                                  200,
-		"GET /shop/a/checkout HTTP/1.1\r\nHost: [::1]:3000\r\n\r\n":                            200,
-		"GET /shop/a/checkout HTTP/1.0\r\n\r\n":                                                200,
-	} {
-		if r := send(t, server, "GET", raw); r.status != want {
-			t.Errorf("%q: status %d %.100s, want %d", raw, r.status, r.body, want)
-		}
-	}
-	for _, path := range []string{"%00", "%FF", "a|\"<>^`{}", "a#b"} {
-		e := event(t, get(t, server, "/shop/"+path+"/checkout", ""))
-		want := map[string]string{"%00": "\x00", "%FF": "\ufffd"}[path]
-		if want == "" {
-			want = path
-		}
-		if e.RawPath != "/shop/"+want+"/checkout" || e.PathParameters["customer"] != want {
-			t.Errorf("%s: rawPath %q, customer %q, want %q", path, e.RawPath, e.PathParameters["customer"], want)
-		}
-	}
-	if e := event(t, get(t, server, area, "")); e.RequestContext.DomainName != "localhost" {
-		t.Errorf("domain name %q, want localhost, not the client's Host", e.RequestContext.DomainName)
 	}
 }
 
@@ -451,14 +311,17 @@ func TestEvent_Path_IsDecodedTwiceAndCut(t *testing.T) {
 	} {
 		e := event(t, get(t, server, sent+"?data=a%3Fb%25c", ""))
 		if e.RawPath != want.path || e.RequestContext.HTTP.Path != want.path || e.PathParameters["rest"] != want.rest {
-			t.Errorf("%s: rawPath %q, http.path %q, rest %q; want %q", sent, e.RawPath, e.RequestContext.HTTP.Path, e.PathParameters["rest"], want)
+			t.Errorf("%s: rawPath %q, http.path %q, rest %q; want %q", sent, e.RawPath, e.RequestContext.HTTP.Path,
+				e.PathParameters["rest"], want)
 		}
 		if e.RawQueryString != "data=a%3Fb%25c" {
 			t.Errorf("%s: rawQueryString %q is not as it was sent", sent, e.RawQueryString)
 		}
 	}
-	for _, sent := range []string{"/coins%25off", "/coins%25", "/%253F%25"} {
-		wantMessage(t, get(t, server, sent, ""), http.StatusBadRequest)
+	for _, sent := range []string{"/coins%zz", "/coins%25off", "/coins%25", "/%253F%25"} {
+		if r := get(t, server, sent, ""); r.status != http.StatusBadRequest {
+			t.Errorf("%s: status %d, want 400", sent, r.status)
+		}
 	}
 }
 
@@ -466,29 +329,22 @@ func TestLimits_RequestAboveALimit_IsRejected(t *testing.T) {
 	config := shop()
 	config.Invoker = answers(`{"statusCode":200}`)
 	server := serve(t, config)
-	const fixed = len("GET " + area + "? HTTP/1.1" + "shop.example")
 	fill := func(n int) string { return strings.Repeat("a", n) }
-
-	if r := get(t, server, area+"?"+fill(gateway.MaxHead-fixed), ""); r.status != 200 {
-		t.Errorf("the longest allowed request line gets %d %s, want 200", r.status, r.body)
+	if r := get(t, server, area+"?"+fill(5000), "X-A: "+fill(5000)+"\r\n"); r.status != 200 {
+		t.Errorf("a large header gets %d %s, want 200", r.status, r.body)
 	}
-	wantMessage(t, get(t, server, area+"?"+fill(gateway.MaxHead-fixed+1), ""), http.StatusRequestHeaderFieldsTooLarge)
-	wantMessage(t, get(t, server, area+"?"+fill(gateway.MaxHead), ""), http.StatusRequestURITooLong)
-	if r := get(t, server, area+"?", "X-A: "+fill(5000)+"\r\nX-B: "+fill(gateway.MaxHead-fixed-5000)+"\r\n"); r.status != 200 {
-		t.Errorf("the largest allowed header gets %d %s, want 200", r.status, r.body)
+	wantMessage(t, get(t, server, area+"?"+fill(10240), ""), http.StatusRequestURITooLong)
+	wantMessage(t, get(t, server, area+"?"+fill(5000), "X-A: "+fill(5300)+"\r\n"),
+		http.StatusRequestHeaderFieldsTooLarge)
+	const text = "Content-Type: text/plain\r\n"
+	if r := post(t, server, text, fill(5<<20)); r.status != 200 {
+		t.Errorf("a large body gets %d %s, want 200", r.status, r.body)
 	}
-	wantMessage(t, get(t, server, area+"?", "X-A: "+fill(5000)+"\r\nX-B: "+fill(gateway.MaxHead-fixed-4999)+"\r\n"), http.StatusRequestHeaderFieldsTooLarge)
-
-	if r := post(t, server, "", fill(gateway.MaxBody)); r.status != 200 {
-		t.Errorf("the largest allowed body gets %d %s, want 200", r.status, r.body)
-	}
-	wantMessage(t, post(t, server, "", fill(gateway.MaxBody+1)), http.StatusRequestEntityTooLarge)
-	chunk := fmt.Sprintf("%x\r\n%s\r\n", 1<<20, fill(1<<20))
-	wantMessage(t, send(t, server, "POST", "POST /shop/a/voucher HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"+strings.Repeat(chunk, 11)), http.StatusRequestEntityTooLarge)
+	wantMessage(t, post(t, server, text, fill(6<<20)), http.StatusRequestEntityTooLarge) // in the event
+	wantMessage(t, post(t, server, text, fill(10<<20+1)), http.StatusRequestEntityTooLarge)
 }
 
 func TestResponse_OfAFunction_BecomesTheHTTPResponse(t *testing.T) {
-	const text, plain = "application/json", "text/plain; charset=utf-8"
 	for name, tc := range map[string]struct {
 		answer string
 		status int
@@ -496,55 +352,44 @@ func TestResponse_OfAFunction_BecomesTheHTTPResponse(t *testing.T) {
 		body   string
 	}{
 		"complete": {
-			`{"statusCode":201,"headers":{"content-type":"text/csv","ETag":"\"7\"","x-empty":""},"body":"a,b","isBase64Encoded":false}`,
+			`{"statusCode":201,"headers":{"content-type":"text/csv","ETag":"\"7\"","x-empty":""},"body":"a,b",` +
+				`"isBase64Encoded":false}`,
 			201,
 			map[string]string{"Content-Type": "text/csv", "ETag": `"7"`, "Content-Length": "3"},
 			"a,b",
 		},
-		"as aws-lambda-go writes it": {
-			`{"statusCode":404,"headers":null,"multiValueHeaders":{"X-A":["1","2"]},"body":"","cookies":null}`,
-			404,
-			map[string]string{"X-A": "", "Content-Type": "", "Content-Length": "0"},
+		"no content type": {
+			`{"statusCode":200,"body":"<b>"}`, 200,
+			map[string]string{"Content-Type": "text/plain; charset=utf-8"},
+			"<b>",
+		},
+		"base64": {
+			`{"statusCode":200,"body":"AP8=","isBase64Encoded":true}`, 200,
+			map[string]string{"Content-Length": "2"},
+			"\x00\xff",
+		},
+		"no body": {`{"statusCode":200}`, 200, map[string]string{"Content-Length": "0"}, ""},
+		"204 has no body": {
+			`{"statusCode":204}`, 204,
+			map[string]string{"Content-Length": "", "Content-Type": ""},
 			"",
 		},
-		"no content type":             {`{"statusCode":200,"body":"<b>"}`, 200, map[string]string{"Content-Type": plain}, "<b>"},
-		"base64":                      {`{"statusCode":200,"body":"AP8=","isBase64Encoded":true}`, 200, map[string]string{"Content-Length": "2"}, "\x00\xff"},
-		"no body":                     {`{"statusCode":200}`, 200, map[string]string{"Content-Length": "0"}, ""},
-		"204 has no body":             {`{"statusCode":204,"body":"x"}`, 204, map[string]string{"Content-Length": "", "Content-Type": ""}, ""},
-		"304 has no body":             {`{"statusCode":304,"headers":{"ETag":"\"7\""},"body":"x"}`, 304, map[string]string{"ETag": `"7"`, "Content-Length": "", "Content-Type": ""}, ""},
-		"an object without a status":  {` {"message": "hello"} `, 200, map[string]string{"Content-Type": text}, `{"message": "hello"}`},
-		"only a string":               {`"Hello from \u004cambda!"`, 200, map[string]string{"Content-Type": text}, "Hello from Lambda!"},
-		"only a number":               {`5`, 200, map[string]string{"Content-Type": text}, `5`},
-		"only a list":                 {`[{"statusCode":404}]`, 200, map[string]string{"Content-Type": text}, `[{"statusCode":404}]`},
-		"only null":                   {`null`, 200, map[string]string{"Content-Type": text}, `null`},
-		"case matters in names":       {`{"StatusCode":404}`, 200, map[string]string{"Content-Type": text}, `{"StatusCode":404}`},
-		"unknown members are ignored": {`{"statusCode":200,"statusDescription":"OK","body":"x"}`, 200, nil, "x"},
-		"headers that a function cannot set": {
-			`{"statusCode":200,"headers":{"date":"1","Server":"2","Connection":"close","Keep-Alive":"3","transfer-encoding":"4","Content-Length":"99","apigw-requestid":"5","Upgrade":"6","via":"7","Trailer":"X"},"body":"x"}`,
-			200,
-			map[string]string{"Server": "", "Connection": "", "Keep-Alive": "", "Transfer-Encoding": "", "Content-Length": "1", "Upgrade": "", "Via": "", "Trailer": ""},
-			"x",
+		"304 has no body": {
+			`{"statusCode":304,"headers":{"ETag":"\"7\""},"body":"x"}`, 304,
+			map[string]string{"ETag": `"7"`, "Content-Length": "", "Content-Type": ""},
+			"",
 		},
-		"not JSON":                    {`<html>`, 500, nil, ""},
-		"truncated JSON":              {`{"statusCode":200`, 500, nil, ""},
-		"two JSON values":             {`{"statusCode":200} {}`, 500, nil, ""},
-		"empty response":              {``, 500, nil, ""},
-		"status is a string":          {`{"statusCode":"200"}`, 500, nil, ""},
-		"status is null":              {`{"statusCode":null}`, 500, nil, ""},
-		"status is a fraction":        {`{"statusCode":200.5}`, 500, nil, ""},
-		"status too low":              {`{"statusCode":199}`, 500, nil, ""},
-		"status too high":             {`{"statusCode":600}`, 500, nil, ""},
-		"headers are a list":          {`{"statusCode":200,"headers":[]}`, 500, nil, ""},
-		"header is a number":          {`{"statusCode":200,"headers":{"X-A":1}}`, 500, nil, ""},
-		"header name with a space":    {`{"statusCode":200,"headers":{"X A":"1"}}`, 500, nil, ""},
-		"header name is empty":        {`{"statusCode":200,"headers":{"":"1"}}`, 500, nil, ""},
-		"header value with CRLF":      {`{"statusCode":200,"headers":{"X-A":"1\r\nX-B: 2"}}`, 500, nil, ""},
-		"cookie with CRLF":            {`{"statusCode":200,"cookies":["a\r\nX-B: 2"]}`, 500, nil, ""},
-		"cookies are a string":        {`{"statusCode":200,"cookies":"a=b"}`, 500, nil, ""},
-		"body is an object":           {`{"statusCode":200,"body":{}}`, 500, nil, ""},
-		"isBase64Encoded is a string": {`{"statusCode":200,"isBase64Encoded":"true"}`, 500, nil, ""},
-		"invalid base64":              {`{"statusCode":200,"body":"%%%","isBase64Encoded":true}`, 500, nil, ""},
-		"a function's error object":   {`{"errorMessage":"x","errorType":"y"}`, 200, nil, `{"errorMessage":"x","errorType":"y"}`},
+		"cookies": {
+			`{"statusCode":200,"cookies":["cart=7; Path=/"]}`, 200,
+			map[string]string{"Set-Cookie": "cart=7; Path=/"},
+			"",
+		},
+		"not JSON":          {`<html>`, 500, nil, ""},
+		"empty response":    {``, 500, nil, ""},
+		"no status":         {`{"errorMessage":"x","errorType":"y"}`, 500, nil, ""},
+		"status too low":    {`{"statusCode":199}`, 500, nil, ""},
+		"body is an object": {`{"statusCode":200,"body":{}}`, 500, nil, ""},
+		"invalid base64":    {`{"statusCode":200,"body":"%%%","isBase64Encoded":true}`, 500, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := shop()
@@ -569,54 +414,20 @@ func TestResponse_OfAFunction_BecomesTheHTTPResponse(t *testing.T) {
 	}
 }
 
-func TestResponse_EachCookie_IsAHeader(t *testing.T) {
-	config := shop()
-	config.Invoker = answers(`{"statusCode":200,"cookies":["cart=7; Path=/","theme=dark"]}`)
-	if got := get(t, serve(t, config), area, "").header["Set-Cookie"]; !reflect.DeepEqual(got, []string{"cart=7; Path=/", "theme=dark"}) {
-		t.Errorf("the Set-Cookie headers are %q", got)
-	}
-}
-
 func TestResponse_ToHead_HasNoBody(t *testing.T) {
-	for answer, length := range map[string]string{
-		`{"statusCode":200,"body":"{}","headers":{"Content-Type":"application/json"}}`: "2",
-		`{"statusCode":200}`: "", // the length of the GET's body is unknown
-		`rubbish`:            "35",
-	} {
-		config := shop()
-		config.Invoker = answers(answer)
-		r := send(t, serve(t, config), "HEAD", "HEAD "+area+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-		if r.body != "" || r.header.Get("Content-Length") != length {
-			t.Errorf("%s: Content-Length %q, want %q; body %q, want none", answer, r.header.Get("Content-Length"), length, r.body)
-		}
-	}
-	// A body after the header would garble the next response on the connection.
-	conn := dial(t, serve(t, shop()))
-	_, _ = fmt.Fprintf(conn, "HEAD %s HTTP/1.1\r\nHost: a\r\n\r\nGET %s HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", area, area)
-	all, err := io.ReadAll(conn)
-	if _, after, _ := bytes.Cut(all, []byte("\r\n\r\n")); err != nil || !bytes.HasPrefix(after, []byte("HTTP/1.1 200")) {
-		t.Errorf("%v: want a second response right after the first header, got %.300s", err, all)
+	config := shop()
+	config.Invoker = answers(`{"statusCode":200,"body":"{}"}`)
+	r := send(t, serve(t, config), "HEAD", "HEAD "+area+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	if r.body != "" || r.header.Get("Content-Length") != "2" {
+		t.Errorf("Content-Length %q, want 2; body %q, want none", r.header.Get("Content-Length"), r.body)
 	}
 }
 
 func TestInvoke_Failure_BecomesAStatus(t *testing.T) {
-	errTimeout, errTooLarge := errors.New("timed out"), errors.New("too large")
 	config := shop()
-	config.Status = func(err error) int {
-		switch {
-		case errors.Is(err, errTimeout):
-			return http.StatusServiceUnavailable
-		case errors.Is(err, errTooLarge):
-			return http.StatusRequestEntityTooLarge
-		default:
-			return http.StatusInternalServerError
-		}
-	}
 	for err, status := range map[error]int{
-		errTimeout:                             503,
-		fmt.Errorf("checkout: %w", errTimeout): 503,
-		errTooLarge:                            413,
-		errors.New("died"):                     500,
+		fmt.Errorf("checkout: %w", context.DeadlineExceeded): 503,
+		errors.New("died"): 500,
 	} {
 		config.Invoker = fails(err)
 		wantMessage(t, get(t, serve(t, config), area, ""), status)
@@ -681,18 +492,14 @@ func TestLog_EachRequest_HasARecord(t *testing.T) {
 		}
 		return []byte(`{"statusCode":201}`), nil
 	})
-	g, err := gateway.New(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := serve(t, config)
 	for _, target := range []string{area + "?die=now", area + "?data=secret", "/caf%C3%A9/%00%0A/\xff\x9b2J/é?q=1"} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-		r.RequestURI = target
-		g.ServeHTTP(httptest.NewRecorder(), r)
+		get(t, server, target, "Connection: close\r\n")
 	}
+	server.Close() // waits for the last record
 	want := []gateway.Record{
-		{Method: "GET", Path: area, Status: 500, Duration: time.Millisecond, Function: "checkout-area", Err: died},
-		{Method: "GET", Path: area, Status: 201, Duration: time.Millisecond, Function: "checkout-area"},
+		{Method: "GET", Path: area, Status: 500, Duration: time.Millisecond, Err: died},
+		{Method: "GET", Path: area, Status: 201, Duration: time.Millisecond},
 		{Method: "GET", Path: "/caf%C3%A9/%00%0A/%FF%9B2J/%C3%A9", Status: 404, Duration: time.Millisecond},
 	}
 	for i := range records {
@@ -704,55 +511,4 @@ func TestLog_EachRequest_HasARecord(t *testing.T) {
 	if !slices.Equal(records, want) {
 		t.Errorf("got  %+v\nwant %+v", records, want)
 	}
-}
-
-func TestRequestID_EachRequest_HasItsOwn(t *testing.T) {
-	server := serve(t, shop())
-	seen := map[string]bool{}
-	for range 20 {
-		r := get(t, server, area, "")
-		id := r.header.Get("Apigw-Requestid")
-		if !regexp.MustCompile(`^[A-Za-z0-9_-]{15}=$`).MatchString(id) || seen[id] || event(t, r).RequestContext.RequestID != id {
-			t.Errorf("the request ID %q is malformed, repeated, or differs from the event's", id)
-		}
-		seen[id] = true
-	}
-}
-
-func FuzzFunctionResponse(f *testing.F) {
-	for _, seed := range []string{`{"statusCode":200,"headers":{"a":"b"},"cookies":["c"],"body":"d"}`, `"x"`, `{}`, `[`, "\xff", `{"statusCode":1e2}`} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, answer []byte) {
-		config := shop()
-		config.Invoker = answers(string(answer))
-		g, err := gateway.New(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		recorder := httptest.NewRecorder()
-		g.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, area, http.NoBody))
-		if recorder.Code < 200 || recorder.Code > 599 {
-			t.Errorf("status %d, want 200 to 599", recorder.Code)
-		}
-	})
-}
-
-func FuzzRequestTarget(f *testing.F) {
-	for _, seed := range []string{area, "/", "*", "//", "/%", "/shop/%2F/checkout?a;b", "http://a/b", "\x00"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, target string) {
-		g, err := gateway.New(shop())
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-		r.RequestURI = target
-		recorder := httptest.NewRecorder()
-		g.ServeHTTP(recorder, r)
-		if recorder.Code >= 500 {
-			t.Errorf("%q: status %d, want less than 500", target, recorder.Code)
-		}
-	})
 }

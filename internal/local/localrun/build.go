@@ -13,8 +13,8 @@ import (
 // interruptGrace is how long the compiler may take to stop after an interrupt.
 const interruptGrace = 5 * time.Second
 
-// Binary returns the path at which a Run builds the named function in the source tree at root.
-func Binary(root, function string) string { return filepath.Join(root, stateDir, "bin", function) }
+// BinDir returns the directory in which a Run builds the functions of the source tree at root.
+func BinDir(root string) string { return filepath.Join(root, stateDir, "bin") }
 
 // build builds the functions for this machine.
 func (r *Run) build(ctx context.Context) error {
@@ -23,7 +23,7 @@ func (r *Run) build(ctx context.Context) error {
 		packages = append(packages, "./"+f.Package)
 	}
 	r.say("Building %d functions", len(packages))
-	command := gobuild.Command(ctx, r.Root, filepath.Join(r.dir, "bin")+"/", packages...)
+	command := gobuild.Command(ctx, r.Root, BinDir(r.Root)+"/", packages...)
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = interruptGrace
 	command.Stdout, command.Stderr = r, r

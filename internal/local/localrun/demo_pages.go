@@ -27,8 +27,8 @@ import (
 //go:embed demo_pages.html.tmpl
 var pagesTemplate string
 
-// demoPages serves the pages that only the local run has: the list of its shops, and the demo payment page. It passes every other request
-// to the gateway unchanged. It does not use an http.ServeMux, which would change paths.
+// demoPages serves the pages that only the local run has: the list of its shops, and the demo payment page. It passes
+// every other request to the gateway unchanged. It does not use an http.ServeMux, which would change paths.
 type demoPages struct {
 	*Run
 
@@ -122,9 +122,11 @@ func (p *demoPages) respond(w http.ResponseWriter, shown page) int {
 	sum := sha256.Sum256(style)
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; img-src data:; "+
-		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
-	h.Set("Referrer-Policy", "same-origin") // with no-referrer, browsers would send the form with Origin: null, as for another site
+	h.Set("Content-Security-Policy",
+		"default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'; img-src data:; "+
+			"base-uri 'none'; form-action 'self'; frame-ancestors 'none'")
+	// with no-referrer, browsers would send the form with Origin: null, as for another site
+	h.Set("Referrer-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	status := cmp.Or(shown.Status, http.StatusOK)
@@ -154,7 +156,8 @@ func (p *demoPages) index(ctx context.Context) (page, error) {
 	}
 	for _, customer := range customers {
 		shop := listedShop{Customer: customer, URL: p.State.BaseURL + "/shop/" + string(customer.ID)}
-		if i := slices.IndexFunc(entries, func(e catalogfile.Entry) bool { return e.Customer.ID == customer.ID }); i >= 0 {
+		if i := slices.IndexFunc(entries,
+			func(e catalogfile.Entry) bool { return e.Customer.ID == customer.ID }); i >= 0 {
 			shop.Products = entries[i].Products
 			if shop.Codes, err = p.codes(ctx, entries[i]); err != nil {
 				return page{}, err
@@ -165,8 +168,8 @@ func (p *demoPages) index(ctx context.Context) (page, error) {
 	return shown, nil
 }
 
-// codes returns the entry's vouchers that anybody can redeem now. It reads them from the store, because somebody may have used up or
-// edited a code.
+// codes returns the entry's vouchers that anybody can redeem now. It reads them from the store, because somebody may
+// have used up or edited a code.
 func (p *demoPages) codes(ctx context.Context, entry catalogfile.Entry) ([]voucher.Standing, error) {
 	shop, err := p.State.Deployment(p.Random).Shop(ctx, entry.Customer.ID)
 	if err != nil {

@@ -28,7 +28,8 @@ type response struct {
 	body   string
 }
 
-// send sends a request as a browser does, but does not follow redirects. A body must be a form. In header, names and values alternate.
+// send sends a request as a browser does, but does not follow redirects. A body must be a form. In header, names and
+// values alternate.
 func send(t *testing.T, method, address, body string, header ...string) response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
@@ -57,7 +58,8 @@ func send(t *testing.T, method, address, body string, header ...string) response
 func testIndex(t *testing.T, run *localruntest.Run) {
 	base := run.State.BaseURL
 	announced, requests, _ := strings.Cut(run.Output(), "/changelog.rss'")
-	if !strings.Contains(announced, "Shopfront is at "+base+". Open it in a browser") || !strings.Contains(requests, "The demo shops: "+base) {
+	if !strings.Contains(announced, "Shopfront is at "+base+". Open it in a browser") ||
+		!strings.Contains(requests, "The demo shops: "+base) {
 		t.Error("the run does not show its address before and after the requests to try")
 	}
 	got := send(t, http.MethodGet, base+"/?utm_source=forum", "")
@@ -65,9 +67,12 @@ func testIndex(t *testing.T, run *localruntest.Run) {
 		t.Fatalf("the list of shops is %d %s, want an HTML page", got.status, got.body)
 	}
 	for _, want := range []string{
-		`href="` + base + `/shop/emberforge" dir="auto">Emberforge<`, `href="` + base + `/shop/sakura-goods" dir="auto">Sakura Goods<`,
-		"<code>SUMMER-20</code> gives 20% off", "<code>FIVE-OFF</code> gives 5.00 EUR off", "(five euros off, 50 uses, once for every nick)",
-		"<code>STARTER-PACK</code> gives 1 × Ember coins, 1,200 coins; 2 × Crate key, One key; 1 × VIP rank, 30 days", "<code>YEN-500</code> gives 500 JPY off",
+		`href="` + base + `/shop/emberforge" dir="auto">Emberforge<`,
+		`href="` + base + `/shop/sakura-goods" dir="auto">Sakura Goods<`,
+		"<code>SUMMER-20</code> gives 20% off", "<code>FIVE-OFF</code> gives 5.00 EUR off",
+		"(five euros off, 50 uses, once for every nick)",
+		"<code>STARTER-PACK</code> gives 1 × Ember coins, 1,200 coins; 2 × Crate key, One key; 1 × VIP rank, 30 days",
+		"<code>YEN-500</code> gives 500 JPY off",
 		`href="/docs"`, `href="/changelog"`,
 	} {
 		if !strings.Contains(got.body, want) {
@@ -95,7 +100,8 @@ func testIndex(t *testing.T, run *localruntest.Run) {
 // wantLine waits until the run has printed the text. The run may print a request's line after the response.
 func wantLine(t *testing.T, run *localruntest.Run, text string) {
 	t.Helper()
-	for until := time.Now().Add(30 * time.Second); !strings.Contains(run.Output(), text); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(patience); !strings.Contains(run.Output(),
+		text); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("the run did not print %q: %s", text, run.Output())
 		}
@@ -125,7 +131,8 @@ func shopClient(t *testing.T, run *localruntest.Run, options ...client.Option) *
 	return shop
 }
 
-// checkOut checks out in the demo shop. It returns the checkout's ID and the address of the page that takes its payment.
+// checkOut checks out in the demo shop. It returns the checkout's ID and the address of the page that takes its
+// payment.
 func checkOut(t *testing.T, run *localruntest.Run, order client.Order) (id, address string) {
 	t.Helper()
 	checkout, err := shopClient(t, run).Checkout(t.Context(), order)
@@ -158,14 +165,18 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 	wantPage(t, run.State.BaseURL+"/shop/emberforge", http.StatusOK, payments+"?checkout={checkout}&return={return}")
 	back := run.State.BaseURL + "/shop/emberforge?lang=de#paid"
 	id, address := checkOut(t, run, client.Order{Product: "coins", Variant: "500", Amount: 2, Code: "SUMMER-20"})
-	wantPage(t, address, http.StatusOK, "Emberforge", "Ember coins", "500 coins", "SUMMER-20, 1.99 EUR off", "<strong>7.99 EUR", `value="pay"`, back)
+	wantPage(t, address, http.StatusOK, "Emberforge", "Ember coins", "500 coins", "SUMMER-20, 1.99 EUR off",
+		"<strong>7.99 EUR", `value="pay"`, back)
 
 	byName := strings.Replace(back, "127.0.0.1", "localhost", 1)
 	wantPage(t, payments+"?"+url.Values{"checkout": {id}, "return": {byName}}.Encode(), http.StatusOK, byName)
 
-	got := send(t, http.MethodPost, payments, paymentForm(run, id, "cancel"), "Sec-Fetch-Site", "same-origin", "Origin", "null")
-	if got.status != http.StatusSeeOther || got.header.Get("Location") != back || status(t, run, id) != client.CheckoutOpen {
-		t.Errorf("the response to cancelling is %d %s, want a redirect to the shop and an open checkout", got.status, got.body)
+	got := send(t, http.MethodPost, payments, paymentForm(run, id, "cancel"), "Sec-Fetch-Site", "same-origin", "Origin",
+		"null")
+	if got.status != http.StatusSeeOther || got.header.Get("Location") != back ||
+		status(t, run, id) != client.CheckoutOpen {
+		t.Errorf("the response to cancelling is %d %s, want a redirect to the shop and an open checkout", got.status,
+			got.body)
 	}
 
 	var clicks sync.WaitGroup // two clicks at once
@@ -173,7 +184,8 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 		clicks.Go(func() {
 			got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Origin", run.State.BaseURL)
 			if got.status != http.StatusSeeOther || got.header.Get("Location") != back {
-				t.Errorf("the response to paying is %d to %q, want a redirect to the shop: %s", got.status, got.header.Get("Location"), got.body)
+				t.Errorf("the response to paying is %d to %q, want a redirect to the shop: %s", got.status,
+					got.header.Get("Location"), got.body)
 			}
 		})
 	}
@@ -192,7 +204,8 @@ func testPayment(t *testing.T, run *localruntest.Run) {
 	live := 0
 	records, err := shop.Keys(t.Context())
 	for _, record := range records {
-		if record.Name == "demo payment page" && record.Revoked.IsZero() && record.Expires.Sub(record.Created).Hours() == 24 {
+		if record.Name == "demo payment page" && record.Revoked.IsZero() &&
+			record.Expires.Sub(record.Created).Hours() == 24 {
 			live++
 		}
 	}
@@ -226,11 +239,13 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 	payments, back := base+"/demo/payment", base+"/shop/emberforge?lang=de#paid"
 	id, _ := checkOut(t, run, client.Order{Product: "coins", Variant: "500"})
 	for _, address := range []string{
-		"", "/shop/emberforge", "https://alder.example/shop/emberforge", base + "@alder.example/shop/emberforge", base + "/docs", base + "/shop/%zz",
+		"", "/shop/emberforge", "https://alder.example/shop/emberforge", base + "@alder.example/shop/emberforge",
+		base + "/docs", base + "/shop/%zz",
 	} {
 		form := url.Values{"checkout": {id}, "return": {address}, "action": {"pay"}}.Encode()
 		for method, got := range map[string]response{
-			http.MethodPost: send(t, http.MethodPost, payments, form), http.MethodGet: send(t, http.MethodGet, payments+"?"+form, ""),
+			http.MethodPost: send(t, http.MethodPost, payments, form),
+			http.MethodGet:  send(t, http.MethodGet, payments+"?"+form, ""),
 		} {
 			if got.status != http.StatusBadRequest || got.header.Get("Location") != "" {
 				t.Errorf("%s with the return address %q: status %d, want 400", method, address, got.status)
@@ -244,8 +259,12 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 		}
 	}
 	// If another site's name points to this machine, a browser sends that site's forms as forms of the same origin.
-	for _, host := range []string{"alder.example", strings.Replace(strings.TrimPrefix(base, "http://"), "127.0.0.1", "127.0.0.1.alder.example", 1)} {
-		got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Host", host, "Origin", "http://"+host, "Sec-Fetch-Site", "same-origin")
+	for _, host := range []string{
+		"alder.example",
+		strings.Replace(strings.TrimPrefix(base, "http://"), "127.0.0.1", "127.0.0.1.alder.example", 1),
+	} {
+		got := send(t, http.MethodPost, payments, paymentForm(run, id, "pay"), "Host", host, "Origin", "http://"+host,
+			"Sec-Fetch-Site", "same-origin")
 		if got.status != http.StatusBadRequest {
 			t.Errorf("a form of the host %s: status %d, want 400", host, got.status)
 		}
@@ -267,7 +286,8 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 	wantRefused(t, run, id, "Checkout replaced")
 
 	server := shopClient(t, run, client.WithServerKey(newServer(t, run).key))
-	if _, err := server.PlaceOrder(t.Context(), newer, client.Payment{Provider: "stripe", Reference: "pi_3NtT9zLkdIwHu7ix0JqYbV2d"}); err != nil {
+	if _, err := server.PlaceOrder(t.Context(), newer,
+		client.Payment{Provider: "stripe", Reference: "pi_3NtT9zLkdIwHu7ix0JqYbV2d"}); err != nil {
 		t.Fatal(err)
 	}
 	wantRefused(t, run, newer, "Ordered with another payment")
@@ -277,8 +297,10 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 func wantRefused(t *testing.T, run *localruntest.Run, checkout, words string) {
 	t.Helper()
 	got := send(t, http.MethodPost, run.State.BaseURL+"/demo/payment", paymentForm(run, checkout, "pay"))
-	if got.status != http.StatusConflict || !strings.Contains(got.body, "<h1>"+words) || !strings.Contains(got.body, "/shop/emberforge?lang=de#paid") {
-		t.Errorf("the response to paying is %d %s, want 409 with the heading %q and a link back", got.status, got.body, words)
+	if got.status != http.StatusConflict || !strings.Contains(got.body, "<h1>"+words) ||
+		!strings.Contains(got.body, "/shop/emberforge?lang=de#paid") {
+		t.Errorf("the response to paying is %d %s, want 409 with the heading %q and a link back", got.status, got.body,
+			words)
 	}
 }
 

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// paymentPath is the path of the demo payment page, which stands in for a payment provider and for the shop's server.
+	// paymentPath is the path of the demo payment page, which stands in for a payment provider and for the shop's
+	// server.
 	paymentPath = "/demo/payment"
 	// The demo payment page places orders with keys that have this name and this lifetime.
 	paymentKeyName = "demo payment page"
@@ -29,13 +30,13 @@ type shopServer struct {
 	expires time.Time // when its key expires
 }
 
-// payment handles a request to the demo payment page. A GET shows the checkout to pay. A POST places the order if the shopper pays, and
-// redirects to the shop if the shopper pays or cancels.
+// payment handles a request to the demo payment page. A GET shows the checkout to pay. A POST places the order if the
+// shopper pays, and redirects to the shop if the shopper pays or cancels.
 func (p *demoPages) payment(r *http.Request) (page, error) {
 	back := r.FormValue("return")
 	address, err := url.Parse(back)
-	// Another site may point its own name to this machine. The browser would then treat that site's pages and this page as the same
-	// origin.
+	// Another site may point its own name to this machine. The browser would then treat that site's pages and this page
+	// as the same origin.
 	if err != nil || !p.isShopPage(back) || !p.isShopPage("http://"+r.Host+"/shop/") {
 		return page{ //nolint:nilerr // the request is wrong, not the run
 			Status: http.StatusBadRequest, Title: "This payment page cannot return there",
@@ -45,7 +46,10 @@ func (p *demoPages) payment(r *http.Request) (page, error) {
 	pays := r.Method == http.MethodPost
 	if pays && http.NewCrossOriginProtection().Check(r) != nil {
 		//nolint:nilerr // the request is wrong, not the run
-		return page{Status: http.StatusForbidden, Title: "This payment comes from another site", Message: "Pay in the shop.", Back: back}, nil
+		return page{
+			Status: http.StatusForbidden, Title: "This payment comes from another site",
+			Message: "Pay in the shop.", Back: back,
+		}, nil
 	}
 	if pays && r.PostFormValue("action") != "pay" {
 		return page{Location: back}, nil
@@ -59,7 +63,10 @@ func (p *demoPages) payment(r *http.Request) (page, error) {
 	case err == nil:
 		return page{Title: "Demo payment", Shop: shop, Checkout: &checkout, Back: back}, nil
 	case errors.Is(err, client.ErrMalformedID), errors.Is(err, client.ErrNotFound), errors.Is(err, catalog.ErrNotFound):
-		return page{Status: http.StatusNotFound, Title: "No such checkout", Message: "The shop does not know this checkout.", Back: back}, nil
+		return page{
+			Status: http.StatusNotFound, Title: "No such checkout",
+			Message: "The shop does not know this checkout.", Back: back,
+		}, nil
 	case isProblem:
 		return page{Status: problem.Status, Title: problem.Title, Message: problem.Detail, Back: back}, nil
 	default:
@@ -67,19 +74,22 @@ func (p *demoPages) payment(r *http.Request) (page, error) {
 	}
 }
 
-// isShopPage reports whether an address leads to a shop's page of this run. People may also open that page at localhost.
+// isShopPage reports whether an address leads to a shop's page of this run. People may also open that page at
+// localhost.
 func (p *demoPages) isShopPage(address string) bool {
 	return strings.HasPrefix(address, p.State.BaseURL+"/shop/") ||
 		strings.HasPrefix(address, strings.Replace(p.State.BaseURL, "127.0.0.1", "localhost", 1)+"/shop/")
 }
 
-// checkout returns a customer's catalogue entry and checkout. If pays is set, it also orders the checkout. The payment's reference depends
-// only on the checkout, so two clicks place one order.
-func (p *demoPages) checkout(ctx context.Context, customer, id string, pays bool) (catalogfile.Entry, client.Checkout, error) {
+// checkout returns a customer's catalogue entry and checkout. If pays is set, it also orders the checkout. The
+// payment's reference depends only on the checkout, so two clicks place one order.
+func (p *demoPages) checkout(
+	ctx context.Context, customer, id string, pays bool,
+) (catalogfile.Entry, client.Checkout, error) {
 	if _, err := client.New(p.State.BaseURL, customer); err != nil { // the ID comes from the request
 		return catalogfile.Entry{}, client.Checkout{}, err
 	}
-	shop, err := p.State.Deployment(p.Random).Catalogue(ctx, catalog.CustomerID(customer))
+	shop, err := p.State.Deployment(p.Random).CatalogueEntry(ctx, catalog.CustomerID(customer))
 	if err != nil {
 		return catalogfile.Entry{}, client.Checkout{}, err
 	}
@@ -98,8 +108,9 @@ func (p *demoPages) checkout(ctx context.Context, customer, id string, pays bool
 	return shop, checkout, err
 }
 
-// server returns a client with a key of the customer. If it has no key for the customer, or only an expired one, it creates a key, which
-// only this process knows. Before that, it revokes the keys of earlier runs, because a customer may have only a few live keys.
+// server returns a client with a key of the customer. If it has no key for the customer, or only an expired one, it
+// creates a key, which only this process knows. Before that, it revokes the keys of earlier runs, because a customer
+// may have only a few live keys.
 func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (shopServer, error) {
 	p.serversMu.Lock()
 	defer p.serversMu.Unlock()
@@ -128,7 +139,8 @@ func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (sh
 	if err != nil {
 		return shopServer{}, err
 	}
-	if created.Client, err = client.New(p.State.BaseURL, string(customer), client.WithServerKey(key.Secret())); err == nil {
+	if created.Client, err = client.New(p.State.BaseURL, string(customer),
+		client.WithServerKey(key.Secret())); err == nil {
 		p.servers[customer] = created
 	}
 	return created, err

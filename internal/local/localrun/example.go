@@ -19,8 +19,8 @@ import (
 
 const keyHeader = "idempotency-key"
 
-// randomID matches the ID of a checkout, and the ID of a redemption in a path. IDs are random, so the IDs in an event.json exist in no run.
-// Examples show a placeholder instead.
+// randomID matches the ID of a checkout, and the ID of a redemption in a path. IDs are random, so the IDs in an
+// event.json exist in no run. Examples show a placeholder instead.
 var randomID = regexp.MustCompile(`(/redemptions/)[\w-]{22}\b|[\w-]{44}`)
 
 // examples returns a text with one or more command lines for each route. They are made from the function's event.json.
@@ -67,34 +67,36 @@ type example struct {
 	authorization          string // may be empty
 }
 
-// exampleOf returns an example for a route. If the event has the route's path, the example is the event's request with the route's method,
-// and with the event's body if both methods are the same. Otherwise exampleOf
-// replaces each variable in the route's path with the event's value, or with the variable's name if the event has no value for it.
+// exampleOf returns an example for a route. If the event has the route's path, the example is the event's request with
+// the route's method, and with the event's body if both methods are the same. Otherwise exampleOf replaces each
+// variable in the route's path with the event's value, or with the variable's name if the event has no value for it.
 func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) example {
 	request := example{method: route.Method}
 	if request.method == "ANY" {
 		request.method = event.RequestContext.HTTP.Method
 	}
 	if _, path, _ := strings.Cut(event.RouteKey, " "); path != route.Path {
-		request.target = regexp.MustCompile(`{(\w+)\+?}`).ReplaceAllStringFunc(route.Path, func(variable string) string {
-			name := strings.Trim(variable, "{+}")
-			if value, known := event.PathParameters[name]; known {
-				name = value
-			}
-			return url.PathEscape(name)
-		})
+		request.target = regexp.MustCompile(`{(\w+)\+?}`).ReplaceAllStringFunc(route.Path,
+			func(variable string) string {
+				name := strings.Trim(variable, "{+}")
+				if value, known := event.PathParameters[name]; known {
+					name = value
+				}
+				return url.PathEscape(name)
+			})
 		return request
 	}
 	target := url.URL{Path: event.RawPath, RawQuery: event.RawQueryString}
-	request.target, request.key, request.authorization = target.String(), event.Headers[keyHeader], event.Headers["authorization"]
+	request.target, request.key, request.authorization = target.String(), event.Headers[keyHeader],
+		event.Headers["authorization"]
 	if request.method == event.RequestContext.HTTP.Method {
 		request.contentType, request.body = event.Headers["content-type"], event.Body
 	}
 	return request
 }
 
-// curl returns the request as a command line. In the line, KEY stands for a key of the shop's server, and ID stands for the ID of a
-// checkout or redemption.
+// curl returns the request as a command line. In the line, KEY stands for a key of the shop's server, and ID stands for
+// the ID of a checkout or redemption.
 func (e example) curl(baseURL string) string {
 	words := []string{"curl -i"}
 	switch e.method {
@@ -105,7 +107,11 @@ func (e example) curl(baseURL string) string {
 		words = append(words, "-X "+e.method)
 	}
 	words = append(words, quote(baseURL+randomID.ReplaceAllString(e.target, "${1}ID")))
-	for _, header := range [][2]string{{"content-type", e.contentType}, {"authorization", e.authorization}, {keyHeader, e.key}} {
+	for _, header := range [][2]string{
+		{"content-type", e.contentType},
+		{"authorization", e.authorization},
+		{keyHeader, e.key},
+	} {
 		if header[1] != "" {
 			words = append(words, "-H "+quote(header[0]+": "+header[1]))
 		}

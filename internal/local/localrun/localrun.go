@@ -1,9 +1,10 @@
-// Package localrun runs a whole Shopfront on this machine, for `shopctl dev` and for tests. An emulated HTTP API serves the routes of
-// template.yaml and passes each request to a built function. The functions run behind an emulated Lambda runtime API, and store their
-// data in DynamoDB Local, which starts with a demo shop. Streams and schedules also invoke functions.
+// Package localrun runs a whole Shopfront on this machine, for `shopctl dev` and for tests. An emulated HTTP API serves
+// the routes of template.yaml and passes each request to a built function. The functions run behind an emulated Lambda
+// runtime API, and store their data in DynamoDB Local, which starts with a demo shop. Streams and schedules also invoke
+// functions.
 //
-// The package takes routes, functions, variables, tables and events from the template, and examples from the functions' event.json.
-// It adds only the list of the shops, the demo payment page, and the variable that leads to that page.
+// The package takes routes, functions, variables, tables and events from the template, and examples from the functions'
+// event.json. It adds only the list of the shops, the demo payment page, and the variable that leads to that page.
 //
 // It combines samtemplate, gateway, eventsource, runtimeapi, dynamolocal and operator. No Lambda function may link it.
 package localrun
@@ -73,15 +74,17 @@ type Run struct {
 	stops []func() error // these undo the steps; stop calls them in reverse order
 }
 
-// Start starts a run and returns when the run serves requests. The caller must then call Wait. While the run serves, the source tree
-// contains the state that Find reads, and .shopfront/env-vars.json for `sam local invoke`. If the context ends before the run serves,
-// Start returns nil and no error.
+// Start starts a run and returns when the run serves requests. The caller must then call Wait. While the run serves,
+// the source tree contains the state that Find reads, and .shopfront/env-vars.json for `sam local invoke`. If the
+// context ends before the run serves, Start returns nil and no error.
 //
-// The first line of an error says what to do. Output of Maven or DynamoDB Local may follow. After an error, no process is left running.
+// The first line of an error says what to do. Output of Maven or DynamoDB Local may follow. After an error, no process
+// is left running.
 func Start(ctx context.Context, options Options) (*Run, error) {
 	r := &Run{Options: options, dir: filepath.Join(options.Root, stateDir), failed: make(chan error, 1)}
 	for _, step := range []func(context.Context) error{
-		r.lockTree, r.listen, r.startStore, r.load, r.makeTables, r.loadDemo, r.build, r.serve, r.startEvents, r.announce,
+		r.lockTree, r.listen, r.startStore, r.load, r.makeTables, r.loadDemo, r.build, r.serve, r.startEvents,
+		r.announce,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, r.stop(ctx, err)
@@ -90,8 +93,8 @@ func Start(ctx context.Context, options Options) (*Run, error) {
 	return r, nil
 }
 
-// Wait waits for the end of the run. It returns nil if the context ends, and an error if the server or DynamoDB Local ends by itself.
-// Before it returns, it stops the events, the server, the functions and DynamoDB Local, in this order.
+// Wait waits for the end of the run. It returns nil if the context ends, and an error if the server or DynamoDB Local
+// ends by itself. Before it returns, it stops the events, the server, the functions and DynamoDB Local, in this order.
 func (r *Run) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -103,8 +106,8 @@ func (r *Run) Wait(ctx context.Context) error {
 	}
 }
 
-// stop undoes the steps and returns err with the errors of undoing them. If the context has ended, err does not matter, because the
-// caller ended the run.
+// stop undoes the steps and returns err with the errors of undoing them. If the context has ended, err does not matter,
+// because the caller ended the run.
 func (r *Run) stop(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = nil
@@ -134,9 +137,12 @@ func (r *Run) lockTree(ctx context.Context) error {
 	}
 	if !locked {
 		if state, err := Find(ctx, r.Root); err == nil {
-			return fmt.Errorf("a local run already serves this source tree at %s: use it, or stop it first", state.BaseURL)
+			return fmt.Errorf("a local run already serves this source tree at %s: use it, or stop it first",
+				state.BaseURL)
 		}
-		return errors.New("another local run is starting or stopping in this source tree: wait for it, or stop it first")
+		return errors.New(
+			"another local run is starting or stopping in this source tree: wait for it, or stop it first",
+		)
 	}
 	r.onStop(lock.Unlock)
 	return nil
@@ -146,7 +152,8 @@ func (r *Run) lockTree(ctx context.Context) error {
 func (r *Run) listen(ctx context.Context) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(r.Port)))
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("port %d is in use: stop what listens there, or choose another port with --port (make run ARGS=--port=0 picks a free one)", r.Port)
+		return fmt.Errorf("port %d is in use: stop what listens there, or choose another port with --port (make "+
+			"run ARGS=--port=0 picks a free one)", r.Port)
 	}
 	if err != nil {
 		return fmt.Errorf("port %d cannot be used: choose another port with --port: %w", r.Port, err)
@@ -172,8 +179,8 @@ func (r *Run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n
 // longestPath is how many bytes of a request's path are shown.
 const longestPath = 100
 
-// showRequest prints a line about a request. The functions' log contains the same request ID. Of several successful polls of a feed in a
-// row, it prints only the first, because shopctl polls twice a second.
+// showRequest prints a line about a request. The functions' log contains the same request ID. Of several successful
+// polls of a feed in a row, it prints only the first, because shopctl polls twice a second.
 func (r *Run) showRequest(record gateway.Record) {
 	if r.repeatsPoll(record) {
 		return

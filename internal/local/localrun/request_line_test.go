@@ -15,7 +15,10 @@ func TestShowRequest_PollsInARow_PrintOneLine(t *testing.T) {
 	var out strings.Builder
 	r := &Run{Options: Options{Out: &out, Now: time.Now}}
 	poll := gateway.Record{Method: http.MethodGet, Path: "/shop/emberforge/events", Status: http.StatusOK}
-	denied, redemption := poll, gateway.Record{Method: http.MethodPost, Path: "/shop/emberforge/voucher", Status: http.StatusOK}
+	denied, redemption := poll, gateway.Record{
+		Method: http.MethodPost, Path: "/shop/emberforge/voucher",
+		Status: http.StatusOK,
+	}
 	denied.Status = http.StatusUnauthorized
 	for _, record := range []gateway.Record{poll, poll, redemption, redemption, poll, poll, denied, denied} {
 		r.showRequest(record)

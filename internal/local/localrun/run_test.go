@@ -28,6 +28,9 @@ import (
 	"shopfront/internal/local/localrun/localruntest"
 )
 
+// patience bounds how long a test waits on a slow machine.
+const patience = 2 * time.Minute
+
 // copyTree copies the source tree to a temporary directory of the test, and returns its root.
 func copyTree(t *testing.T) string {
 	t.Helper()
@@ -100,12 +103,13 @@ func curls(run *localruntest.Run) []string {
 	return lines
 }
 
-// execute runs a printed curl command in a shell. It replaces $BASE with the run's address, and returns the status and the rest of the
-// response.
+// execute runs a printed curl command in a shell. It replaces $BASE with the run's address, and returns the status and
+// the rest of the response.
 func execute(t *testing.T, run *localruntest.Run, line string) (status, rest string) {
 	t.Helper()
 	line = strings.ReplaceAll(line, "$BASE", run.State.BaseURL)
-	out, err := exec.CommandContext(t.Context(), "sh", "-c", line+" --silent --show-error --max-time 20").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "sh", "-c",
+		line+" --silent --show-error --max-time 120").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v: %s", line, err, out)
 	}
@@ -113,35 +117,40 @@ func execute(t *testing.T, run *localruntest.Run, line string) (status, rest str
 	return strings.TrimPrefix(status, "HTTP/1.1 "), rest
 }
 
-// The subtests share a source tree, because starting DynamoDB Local and building the functions take most of the time. They depend on
-// their order: each subtest leaves the tree as the next one needs it.
+// The subtests share a source tree, because starting DynamoDB Local and building the functions take most of the time.
+// They depend on their order: each subtest leaves the tree as the next one needs it.
 func TestLocalRun(t *testing.T) {
 	root := copyTree(t)
 	t.Run("a missing tool is named", func(t *testing.T) { testMissingTools(t, root) })
 	t.Run("a port in use is reported before any other step", func(t *testing.T) { testPortInUse(t, root) })
 	first := start(t, root, false)
 	redeem := strings.ReplaceAll(curls(first)[0], first.State.BaseURL, "$BASE")
-	t.Run("every printed command works, once KEY and ID are replaced", func(t *testing.T) { testPrintedLines(t, first) })
+	t.Run("every printed command works, once KEY and ID are replaced",
+		func(t *testing.T) { testPrintedLines(t, first) })
 	t.Run("a redemption reaches the feed through the stream", func(t *testing.T) { testFeed(t, first) })
 	t.Run("README.md shows only commands that the run prints", func(t *testing.T) { testReadme(t, first) })
 	t.Run("each request is printed and logged with the same ID", func(t *testing.T) { testRequestLine(t, first) })
 	t.Run("the list of shops links to the shops and shows codes to try", func(t *testing.T) { testIndex(t, first) })
 	t.Run("the demo pages leave all other paths to the gateway", func(t *testing.T) { testOtherPaths(t, first) })
 	t.Run("the demo payment page places orders", func(t *testing.T) { testPayment(t, first) })
-	t.Run("a checkout with a total of zero is ordered without a payment", func(t *testing.T) { testFreeOrder(t, first) })
-	t.Run("the demo payment page refuses payments from outside the run's shops", func(t *testing.T) { testRefusedPayments(t, first) })
+	t.Run("a checkout with a total of zero is ordered without a payment",
+		func(t *testing.T) { testFreeOrder(t, first) })
+	t.Run("the demo payment page refuses payments from outside the run's shops",
+		func(t *testing.T) { testRefusedPayments(t, first) })
 	t.Run("the run writes its state and the functions' variables", func(t *testing.T) { testStateFiles(t, first) })
-	t.Run("a second run in the same source tree fails and names the first run", func(t *testing.T) { testSecondRun(t, first) })
+	t.Run("a second run in the same source tree fails and names the first run",
+		func(t *testing.T) { testSecondRun(t, first) })
 	stop(t, first)
 	t.Run("data survive a restart", func(t *testing.T) { testRestart(t, root, redeem) })
 	t.Run("a mistake in the source is shown", func(t *testing.T) { testMistakes(t, root) })
 	t.Run("an interrupt during the build ends the run", func(t *testing.T) { testInterruptedBuild(t, root) })
-	t.Run("fresh deletes data, edits take effect, and the run ends when DynamoDB Local ends", func(t *testing.T) { testFresh(t, root) })
+	t.Run("fresh deletes data, edits take effect, and the run ends when DynamoDB Local ends",
+		func(t *testing.T) { testFresh(t, root) })
 	t.Run("damaged data are reported", func(t *testing.T) { testDamagedData(t, root) })
 }
 
-// server is the demo shop's server. In printed commands, it replaces KEY with its key, and ID with the ID of its last open checkout or last
-// redemption.
+// server is the demo shop's server. In printed commands, it replaces KEY with its key, and ID with the ID of its last
+// open checkout or last redemption.
 type server struct{ key, checkout, redemption string }
 
 func newServer(t *testing.T, run *localruntest.Run) *server {
@@ -160,7 +169,8 @@ func newServer(t *testing.T, run *localruntest.Run) *server {
 func (s *server) execute(t *testing.T, run *localruntest.Run, line string) (status, rest string) {
 	t.Helper()
 	status, rest = execute(t, run, strings.NewReplacer(
-		"Bearer KEY", "Bearer "+s.key, "/redemptions/ID", "/redemptions/"+s.redemption, `"ID"`, `"`+s.checkout+`"`, "/ID", "/"+s.checkout,
+		"Bearer KEY", "Bearer "+s.key, "/redemptions/ID", "/redemptions/"+s.redemption, `"ID"`, `"`+s.checkout+`"`,
+		"/ID", "/"+s.checkout,
 	).Replace(line))
 	if made := regexp.MustCompile(`"id":"([\w-]{44})","status":"open"`).FindStringSubmatch(rest); made != nil {
 		s.checkout = made[1]
@@ -193,14 +203,17 @@ func testPrintedLines(t *testing.T, run *localruntest.Run) {
 	}
 }
 
-// testFeed waits until the feed contains the redemption that the first printed command made, and the event that it was undone.
+// testFeed waits until the feed contains the redemption that the first printed command made, and the event that it was
+// undone.
 func testFeed(t *testing.T, run *localruntest.Run) {
 	server := newServer(t, run)
 	lines := curls(run)
-	line := lines[slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "/shop/emberforge/events") })]
-	for until := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	line := lines[slices.IndexFunc(lines,
+		func(line string) bool { return strings.Contains(line, "/shop/emberforge/events") })]
+	for until := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		status, rest := server.execute(t, run, line)
-		if strings.Contains(rest, `"type":"redemption.created"`) && strings.Contains(rest, `"type":"redemption.undone"`) {
+		if strings.Contains(rest, `"type":"redemption.created"`) &&
+			strings.Contains(rest, `"type":"redemption.undone"`) {
 			return
 		}
 		if time.Now().After(until) {
@@ -209,8 +222,9 @@ func testFeed(t *testing.T, run *localruntest.Run) {
 	}
 }
 
-// README.md shows some of the printed commands with their responses. It writes $BASE instead of the address and leaves out curl's -i. The
-// responses must be equal except for IDs and times. testReadme uses other idempotency keys, because the printed commands have used theirs.
+// README.md shows some of the printed commands with their responses. It writes $BASE instead of the address and leaves
+// out curl's -i. The responses must be equal except for IDs and times. testReadme uses other idempotency keys, because
+// the printed commands have used theirs.
 func testReadme(t *testing.T, run *localruntest.Run) {
 	readme, err := os.ReadFile("../../../README.md")
 	if err != nil {
@@ -232,7 +246,8 @@ func testReadme(t *testing.T, run *localruntest.Run) {
 		if !printed[base.ReplaceAllString(line[1], "'"+run.State.BaseURL+"$1'")] {
 			t.Errorf("the run does not print: %s", line[1])
 		}
-		_, got := server.execute(t, run, "curl -i"+strings.Replace(line[1], "idempotency-key: ", "idempotency-key: 2", 1)[len("curl"):])
+		_, got := server.execute(t, run,
+			"curl -i"+strings.Replace(line[1], "idempotency-key: ", "idempotency-key: 2", 1)[len("curl"):])
 		_, got, _ = strings.Cut(got, "\r\n\r\n")
 		if varying.ReplaceAllString(got, "") != varying.ReplaceAllString(line[2], "") {
 			t.Errorf("%s\nreturns %s\nbut README.md shows %s", line[1], got, line[2])
@@ -247,7 +262,8 @@ func testRequestLine(t *testing.T, run *localruntest.Run) {
 	if len(last) != 6 || last[1] != "200" || last[2] != "GET" || last[3] != "/shop/emberforge/checkout" {
 		t.Fatalf("the last printed line is %q, want one about the request for the checkout area", last)
 	}
-	for until := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a function's log may come after its response
+	// a function's log may come after its response
+	for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		log, err := os.ReadFile(filepath.Join(run.Root(), ".shopfront", "functions.log"))
 		if err != nil {
 			t.Fatal(err)
@@ -293,7 +309,8 @@ func readVariables(t *testing.T, run *localruntest.Run) map[string]map[string]st
 func testSecondRun(t *testing.T, first *localruntest.Run) {
 	_, err := localruntest.Start(first.Root(), true)
 	wantError(t, err, "already serves this source tree at "+first.State.BaseURL)
-	if got := send(t, http.MethodGet, first.State.BaseURL+"/shop/emberforge/checkout", ""); got.status != http.StatusOK {
+	if got := send(t, http.MethodGet, first.State.BaseURL+"/shop/emberforge/checkout",
+		""); got.status != http.StatusOK {
 		t.Errorf("the first run now returns %d %s, want 200", got.status, got.body)
 	}
 }
@@ -316,13 +333,20 @@ func testMistakes(t *testing.T, root string) {
 		want               []string // parts of the error or of the run's output
 	}{
 		"a table with other keys": {
-			"template.yaml", "- AttributeName: sk\n          AttributeType: S", "- AttributeName: sk\n          AttributeType: B",
-			[]string{"table CatalogueTable: its keys differ from the template's", "--fresh"},
+			"template.yaml", "- AttributeName: sk\n          AttributeType: S",
+			"- AttributeName: sk\n          AttributeType: B",
+			[]string{"table CatalogueTable: it exists and differs from the template", "--fresh"},
 		},
-		"the template": {"template.yaml", "Method: POST", "Verb: POST", []string{"template.yaml:", "the event Post needs Method and Path"}},
+		"the template": {
+			"template.yaml", "Method: POST", "Verb: POST",
+			[]string{"template.yaml:", "the event Post needs Method and Path"},
+		},
 		"a compile error": {
 			"functions/redeem-voucher/main.go", "env.VouchersTable()", "env.CouponsTable()",
-			[]string{"the functions cannot be built", "\nfunctions/redeem-voucher/main.go:20:20: env.CouponsTable undefined"},
+			[]string{
+				"the functions cannot be built",
+				"\nfunctions/redeem-voucher/main.go:", "env.CouponsTable undefined",
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -338,7 +362,8 @@ func testMistakes(t *testing.T, root string) {
 
 // run starts a local run that should fail.
 func run(ctx context.Context, root string, port int, out io.Writer) error {
-	started, err := localrun.Start(ctx, localrun.Options{Root: root, Port: port, Out: out, Warnings: out, Now: time.Now, Random: rand.Int64N})
+	started, err := localrun.Start(ctx,
+		localrun.Options{Root: root, Port: port, Out: out, Warnings: out, Now: time.Now, Random: rand.Int64N})
 	if started != nil {
 		ended, end := context.WithCancel(ctx)
 		end()
@@ -361,10 +386,12 @@ func testFresh(t *testing.T, root string) {
 	edit(t, root, "functions/redeem-voucher/event.json", "Alder", "Al'der $HOME")
 	run := start(t, root, true)
 	status, rest := execute(t, run, curls(run)[0])
-	if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") || !strings.Contains(rest, `"nick":"Al'der $HOME"`) {
+	if status != "200 OK" || strings.Contains(rest, "Idempotency-Replayed") ||
+		!strings.Contains(rest, `"nick":"Al'der $HOME"`) {
 		t.Errorf("the response to the redemption is %s %s, want a new redemption by the nick", status, rest)
 	}
-	if got := send(t, http.MethodGet, run.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank", ""); got.status != http.StatusGone {
+	if got := send(t, http.MethodGet, run.State.BaseURL+"/checkout/paybylink/cheque/emberforge-bank",
+		""); got.status != http.StatusGone {
 		t.Errorf("the new route returns %d %s, want 410", got.status, got.body)
 	}
 	if !strings.Contains(run.Output(), run.State.BaseURL+"/checkout/paybylink/cheque/bank'") {
@@ -373,7 +400,8 @@ func testFresh(t *testing.T, root string) {
 	if till := readVariables(t, run)["RedeemVoucher"]["TILL"]; till != "cash" {
 		t.Errorf("the new variable is %q, want cash", till)
 	}
-	if want := "template.yaml: ignored on this machine: AWS::SNS::Topic (Late)\n"; !strings.Contains(run.Output(), want) {
+	if want := "template.yaml: ignored on this machine: AWS::SNS::Topic (Late)\n"; !strings.Contains(run.Output(),
+		want) {
 		t.Errorf("the run does not print %q", want)
 	}
 	killStore(t, root)
@@ -397,19 +425,19 @@ func killStore(t *testing.T, root string) {
 }
 
 func testDamagedData(t *testing.T, root string) {
-	streams := filepath.Join(root, ".shopfront", "data", "streams.json")
+	streams := filepath.Join(root, ".shopfront", "data", "record-events-VouchersTable.json")
 	if err := os.WriteFile(streams, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err := localruntest.Start(root, false)
-	wantError(t, err, "streams.json", "--fresh")
+	wantError(t, err, "record-events-VouchersTable.json", "--fresh")
 	wantNothingLeft(t, root)
 	path := filepath.Join(root, ".shopfront", "data", "shared-local-instance.db")
 	if err := os.WriteFile(path, bytes.Repeat([]byte("damaged"), 1000), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	_, err = localruntest.Start(root, false)
-	wantError(t, err, "cannot read its data", "--fresh")
+	wantError(t, err, "does not serve its data", "--fresh")
 	wantNothingLeft(t, root)
 }
 
@@ -440,7 +468,8 @@ func testPortInUse(t *testing.T, root string) {
 	}
 }
 
-// fakeCommands sets PATH to a new directory that contains only links to the programs, and the scripts. PATH is restored when the test ends.
+// fakeCommands sets PATH to a new directory that contains only links to the programs, and the scripts. PATH is restored
+// when the test ends.
 func fakeCommands(t *testing.T, programs []string, scripts map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -462,47 +491,14 @@ func fakeCommands(t *testing.T, programs []string, scripts map[string]string) {
 }
 
 func testMissingTools(t *testing.T, root string) {
-	fetched := filepath.Join(root, ".shopfront", "dynamodb-local")
-	library, err := os.Readlink(fetched)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, test := range map[string]struct {
-		isFetched bool
-		tools     []string
-		scripts   map[string]string
-		want      []string
-	}{
-		"Go":    {true, []string{"java"}, nil, []string{"no go in PATH", "install Go 1.26"}},
-		"Java":  {true, []string{"go"}, nil, []string{"install Java 17"}},
-		"Maven": {false, []string{"go", "java", "ps"}, nil, []string{"install Apache Maven"}},
-		"a network": {
-			false,
-			[]string{"go", "java", "rm"},
-			map[string]string{"mvn": "echo 'Could not transfer artifact' >&2; exit 1"},
-			[]string{"check the network", "Could not transfer artifact"},
-		},
+	for want, tools := range map[string][]string{
+		"no go in PATH: install Go 1.26": {"java"}, "install Java 17": {"go"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if err := os.Remove(fetched); err != nil {
-				t.Fatal(err)
-			}
-			defer func() {
-				if err := errors.Join(os.RemoveAll(fetched), os.Symlink(library, fetched)); err != nil {
-					t.Error(err)
-				}
-			}()
-			if test.isFetched {
-				if err := os.Symlink(library, fetched); err != nil {
-					t.Fatal(err)
-				}
-			}
-			before := os.Getenv("PATH")
-			fakeCommands(t, test.tools, test.scripts)
-			wantError(t, run(t.Context(), root, 0, io.Discard), test.want...)
-			t.Setenv("PATH", before)
-			wantNothingLeft(t, root)
-		})
+		before := os.Getenv("PATH")
+		fakeCommands(t, tools, nil)
+		wantError(t, run(t.Context(), root, 0, io.Discard), want)
+		t.Setenv("PATH", before)
+		wantNothingLeft(t, root)
 	}
 }
 
@@ -523,7 +519,8 @@ func testInterruptedBuild(t *testing.T, root string) {
 	}()
 	var out localruntest.Output
 	if err := run(ctx, root, 0, &out); err != nil || !strings.HasSuffix(out.String(), "Stopping\n") {
-		t.Errorf("the interrupted run returns %v and prints %s; want no error, and Stopping as the last line", err, out.String())
+		t.Errorf("the interrupted run returns %v and prints %s; want no error, and Stopping as the last line", err,
+			out.String())
 	}
 	t.Setenv("PATH", before)
 	wantNothingLeft(t, root)

@@ -19,11 +19,12 @@ import (
 	"shopfront/internal/local/gateway"
 	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/local/samtemplate"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 )
 
 const (
-	// requestTimeout bounds how long a request may take to arrive. idleTimeout bounds the wait for the next request of a connection.
+	// requestTimeout bounds how long a request may take to arrive. idleTimeout bounds the wait for the next request of
+	// a connection.
 	requestTimeout = 30 * time.Second
 	idleTimeout    = 2 * time.Minute
 	// stopGrace is how long requests in flight may take to finish when the run stops.
@@ -32,41 +33,34 @@ const (
 
 // LoadTemplate reads the template of the source tree at root, for a local run whose DynamoDB is at the endpoint.
 func LoadTemplate(root, endpoint string) (*samtemplate.Template, error) {
-	return samtemplate.Load(root, map[string]string{"AllowedOrigins": "*", "DynamoDBEndpoint": endpoint, "AWS::Region": region})
+	return samtemplate.Load(root, map[string]string{
+		"AllowedOrigins": "*", "DynamoDBEndpoint": endpoint,
+		"AWS::Region": region,
+	})
 }
 
-// NewRuntime returns a runtime for the template's functions. A Run must have built them in the source tree at root. The parameter log
+// NewRuntime returns a runtime for the template's functions, whose programs are in the directory bin. The parameter log
 // is described in runtimeapi.Config.
-func NewRuntime(root string, template *samtemplate.Template, log func(function, line string)) (*runtimeapi.Runtime, error) {
+func NewRuntime(bin string, template *samtemplate.Template, log func(function, line string)) *runtimeapi.Runtime {
 	config := runtimeapi.Config{Region: region, AccessKey: accessKey, Log: log}
 	for _, f := range template.Functions {
 		config.Functions = append(config.Functions, runtimeapi.Function{
-			Name: f.Name, Path: Binary(root, f.Name), Handler: f.Handler, MemorySize: f.MemorySize, Timeout: f.Timeout, Env: f.Environment,
+			Name: f.Name, Path: filepath.Join(bin, f.Name), MemorySize: f.MemorySize,
+			Timeout: f.Timeout,
+			Env:     f.Environment,
 		})
 	}
 	return runtimeapi.New(config)
 }
 
-// NewGateway returns the template's HTTP API, which invokes the functions. It calls log for each request if log is not nil.
-func NewGateway(template *samtemplate.Template, functions gateway.Invoker, now func() time.Time, log func(gateway.Record)) (*gateway.Gateway, error) {
+// NewGateway returns the template's HTTP API, which invokes the functions. It calls log for each request if log is not
+// nil.
+func NewGateway(
+	template *samtemplate.Template, functions gateway.Invoker, now func() time.Time, log func(gateway.Record),
+) (*gateway.Gateway, error) {
 	return gateway.New(gateway.Config{
-		Routes: template.Routes, Invoker: functions, CORS: template.CORS, Status: status, Clock: now, Log: log,
+		Routes: template.Routes, Invoker: functions, CORS: template.CORS, Clock: now, Log: log,
 	})
-}
-
-// status returns the HTTP status for a function's error.
-func status(err error) int {
-	for _, unavailable := range []error{
-		runtimeapi.ErrBusy, runtimeapi.ErrTimeout, runtimeapi.ErrInitTimeout, runtimeapi.ErrClosed,
-	} {
-		if errors.Is(err, unavailable) {
-			return http.StatusServiceUnavailable
-		}
-	}
-	if errors.Is(err, runtimeapi.ErrEventTooLarge) {
-		return http.StatusRequestEntityTooLarge
-	}
-	return http.StatusInternalServerError
 }
 
 // load reads the template. It needs the endpoint of DynamoDB Local.
@@ -80,8 +74,11 @@ func (r *Run) load(context.Context) error {
 	}
 	r.State = State{
 		BaseURL: "http://" + r.listener.Addr().String(), DynamoDBEndpoint: r.store.Endpoint(), Region: region,
-		Tables: operator.Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable", Events: "EventsTable"},
-		PID:    os.Getpid(), Version: r.template.Version,
+		Tables: backoffice.Tables{
+			Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable",
+			Events: "EventsTable",
+		},
+		PID: os.Getpid(), Version: r.template.Version,
 	}
 	return nil
 }
@@ -95,15 +92,11 @@ func (r *Run) serve(ctx context.Context) error {
 		return err
 	}
 	r.onStop(file.Close)
-	functions, err := NewRuntime(r.Root, r.withDemoPayment(), func(function, line string) {
+	r.functions = NewRuntime(BinDir(r.Root), r.withDemoPayment(), func(function, line string) {
 		_, _ = fmt.Fprintln(file, function, line) // a full disk must not end the run
 	})
-	if err != nil {
-		return err
-	}
-	r.functions = functions
-	r.onStop(functions.Close)
-	api, err := NewGateway(r.template, functions, r.Now, r.showRequest)
+	r.onStop(r.functions.Close)
+	api, err := NewGateway(r.template, r.functions, r.Now, r.showRequest)
 	if err != nil {
 		return err
 	}
@@ -134,8 +127,9 @@ func (r *Run) serve(ctx context.Context) error {
 	return nil
 }
 
-// withDemoPayment returns a copy of the template whose functions have a variable that sends shoppers to the demo payment page. r.template
-// does not get the variable, because the SAM CLI passes only variables that the template declares.
+// withDemoPayment returns a copy of the template whose functions have a variable that sends shoppers to the demo
+// payment page. r.template does not get the variable, because the SAM CLI passes only variables that the template
+// declares.
 func (r *Run) withDemoPayment() *samtemplate.Template {
 	address := r.State.BaseURL + paymentPath + "?checkout={checkout}&return={return}"
 	template := *r.template
@@ -150,11 +144,6 @@ func (r *Run) withDemoPayment() *samtemplate.Template {
 
 // startEvents starts the streams and schedules that invoke functions.
 func (r *Run) startEvents(ctx context.Context) error {
-	// The file is in the data directory, so that it is deleted with the data.
-	positions, err := eventsource.OpenPositions(filepath.Join(r.dataDir(), "streams.json"))
-	if err != nil {
-		return fmt.Errorf("%w; --fresh deletes the data and starts again", err)
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	r.onStop(func() error {
@@ -164,9 +153,14 @@ func (r *Run) startEvents(ctx context.Context) error {
 	})
 	report := func(err error) { r.say("%s %v", r.Now().Format(time.TimeOnly), err) }
 	for _, mapping := range r.template.EventSources {
-		source := eventsource.New(eventsource.Config{
-			Mapping: mapping, Endpoint: r.store.Endpoint(), Functions: r.functions, Positions: positions, Now: r.Now, Report: report,
+		source, err := eventsource.New(eventsource.Config{
+			Mapping: mapping, Endpoint: r.store.Endpoint(), Functions: r.functions, Now: r.Now, Report: report,
+			// The file is in the data directory, so that it is deleted with the data.
+			Path: filepath.Join(r.dataDir(), mapping.Function+"-"+mapping.Table+".json"),
 		})
+		if err != nil {
+			return fmt.Errorf("%w; --fresh deletes the data and starts again", err)
+		}
 		running.Go(func() { source.Run(ctx) })
 	}
 	for _, schedule := range r.template.Schedules {
@@ -194,13 +188,14 @@ func (r *Run) announce(ctx context.Context) error {
 		"Its functions log to %s. Ctrl-C stops it.\nRead and try its interface at %s/docs\n"+
 		"Some requests are only for the shop's server. Replace KEY in them with the key that this command prints: "+
 		"bin/shopctl --local key create emberforge --name server\n"+
-		"Checkouts and redemptions have random IDs. Replace ID with the id in the response to your own request.\n\n%s\nThe demo shops: %s\n",
+		"Checkouts and redemptions have random IDs. Replace ID with the id in the response to your own "+
+		"request.\n\n%s\nThe demo shops: %s\n",
 		r.State.BaseURL, r.functionsLog(), r.State.BaseURL, shown, r.State.BaseURL)
 	return nil
 }
 
-// writeVariables writes the functions' variables in the form that `sam local --env-vars` reads. In them, the endpoint of DynamoDB Local is
-// one that the SAM CLI's containers can reach.
+// writeVariables writes the functions' variables in the form that `sam local --env-vars` reads. In them, the endpoint
+// of DynamoDB Local is one that the SAM CLI's containers can reach.
 func (r *Run) writeVariables(ctx context.Context, path string) error {
 	endpoint, err := r.store.ContainerEndpoint(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"shopfront/internal/local/samtemplate"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 )
 
 // ErrNotRunning means that there is no local run: none was started here, or it has ended.
@@ -24,30 +24,30 @@ var ErrNotRunning = errors.New("no local run")
 // dialTimeout bounds the check whether DynamoDB Local still listens on this machine.
 const dialTimeout = 2 * time.Second
 
-// State describes a running local run. The run stores its state in the source tree while it serves, so that shopctl --local finds it.
+// State describes a running local run. The run stores its state in the source tree while it serves, so that shopctl
+// --local finds it.
 type State struct {
-	BaseURL          string          `json:"baseUrl"`          // such as http://127.0.0.1:3000
-	DynamoDBEndpoint string          `json:"dynamoDBEndpoint"` // such as http://127.0.0.1:8000, always on this machine
-	Region           string          `json:"region"`
-	Tables           operator.Tables `json:"tables"`
-	PID              int             `json:"pid"`     // the ID of the process that serves
-	Version          string          `json:"version"` // from template.yaml; may be empty
+	BaseURL string `json:"baseUrl"` // such as http://127.0.0.1:3000
+	// such as http://127.0.0.1:8000, always on this machine
+	DynamoDBEndpoint string            `json:"dynamoDBEndpoint"`
+	Region           string            `json:"region"`
+	Tables           backoffice.Tables `json:"tables"`
+	PID              int               `json:"pid"`     // the ID of the process that serves
+	Version          string            `json:"version"` // from template.yaml; may be empty
 }
 
-// Deployment returns the local run as a deployment for operators. The parameter random is described at operator.Local.
-func (s State) Deployment(random func(n int64) int64) *operator.Deployment {
-	return operator.Local(operator.Deployment{
-		BaseURL: s.BaseURL, Region: s.Region, Version: s.Version, Tables: s.Tables,
-	}, s.DynamoDBEndpoint, random)
+// Deployment returns the local run as a deployment for operators. The parameter random is described at
+// backoffice.Local.
+func (s State) Deployment(random func(n int64) int64) *backoffice.Deployment {
+	run := backoffice.Deployment{BaseURL: s.BaseURL, Region: s.Region, Version: s.Version}
+	return backoffice.Local(run, s.Tables, s.DynamoDBEndpoint, random)
 }
 
 func statePath(root string) string { return filepath.Join(root, stateDir, "state.json") }
 
-// Write stores the state in the source tree at root. If it fails, the old state stays. Only the owner can read the file.
+// Write stores the state in the source tree at root. If it fails, the old state stays. Only the owner can read the
+// file.
 func (s State) Write(root string) error {
-	if err := s.validate(); err != nil {
-		return err
-	}
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return err
@@ -73,8 +73,9 @@ func remove(path string) error {
 	return nil
 }
 
-// Find returns the state of the local run in the source tree that contains dir. It returns ErrNotRunning if dir is not in a source
-// tree, if the tree contains no state, if the run's process is gone, or if the run's DynamoDB Local does not respond.
+// Find returns the state of the local run in the source tree that contains dir. It returns ErrNotRunning if dir is not
+// in a source tree, if the tree contains no state, if the run's process is gone, or if the run's DynamoDB Local does
+// not respond.
 func Find(ctx context.Context, dir string) (State, error) {
 	root, err := samtemplate.FindRoot(dir)
 	if err != nil {
@@ -97,22 +98,11 @@ func Find(ctx context.Context, dir string) (State, error) {
 	return state, state.checkAlive(ctx)
 }
 
-// validate returns an error if the state is incomplete, or if it would lead shopctl --local to another machine.
+// validate returns an error if the state would lead shopctl --local to another machine.
 func (s State) validate() error {
-	for name, value := range map[string]string{
-		"baseUrl": s.BaseURL, "region": s.Region,
-		"tables.catalogue": s.Tables.Catalogue, "tables.vouchers": s.Tables.Vouchers, "tables.checkouts": s.Tables.Checkouts,
-	} {
-		if value == "" {
-			return fmt.Errorf("state of the local run: %s is missing", name)
-		}
-	}
-	if s.PID <= 0 {
-		return errors.New("state of the local run: pid is missing")
-	}
 	address, err := netip.ParseAddrPort(s.dynamoDBHost())
 	if err != nil || !address.Addr().IsLoopback() {
-		return fmt.Errorf("state of the local run: dynamoDBEndpoint %q does not have the form http://127.0.0.1:8000", s.DynamoDBEndpoint)
+		return fmt.Errorf("dynamoDBEndpoint %q does not have the form http://127.0.0.1:8000", s.DynamoDBEndpoint)
 	}
 	return nil
 }
@@ -127,7 +117,8 @@ func (s State) dynamoDBHost() string {
 }
 
 func (s State) checkAlive(ctx context.Context) error {
-	// Signal 0 only checks whether the process exists (kill(2)). EPERM means that it exists but belongs to another user.
+	// Signal 0 only checks whether the process exists (kill(2)). EPERM means that it exists but belongs to another
+	// user.
 	if err := syscall.Kill(s.PID, 0); err != nil && !errors.Is(err, syscall.EPERM) {
 		return fmt.Errorf("%w: process %d, which served %s, is gone", ErrNotRunning, s.PID, s.BaseURL)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
-	"shopfront/pkg/operator"
+	"shopfront/pkg/backoffice"
 )
 
 // emptyTree returns the root of a new source tree that contains only an empty template.
@@ -33,9 +33,10 @@ func running(t *testing.T) (state localrun.State, listener net.Listener) {
 	}
 	t.Cleanup(func() { _ = listener.Close() })
 	return localrun.State{
-		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: "http://" + listener.Addr().String(), Region: "eu-central-1",
-		Tables: operator.Tables{Catalogue: "Catalogue", Vouchers: "Vouchers", Checkouts: "Checkouts"},
-		PID:    os.Getpid(), Version: "0.1.0",
+		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: "http://" + listener.Addr().String(),
+		Region: "eu-central-1",
+		Tables: backoffice.Tables{Catalogue: "Catalogue", Vouchers: "Vouchers", Checkouts: "Checkouts"},
+		PID:    os.Getpid(), Version: "1.0.0",
 	}, listener
 }
 
@@ -46,7 +47,7 @@ func TestFind_AnyDirectoryOfTheSourceTree_ReturnsTheState(t *testing.T) {
 	if err := os.MkdirAll(inside, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	for _, version := range []string{"0.1.0", "0.2.0"} {
+	for _, version := range []string{"1.0.0", "0.2.0"} {
 		state.Version = version
 		if err := state.Write(root); err != nil {
 			t.Fatal(err)
@@ -73,8 +74,12 @@ func TestFind_NoRun_IsErrNotRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, prepare := range map[string]func(t *testing.T, root string) error{
-		"outside a source tree": func(_ *testing.T, root string) error { return os.Remove(filepath.Join(root, samtemplate.File)) },
-		"never started":         func(*testing.T, string) error { return nil },
+		"outside a source tree": func(_ *testing.T,
+			root string,
+		) error {
+			return os.Remove(filepath.Join(root, samtemplate.File))
+		},
+		"never started": func(*testing.T, string) error { return nil },
 		"the process is gone": func(t *testing.T, root string) error {
 			state, _ := running(t)
 			state.PID = ended.Process.Pid
@@ -101,28 +106,11 @@ func TestFind_NoRun_IsErrNotRunning(t *testing.T) {
 	}
 }
 
-func TestState_IncompleteOrForAnotherMachine_IsNotWritten(t *testing.T) {
-	for name, spoil := range map[string]func(*localrun.State){
-		"a database on another machine": func(s *localrun.State) { s.DynamoDBEndpoint = "http://192.0.2.1:8000" },
-		"a database with a host name":   func(s *localrun.State) { s.DynamoDBEndpoint = "http://localhost:8000" },
-		"no table":                      func(s *localrun.State) { s.Tables.Vouchers = "" },
-		"no process":                    func(s *localrun.State) { s.PID = 0 },
-	} {
-		t.Run(name, func(t *testing.T) {
-			state, _ := running(t)
-			spoil(&state)
-			if err := state.Write(t.TempDir()); err == nil {
-				t.Error("the invalid state was written")
-			}
-		})
-	}
-}
-
-func TestFind_StateIncompleteOrForAnotherMachine_IsAnError(t *testing.T) {
+func TestFind_BrokenStateOrForAnotherMachine_IsAnError(t *testing.T) {
 	for name, text := range map[string]string{
 		"invalid JSON": "{", "empty": "{}",
-		"a database on another machine": `{"baseUrl":"http://127.0.0.1:3000","dynamoDBEndpoint":"http://192.0.2.1:8000","region":"eu-central-1",` +
-			`"tables":{"catalogue":"Catalogue","vouchers":"Vouchers","checkouts":"Checkouts"},"pid":1}`,
+		"a database on another machine": `{"dynamoDBEndpoint":"http://192.0.2.1:8000","pid":1}`,
+		"a database with a host name":   `{"dynamoDBEndpoint":"http://localhost:8000","pid":1}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := emptyTree(t)

@@ -36,11 +36,8 @@ func (r *Run) startStore(ctx context.Context) error {
 	}
 	r.say("Starting DynamoDB Local")
 	store, err := dynamolocal.Start(ctx, dynamolocal.Options{LibDir: libDir, DataDir: r.dataDir()})
-	if errors.Is(err, dynamolocal.ErrDataUnreadable) {
-		return fmt.Errorf("%w in %s: delete the data with --fresh", dynamolocal.ErrDataUnreadable, r.dataDir())
-	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w\nIf the data in %s are damaged, --fresh deletes them", err, r.dataDir())
 	}
 	r.store = store
 	r.onStop(store.Stop)
@@ -58,8 +55,8 @@ func (r *Run) makeTables(ctx context.Context) error {
 	return nil
 }
 
-// loadDemo loads the demo shop, as `shopctl catalog apply` would, if no earlier run has loaded it. If an earlier run was interrupted
-// while loading, loadDemo finishes the load.
+// loadDemo loads the demo shop, as `shopctl catalog apply` would, if no earlier run has loaded it. If an earlier run
+// was interrupted while loading, loadDemo finishes the load.
 func (r *Run) loadDemo(ctx context.Context) error {
 	// The marker is in the data directory, so that it is deleted with the data.
 	loaded := filepath.Join(r.dataDir(), "demo-shop-loaded")

@@ -2,15 +2,30 @@ package runtimeapi_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"shopfront/internal/local/runtimeapi"
 )
+
+// hostVariable makes the test binary run host until a test kills it.
+const hostVariable = "RUNTIMEAPI_TEST_HOST"
+
+// host prints what a function prints that never starts.
+func host() {
+	hanging := redeem()
+	hanging.Env = map[string]string{"START": "hang"}
+	r := runtimeapi.New(runtimeapi.Config{
+		Functions: []runtimeapi.Function{hanging}, Log: func(_, line string) { fmt.Println(line) },
+	})
+	_, _ = r.Invoke(context.Background(), hanging.Name, []byte(`{}`))
+}
 
 func TestRuntime_ProgramIsKilled_ItsProcessesDie(t *testing.T) {
 	program := exec.CommandContext(t.Context(), os.Args[0])
@@ -27,30 +42,23 @@ func TestRuntime_ProgramIsKilled_ItsProcessesDie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := strconv.Atoi(string(line))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !alive(pid) {
-		t.Fatalf("the busy process %d does not exist", pid)
+	var pid int
+	if _, err := fmt.Sscanf(string(line), "starting %d", &pid); err != nil || !alive(pid) {
+		t.Fatalf("%s: the process does not exist: %v", line, err)
 	}
 	if err := program.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = program.Wait() // it was killed
-	for range 200 {
+	await(t, "the process has ended", func() bool {
 		// A zombie counts as dead, because the process that inherits it may never wait for it.
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if err != nil || strings.Contains(string(stat), ") Z ") {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Errorf("process %d outlived the program", pid)
+		return err != nil || strings.Contains(string(stat), ") Z ")
+	})
 }
 
 func TestRuntime_CallersThreadEnds_ProcessesStayAlive(t *testing.T) {
-	r := newRuntime(t, only(redeem()))
+	r := newRuntime(t, redeem(), nil)
 	called := make(chan int)
 	go func() {
 		defer close(called)
@@ -58,7 +66,7 @@ func TestRuntime_CallersThreadEnds_ProcessesStayAlive(t *testing.T) {
 		called <- invoke(t, r, `{}`).PID
 	}()
 	pid := <-called
-	time.Sleep(100 * time.Millisecond)
+	time.Sleep(100 * time.Millisecond) // a process that dies with the thread is dead by then, at least usually
 	if again := invoke(t, r, `{}`); again.PID != pid {
 		t.Errorf("process %d was replaced by %d", pid, again.PID)
 	}

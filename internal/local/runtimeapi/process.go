@@ -3,6 +3,8 @@ package runtimeapi
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -10,16 +12,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"sync"
-	"syscall"
 	"time"
 )
 
 const (
-	// exitGrace is how long a process may take to exit after it reported that it cannot start.
-	exitGrace = 500 * time.Millisecond
-	// outputGrace is how long output is still read after the process has ended, if its children keep the output open.
-	outputGrace = time.Second
+	apiVersion = "/2018-06-01"
+	// maxErrorReport is how many bytes of a function's error report are read.
+	maxErrorReport     = 256 << 10
+	defaultInitTimeout = 10 * time.Second
 	// headerTimeout is how long a client of the runtime API may take to send a request's header.
 	headerTimeout = 10 * time.Second
 )
@@ -30,13 +32,11 @@ type Command struct {
 	Path string
 	// Env is the whole environment, except for the address of the runtime API. Nothing is inherited.
 	Env []string
-	// ARN is the function's ARN, as the process sees it.
-	ARN string
-	// Stdout and Stderr receive the process's output, as in exec.Cmd. Output for a nil writer is discarded.
-	Stdout, Stderr io.Writer
-	// InitTimeout bounds the time from the start to the first request for an event; 0 means 10 s.
+	// Output receives what the process writes to stdout and stderr. If it is nil, the output is discarded.
+	Output io.Writer
+	// InitTimeout bounds the time from the start to the first request for an event; 0 means 10 s, as in Lambda.
 	InitTimeout time.Duration
-	// Timeout bounds the time for one event, from its delivery until the process asks for the next event.
+	// Timeout bounds the time for one event.
 	Timeout time.Duration
 }
 
@@ -59,9 +59,9 @@ type Process struct {
 	cause   error       // why the process ended or is being killed; nil while it works
 }
 
-// Start starts a process and returns when the process asks for its first event. The process is killed when ctx ends. The error
-// wraps ErrStart, ErrInitTimeout, or ErrClosed if ctx ended. If the process ended or reported an error, Start's error says how.
-// After an error, no process is left running.
+// Start starts a process and returns when the process asks for its first event. The process is killed when ctx ends.
+// The error wraps ErrInitTimeout, or ErrClosed if ctx ended. If the process ended, Start's error says how. After an
+// error, no process is left running.
 func Start(ctx context.Context, command Command) (*Process, error) {
 	p, err := start(ctx, command)
 	if err != nil {
@@ -91,37 +91,34 @@ func start(ctx context.Context, command Command) (*Process, error) {
 	p.command = exec.CommandContext(alive, p.Path) //nolint:gosec // the path is the caller's own build
 	p.command.Dir = filepath.Dir(p.Path)
 	p.command.Env = append([]string{"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String()}, p.Env...)
-	p.command.Stdout, p.command.Stderr = p.Stdout, p.Stderr
+	p.command.Stdout, p.command.Stderr = p.Output, p.Output
 	p.command.SysProcAttr = processAttributes()
-	p.command.Cancel = p.killGroup
-	p.command.WaitDelay = outputGrace
 	started := make(chan error)
 	go p.run(ctx, listener, started)
 	return p, <-started
 }
 
-// run starts the process and waits for its end. It keeps its goroutine on one thread, because on Linux the process dies with the
-// thread that started it.
+// run starts the process and waits for its end. It keeps its goroutine on one thread, because on Linux the process dies
+// with the thread that started it.
 func (p *Process) run(ctx context.Context, listener net.Listener, started chan<- error) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	defer p.kill()
 	p.begun = time.Now()
 	if err := p.command.Start(); err != nil {
 		_ = listener.Close()
-		started <- fmt.Errorf("%w: %w", ErrStart, err)
+		started <- err
 		return
 	}
 	go func() { _ = p.api.Serve(listener) }() // until Close
 	initTimeout := time.AfterFunc(p.InitTimeout, func() {
-		if !p.isReady() {
-			p.end(fmt.Errorf("%w (%s)", ErrInitTimeout, p.InitTimeout))
+		if p.Ready() < 0 {
+			p.end(ErrInitTimeout)
 		}
 	})
 	started <- nil
 
 	_ = p.command.Wait() // ProcessState has the result
 	initTimeout.Stop()
-	_ = p.killGroup() // children that the process left behind
 	_ = p.api.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -140,9 +137,6 @@ func (p *Process) run(ctx context.Context, listener net.Listener, started chan<-
 	}
 }
 
-// killGroup kills the process and its children.
-func (p *Process) killGroup() error { return syscall.Kill(-p.command.Process.Pid, syscall.SIGKILL) }
-
 // end kills the process. If several causes are given, the first one counts.
 func (p *Process) end(cause error) {
 	p.mu.Lock()
@@ -158,19 +152,16 @@ func (p *Process) err() error {
 	return p.cause
 }
 
-func (p *Process) isReady() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return !p.readyAt.IsZero()
-}
-
 // PID returns the process ID.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Ready returns the time from the start of the process until it asked for its first event.
+// Ready returns the time from the start of the process until it asked for its first event. Before that, it is negative.
 func (p *Process) Ready() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.readyAt.IsZero() {
+		return -1
+	}
 	return p.readyAt.Sub(p.begun)
 }
 
@@ -180,9 +171,9 @@ func (p *Process) Stop() {
 	<-p.gone
 }
 
-// Invoke sends an event to the process and waits until the process asks for the next event. It returns the response and how long the
-// response took. Do not call it concurrently. If the function fails, the error is one that Runtime.Invoke documents.
-func (p *Process) Invoke(event []byte) (answer []byte, took time.Duration, err error) {
+// Invoke sends an event to the process and waits until the process asks for the next event. It returns the response and
+// how long the response took. Do not call it concurrently.
+func (p *Process) Invoke(event []byte) (response []byte, took time.Duration, err error) {
 	inv := newInvocation(event, func() {})
 	given := time.Now()
 	select {
@@ -197,41 +188,114 @@ func (p *Process) Invoke(event []byte) (answer []byte, took time.Duration, err e
 	case <-p.gone:
 		return nil, 0, cmp.Or(inv.err, p.err())
 	}
-	return inv.answer, took, inv.err
+	return inv.response, took, inv.err
+}
+
+// runtimeAPI returns the runtime API for this process alone. No other process knows its address.
+func (p *Process) runtimeAPI() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+apiVersion+"/runtime/invocation/next", p.next)
+	mux.HandleFunc("POST "+apiVersion+"/runtime/invocation/{id}/response", p.respond)
+	mux.HandleFunc("POST "+apiVersion+"/runtime/invocation/{id}/error", p.fail)
+	return mux
+}
+
+// next waits, for as long as it takes, for an event and delivers it.
+func (p *Process) next(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	if p.readyAt.IsZero() {
+		p.readyAt = time.Now()
+	}
+	p.mu.Unlock()
+	select {
+	case p.asked <- struct{}{}:
+	default:
+	}
+	select {
+	case inv := <-p.offers:
+		p.deliver(w, inv)
+	case <-p.gone:
+	case <-r.Context().Done():
+	}
+}
+
+func (p *Process) deliver(w http.ResponseWriter, inv *invocation) {
+	p.mu.Lock()
+	p.current = inv
+	deadline := time.Now().Add(p.Timeout)
+	inv.timeout = time.AfterFunc(p.Timeout, func() {
+		p.end(ErrTimeout)
+		inv.finish(nil, ErrTimeout)
+	})
+	select {
+	case <-p.gone: // the process ended before inv became its current invocation
+		inv.finish(nil, p.cause)
+	default:
+	}
+	p.mu.Unlock()
+	h := w.Header()
+	h.Set("Content-Length", strconv.Itoa(len(inv.event)))
+	h.Set("Lambda-Runtime-Aws-Request-Id", inv.id)
+	h.Set("Lambda-Runtime-Deadline-Ms", strconv.FormatInt(deadline.UnixMilli(), 10))
+	_, _ = w.Write(inv.event) // if this fails, the process is gone or will time out
+}
+
+// respond takes the response to the current invocation.
+func (p *Process) respond(w http.ResponseWriter, r *http.Request) {
+	response, err := io.ReadAll(r.Body)
+	if err != nil {
+		http.Error(w, "the response is incomplete", http.StatusBadRequest)
+		return
+	}
+	p.finish(response, nil)
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// fail takes the report that the function returned an error. It leaves out the function's message, which may repeat
+// what a client sent.
+func (p *Process) fail(w http.ResponseWriter, r *http.Request) {
+	var report struct {
+		Type string `json:"errorType"`
+	}
+	if body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxErrorReport)); err == nil {
+		_ = json.Unmarshal(body, &report)
+	}
+	p.finish(nil, fmt.Errorf("the function reported an error of type %q", report.Type))
+	w.WriteHeader(http.StatusAccepted)
+}
+
+// finish sets the outcome of the current invocation.
+func (p *Process) finish(response []byte, err error) {
+	p.mu.Lock()
+	inv := p.current
+	p.mu.Unlock()
+	inv.timeout.Stop()
+	inv.finish(response, err)
 }
 
 // invocation is one event, given to a process at most once.
 type invocation struct {
 	id      string
 	event   []byte
-	timeout *time.Timer // runs from the delivery until the process asks for the next event
+	timeout *time.Timer // runs from the delivery until the response
 
-	once    sync.Once
-	release func()        // called before done is closed
-	done    chan struct{} // closed once the fields below are set
-	at      time.Time
-	answer  []byte
-	err     error
+	once     sync.Once
+	release  func()        // called before done is closed
+	done     chan struct{} // closed once the fields below are set
+	at       time.Time
+	response []byte
+	err      error
 }
 
 func newInvocation(event []byte, release func()) *invocation {
-	return &invocation{id: newUUID(), event: event, release: release, done: make(chan struct{})}
+	return &invocation{id: rand.Text(), event: event, release: release, done: make(chan struct{})}
 }
 
 // finish sets the outcome of the invocation. The first outcome counts. Later outcomes are ignored.
-func (i *invocation) finish(answer []byte, err error) {
+func (i *invocation) finish(response []byte, err error) {
 	i.once.Do(func() {
-		i.at, i.answer, i.err = time.Now(), answer, err
+		i.at, i.response, i.err = time.Now(), response, err
 		i.release()
 		close(i.done)
 	})
-}
-
-func (i *invocation) isFinished() bool {
-	select {
-	case <-i.done:
-		return true
-	default:
-		return false
-	}
 }

@@ -18,9 +18,9 @@ func TestProcess_Invoke_MeasuresEachEvent(t *testing.T) {
 		t.Errorf("process %d does not exist, or was ready after %s", p.PID(), p.Ready())
 	}
 	for range 3 {
-		answer, took, err := p.Invoke([]byte(`{"millis":20}`))
-		if err != nil || len(answer) == 0 || took < 20*time.Millisecond {
-			t.Errorf("got %q after %s, %v, want a response after 20ms or more", answer, took, err)
+		response, took, err := p.Invoke([]byte(`{}`))
+		if err != nil || len(response) == 0 || took <= 0 {
+			t.Errorf("got %q after %s, %v, want a response and its time", response, took, err)
 		}
 	}
 	for _, test := range []struct{ event, want string }{

@@ -2,8 +2,8 @@ package samtemplate
 
 import "go.yaml.in/yaml/v3"
 
-// Document is a template whose expressions are evaluated as CloudFormation evaluates them. Only tests of deployments use it. The
-// local run uses Template.
+// Document is a template whose expressions are evaluated as CloudFormation evaluates them. Only tests of deployments
+// use it. The local run uses Template.
 type Document struct{ stack *stack }
 
 // Resource is a resource that a deployment of a document creates.
@@ -11,12 +11,13 @@ type Resource struct {
 	Name string
 	Type string // such as AWS::IAM::Role
 	Line int
-	// Properties are maps, slices and strings. A reference that only a deployed stack can resolve is written as ${Address}.
+	// Properties are maps, slices and strings. A reference that only a deployed stack can resolve is written as
+	// ${Address}.
 	Properties map[string]any
 }
 
-// Open reads a template. Load describes the parameters. The prefix is put before the names of resources in references. It is empty for
-// the root stack. For a nested stack, it is the nested stack's name and a dot.
+// Open reads a template. Load describes the parameters. The prefix is put before the names of resources in references.
+// It is empty for the root stack. For a nested stack, it is the nested stack's name and a dot.
 func Open(path, prefix string, parameters map[string]string) (*Document, error) {
 	s, err := openStack(path, parameters)
 	if err != nil {
@@ -26,7 +27,8 @@ func Open(path, prefix string, parameters map[string]string) (*Document, error) 
 	return &Document{s}, nil
 }
 
-// Resources returns the resources that a deployment creates, in the document's order. Unlike Load, it evaluates all properties.
+// Resources returns the resources that a deployment creates, in the document's order. Unlike Load, it evaluates all
+// properties.
 func (d *Document) Resources() (all []Resource, err error) {
 	err = try(func() {
 		for r := range d.stack.resources() {

@@ -10,11 +10,12 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// failure is the panic value with which fail passes an error up to try. Evaluation is deeply nested, so it panics inside, as package
-// text/template does.
+// failure is the panic value with which fail passes an error up to try. Evaluation is deeply nested, so it panics
+// inside, as package text/template does.
 type failure struct{ err error }
 
-// try runs a function. If the function ends in a call of fail, try returns the error that fail made. Otherwise it returns nil.
+// try runs a function. If the function ends in a call of fail, try returns the error that fail made. Otherwise it
+// returns nil.
 func try(do func()) (err error) {
 	defer func() {
 		switch problem := recover().(type) {
@@ -37,8 +38,9 @@ func (s *stack) fail(at *yaml.Node, format string, args ...any) {
 	panic(failure{fmt.Errorf("%s:%d: %w", s.file(), at.Line, fmt.Errorf(format, args...))})
 }
 
-// referenceMark begins and ends a reference. A reference stands for a value that exists only after the deployment, such as a queue's
-// URL. It contains the address of the resource or of its attribute. The mark is a NUL, which YAML can contain only as an escape.
+// referenceMark begins and ends a reference. A reference stands for a value that exists only after the deployment, such
+// as a queue's URL. It contains the address of the resource or of its attribute. The mark is a NUL, which YAML can
+// contain only as an escape.
 const referenceMark = "\x00"
 
 func reference(address string) string { return referenceMark + address + referenceMark }
@@ -64,8 +66,9 @@ func sequence(at *yaml.Node, texts []string) *yaml.Node {
 	return list
 }
 
-// intrinsic recognises an intrinsic function. The short form is a tag such as !Ref. The long form is a mapping whose only key is Ref,
-// Condition or Fn::…. It returns the function's name, without Fn::, and its argument. For other nodes, the name is empty.
+// intrinsic recognises an intrinsic function. The short form is a tag such as !Ref. The long form is a mapping whose
+// only key is Ref, Condition or Fn::…. It returns the function's name, without Fn::, and its argument. For other nodes,
+// the name is empty.
 func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
 	if n == nil {
 		return "", nil
@@ -87,12 +90,10 @@ func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
 	return "", nil
 }
 
-// resolve returns the result of a node that is an intrinsic function, and returns any other node as it is. Nodes inside the returned
-// node may still be intrinsic functions: callers resolve them when they need them. For AWS::NoValue and for nil, resolve returns nil.
+// resolve returns the result of a node that is an intrinsic function, and returns any other node as it is. Nodes inside
+// the returned node may still be intrinsic functions: callers resolve them when they need them. For AWS::NoValue and
+// for nil, resolve returns nil.
 func (s *stack) resolve(n *yaml.Node) *yaml.Node {
-	if n != nil && n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
 	name, argument := intrinsic(n)
 	switch name {
 	case "":
@@ -127,13 +128,6 @@ func (s *stack) resolve(n *yaml.Node) *yaml.Node {
 			s.fail(argument, "there is no item %q in a list of %d", index, len(items))
 		}
 		return items[i]
-	case "FindInMap":
-		keys := s.texts(argument)
-		found := get(s.sections, append([]string{"Mappings"}, keys...)...)
-		if found == nil || len(keys) != 3 {
-			s.fail(argument, "Mappings has no %s", strings.Join(keys, "."))
-		}
-		return found
 	default:
 		s.fail(n, "this machine cannot evaluate the function %s", name)
 		return nil
@@ -202,9 +196,6 @@ func (s *stack) ref(at *yaml.Node, name string) *yaml.Node {
 	if !is {
 		s.fail(at, "the parameter %s has no value", name)
 	}
-	if kind := get(declared, "Type"); kind != nil && (kind.Value == "CommaDelimitedList" || strings.HasPrefix(kind.Value, "List<")) {
-		return sequence(at, strings.Split(text, ","))
-	}
 	return scalar(at, text)
 }
 
@@ -246,9 +237,6 @@ func (s *stack) sub(argument *yaml.Node) *yaml.Node {
 		text, names = arguments[0], arguments[1]
 	}
 	variable := regexp.MustCompile(`\$\{([^}]*)\}`)
-	if strings.Count(text.Value, "${") != len(variable.FindAllString(text.Value, -1)) {
-		s.fail(argument, "${ is not closed in %q", text.Value)
-	}
 	return scalar(argument, variable.ReplaceAllStringFunc(text.Value, func(match string) string {
 		name := match[2 : len(match)-1]
 		if literal, is := strings.CutPrefix(name, "!"); is {
@@ -270,11 +258,6 @@ func (s *stack) condition(name *yaml.Node) bool {
 	if declared == nil {
 		s.fail(name, "there is no condition %q", name.Value)
 	}
-	if slices.Contains(s.judging, name.Value) {
-		s.fail(name, "the condition %s depends on itself", name.Value)
-	}
-	s.judging = append(s.judging, name.Value)
-	defer func() { s.judging = s.judging[:len(s.judging)-1] }()
 	return s.judge(declared)
 }
 

@@ -46,32 +46,28 @@ func loadEvent(t *testing.T, event string, parameters map[string]string) (*samte
 }
 
 func TestLoad_EventOfAStream_IsAnEventSource(t *testing.T) {
-	for event, want := range map[string]eventsource.Mapping{
-		"Stream: !GetAtt Orders.StreamArn, StartingPosition: TRIM_HORIZON": {
-			BatchSize: 100, MaximumRetryAttempts: -1, MaximumRecordAge: -time.Second,
-		},
+	for event, size := range map[string]int{
+		"Stream: !GetAtt Orders.StreamArn, StartingPosition: TRIM_HORIZON": 100,
 		`Stream: !If [CreatesOrders, !GetAtt Orders.StreamArn, !Ref OrdersStream], StartingPosition: TRIM_HORIZON, BatchSize: 10,
-            MaximumBatchingWindowInSeconds: 1, ParallelizationFactor: 1, FunctionResponseTypes: [ReportBatchItemFailures],
-            BisectBatchOnFunctionError: true, MaximumRetryAttempts: 3, MaximumRecordAgeInSeconds: 43200,
-            DestinationConfig: {OnFailure: {Destination: !ImportValue queue}}`: {
-			BatchSize: 10, MaximumBatchingWindow: time.Second, MaximumRetryAttempts: 3, MaximumRecordAge: 12 * time.Hour,
-			BisectBatchOnFunctionError: true, ReportBatchItemFailures: true,
-		},
-		"Stream: !GetAtt Orders.StreamArn, BisectBatchOnFunctionError: false, MaximumRetryAttempts: -1, MaximumRecordAgeInSeconds: -1, Enabled: true": {
-			BatchSize: 100, MaximumRetryAttempts: -1, MaximumRecordAge: -time.Second,
-		},
+            MaximumBatchingWindowInSeconds: 1, FunctionResponseTypes: [ReportBatchItemFailures], Enabled: true,
+            DestinationConfig: {OnFailure: {Destination: !ImportValue queue}}`: 10,
 	} {
-		want.Function, want.Table = "gift-card", "Orders"
 		template, err := loadEvent(t, "DynamoDB\n          Properties: {"+event+"}\n", nil)
-		if err != nil || !slices.Equal(template.EventSources, []eventsource.Mapping{want}) || len(template.Ignored) > 0 {
+		want := eventsource.Mapping{Function: "gift-card", Table: "Orders", BatchSize: size}
+		if err != nil || !slices.Equal(template.EventSources, []eventsource.Mapping{want}) ||
+			len(template.Ignored) > 0 {
 			t.Errorf("%s: %+v, %v, want %+v", event, template, err, want)
 		}
 	}
 }
 
 func TestLoad_StreamEventTurnedOffOrOfATableThatIsNotCreated_IsIgnored(t *testing.T) {
-	const event = "DynamoDB\n          Properties: {Stream: !If [CreatesOrders, !GetAtt Orders.StreamArn, !Ref OrdersStream], Enabled: "
-	named := map[string]string{"OrdersTable": "restored", "OrdersStream": "arn:aws:dynamodb:us-east-1:123456789012:table/restored/stream/1"}
+	const event = "DynamoDB\n          Properties: {Stream: !If [CreatesOrders, !GetAtt Orders.StreamArn, !Ref " +
+		"OrdersStream], Enabled: "
+	named := map[string]string{
+		"OrdersTable":  "restored",
+		"OrdersStream": "arn:aws:dynamodb:us-east-1:123456789012:table/restored/stream/1",
+	}
 	for enabled, parameters := range map[string]map[string]string{"true}\n": named, "false}\n": nil} {
 		template, err := loadEvent(t, event+enabled, parameters)
 		want := "template.yaml: ignored on this machine: event of type DynamoDB (gift-card Sold)"
@@ -82,7 +78,8 @@ func TestLoad_StreamEventTurnedOffOrOfATableThatIsNotCreated_IsIgnored(t *testin
 }
 
 func TestLoad_FilterOfAStream_IsReported(t *testing.T) {
-	template, err := loadEvent(t, "DynamoDB\n          Properties: {Stream: !GetAtt Orders.StreamArn, FilterCriteria: !ImportValue filter}\n", nil)
+	template, err := loadEvent(t, "DynamoDB\n          Properties: {Stream: !GetAtt Orders.StreamArn, "+
+		"FilterCriteria: !ImportValue filter}\n", nil)
 	want := "template.yaml: ignored on this machine: event property FilterCriteria (gift-card Sold)"
 	if err != nil || len(template.EventSources) != 1 || !slices.Equal(template.Ignored, []string{want}) {
 		t.Errorf("%+v, %v, want an event source and %q", template, err, want)
@@ -92,13 +89,13 @@ func TestLoad_FilterOfAStream_IsReported(t *testing.T) {
 func TestLoad_StreamEventThatCannotRunHere_IsRejected(t *testing.T) {
 	const stream = "DynamoDB\n          Properties: {Stream: !GetAtt Orders.StreamArn, "
 	for event, want := range map[string]string{
-		stream + "StartingPosition: LATEST}":                                   `this machine supports only ["TRIM_HORIZON"], not "LATEST"`,
-		stream + "ParallelizationFactor: 10}":                                  `this machine supports only ["1"], not "10"`,
-		stream + "MaximumRetryAttempts: -2}":                                   `want a whole number, not "-2"`,
-		stream + "BatchSize: -1}":                                              `want a whole number, not "-1"`,
-		"DynamoDB\n          Properties: {Stream: !GetAtt Receipts.StreamArn}": "there is no parameter or resource Receipts",
-		"DynamoDB\n          Properties: {Stream: !GetAtt Receipts.StreamArn}\n  Receipts:\n    Type: AWS::DynamoDB::Table\n    Properties:\n" +
-			"      KeySchema: [{AttributeName: customer, KeyType: HASH}]\n": "the event Sold needs a stream, and the table Receipts has no StreamSpecification",
+		stream + "BatchSize: many}": `want a whole number, not "many"`,
+		"DynamoDB\n          Properties: {Stream: !GetAtt Receipts.StreamArn}": "there is no parameter or resource " +
+			"Receipts",
+		"DynamoDB\n          Properties: {Stream: !GetAtt Receipts.StreamArn}\n  Receipts:\n    Type: " +
+			"AWS::DynamoDB::Table\n    Properties:\n" +
+			"      KeySchema: [{AttributeName: customer, KeyType: HASH}]\n": "the event Sold needs a stream, and " +
+			"the table Receipts has no StreamSpecification",
 	} {
 		if _, err := loadEvent(t, event, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error that says %s", event, err, want)
@@ -108,11 +105,14 @@ func TestLoad_StreamEventThatCannotRunHere_IsRejected(t *testing.T) {
 
 func TestLoad_EventAtAFixedRate_IsASchedule(t *testing.T) {
 	for rate, want := range map[string]time.Duration{
-		"rate(1 minute)": time.Minute, "rate(15 minutes)": 15 * time.Minute, "rate(2 hours)": 2 * time.Hour, "rate(1 day)": 24 * time.Hour,
+		"rate(1 minute)": time.Minute, "rate(15 minutes)": 15 * time.Minute, "rate(2 hours)": 2 * time.Hour,
+		"rate(1 day)": 24 * time.Hour,
 	} {
-		template, err := loadEvent(t, "Schedule\n          Properties: {Description: Retries., Schedule: "+rate+"}\n", nil)
+		template, err := loadEvent(t, "Schedule\n          Properties: {Description: Retries., Schedule: "+rate+"}\n",
+			nil)
 		schedule := eventsource.Schedule{Function: "gift-card", Name: "Sold", Every: want}
-		if err != nil || !slices.Equal(template.Schedules, []eventsource.Schedule{schedule}) || len(template.Ignored) > 0 {
+		if err != nil || !slices.Equal(template.Schedules, []eventsource.Schedule{schedule}) ||
+			len(template.Ignored) > 0 {
 			t.Errorf("%s: %+v, %v, want %+v", rate, template, err, schedule)
 		}
 	}

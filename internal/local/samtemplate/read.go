@@ -39,46 +39,39 @@ func (r *reader) ignore(kind, name string) {
 }
 
 // field evaluates the value under a key of a mapping.
-func (r *reader) field(n *yaml.Node, key string) *yaml.Node {
-	if n != nil && n.Kind != yaml.MappingNode {
-		r.fail(n, "want a mapping with the key %s", key)
-	}
-	return r.resolve(get(n, key))
-}
+func (r *reader) field(n *yaml.Node, key string) *yaml.Node { return r.resolve(get(n, key)) }
 
-// known returns a string that is known before the deployment, or fallback if n is nil.
-func (r *reader) known(n *yaml.Node, fallback string) string {
+// textOr returns a string, or fallback if n is nil.
+func (r *reader) textOr(n *yaml.Node, fallback string) string {
 	if n == nil {
 		return fallback
 	}
-	text := r.text(n)
-	if strings.Contains(text, referenceMark) {
-		r.fail(n, "want a string that is known before the deployment")
-	}
-	return text
+	return r.text(n)
 }
 
-// oneOf returns a string that must be one of texts. If n is nil, it returns the first of texts.
-func (r *reader) oneOf(n *yaml.Node, texts ...string) string {
-	text := r.known(n, texts[0])
-	if !slices.Contains(texts, text) {
-		r.fail(n, "this machine supports only %q, not %q", texts, text)
+// wantOnly fails unless n is nil or the text.
+func (r *reader) wantOnly(n *yaml.Node, text string) {
+	if got := r.textOr(n, text); got != text {
+		r.fail(n, "this machine supports only %q, not %q", text, got)
 	}
-	return text
 }
 
-// number returns a whole number, or fallback if n is nil. It fails for a negative number that is below fallback.
+// number returns a whole number, or fallback if n is nil.
 func (r *reader) number(n *yaml.Node, fallback int) int {
-	text := r.known(n, strconv.Itoa(fallback))
+	text := r.textOr(n, strconv.Itoa(fallback))
 	number, err := strconv.Atoi(text)
-	if err != nil || number < min(0, fallback) {
+	if err != nil {
 		r.fail(n, "want a whole number, not %q", text)
 	}
 	return number
 }
 
-// read evaluates the needed properties of a resource. It reports all other properties as ignored, except for the silent ones, which
-// the shop's own template uses.
+func (r *reader) seconds(n *yaml.Node, fallback int) time.Duration {
+	return time.Duration(r.number(n, fallback)) * time.Second
+}
+
+// read evaluates the needed properties of a resource. It reports all other properties as ignored, except for the silent
+// ones, which the shop's own template uses.
 func (r *reader) read(of resource, needed []string, silent ...string) map[string]*yaml.Node {
 	values := make(map[string]*yaml.Node)
 	for _, key := range needed {
@@ -105,7 +98,7 @@ func (r *reader) readResources() {
 			r.readTable(each)
 		case typeFunction:
 			functions = append(functions, each)
-		case "AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::CloudFormation::WaitConditionHandle", "AWS::SQS::Queue":
+		case "AWS::IAM::Role", "AWS::Logs::LogGroup", "AWS::SQS::Queue":
 			// The shop's own template has these, but the local run does not need them.
 		default:
 			r.ignore(each.kind, each.name)
@@ -121,17 +114,22 @@ func (r *reader) readAPI(api resource) {
 		r.fail(api.at, "%s is a second HTTP API: this machine can serve one", api.name)
 	}
 	r.hasAPI = true
-	properties := r.read(api, []string{"StageName", "CorsConfiguration"}, "DefaultRouteSettings", "DisableExecuteApiEndpoint", "AccessLogSettings")
-	r.oneOf(properties["StageName"], "$default")
-	if cors := properties["CorsConfiguration"]; cors != nil {
-		r.template.CORS = &gateway.CORS{
-			AllowOrigins:     r.texts(r.field(cors, "AllowOrigins")),
-			AllowMethods:     r.texts(r.field(cors, "AllowMethods")),
-			AllowHeaders:     r.texts(r.field(cors, "AllowHeaders")),
-			ExposeHeaders:    r.texts(r.field(cors, "ExposeHeaders")),
-			MaxAge:           time.Duration(r.number(r.field(cors, "MaxAge"), 0)) * time.Second,
-			AllowCredentials: r.oneOf(r.field(cors, "AllowCredentials"), "false", "true") == "true",
-		}
+	properties := r.read(api, []string{"StageName", "CorsConfiguration"}, "DefaultRouteSettings",
+		"DisableExecuteApiEndpoint", "AccessLogSettings")
+	r.wantOnly(properties["StageName"], "$default")
+	cors := properties["CorsConfiguration"]
+	if cors == nil {
+		return
+	}
+	r.template.CORS = &gateway.CORS{
+		AllowOrigins:  r.texts(r.field(cors, "AllowOrigins")),
+		AllowMethods:  r.texts(r.field(cors, "AllowMethods")),
+		AllowHeaders:  r.texts(r.field(cors, "AllowHeaders")),
+		ExposeHeaders: r.texts(r.field(cors, "ExposeHeaders")),
+		MaxAge:        r.seconds(r.field(cors, "MaxAge"), 0),
+	}
+	if get(cors, "AllowCredentials") != nil {
+		r.ignore(api.kind+" CorsConfiguration.AllowCredentials", api.name)
 	}
 }
 
@@ -140,24 +138,17 @@ func (r *reader) readFunction(each resource) {
 		[]string{"Runtime", "Handler", "CodeUri", "Architectures", "MemorySize", "Timeout", "Environment", "Events"},
 		"Description", "Role", "LoggingConfig", "ReservedConcurrentExecutions", "Tracing")
 	// The Makefile's rule needs the whole source tree, and builds the folder with the function's name.
-	r.oneOf(properties["Runtime"], "provided.al2023")
-	r.oneOf(properties["CodeUri"], ".")
+	r.wantOnly(properties["Runtime"], "provided.al2023")
+	r.wantOnly(properties["CodeUri"], ".")
 	f := Function{
 		LogicalID:    each.name,
 		Name:         kebab(each.name),
 		Package:      "functions/" + kebab(each.name),
-		Handler:      r.known(properties["Handler"], "bootstrap"),
-		Architecture: "x86_64",
-		Timeout:      time.Duration(r.number(properties["Timeout"], 3)) * time.Second,
+		Handler:      r.text(properties["Handler"]),
+		Architecture: strings.Join(r.texts(properties["Architectures"]), ","),
+		Timeout:      r.seconds(properties["Timeout"], 3),
 		MemorySize:   r.number(properties["MemorySize"], 128),
 		Environment:  r.environment(each.name, r.field(properties["Environment"], "Variables")),
-	}
-	architectures := r.list(properties["Architectures"])
-	if len(architectures) > 1 {
-		r.fail(each.at, "%s has more than one architecture", each.name)
-	}
-	for _, architecture := range architectures {
-		f.Architecture = r.known(architecture, "")
 	}
 	if info, err := os.Stat(filepath.Join(r.root, f.Package)); err != nil || !info.IsDir() {
 		r.fail(each.at, "%s has no code: there is no folder %s", each.name, f.Package)
@@ -168,13 +159,10 @@ func (r *reader) readFunction(each resource) {
 	}
 }
 
-// environment evaluates a function's variables. A reference to a table becomes the table's name on this machine. Other resources do
-// not exist on this machine. For these, the function gets a placeholder instead of the ARN or name. So the function starts, and
-// fails only when it uses the resource.
+// environment evaluates a function's variables. A reference to a table becomes the table's name on this machine. Other
+// resources do not exist on this machine. For these, the function gets a placeholder instead of the ARN or name. So the
+// function starts, and fails only when it uses the resource.
 func (r *reader) environment(function string, variables *yaml.Node) map[string]string {
-	if variables != nil && variables.Kind != yaml.MappingNode {
-		r.fail(variables, "want a mapping of variables")
-	}
 	environment := make(map[string]string)
 	for key, item := range pairs(variables) {
 		if item = r.resolve(item); item == nil {
@@ -188,7 +176,8 @@ func (r *reader) environment(function string, variables *yaml.Node) map[string]s
 			}
 			r.ignore("value of a variable", function+" "+key.Value+": "+address)
 			if name, isARN := strings.CutSuffix(address, ".Arn"); isARN {
-				return "arn:" + r.pseudo["AWS::Partition"] + ":local:" + r.pseudo["AWS::Region"] + ":" + r.pseudo["AWS::AccountId"] + ":" + name
+				return "arn:" + r.pseudo["AWS::Partition"] + ":local:" + r.pseudo["AWS::Region"] + ":" +
+					r.pseudo["AWS::AccountId"] + ":" + name
 			}
 			return address
 		})
@@ -200,7 +189,7 @@ func (r *reader) environment(function string, variables *yaml.Node) map[string]s
 func (r *reader) readEvent(function string, key, event *yaml.Node) {
 	event = r.resolve(event)
 	properties := r.field(event, "Properties")
-	switch kind := r.known(r.field(event, "Type"), ""); {
+	switch kind := r.text(get(event, "Type")); {
 	case kind == "HttpApi":
 		r.readRoute(function, key, properties)
 	case kind == "DynamoDB" && r.readEventSource(function, key, properties):
@@ -211,14 +200,14 @@ func (r *reader) readEvent(function string, key, event *yaml.Node) {
 }
 
 func (r *reader) readRoute(function string, key, properties *yaml.Node) {
-	r.oneOf(r.field(properties, "PayloadFormatVersion"), "2.0")
+	r.wantOnly(r.field(properties, "PayloadFormatVersion"), "2.0")
 	api := strings.Trim(r.text(r.field(properties, "ApiId")), referenceMark)
 	if r.text(get(r.sections, "Resources", api, "Type")) != typeAPI {
 		r.fail(key, "the event %s does not name an HTTP API of this template: it needs ApiId", key.Value)
 	}
 	route := gateway.Route{
-		Method:   strings.ToUpper(r.known(r.field(properties, "Method"), "")),
-		Path:     r.known(r.field(properties, "Path"), ""),
+		Method:   strings.ToUpper(r.text(get(properties, "Method"))),
+		Path:     r.text(get(properties, "Path")),
 		Function: function,
 	}
 	if route.Method == "" || route.Path == "" {
@@ -227,34 +216,25 @@ func (r *reader) readRoute(function string, key, properties *yaml.Node) {
 	r.template.Routes = append(r.template.Routes, route)
 }
 
-// readEventSource reads an event that a table's stream causes. It returns false if the stack does not create that table, or if the event
-// is turned off.
+// readEventSource reads an event that a table's stream causes. It returns false if the stack does not create that
+// table, or if the event is turned off.
 func (r *reader) readEventSource(function string, key, properties *yaml.Node) bool {
-	address, isStream := strings.CutSuffix(strings.Trim(r.text(r.field(properties, "Stream")), referenceMark), ".StreamArn")
+	address, isStream := strings.CutSuffix(strings.Trim(r.text(r.field(properties, "Stream")), referenceMark),
+		".StreamArn")
 	at := slices.IndexFunc(r.template.Tables, func(table Table) bool { return isStream && table.LogicalID == address })
-	if at < 0 || r.known(r.field(properties, "Enabled"), "true") != "true" {
+	if at < 0 || r.textOr(r.field(properties, "Enabled"), "true") != "true" {
 		return false
 	}
 	table := r.template.Tables[at]
 	if table.Stream == "" {
-		r.fail(key, "the event %s needs a stream, and the table %s has no StreamSpecification", key.Value, table.LogicalID)
+		r.fail(key, "the event %s needs a stream, and the table %s has no StreamSpecification", key.Value,
+			table.LogicalID)
 	}
-	r.oneOf(r.field(properties, "StartingPosition"), "TRIM_HORIZON")
-	r.oneOf(r.field(properties, "ParallelizationFactor"), "1")
-	for property := range pairs(properties) {
-		if property.Value == "FilterCriteria" || property.Value == "TumblingWindowInSeconds" {
-			r.ignore("event property "+property.Value, function+" "+key.Value)
-		}
-	}
-	seconds := func(name string, fallback int) time.Duration {
-		return time.Duration(r.number(r.field(properties, name), fallback)) * time.Second
+	if get(properties, "FilterCriteria") != nil {
+		r.ignore("event property FilterCriteria", function+" "+key.Value)
 	}
 	r.template.EventSources = append(r.template.EventSources, eventsource.Mapping{
-		Function: function, Table: table.Name,
-		BatchSize: r.number(r.field(properties, "BatchSize"), 100), MaximumBatchingWindow: seconds("MaximumBatchingWindowInSeconds", 0),
-		MaximumRetryAttempts: r.number(r.field(properties, "MaximumRetryAttempts"), -1), MaximumRecordAge: seconds("MaximumRecordAgeInSeconds", -1),
-		BisectBatchOnFunctionError: r.oneOf(r.field(properties, "BisectBatchOnFunctionError"), "false", "true") == "true",
-		ReportBatchItemFailures:    slices.Contains(r.texts(r.field(properties, "FunctionResponseTypes")), "ReportBatchItemFailures"),
+		Function: function, Table: table.Name, BatchSize: r.number(r.field(properties, "BatchSize"), 100),
 	})
 	return true
 }
@@ -266,45 +246,48 @@ func (r *reader) readSchedule(function string, key, properties *yaml.Node) bool 
 			return false
 		}
 	}
-	rate := regexp.MustCompile(`^rate\(([1-9][0-9]{0,4}) (minute|hour|day)s?\)$`).FindStringSubmatch(r.known(r.field(properties, "Schedule"), ""))
+	rate := regexp.MustCompile(`^rate\(([1-9][0-9]{0,4}) (minute|hour|day)s?\)$`).FindStringSubmatch(r.text(
+		get(properties, "Schedule"),
+	))
 	if rate == nil {
 		return false
 	}
 	count, _ := strconv.Atoi(rate[1]) // never fails: the pattern allows only digits
 	unit := map[string]time.Duration{"minute": time.Minute, "hour": time.Hour, "day": 24 * time.Hour}[rate[2]]
-	r.template.Schedules = append(r.template.Schedules, eventsource.Schedule{Function: function, Name: key.Value, Every: time.Duration(count) * unit})
+	r.template.Schedules = append(r.template.Schedules,
+		eventsource.Schedule{Function: function, Name: key.Value, Every: time.Duration(count) * unit})
 	return true
 }
 
 func (r *reader) readTable(each resource) {
 	properties := r.read(each,
-		[]string{"AttributeDefinitions", "KeySchema", "TimeToLiveSpecification", "GlobalSecondaryIndexes", "LocalSecondaryIndexes", "StreamSpecification"},
-		"BillingMode", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification", "WarmThroughput", "OnDemandThroughput")
+		[]string{
+			"AttributeDefinitions", "KeySchema", "TimeToLiveSpecification", "GlobalSecondaryIndexes",
+			"StreamSpecification",
+		},
+		"BillingMode", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification",
+		"WarmThroughput", "OnDemandThroughput")
 	table := Table{LogicalID: each.name, Name: r.tableName(each.name)}
 	for _, item := range r.list(properties["AttributeDefinitions"]) {
 		table.Attributes = append(table.Attributes, types.AttributeDefinition{
-			AttributeName: aws.String(r.known(r.field(item, "AttributeName"), "")),
-			AttributeType: types.ScalarAttributeType(r.oneOf(r.field(item, "AttributeType"), "S", "N", "B")),
+			AttributeName: aws.String(r.text(get(item, "AttributeName"))),
+			AttributeType: types.ScalarAttributeType(r.text(get(item, "AttributeType"))),
 		})
 	}
-	if table.Keys = r.keys(properties["KeySchema"]); len(table.Keys) == 0 {
-		r.fail(each.at, "the table %s needs a KeySchema", each.name)
-	}
+	table.Keys = r.keys(properties["KeySchema"])
 	for _, item := range r.list(properties["GlobalSecondaryIndexes"]) {
-		r.oneOf(r.field(r.field(item, "Projection"), "ProjectionType"), "ALL")
+		projection := types.ProjectionType(r.text(get(r.field(item, "Projection"), "ProjectionType")))
 		table.Indexes = append(table.Indexes, types.GlobalSecondaryIndex{
-			IndexName: aws.String(r.known(r.field(item, "IndexName"), "")), KeySchema: r.keys(r.field(item, "KeySchema")),
-			Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
+			IndexName:  aws.String(r.text(get(item, "IndexName"))),
+			KeySchema:  r.keys(r.field(item, "KeySchema")),
+			Projection: &types.Projection{ProjectionType: projection},
 		})
-	}
-	if properties["LocalSecondaryIndexes"] != nil {
-		r.fail(each.at, "the table %s has a local secondary index: this machine creates only global ones", each.name)
 	}
 	ttl := properties["TimeToLiveSpecification"]
-	if r.oneOf(r.field(ttl, "Enabled"), "false", "true") == "true" {
-		table.TTL = r.known(r.field(ttl, "AttributeName"), "")
+	if r.text(get(ttl, "Enabled")) == "true" {
+		table.TTL = r.text(get(ttl, "AttributeName"))
 	}
-	table.Stream = types.StreamViewType(r.known(r.field(properties["StreamSpecification"], "StreamViewType"), ""))
+	table.Stream = types.StreamViewType(r.text(get(properties["StreamSpecification"], "StreamViewType")))
 	r.template.Tables = append(r.template.Tables, table)
 }
 
@@ -312,14 +295,15 @@ func (r *reader) readTable(each resource) {
 func (r *reader) keys(schema *yaml.Node) (keys []types.KeySchemaElement) {
 	for _, item := range r.list(schema) {
 		keys = append(keys, types.KeySchemaElement{
-			AttributeName: aws.String(r.known(r.field(item, "AttributeName"), "")),
-			KeyType:       types.KeyType(r.oneOf(r.field(item, "KeyType"), "HASH", "RANGE")),
+			AttributeName: aws.String(r.text(get(item, "AttributeName"))),
+			KeyType:       types.KeyType(r.text(get(item, "KeyType"))),
 		})
 	}
 	return keys
 }
 
-// tableName returns the key of the stack's output that contains the table's name. If there is no such output, it returns the logical ID.
+// tableName returns the key of the stack's output that contains the table's name. If there is no such output, it
+// returns the logical ID.
 func (r *reader) tableName(logicalID string) string {
 	for key, item := range pairs(get(r.sections, "Outputs")) {
 		if text := r.textIfPossible(get(item, "Value")); text == reference(logicalID) {

@@ -12,7 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// stack is a template with values for its parameters. Methods without an error result report errors with fail. Call them inside try.
+// stack is a template with values for its parameters. Methods without an error result report errors with fail. Call
+// them inside try.
 type stack struct {
 	path     string
 	sections *yaml.Node
@@ -20,7 +21,6 @@ type stack struct {
 	prefix    string
 	overrides map[string]string
 	pseudo    map[string]string
-	judging   []string // names of the conditions whose evaluation has not finished, to detect cycles
 }
 
 // resource is an entry of a template's Resources.
@@ -90,9 +90,6 @@ func get(n *yaml.Node, keys ...string) *yaml.Node {
 				found = item
 			}
 		}
-		if found != nil && found.Kind == yaml.AliasNode {
-			found = found.Alias
-		}
 		n = found
 	}
 	return n
@@ -102,7 +99,10 @@ func get(n *yaml.Node, keys ...string) *yaml.Node {
 func (s *stack) resources() iter.Seq[resource] {
 	return func(yield func(resource) bool) {
 		for key, item := range pairs(get(s.sections, "Resources")) {
-			r := resource{name: key.Value, at: key, properties: get(item, "Properties"), kind: s.text(get(item, "Type"))}
+			r := resource{
+				name: key.Value, at: key, properties: get(item, "Properties"),
+				kind: s.text(get(item, "Type")),
+			}
 			if r.kind == "" { // for example, a loop of AWS::LanguageExtensions
 				s.fail(key, "the resource %s has no type", r.name)
 			}
@@ -128,8 +128,8 @@ func (s *stack) globals(kind string) *yaml.Node {
 	return get(s.sections, "Globals", section)
 }
 
-// property returns a property of a resource, merged with the globals as the serverless transform merges them: mappings are merged,
-// lists are joined, and in all other cases the resource's own value wins.
+// property returns a property of a resource, merged with the globals as the serverless transform merges them: mappings
+// are merged, lists are joined, and in all other cases the resource's own value wins.
 func (s *stack) property(r resource, key string) *yaml.Node {
 	return s.merge(get(s.globals(r.kind), key), get(r.properties, key))
 }

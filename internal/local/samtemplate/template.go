@@ -1,14 +1,14 @@
-// Package samtemplate reads template.yaml, so that the local run and the tests take routes, functions, variables and tables
-// from the same file as a deployment does.
+// Package samtemplate reads template.yaml, so that the local run and the tests take routes, functions, variables and
+// tables from the same file as a deployment does.
 //
-// It evaluates only what it needs. Resources, properties and expressions that matter only in the cloud do not stop the local
-// run. Template.Ignored names those that the shop's own template does not use. A function's variable or a table may use only the
-// expressions Ref, GetAtt, Sub, If, Join, Split, Select and FindInMap. Errors name the file and the line. References:
-// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
+// It evaluates only what it needs. Resources, properties and expressions that matter only in the cloud do not stop the
+// local run. Template.Ignored names those that the shop's own template does not use. A function's variable or a table
+// may use only the expressions Ref, GetAtt, Sub, If, Join, Split and Select. Errors name the file and the
+// line. References: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
 // https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
 //
-// No deployed program may import this package. The package imports only two others of this module: gateway for routes and CORS, and
-// eventsource for mappings and schedules.
+// No deployed program may import this package. The package imports only two others of this module: gateway for routes
+// and CORS, and eventsource for mappings and schedules.
 package samtemplate
 
 import (
@@ -45,19 +45,20 @@ type Template struct {
 	// Tables are the tables that the stack creates. They do not include tables that a parameter names.
 	Tables  []Table
 	Version string // the value of the stack's output Version; may be empty
-	// Ignored has a line for each kind of resource, property or value that this machine ignores. Kinds that the shop's own template uses
-	// are missing.
+	// Ignored has a line for each kind of resource, property or value that this machine ignores. Kinds that the shop's
+	// own template uses are missing.
 	Ignored []string
 }
 
 // Function is a Lambda function.
 type Function struct {
-	// LogicalID is the function's name in the template, such as RedeemVoucher. The file for `sam local invoke --env-vars` uses it as
-	// a key.
+	// LogicalID is the function's name in the template, such as RedeemVoucher. The file for `sam local invoke
+	// --env-vars` uses it as a key.
 	LogicalID string
 	// Name is the logical ID in kebab case, such as redeem-voucher. The Makefile's build rule uses the same name.
 	Name string
-	// Package is the path of the function's main package from the source tree's root, with slashes, such as functions/redeem-voucher.
+	// Package is the path of the function's main package from the source tree's root, with slashes, such as
+	// functions/redeem-voucher.
 	Package string
 	// Handler is the name of the deployed program.
 	Handler string
@@ -65,12 +66,13 @@ type Function struct {
 	Architecture string
 	Timeout      time.Duration
 	MemorySize   int // MB
-	// Environment holds the variables that the template declares. A reference to one of Template.Tables becomes that table's Name.
+	// Environment holds the variables that the template declares. A reference to one of Template.Tables becomes that
+	// table's Name.
 	Environment map[string]string
 }
 
-// FindRoot returns the root of the source tree that contains dir. The root is the nearest directory with a template.yaml: dir itself or
-// one of its parents.
+// FindRoot returns the root of the source tree that contains dir. The root is the nearest directory with a
+// template.yaml: dir itself or one of its parents.
 func FindRoot(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -86,8 +88,8 @@ func FindRoot(dir string) (string, error) {
 	}
 }
 
-// Load reads template.yaml in the source tree's root. The parameters override the defaults of the template's parameters and of
-// the pseudo parameters AWS::AccountId, AWS::Partition, AWS::Region, AWS::StackName and AWS::URLSuffix.
+// Load reads template.yaml in the source tree's root. The parameters override the defaults of the template's parameters
+// and of the pseudo parameters AWS::AccountId, AWS::Partition, AWS::Region, AWS::StackName and AWS::URLSuffix.
 func Load(root string, parameters map[string]string) (*Template, error) {
 	s, err := openStack(filepath.Join(root, File), parameters)
 	if err != nil {

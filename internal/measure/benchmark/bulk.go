@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	mathrand "math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,9 +28,9 @@ import (
 	"shopfront/internal/local/samtemplate"
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/table"
+	"shopfront/internal/memdynamo"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/dynamo/backoffice"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -41,7 +41,8 @@ const (
 	leastJudged    = 20_000      // codes; with fewer, the rate depends too much on how busy the machine is
 )
 
-// Bulk holds how fast shopctl works on many vouchers, compared with a bare loop of the PutItem calls that create vouchers.
+// Bulk holds how fast shopctl works on many vouchers, compared with a bare loop of the PutItem calls that create
+// vouchers.
 type Bulk struct {
 	Count  int `json:"count"` // vouchers in a round
 	Rounds int `json:"rounds"`
@@ -56,8 +57,8 @@ type BulkCommand struct {
 	Target  float64   `json:"target,omitempty"` // the least allowed median of OfBare; 0 if there is no target
 	Seconds []float64 `json:"seconds"`
 	OfBare  []float64 `json:"ofBare"` // vouchers a second ÷ items a second of the best bare loop
-	// Memory is the largest resident size of shopctl in any round, in bytes. It is an upper bound: Linux also counts the size that the
-	// benchmark's own process has when it starts shopctl.
+	// Memory is the largest resident size of shopctl in any round, in bytes. It is an upper bound: Linux also counts
+	// the size that the benchmark's own process has when it starts shopctl.
 	Memory int64 `json:"memory"`
 }
 
@@ -72,23 +73,29 @@ type bulkRun struct {
 	put    *dynamodb.PutItemInput // the call that creates a voucher
 }
 
-// TimeBulk runs the built shopctl against DynamoDB Local, in rounds. Each round has two new customers. The parameter count is the number of
-// vouchers in a round. The vouchers table has no stream: in DynamoDB Local a stream would make every write several times slower.
-func TimeBulk(ctx context.Context, setup fixture.Setup, count, rounds int) (_ *Bulk, err error) {
+// TimeBulk runs the built shopctl against a store that takes 5 ms for each call, in rounds. Each round has two new
+// customers. The parameter count is the number of vouchers in a round. The vouchers table has no stream, whose records
+// would take much memory.
+func TimeBulk(ctx context.Context, setup fixture.Setup, count, rounds int) (*Bulk, error) {
 	if err := setup.Build(ctx, shopctlPackage); err != nil {
 		return nil, err
 	}
-	server, err := setup.StartLocal(ctx)
+	stored, err := fixture.NewStore(ctx, setup.Root)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
-	connections := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) { t.MaxIdleConnsPerHost = operator.MaxWriters })
+	server := httptest.NewServer(stored.Endpoint(memdynamo.Dials{Latency: steadyDelay}))
+	defer server.Close()
+	connections := awshttp.NewBuildableClient().WithTransportOptions(
+		func(t *http.Transport) { t.MaxIdleConnsPerHost = backoffice.MaxWriters },
+	)
 	run := &bulkRun{
 		Setup: setup, Bulk: &Bulk{Count: count, Rounds: rounds, Bare: map[int][]float64{}},
-		client: fixture.Client(server.Endpoint(), func(o *dynamodb.Options) { o.HTTPClient = connections }),
+		client: dynamodb.New(fixture.Client(connections).Options(), func(o *dynamodb.Options) {
+			o.BaseEndpoint = &server.URL
+		}),
 	}
-	if err := run.prepare(ctx, server.Endpoint()); err != nil {
+	if err := run.prepare(ctx, server.URL); err != nil {
 		return nil, err
 	}
 	for round := range rounds {
@@ -99,27 +106,30 @@ func TimeBulk(ctx context.Context, setup fixture.Setup, count, rounds int) (_ *B
 	return run.Bulk, nil
 }
 
-// prepare creates the tables, lets shopctl --local find them, and warms up DynamoDB Local.
+// prepare lets shopctl --local find the tables, and warms up the store.
 func (b *bulkRun) prepare(ctx context.Context, endpoint string) error {
-	if err := fixture.FillLocal(ctx, b.Root, b.client); err != nil {
-		return err
-	}
 	_, err := b.client.UpdateTable(ctx, &dynamodb.UpdateTableInput{
-		TableName: aws.String(fixture.VouchersTable), StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)},
+		TableName:           aws.String(fixture.VouchersTable),
+		StreamSpecification: &types.StreamSpecification{StreamEnabled: aws.Bool(false)},
 	})
 	state := localrun.State{
 		BaseURL: "http://127.0.0.1", DynamoDBEndpoint: endpoint, Region: "us-east-1", PID: os.Getpid(),
-		Tables: operator.Tables{Catalogue: fixture.CatalogueTable, Vouchers: fixture.VouchersTable, Checkouts: fixture.CheckoutsTable},
+		Tables: backoffice.Tables{
+			Catalogue: fixture.CatalogueTable, Vouchers: fixture.VouchersTable,
+			Checkouts: fixture.CheckoutsTable,
+		},
 	}
-	if err := errors.Join(err, os.WriteFile(filepath.Join(b.Dir, samtemplate.File), nil, 0o600), state.Write(b.Dir)); err != nil {
+	if err := errors.Join(err, os.WriteFile(filepath.Join(b.Dir, samtemplate.File), nil, 0o600),
+		state.Write(b.Dir)); err != nil {
 		return err
 	}
 	// The bare loop repeats the call that the store makes for this voucher.
-	v, err := voucher.New(voucher.Terms{Written: "SAMPLE", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch"}, time.Now())
-	if err != nil {
-		return err
+	terms := voucher.Terms{
+		Written: "SAMPLE", Batch: "launch",
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}
-	if err := backoffice.NewVouchers(capture{b.client, &b.put}, fixture.VouchersTable, mathrand.Int64N).Create(ctx, fixture.Customer, v); err != nil {
+	if _, err := fixture.Shop(capture{b.client, &b.put}, fixture.Customer).CreateVoucher(ctx, terms,
+		time.Now()); err != nil {
 		return err
 	}
 	_, err = b.loop(ctx, 16)
@@ -134,12 +144,15 @@ type capture struct {
 }
 
 // PutItem records the call and makes it.
-func (c capture) PutItem(ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error) {
+func (c capture) PutItem(
+	ctx context.Context, in *dynamodb.PutItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.PutItemOutput, error) {
 	*c.put = in
 	return c.Client.PutItem(ctx, in, options...)
 }
 
-// loop is the bare loop. It creates items with the given number of calls in flight, and returns its rate in items a second.
+// loop is the bare loop. It creates items with the given number of calls in flight, and returns its rate in items a
+// second.
 func (b *bulkRun) loop(ctx context.Context, calls int) (float64, error) {
 	items := int64(min(max(b.Count/5, 100), 20_000))
 	began := time.Now()
@@ -167,13 +180,13 @@ func (b *bulkRun) loop(ctx context.Context, calls int) (float64, error) {
 	return float64(items) / time.Since(began).Seconds(), err
 }
 
-// round measures each command once. It divides the rate of a command with a target by the mean of the bare loop's rates before and after
-// the command. It divides the rate of a command without a target by the bare loop's latest rate.
+// round measures each command once. It divides the rate of a command with a target by the mean of the bare loop's rates
+// before and after the command. It divides the rate of a command without a target by the bare loop's latest rate.
 func (b *bulkRun) round(ctx context.Context, number int) error {
 	sold, resold := fmt.Sprintf("emberforge-%d", number), fmt.Sprintf("sakura-goods-%d", number)
 	for _, id := range []string{sold, resold} {
 		customer := catalog.Customer{ID: catalog.CustomerID(id), Name: id, Currency: "EUR"}
-		if err := backoffice.NewCatalogue(b.client, fixture.CatalogueTable, mathrand.Int64N).PutCustomer(ctx, customer); err != nil {
+		if err := fixture.Shop(b.client, customer.ID).PutCustomer(ctx, customer); err != nil {
 			return err
 		}
 	}
@@ -252,7 +265,10 @@ func (b *bulkRun) shopctl(ctx context.Context, name, arguments string) (seconds 
 func (b *Bulk) Print(w io.Writer) error {
 	rows := [][]string{{"command", "seconds", "codes a second", "÷ bare loop", "target", "memory MB"}}
 	for _, calls := range []int{1, 4, 16, 64} {
-		rows = append(rows, []string{fmt.Sprintf("bare loop, %d in flight", calls), "", fmt.Sprintf("%.0f", spreadOf(b.Bare[calls]...).Median), "", "", ""})
+		rows = append(rows, []string{
+			fmt.Sprintf("bare loop, %d in flight", calls), "",
+			fmt.Sprintf("%.0f", spreadOf(b.Bare[calls]...).Median), "", "", "",
+		})
 	}
 	for _, c := range b.Commands {
 		seconds, target := spreadOf(c.Seconds...), ""
@@ -260,24 +276,28 @@ func (b *Bulk) Print(w io.Writer) error {
 			target = fmt.Sprintf("≥ %g", c.Target)
 		}
 		rows = append(rows, []string{
-			"voucher " + c.Name, fmt.Sprintf("%.2f", seconds.Median), fmt.Sprintf("%.0f", float64(b.Count)/seconds.Median),
+			"voucher " + c.Name, fmt.Sprintf("%.2f", seconds.Median),
+			fmt.Sprintf("%.0f", float64(b.Count)/seconds.Median),
 			spreadOf(c.OfBare...).String(), target, fmt.Sprintf("%.0f", float64(c.Memory)/1e6),
 		})
 	}
-	_, err := fmt.Fprintf(w, "%d codes of one customer, rounds: %d; DynamoDB Local in memory, its vouchers table without a stream\n\n%s",
-		b.Count, b.Rounds, table.Align(1, rows))
+	_, err := fmt.Fprintf(w, "%d codes of one customer, rounds: %d; the store takes %v for each call\n\n%s",
+		b.Count, b.Rounds, steadyDelay, table.Align(1, rows))
 	return err
 }
 
-// Missed returns an error that names the targets that were missed. With fewer than leastJudged codes it judges only the memory.
+// Missed returns an error that names the targets that were missed. With fewer than leastJudged codes it judges only the
+// memory.
 func (b *Bulk) Missed() error {
 	var missed []error
 	for _, c := range b.Commands {
 		if ratio := spreadOf(c.OfBare...).Median; ratio < c.Target && b.Count >= leastJudged {
-			missed = append(missed, fmt.Errorf("voucher %s reaches %.2f of the bare loop's rate, want %g", c.Name, ratio, c.Target))
+			missed = append(missed, fmt.Errorf("voucher %s reaches %.2f of the bare loop's rate, want %g", c.Name,
+				ratio, c.Target))
 		}
 		if c.Memory > mostBulkMemory {
-			missed = append(missed, fmt.Errorf("voucher %s takes %d MB, want at most %d MB", c.Name, c.Memory/1e6, mostBulkMemory/1_000_000))
+			missed = append(missed, fmt.Errorf("voucher %s takes %d MB, want at most %d MB", c.Name, c.Memory/1e6,
+				mostBulkMemory/1_000_000))
 		}
 	}
 	return errors.Join(missed...)

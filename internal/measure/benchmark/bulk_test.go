@@ -34,9 +34,18 @@ func TestBulk_MissedTarget_IsAnError(t *testing.T) {
 		command BulkCommand
 		want    string
 	}{
-		"as fast as needed":         {BulkCommand{Target: 0.7, OfBare: []float64{0.4, 0.7, 0.9}, Memory: 150_000_000}, ""},
-		"slower than the bare loop": {BulkCommand{Name: "import", Target: 0.7, OfBare: []float64{0.4, 0.6, 0.9}}, "voucher import reaches 0.60"},
-		"too much memory":           {BulkCommand{Name: "list", OfBare: []float64{9}, Memory: 151_000_000}, "voucher list takes 151 MB"},
+		"as fast as needed": {
+			BulkCommand{Target: 0.7, OfBare: []float64{0.4, 0.7, 0.9}, Memory: 150_000_000},
+			"",
+		},
+		"slower than the bare loop": {
+			BulkCommand{Name: "import", Target: 0.7, OfBare: []float64{0.4, 0.6, 0.9}},
+			"voucher import reaches 0.60",
+		},
+		"too much memory": {
+			BulkCommand{Name: "list", OfBare: []float64{9}, Memory: 151_000_000},
+			"voucher list takes 151 MB",
+		},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			err := (&Bulk{Count: leastJudged, Commands: []BulkCommand{test.command}}).Missed()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,6 +21,7 @@ import (
 	"shopfront/internal/measure/process"
 	"shopfront/internal/measure/reference"
 	"shopfront/internal/measure/table"
+	"shopfront/internal/memdynamo"
 	"shopfront/pkg/voucher"
 )
 
@@ -34,7 +34,8 @@ const (
 	unknownCode = "unknown"
 )
 
-// Oracle holds the times of refused requests. If the times differ by kind of refusal, a stranger can find out which codes exist.
+// Oracle holds the times of refused requests. If the times differ by kind of refusal, a stranger can find out which
+// codes exist.
 type Oracle struct {
 	Samples  int       `json:"samples"` // of each kind
 	Refusals []Refusal `json:"refusals"`
@@ -53,16 +54,16 @@ type Refusal struct {
 
 	comparison
 
-	// ToTell is how many requests a stranger must send for each of two codes to tell which code is of this kind and which is unknown. The
-	// stranger compares the ranks of the times, and errs in 5 % of the cases. If the ranks do not differ significantly, ToTell is a lower
-	// bound.
+	// ToTell is how many requests a stranger must send for each of two codes to tell which code is of this kind and
+	// which is unknown. The stranger compares the ranks of the times, and errs in 5 % of the cases. If the ranks do not
+	// differ significantly, ToTell is a lower bound.
 	ToTell int `json:"toTell"`
 }
 
 func (r Refusal) differs() bool { return r.RankP < significant }
 
-// Apart returns the greatest difference between a refusal's p50 and the p50 of an unknown code, as a fraction of the p50 of an unknown
-// code.
+// Apart returns the greatest difference between a refusal's p50 and the p50 of an unknown code, as a fraction of the
+// p50 of an unknown code.
 func (o Oracle) Apart() float64 {
 	apart := 0.0
 	for _, r := range o.Refusals {
@@ -93,7 +94,8 @@ func (k kind) createCodes(ctx context.Context, client *dynamodb.Client) ([]strin
 
 func kinds() []kind {
 	// with creates a code, and then sets attributes of its item.
-	with := func(terms voucher.Terms, set map[string]types.AttributeValue) func(context.Context, *dynamodb.Client, string) error {
+	with := func(terms voucher.Terms, set map[string]types.AttributeValue) func(context.Context, *dynamodb.Client,
+		string) error {
 		return func(ctx context.Context, client *dynamodb.Client, code string) error {
 			terms.Written = code
 			if err := fixture.CreateVoucher(ctx, client, terms); err != nil || set == nil {
@@ -106,16 +108,22 @@ func kinds() []kind {
 				return err
 			}
 			maps.Copy(read.Item, set)
-			_, err = client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(fixture.VouchersTable), Item: read.Item})
+			_, err = client.PutItem(ctx, &dynamodb.PutItemInput{
+				TableName: aws.String(fixture.VouchersTable),
+				Item:      read.Item,
+			})
 			return err
 		}
 	}
 	redeemed := map[string]types.AttributeValue{
-		"redemption": &types.AttributeValueMemberS{Value: rand.Text()}, "token": &types.AttributeValueMemberS{Value: rand.Text()},
-		"redeemed": &types.AttributeValueMemberN{Value: "1795262400123"}, "redeemedBy": &types.AttributeValueMemberS{Value: "Rowan"},
+		"redemption": &types.AttributeValueMemberS{Value: rand.Text()},
+		"token":      &types.AttributeValueMemberS{Value: rand.Text()},
+		"redeemed":   &types.AttributeValueMemberN{Value: "1795262400123"},
+		"redeemedBy": &types.AttributeValueMemberS{Value: "Rowan"},
 	}
 	full := map[string]types.AttributeValue{
-		"fullUntil": &types.AttributeValueMemberN{Value: "253402300799999"}, "fullVersion": &types.AttributeValueMemberN{Value: "1"},
+		"fullUntil":   &types.AttributeValueMemberN{Value: "253402300799999"},
+		"fullVersion": &types.AttributeValueMemberN{Value: "1"},
 	}
 	yesterday, tomorrow := time.Now().AddDate(0, 0, -1), time.Now().AddDate(0, 0, 1)
 	hundred := voucher.Limit(100)
@@ -139,32 +147,36 @@ func TimeRefusals(ctx context.Context, options Options) (Oracle, error) {
 	return timeRefusals(ctx, options)
 }
 
-// refusedRequest is one kind of refused request, with the times of all requests of this kind and the number of their calls.
+// refusedRequest is one kind of refused request, with the times of all requests of this kind and the number of their
+// calls.
 type refusedRequest struct {
 	kind  string
 	codes []string
 	keyed bool // whether it has an Idempotency-Key
 	times []time.Duration
-	calls int64
+	calls int
 }
 
 // timeRefusals sends requests of each kind to one process, in a new order each time.
-func timeRefusals(ctx context.Context, options Options) (o Oracle, err error) {
+func timeRefusals(ctx context.Context, options Options) (Oracle, error) {
 	var requests []*refusedRequest
-	s, err := startStub(ctx, options.Dir, stubSteady, steadyDelay, func(ctx context.Context, client *dynamodb.Client) error {
-		for _, kind := range kinds() {
-			codes, err := kind.createCodes(ctx, client)
-			if err != nil {
-				return err
-			}
-			requests = append(requests, &refusedRequest{kind: kind.name, codes: codes}, &refusedRequest{kind: kind.name, codes: codes, keyed: true})
-		}
-		return fixture.LimitRefusals(ctx, client)
-	})
+	stored, err := fixture.NewStore(ctx, options.Root)
 	if err != nil {
 		return Oracle{}, err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
+	for _, kind := range kinds() {
+		codes, err := kind.createCodes(ctx, fixture.Client(stored.Endpoint(memdynamo.Dials{})))
+		if err != nil {
+			return Oracle{}, err
+		}
+		requests = append(requests, &refusedRequest{kind: kind.name, codes: codes},
+			&refusedRequest{kind: kind.name, codes: codes, keyed: true})
+	}
+	s, err := serve(stored, options.Dir, stubSteady, steadyDelay)
+	if err != nil {
+		return Oracle{}, err
+	}
+	defer s.stop()
 	event, err := fixture.ReadEvent(options.Root, redeemVoucher)
 	if err != nil {
 		return Oracle{}, err
@@ -210,8 +222,8 @@ func (r *refusedRequest) send(p *runtimeapi.Process, event fixture.Event, turn i
 	return took, err
 }
 
-// judgeTimes compares each kind of request with the requests for an unknown code, which come first in the list. It compares requests
-// with a key only with each other, and requests without a key only with each other.
+// judgeTimes compares each kind of request with the requests for an unknown code, which come first in the list. It
+// compares requests with a key only with each other, and requests without a key only with each other.
 func judgeTimes(requests []*refusedRequest) Oracle {
 	o := Oracle{Samples: len(requests[0].times)}
 	unknown := make(map[bool][]time.Duration)
@@ -221,7 +233,8 @@ func judgeTimes(requests []*refusedRequest) Oracle {
 		}
 		p50, unknownP50 := process.Quantile(r.times, 0.5), process.Quantile(unknown[r.keyed], 0.5)
 		refusal := Refusal{
-			Code: r.kind, Key: r.keyed, Calls: float64(r.calls) / float64(len(r.times)), P50: p50, P95: process.Quantile(r.times, 0.95),
+			Code: r.kind, Key: r.keyed, Calls: float64(r.calls) / float64(len(r.times)), P50: p50,
+			P95:   process.Quantile(r.times, 0.95),
 			Apart: float64(p50-unknownP50) / float64(unknownP50), comparison: compare(unknown[r.keyed], r.times),
 		}
 		effect := math.Abs(refusal.Superiority - 0.5)
@@ -236,10 +249,16 @@ func judgeTimes(requests []*refusedRequest) Oracle {
 
 // Print writes the comparison for people.
 func (o Oracle) Print(w io.Writer) error {
-	rows := [][]string{{"code", "key", "calls", "p50 ms", "p95 ms", "p50 apart", "longer", "p (ranks)", "distance", "p (distance)", "requests to tell"}}
+	rows := [][]string{{
+		"code", "key", "calls", "p50 ms", "p95 ms", "p50 apart", "longer", "p (ranks)", "distance",
+		"p (distance)", "requests to tell",
+	}}
 	milliseconds := func(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()*1000) }
 	for _, r := range o.Refusals {
-		row := []string{r.Code, "no", fmt.Sprintf("%.1f", r.Calls), milliseconds(r.P50), milliseconds(r.P95), "", "", "", "", "", ""}
+		row := []string{
+			r.Code, "no", fmt.Sprintf("%.1f", r.Calls), milliseconds(r.P50), milliseconds(r.P95), "", "",
+			"", "", "", "",
+		}
 		if r.Key {
 			row[1] = "yes"
 		}

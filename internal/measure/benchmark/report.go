@@ -50,8 +50,8 @@ func cpu(m Round) float64      { return float64(m.WarmCPU) }
 func calls(m Round) float64    { return m.Calls }
 func memory(m Round) float64   { return float64(m.Memory) }
 
-// compare adds a line for each figure, with its target. A function is compared with the reference that makes the same calls. If there is
-// no such reference, the start and the binary are compared with the reference for redeeming.
+// compare adds a line for each figure, with its target. A function is compared with the reference that makes the same
+// calls. If there is no such reference, the start and the binary are compared with the reference for redeeming.
 func (r *Report) compare() {
 	each, withCalls := functions()
 	for _, s := range each {
@@ -102,7 +102,9 @@ func (r *Report) figure(what, subject string, most float64, values ...float64) {
 }
 
 // ratio adds a line that divides a figure of one subject by a figure of another subject, round by round.
-func (r *Report) ratio(what, subject string, most float64, of func(Round) float64, reference string, per func(Round) float64) {
+func (r *Report) ratio(
+	what, subject string, most float64, of func(Round) float64, reference string, per func(Round) float64,
+) {
 	line := Line{what, subject, most, map[string]Spread{}}
 	for store, measured := range r.Measured {
 		if len(measured[subject]) > 0 && len(measured[reference]) > 0 {
@@ -124,8 +126,8 @@ func figures(rounds []Round, of func(Round) float64) []float64 {
 	return values
 }
 
-// cell shows the figure for a store, and marks a median above the target. A figure that is the same for every store is in the first
-// column.
+// cell shows the figure for a store, and marks a median above the target. A figure that is the same for every store is
+// in the first column.
 func (l Line) cell(store string) string {
 	reached, found := l.Reached[store]
 	if !found && store == stubSteady {
@@ -177,7 +179,8 @@ func (r *Report) targets() string {
 
 func (r *Report) figures() string {
 	rows := [][]string{{
-		"function", "store", "ready ms", "start CPU ms", "first ms", "p50 ms", "p99 ms", "CPU ms", "calls", "memory MB", "binary MB",
+		"function", "store", "ready ms", "start CPU ms", "first ms", "p50 ms", "p99 ms", "CPU ms", "calls", "memory MB",
+		"binary MB",
 	}}
 	for _, s := range subjects() {
 		for _, store := range storeNames() {

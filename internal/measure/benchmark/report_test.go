@@ -18,7 +18,11 @@ func TestReport_Ratios_DivideFiguresOfTheSameRound(t *testing.T) {
 			singleUse:       {round(12, 5), round(20, 11), round(39, 20)},
 		}},
 		Binaries: map[string]int64{referenceRedeem: 8_000_000, singleUse: 8_800_000},
-		Oracle:   Oracle{Refusals: []Refusal{{Code: unknownCode}, {Code: "expired", Apart: -0.06}, {Code: "used up", Apart: 0.01}}},
+		Oracle: Oracle{Refusals: []Refusal{
+			{Code: unknownCode},
+			{Code: "expired", Apart: -0.06},
+			{Code: "used up", Apart: 0.01},
+		}},
 	}
 	report.compare()
 	cells := make(map[string]string)

@@ -85,11 +85,11 @@ type trial struct {
 
 	runner *runner
 	store  *store
-	sent   int   // warm requests
-	calls  int64 // to the store, by the warm requests
+	sent   int // warm requests
+	calls  int // to the store, by the warm requests
 }
 
-// send prepares requests before the clock starts, and then sends them.
+// send makes requests before the clock starts, and then sends them.
 func (t *trial) send(ctx context.Context, count int, handOver func(context.Context, [][]byte) error) error {
 	sample, err := fixture.ReadEvent(t.runner.Root, t.sample)
 	if err != nil {
@@ -97,12 +97,8 @@ func (t *trial) send(ctx context.Context, count int, handOver func(context.Conte
 	}
 	events := make([][]byte, count)
 	for i := range events {
-		id, err := t.store.prepare(ctx, t.about)
-		if err != nil {
-			return err
-		}
 		t.runner.number++
-		if events[i], err = t.request(sample, t.runner.number, id); err != nil {
+		if events[i], err = t.request(sample, t.runner.number, t.about); err != nil {
 			return err
 		}
 	}

@@ -1,15 +1,14 @@
-// Package benchmark measures the built functions as Lambda runs them, beside reference functions that make the same DynamoDB calls
-// and do nothing else (package reference). It also measures shopctl and refusals. It is for `make bench`, `make bench-bulk`,
-// `make oracle` and tests; no Lambda function may link it.
+// Package benchmark measures the built functions as Lambda runs them, beside reference functions that make the same
+// DynamoDB calls and do nothing else (package reference). It also measures shopctl and refusals. It is for `make
+// bench`, `make bench-bulk`, `make oracle` and tests; no Lambda function may link it.
 //
-// A time measured on a busy machine means little by itself. So the benchmark runs in rounds. Each round measures every subject, in a
-// new order. The figures that matter are ratios of two subjects within one round. The report shows the median of the rounds, with the
-// least and the greatest.
+// A time measured on a busy machine means little by itself. So the benchmark runs in rounds. Each round measures every
+// subject, in a new order. The figures that matter are ratios of two subjects within one round. The report shows the
+// median of the rounds, with the least and the greatest.
 package benchmark
 
 import (
 	"context"
-	"errors"
 	"os"
 
 	"shopfront/internal/measure/fixture"
@@ -19,7 +18,8 @@ import (
 type Plan struct {
 	// Rounds is how often each subject is measured.
 	Rounds int `json:"rounds"`
-	// Requests is how many warm requests each subject handles in a round, for each store. It is rounded up to whole blocks.
+	// Requests is how many warm requests each subject handles in a round, for each store. It is rounded up to whole
+	// blocks.
 	Requests int `json:"requests"`
 	// Starts is how often each subject is started in a round, for each store.
 	Starts int `json:"starts"`
@@ -51,7 +51,7 @@ func Run(ctx context.Context, options Options) (report *Report, err error) {
 	stores, err := startStores(ctx, options.Setup)
 	defer func() {
 		for _, s := range stores {
-			err = errors.Join(err, s.stop())
+			s.stop()
 		}
 	}()
 	if err != nil {

@@ -30,14 +30,15 @@ func (s Spread) String() string {
 
 // comparison says how the distributions of two samples differ.
 type comparison struct {
-	// Superiority is the probability that a value of the second sample is above one of the first, where ties count half. At 0.5
-	// neither sample tends to be greater.
+	// Superiority is the probability that a value of the second sample is above one of the first, where ties count
+	// half. At 0.5 neither sample tends to be greater.
 	Superiority float64 `json:"superiority"`
 	// RankP is the probability of such ranks, or more extreme ones, if both samples come from one distribution
 	// (Mann-Whitney U test, by its normal approximation, corrected for ties).
 	RankP float64 `json:"rankP"`
-	// Distance is the greatest distance between the two cumulative distributions. DistanceP is the probability of such a distance,
-	// or a greater one, if both samples come from one distribution (Kolmogorov-Smirnov test, in the limit of large samples).
+	// Distance is the greatest distance between the two cumulative distributions. DistanceP is the probability of such
+	// a distance, or a greater one, if both samples come from one distribution (Kolmogorov-Smirnov test, in the limit
+	// of large samples).
 	Distance  float64 `json:"distance"`
 	DistanceP float64 `json:"distanceP"`
 }
@@ -75,7 +76,8 @@ func countUpTo(sorted []time.Duration, value time.Duration) (below, notAbove flo
 	return float64(from), float64(to)
 }
 
-// distanceP returns the p-value of a distance, by Kolmogorov's limit distribution with Stephens' correction for finite samples.
+// distanceP returns the p-value of a distance, by Kolmogorov's limit distribution with Stephens' correction for finite
+// samples.
 func distanceP(distance, size float64) float64 {
 	lambda := (math.Sqrt(size) + 0.12 + 0.11/math.Sqrt(size)) * distance
 	if lambda < 0.2 {
@@ -89,14 +91,14 @@ func distanceP(distance, size float64) float64 {
 	return min(max(2*sum, 0), 1)
 }
 
-// samplesToTell returns how many values are needed from each of two distributions to tell by ranks which distribution is greater, with
-// errors of 5 % of either kind. The effect is the distance of the probability of superiority from 0.5 (Noether, Journal of the American
-// Statistical Association 82, 1987, p. 645).
+// samplesToTell returns how many values are needed from each of two distributions to tell by ranks which distribution
+// is greater, with errors of 5 % of either kind. The effect is the distance of the probability of superiority from 0.5
+// (Noether, Journal of the American Statistical Association 82, 1987, p. 645).
 func samplesToTell(effect float64) float64 {
 	const z = 1.6449 // the 95 % quantile of the normal distribution
 	return (2 * z) * (2 * z) / (6 * effect * effect)
 }
 
-// uncertainty returns the half-width of the 95 % interval of the probability of superiority, for this many samples from each of two
-// equal distributions.
+// uncertainty returns the half-width of the 95 % interval of the probability of superiority, for this many samples from
+// each of two equal distributions.
 func uncertainty(samples int) float64 { return 1.96 * math.Sqrt(1/(6*float64(samples))) }

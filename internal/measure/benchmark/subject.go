@@ -19,17 +19,18 @@ type subject struct {
 	sample string
 	// request returns the request with a number, about the code, checkout or order with the given ID.
 	request func(e fixture.Event, number int, id string) ([]byte, error)
-	about   topic  // what the requests are about; it is created before the clock starts
+	about   string // the code, checkout or order that the requests are about
 	answers string // a regular expression that every response must match
-	// reference names the subject that makes the same calls and does nothing else. It is empty if there is no such subject.
+	// reference names the subject that makes the same calls and does nothing else. It is empty if there is no such
+	// subject.
 	reference string
 	env       []string // of a reference function
 	// startOnly says that only starts and first requests are measured.
 	startOnly bool
 }
 
-// The names of the subjects that others are compared with, or that the report treats specially. The other subjects are named like
-// their functions.
+// The names of the subjects that others are compared with, or that the report treats specially. The other subjects are
+// named like their functions.
 const (
 	hello             = "hello"
 	referenceRedeem   = "reference"
@@ -55,38 +56,72 @@ func subjects() []subject {
 		placed   = `^{"statusCode":200,.*placed`
 		recorded = `^{"batchItemFailures":\[\]}$`
 	)
-	vouchers, catalogue := []string{reference.EnvTable + "=" + fixture.VouchersTable}, []string{reference.EnvTable + "=" + fixture.CatalogueTable}
+	vouchers, catalogue := []string{reference.EnvTable + "=" + fixture.VouchersTable},
+		[]string{reference.EnvTable + "=" + fixture.CatalogueTable}
 	unwarmed := append(vouchers, reference.EnvNotConnecting+"=yes")
-	code := topic{fixture.SingleUse, createSingleUseCode}
-	newCheckout, newOrder := topic{fixture.Order, fixture.NewCheckout}, topic{fixture.Order, fixture.NewOrder}
 	references := []subject{
 		{name: hello, pkg: "hello", sample: redeemVoucher, request: asIs, answers: "hello"},
-		{name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, about: code, answers: read, env: vouchers},
 		{
-			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, about: code,
+			name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, about: fixture.SingleUse,
+			answers: read,
+			env:     vouchers,
+		},
+		{
+			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce,
+			about:   fixture.SingleUse,
 			answers: read, env: unwarmed, startOnly: true,
 		},
-		{name: referenceManyUses, pkg: "redeem-many-uses", sample: redeemVoucher, request: redeemManyUses, answers: read, env: vouchers},
-		{name: referenceArea, pkg: "checkout-area", sample: "checkout-area", request: asIs, answers: read, env: catalogue},
-		{name: referenceCheckout, pkg: "checkout", sample: "checkout", request: checkOut, answers: read, env: catalogue},
+		{
+			name: referenceManyUses, pkg: "redeem-many-uses", sample: redeemVoucher, request: redeemManyUses,
+			answers: read, env: vouchers,
+		},
+		{
+			name: referenceArea, pkg: "checkout-area", sample: "checkout-area", request: asIs, answers: read,
+			env: catalogue,
+		},
+		{
+			name: referenceCheckout, pkg: "checkout", sample: "checkout", request: checkOut, answers: read,
+			env: catalogue,
+		},
 	}
 	for i := range references {
 		references[i].pkg = referencesPackages + references[i].pkg
 	}
 	functions := []subject{
-		{name: singleUse, sample: redeemVoucher, request: redeemOnce, about: code, answers: redeemed, reference: referenceRedeem},
-		{name: manyUses, sample: redeemVoucher, request: redeemManyUses, answers: redeemed, reference: referenceManyUses},
+		{
+			name: singleUse, sample: redeemVoucher, request: redeemOnce, about: fixture.SingleUse, answers: redeemed,
+			reference: referenceRedeem,
+		},
+		{
+			name: manyUses, sample: redeemVoucher, request: redeemManyUses, answers: redeemed,
+			reference: referenceManyUses,
+		},
 		{sample: "checkout-area", request: asIs, answers: onSale, reference: referenceArea},
 		{sample: "storefront", request: asIs, answers: onSale, reference: referenceArea},
 		{sample: "checkout", request: checkOut, answers: open, reference: referenceCheckout},
 		{sample: "checkout-variant", request: checkOut, answers: open, reference: referenceCheckout},
-		// Each of these functions makes one call, like the reference for redeeming. So they need no references of their own.
-		{sample: "show-checkout", request: fromServer, answers: `^{"statusCode":200,.*ordered`, reference: referenceRedeem},
-		{sample: "place-order", request: aboutOrder, about: newCheckout, answers: placed, reference: referenceRedeem},
+		// Each of these functions makes one call, like the reference for redeeming. So they need no references of their
+		// own.
+		{
+			sample: "show-checkout", request: fromServer, answers: `^{"statusCode":200,.*ordered`,
+			reference: referenceRedeem,
+		},
+		{
+			sample: "place-order", request: aboutOrder, about: fixture.Checkout, answers: placed,
+			reference: referenceRedeem,
+		},
 		{sample: "list-orders", request: listAll, answers: `^{"statusCode":200,.*vip-rank`, reference: referenceRedeem},
 		{sample: "show-order", request: fromServer, answers: placed, reference: referenceRedeem},
-		{sample: "fulfil-order", request: aboutOrder, about: newOrder, answers: `^{"statusCode":200,.*fulfilled`, reference: referenceRedeem},
-		{sample: "cancel-order", request: aboutOrder, about: newOrder, answers: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem},
+		{
+			sample: "fulfil-order", request: aboutOrder, about: fixture.Order,
+			answers:   `^{"statusCode":200,.*fulfilled`,
+			reference: referenceRedeem,
+		},
+		{
+			sample: "cancel-order", request: aboutOrder, about: fixture.Order,
+			answers:   `^{"statusCode":200,.*cancelled`,
+			reference: referenceRedeem,
+		},
 		// These two functions read all buckets of a code. No reference does that.
 		{sample: "list-redemptions", request: fromServer, answers: `^{"statusCode":200,.*redemptions`},
 		{sample: "undo-redemption", request: fromServer, answers: `^{"statusCode":404,.*redemption-not-found`},
@@ -152,11 +187,12 @@ func (s subject) check(answer []byte) error {
 	return nil
 }
 
-// comparedWith returns the name of the reference. A function without a reference is compared with the reference for redeeming.
+// comparedWith returns the name of the reference. A function without a reference is compared with the reference for
+// redeeming.
 func (s subject) comparedWith() string { return cmp.Or(s.reference, referenceRedeem) }
 
-// functions returns two lists. The first has one subject for each function. The second has every subject with a reference that makes the
-// same calls.
+// functions returns two lists. The first has one subject for each function. The second has every subject with a
+// reference that makes the same calls.
 func functions() (each, withCalls []subject) {
 	seen := map[string]bool{}
 	for _, s := range subjects() {

@@ -14,30 +14,33 @@ import (
 )
 
 const (
-	// wholeProcessorMB is the memory size at which Lambda gives one whole processor. Less memory gets a proportional share
-	// (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
+	// wholeProcessorMB is the memory size at which Lambda gives one whole processor. Less memory gets a proportional
+	// share (https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html).
 	wholeProcessorMB = 1769
-	// The gateway counts each started meteredBytes of a body as one request (https://aws.amazon.com/api-gateway/pricing/).
+	// The gateway counts each started meteredBytes of a body as one request
+	// (https://aws.amazon.com/api-gateway/pricing/).
 	meteredBytes = 512 << 10
 	// eventOverhead is what CloudWatch Logs stores for each event in addition to its text, in bytes
 	// (https://aws.amazon.com/cloudwatch/pricing/).
 	eventOverhead = 26
-	// checkoutDays is how long a checkout without an order is stored: it expires after half an hour, is due for deletion 8 days later, and
-	// DynamoDB may take a few more days.
+	// checkoutDays is how long a checkout without an order is stored: it expires after half an hour, is due for
+	// deletion 8 days later, and DynamoDB may take a few more days.
 	checkoutDays = 11
 	// eventDays is how long an event is stored. That is longer than shops are promised.
 	eventDays = 100
-	// indexedBytes is the size of a redemption's entry in the index of nicks. DynamoDB does not delete the entry when the event expires.
+	// indexedBytes is the size of a redemption's entry in the index of nicks. DynamoDB does not delete the entry when
+	// the event expires.
 	indexedBytes = 233
 	monthDays    = 30
-	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five minutes
+	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five
+	// minutes
 	// (https://aws.amazon.com/blogs/database/understanding-amazon-dynamodb-encryption-by-using-aws-key-management-service-and-analysis-of-api-calls-with-amazon-athena/).
 	keyRequestsPerHour = 12
 )
 
-// billed returns the duration that Lambda bills, from the duration and the processor time measured here. A Lambda instance has only
-// a share of a processor, so computing takes proportionally longer; waiting does not. The result is rounded up to milliseconds. It is
-// an upper bound, because computing that overlaps with waiting takes no extra time.
+// billed returns the duration that Lambda bills, from the duration and the processor time measured here. A Lambda
+// instance has only a share of a processor, so computing takes proportionally longer; waiting does not. The result is
+// rounded up to milliseconds. It is an upper bound, because computing that overlaps with waiting takes no extra time.
 func billed(memoryMB int, took, cpu time.Duration) time.Duration {
 	if memoryMB < wholeProcessorMB {
 		took += cpu * time.Duration(wholeProcessorMB-memoryMB) / time.Duration(memoryMB)
@@ -45,14 +48,16 @@ func billed(memoryMB int, took, cpu time.Duration) time.Duration {
 	return (took + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// Lambda itself logs START, END and REPORT for each request in its text format, each with the request's ID. For the first request of an
-// instance it also logs INIT_START with the version of the runtime, and adds the duration of the start to REPORT
-// (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html).
+// Lambda itself logs START, END and REPORT for each request in its text format, each with the request's ID. For the
+// first request of an instance it also logs INIT_START with the version of the runtime, and adds the duration of the
+// start to REPORT (https://docs.aws.amazon.com/lambda/latest/dg/monitoring-cloudwatchlogs-logformat.html).
 const (
 	platformBytes = len("START RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b Version: $LATEST\n" +
-		"END RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b\n" + "REPORT RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b\t" +
+		"END RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b\n" +
+		"REPORT RequestId: 8f5071d0-7b7f-4d7c-8d7f-0d7f5e1f2a3b\t" +
 		"Duration: 10.00 ms\tBilled Duration: 10 ms\tMemory Size: 256 MB\tMax Memory Used: 30 MB\t\n")
-	platformStartBytes = len("INIT_START Runtime Version: provided:al2023.v100\tRuntime Version ARN: arn:aws:lambda:us-east-1::runtime:" +
+	platformStartBytes = len("INIT_START Runtime Version: provided:al2023.v100\tRuntime Version ARN: " +
+		"arn:aws:lambda:us-east-1::runtime:" +
 		"0000000000000000000000000000000000000000000000000000000000000000\n" + "Init Duration: 100.00 ms\t")
 	// coldEvents is the number of log events of a first request: four lines by Lambda, and one line by the function.
 	coldEvents = 5
@@ -73,16 +78,17 @@ type Line struct {
 }
 
 func newLine(r Request, memoryMB int) Line {
-	start, first, warm := billed(memoryMB, r.Ready, r.ReadyCPU), billed(memoryMB, r.First, r.FirstCPU), billed(memoryMB, r.Warm, r.WarmCPU)
+	start, first, warm := billed(memoryMB, r.Ready, r.ReadyCPU), billed(memoryMB, r.First, r.FirstCPU),
+		billed(memoryMB, r.Warm, r.WarmCPU)
 	return Line{
 		Request: r, BilledWarm: warm, BilledCold: start + first, memoryMB: memoryMB,
 		WarmLogBytes: r.LogBytes + platformBytes, ColdLogBytes: r.LogBytes + platformBytes + platformStartBytes,
 	}
 }
 
-// usage returns the average usage of a request. The argument cold is the fraction of the requests, from 0 to 1, that are the first of
-// their instance. Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the key of each table used over the
-// connection.
+// usage returns the average usage of a request. The argument cold is the fraction of the requests, from 0 to 1, that
+// are the first of their instance. Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the
+// key of each table used over the connection.
 func (l Line) usage(cold *big.Rat) pricing.Usage {
 	average := func(warm, first int64) *big.Rat {
 		difference := new(big.Rat).Mul(cold, big.NewRat(first-warm, 1))
@@ -96,7 +102,8 @@ func (l Line) usage(cold *big.Rat) pricing.Usage {
 		u.AddWhole(pricing.BusEvents, 1)
 	}
 	u.AddWhole(pricing.LambdaRequests, 1)
-	u.Add(pricing.LambdaMBMillis, new(big.Rat).Mul(big.NewRat(int64(l.memoryMB), 1), average(l.BilledWarm.Milliseconds(), l.BilledCold.Milliseconds())))
+	u.Add(pricing.LambdaMBMillis, new(big.Rat).Mul(big.NewRat(int64(l.memoryMB), 1),
+		average(l.BilledWarm.Milliseconds(), l.BilledCold.Milliseconds())))
 	u.Add(pricing.LogBytes, average(int64(l.WarmLogBytes), int64(l.ColdLogBytes)))
 	l.addStore(u)
 	u.Add(pricing.KeyRequests, new(big.Rat).Mul(cold, big.NewRat(tables([]Line{l}), 1)))

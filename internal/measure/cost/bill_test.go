@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"shopfront/internal/measure/fixture"
-	"shopfront/internal/measure/metering"
 	"shopfront/internal/measure/pricing"
 	"shopfront/internal/measure/process"
+	"shopfront/internal/memdynamo"
 )
 
 func TestBilled(t *testing.T) {
@@ -21,7 +21,8 @@ func TestBilled(t *testing.T) {
 	}{
 		{"a whole processor", 1769, 6200 * time.Microsecond, time.Millisecond, 7 * time.Millisecond},
 		{"more than one processor", 3008, 6200 * time.Microsecond, time.Millisecond, 7 * time.Millisecond},
-		{"a share of a processor", 256, 6 * time.Millisecond, time.Millisecond, 12 * time.Millisecond}, // 6 + 1513/256 = 11.9
+		// 6 + 1513/256 = 11.9
+		{"a share of a processor", 256, 6 * time.Millisecond, time.Millisecond, 12 * time.Millisecond},
 		{"nothing to compute", 256, 5 * time.Millisecond, 0, 5 * time.Millisecond},
 		{"a started millisecond counts", 256, 5*time.Millisecond + 1, 0, 6 * time.Millisecond},
 	} {
@@ -37,12 +38,18 @@ func TestBilled(t *testing.T) {
 func checkoutLine() Line {
 	request := Request{
 		Operation: checkOutKey, Function: checkout, LogBytes: 375, BodyBytes: 400, AnswerBytes: 600,
-		Calls: []metering.Call{
-			{Operation: "BatchGetItem", Units: metering.Units{Read: 2}, Tables: []string{fixture.CatalogueTable}},
-			{Operation: "PutItem", Units: metering.Units{Write: 1}, Tables: []string{fixture.CheckoutsTable}, Grown: 500},
+		Calls: []memdynamo.Call{
+			{Operation: "BatchGetItem", Units: memdynamo.Units{Read: 2}, Tables: []string{fixture.CatalogueTable}},
+			{
+				Operation: "PutItem", Units: memdynamo.Units{Write: 1}, Tables: []string{fixture.CheckoutsTable},
+				Grown: 500,
+			},
 		},
 		Metrics: []string{"Shopfront Checkouts Stack=shopfront-prod"},
-		Figures: process.Figures{Warm: 10 * time.Millisecond, First: 30 * time.Millisecond, Ready: 80 * time.Millisecond},
+		Figures: process.Figures{
+			Warm: 10 * time.Millisecond, First: 30 * time.Millisecond,
+			Ready: 80 * time.Millisecond,
+		},
 	}
 	return newLine(request, 256)
 }
@@ -67,7 +74,8 @@ func TestLine_Usage_MatchesTheMeasurements(t *testing.T) {
 	line := checkoutLine()
 	// Lambda adds START, END and REPORT, and INIT_START for a first request.
 	if line.WarmLogBytes != 375+264 || line.ColdLogBytes <= line.WarmLogBytes {
-		t.Errorf("a warm request logs %d bytes, a cold one %d; want %d, and more for a cold one", line.WarmLogBytes, line.ColdLogBytes, 375+264)
+		t.Errorf("a warm request logs %d bytes, a cold one %d; want %d, and more for a cold one", line.WarmLogBytes,
+			line.ColdLogBytes, 375+264)
 	}
 	tenth := big.NewRat(1, 10)
 	logged := new(big.Rat).Mul(tenth, big.NewRat(int64(9*line.WarmLogBytes+line.ColdLogBytes), 1))
@@ -107,9 +115,10 @@ func TestLine_BatchOfAStream_IsNotBilledByTheGateway(t *testing.T) {
 
 func TestReport_Batches_ArePricedPerEventAndPollsPerMonth(t *testing.T) {
 	of := func(operation string) Request {
-		return Request{Operation: operation, Calls: []metering.Call{{Units: metering.Units{Write: 100}}}}
+		return Request{Operation: operation, Calls: []memdynamo.Call{{Units: memdynamo.Units{Write: 100}}}}
 	}
-	report, err := newReport(256, []Request{of(recordEvent), of(recordTen), of(recordHundred), of(pollFeed)}, Request{}, 0)
+	report, err := newReport(256, []Request{of(recordEvent), of(recordTen), of(recordHundred), of(pollFeed)}, Request{},
+		0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +129,8 @@ func TestReport_Batches_ArePricedPerEventAndPollsPerMonth(t *testing.T) {
 	}
 	million := report.Millions[3].Bill.Total
 	for i, polls := range []int64{525_600, 175_200, 43_800} { // of 730 hours
-		if got := report.Polls[i]; got.Cost.Cmp(million.Of(polls, 1_000_000).Rat) != 0 || got.Seconds*polls != 730*3600 {
+		if got := report.Polls[i]; got.Cost.Cmp(million.Of(polls, 1_000_000).Rat) != 0 ||
+			got.Seconds*polls != 730*3600 {
 			t.Errorf("a month of polling is %+v; want %d polls", got, polls)
 		}
 	}
@@ -128,14 +138,21 @@ func TestReport_Batches_ArePricedPerEventAndPollsPerMonth(t *testing.T) {
 
 func TestShop_Month_AddsUp(t *testing.T) {
 	line := checkoutLine()
-	code := Request{Calls: []metering.Call{{Units: metering.Units{Write: 1}, Tables: []string{fixture.VouchersTable}, Grown: 400}}}
+	code := Request{Calls: []memdynamo.Call{{
+		Units: memdynamo.Units{Write: 1}, Tables: []string{fixture.VouchersTable},
+		Grown: 400,
+	}}}
 	shop := ShopMonth{
-		Requests: map[string]int64{checkOutKey: 3_000, placeOrder: 600}, Preflights: 1_000, Codes: 100, RequestsPerStart: 10, Hours: 300, Instances: 2, Months: 12,
+		Requests: map[string]int64{checkOutKey: 3_000, placeOrder: 600}, Preflights: 1_000, Codes: 100,
+		RequestsPerStart: 10, Hours: 300, Instances: 2, Months: 12,
 		Watched: true,
 	}
 	order := line
 	order.Operation, order.Function, order.Metrics = placeOrder, "place-order", nil
-	order.Calls = []metering.Call{{Operation: "UpdateItem", Units: metering.Units{Write: 2}, Tables: []string{fixture.CheckoutsTable}, Grown: 700}}
+	order.Calls = []memdynamo.Call{{
+		Operation: "UpdateItem", Units: memdynamo.Units{Write: 2},
+		Tables: []string{fixture.CheckoutsTable}, Grown: 700,
+	}}
 	cold := big.NewRat(1, 10)
 	want := make(pricing.Usage)
 	want.AddTimes(line.usage(cold), big.NewRat(3_000, 1))
@@ -155,12 +172,14 @@ func TestShop_Month_AddsUp(t *testing.T) {
 
 	events := line
 	events.Operation, events.Function, events.Metrics = recordEvent, recordEvents, nil
-	events.Calls = []metering.Call{{Operation: "PutItem", Tables: []string{fixture.EventsTable}, Grown: 300}}
+	events.Calls = []memdynamo.Call{{Operation: "PutItem", Tables: []string{fixture.EventsTable}, Grown: 300}}
 	recording := ShopMonth{Requests: map[string]int64{recordEvent: 3}, RequestsPerStart: 10, Months: 12}
 	const stored = 3*(300-indexedBytes)*100/30 + 3*indexedBytes*12 // a redemption stays in the index; its event expires
-	if got := recording.monthly([]Line{events}, code, 24); got[pricing.TableByteMonths].Cmp(big.NewRat(stored, 1)) != 0 ||
+	if got := recording.monthly([]Line{events}, code,
+		24); got[pricing.TableByteMonths].Cmp(big.NewRat(stored, 1)) != 0 ||
 		got[pricing.BackupByteMonths].Sign() != 0 {
-		t.Errorf("three redemptions with events, 300 bytes together, take %v byte-months, %v of backups", got[pricing.TableByteMonths], got[pricing.BackupByteMonths])
+		t.Errorf("three redemptions with events, 300 bytes together, take %v byte-months, %v of backups",
+			got[pricing.TableByteMonths], got[pricing.BackupByteMonths])
 	}
 
 	shop.Watched, shop.Requests, shop.Preflights, shop.Codes = false, nil, 0, 0
@@ -198,7 +217,7 @@ func TestShops_SendOnlyMeasuredRequests(t *testing.T) {
 
 func TestAlarmMetrics_CountsEachMetricOfAnAlarm(t *testing.T) {
 	count, err := alarmMetrics("../../..")
-	if err != nil || count != 61 { // docs/operations.md names the same number
+	if err != nil || count != 61 { // docs/operating/watching.md names the same number
 		t.Errorf("counted %d metrics, %v; want 61", count, err)
 	}
 	if count, err := alarmMetrics(t.TempDir()); err == nil {
@@ -208,12 +227,13 @@ func TestAlarmMetrics_CountsEachMetricOfAnAlarm(t *testing.T) {
 
 func TestReport_TotalAboveItsTarget_IsMarked(t *testing.T) {
 	single := Request{
-		Operation: redeemSingleUse, Function: redeemVoucher, LogBytes: 375, AnswerBytes: 318, Calls: []metering.Call{{Units: metering.Units{Write: 1}}},
+		Operation: redeemSingleUse, Function: redeemVoucher, LogBytes: 375, AnswerBytes: 318,
+		Calls:   []memdynamo.Call{{Units: memdynamo.Units{Write: 1}}},
 		Figures: process.Figures{Warm: 6 * time.Millisecond, Ready: 20 * time.Millisecond},
 	}
 	limited := single
 	limited.Operation, limited.Warm = redeemLimited, 11*time.Millisecond
-	limited.Calls = []metering.Call{{Units: metering.Units{Write: 1}}, {Units: metering.Units{Write: 4}}}
+	limited.Calls = []memdynamo.Call{{Units: memdynamo.Units{Write: 1}}, {Units: memdynamo.Units{Write: 4}}}
 	report, err := newReport(256, []Request{single, limited}, Request{}, 24)
 	if err != nil {
 		t.Fatal(err)

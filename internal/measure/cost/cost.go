@@ -1,8 +1,8 @@
-// Package cost computes what Shopfront costs at AWS. It sends requests of every kind to the built functions, measures what AWS bills
-// for them, and multiplies that by AWS's published prices. It is for `make cost` and tests only.
+// Package cost computes what Shopfront costs at AWS. It sends requests of every kind to the built functions, measures
+// what AWS bills for them, and multiplies that by AWS's published prices. It is for `make cost` and tests only.
 //
-// A meter in front of DynamoDB Local counts units (package metering). Times are measured separately, with a store that takes 5 ms for
-// each call.
+// A store in memory counts units by AWS's rules (package memdynamo). Times are measured separately, while the store
+// takes 5 ms for each call.
 package cost
 
 import (
@@ -20,21 +20,22 @@ import (
 
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/measure/fixture"
-	"shopfront/internal/measure/metering"
 	"shopfront/internal/measure/pricing"
 	"shopfront/internal/measure/table"
+	"shopfront/internal/memdynamo"
 )
 
-// requestsPerStart is the number of requests for each cold start, in the price of a million requests. According to AWS, less than one
-// request in a hundred has a cold start (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
+// requestsPerStart is the number of requests for each cold start, in the price of a million requests. According to AWS,
+// less than one request in a hundred has a cold start
+// (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
 const requestsPerStart = 100
 
 // Million holds what a million requests of an operation cost.
 type Million struct {
 	Line
 
-	Units metering.Units `json:"units"`
-	Bill  pricing.Bill   `json:"bill"`
+	Units memdynamo.Units `json:"units"`
+	Bill  pricing.Bill    `json:"bill"`
 	// Target is an upper bound of the bill's total; nil if there is no target.
 	Target *pricing.USD `json:"target,omitempty"`
 }
@@ -48,18 +49,14 @@ type Month struct {
 
 // Report holds what Shopfront costs.
 type Report struct {
-	Region   string    `json:"region"`
-	Priced   string    `json:"priced"` // the day of the prices
-	MemoryMB int       `json:"memoryMB"`
-	Millions []Million `json:"millions"`
-	Code     Request   `json:"code"` // the creation of a single-use code
-	Months   []Month   `json:"months"`
-	Polls    []Polling `json:"polls"`
-	// Calls is how many calls the store handled while functions were timed, and Late how many of them took longer than 5 ms.
-	Calls int64 `json:"calls"`
-	Late  int64 `json:"late"`
-
-	Prices map[pricing.UsageType]pricing.Price `json:"prices"`
+	Region   string                              `json:"region"`
+	Priced   string                              `json:"priced"` // the day of the prices
+	MemoryMB int                                 `json:"memoryMB"`
+	Millions []Million                           `json:"millions"`
+	Code     Request                             `json:"code"` // the creation of a single-use code
+	Months   []Month                             `json:"months"`
+	Polls    []Polling                           `json:"polls"`
+	Prices   map[pricing.UsageType]pricing.Price `json:"prices"`
 
 	columns []string
 }
@@ -67,19 +64,17 @@ type Report struct {
 // targets returns the most that a million requests may cost, in USD, by operation.
 func targets() map[string]pricing.USD {
 	single, limited := pricing.USD{Rat: big.NewRat(250, 100)}, pricing.USD{Rat: big.NewRat(450, 100)}
-	return map[string]pricing.USD{redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited}
+	return map[string]pricing.USD{
+		redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited,
+		redeemLimitedNicks: limited,
+	}
 }
 
 // Run measures the functions, and computes what they cost. The parameter count is the number of warm
 // requests for each operation, at least 1.
-func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, err error) {
-	server, err := setup.StartLocal(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, server.Stop()) }()
+func Run(ctx context.Context, setup fixture.Setup, count int) (*Report, error) {
 	setup.Say("Building the functions")
-	l, err := newLab(ctx, setup, server.Endpoint())
+	l, err := newLab(ctx, setup)
 	if err != nil {
 		return nil, err
 	}
@@ -104,13 +99,11 @@ func Run(ctx context.Context, setup fixture.Setup, count int) (report *Report, e
 	if err := errors.Join(codeErr, memoryErr, alarmsErr); err != nil {
 		return nil, err
 	}
-	if report, err = newReport(memoryMB, requests, code, alarms); err == nil {
-		report.Calls, report.Late = l.pace.calls.Load(), l.pace.late.Load()
-	}
-	return report, err
+	return newReport(memoryMB, requests, code, alarms)
 }
 
-// memoryOf returns the memory of the template's functions, in MB. All functions must have the same memory size and run on arm64.
+// memoryOf returns the memory of the template's functions, in MB. All functions must have the same memory size and run
+// on arm64.
 func memoryOf(root string) (memoryMB int, err error) {
 	template, err := localrun.LoadTemplate(root, "")
 	if err != nil {
@@ -118,7 +111,8 @@ func memoryOf(root string) (memoryMB int, err error) {
 	}
 	for i, function := range template.Functions {
 		if i > 0 && function.MemorySize != memoryMB || function.Architecture != "arm64" {
-			return 0, fmt.Errorf("%s has %d MB on %s: this report can price only one memory size, on arm64", function.Name, function.MemorySize, function.Architecture)
+			return 0, fmt.Errorf("%s has %d MB on %s: this report can price only one memory size, on arm64",
+				function.Name, function.MemorySize, function.Architecture)
 		}
 		memoryMB = function.MemorySize
 	}
@@ -141,7 +135,8 @@ func newReport(memoryMB int, requests []Request, code Request, alarms int64) (*R
 		return nil, err
 	}
 	report := &Report{
-		Region: prices.Region, Priced: prices.Date.Format(time.DateOnly), MemoryMB: memoryMB, Code: code, Prices: prices.Of, columns: prices.Columns,
+		Region: prices.Region, Priced: prices.Date.Format(time.DateOnly), MemoryMB: memoryMB, Code: code,
+		Prices: prices.Of, columns: prices.Columns,
 	}
 	var lines []Line
 	for _, r := range requests {
@@ -166,8 +161,12 @@ func newReport(memoryMB int, requests []Request, code Request, alarms int64) (*R
 
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
-	millions, months := [][]string{append([]string{"", "total", "target"}, r.columns...)}, [][]string{append([]string{"", "total"}, r.columns...)}
-	requests := [][]string{{"", "calls", "read", "write", "line", "logs", "answer", "warm", "CPU", "billed", "start", "CPU", "first", "CPU", "billed cold"}}
+	millions, months := [][]string{append([]string{"", "total", "target"}, r.columns...)},
+		[][]string{append([]string{"", "total"}, r.columns...)}
+	requests := [][]string{{
+		"", "calls", "read", "write", "line", "logs", "answer", "warm", "CPU", "billed", "start",
+		"CPU", "first", "CPU", "billed cold",
+	}}
 	for _, m := range r.Millions {
 		target := ""
 		if m.Target != nil {
@@ -176,12 +175,14 @@ func (r *Report) Print(w io.Writer) error {
 				target += " !"
 			}
 		}
-		millions = append(millions, append([]string{m.Operation, m.Bill.Total.FloatString(2), target}, r.cells(m.Bill, 3)...))
+		millions = append(millions, append([]string{m.Operation, m.Bill.Total.FloatString(2), target},
+			r.cells(m.Bill, 3)...))
 		requests = append(requests, m.cells())
 	}
 	var shops, published, polls strings.Builder
 	for _, p := range r.Polls {
-		fmt.Fprintf(&polls, "Polling the events every %d seconds costs %s USD a month.\n", p.Seconds, p.Cost.FloatString(2))
+		fmt.Fprintf(&polls, "Polling the events every %d seconds costs %s USD a month.\n", p.Seconds,
+			p.Cost.FloatString(2))
 	}
 	for _, m := range r.Months {
 		months = append(months, append([]string{m.Name, m.Bill.Total.FloatString(2)}, r.cells(m.Bill, 2)...))
@@ -197,13 +198,13 @@ The price of a million requests, or of a million events, in USD. ! marks a total
 One request: calls of DynamoDB, and the units that they read and write; bytes of the function's log line, of all its logs, and of the
 response; milliseconds of a warm request, of a start and of the first request after it, each with its processor time on this machine;
 and the milliseconds that Lambda bills for them.
-%sWhile functions were timed, the store delayed each of %d calls by %v; %d of them took longer.
+%sWhile functions were timed, the store took %v for each call.
 Creating a single-use code writes %v unit and stores %d bytes.
 %s
 The price of a month, in USD. The assumptions about each shop (internal/measure/cost/shops.yaml has the figures):
 %s%s
 The prices, and the pages where AWS publishes them:
-%s`, r.Region, r.Priced, r.MemoryMB, requestsPerStart, table.Align(1, millions), table.Align(1, requests), r.Calls, storeDelay, r.Late,
+%s`, r.Region, r.Priced, r.MemoryMB, requestsPerStart, table.Align(1, millions), table.Align(1, requests), storeDelay,
 		r.Code.units().Write, r.Code.grown(fixture.VouchersTable), &polls, &shops, table.Align(1, months), &published)
 	return err
 }
@@ -220,8 +221,11 @@ func (l Line) cells() []string {
 	milliseconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds()*1000, 'f', 2, 64) }
 	whole := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	return []string{
-		l.Operation, strconv.Itoa(len(l.Calls)), number(l.units().Read), number(l.units().Write), strconv.Itoa(l.LogBytes),
-		strconv.Itoa(l.WarmLogBytes), strconv.Itoa(l.AnswerBytes), milliseconds(l.Warm), milliseconds(l.WarmCPU), whole(l.BilledWarm),
-		milliseconds(l.Ready), milliseconds(l.ReadyCPU), milliseconds(l.First), milliseconds(l.FirstCPU), whole(l.BilledCold),
+		l.Operation, strconv.Itoa(len(l.Calls)), number(l.units().Read), number(l.units().Write),
+		strconv.Itoa(l.LogBytes),
+		strconv.Itoa(l.WarmLogBytes), strconv.Itoa(l.AnswerBytes), milliseconds(l.Warm), milliseconds(l.WarmCPU),
+		whole(l.BilledWarm),
+		milliseconds(l.Ready), milliseconds(l.ReadyCPU), milliseconds(l.First), milliseconds(l.FirstCPU),
+		whole(l.BilledCold),
 	}
 }

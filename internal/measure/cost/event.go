@@ -24,7 +24,8 @@ const (
 	pollFeed       = "events, a poll"
 )
 
-// eventsIn returns how many events a request of an operation handles. The report divides the price of the request by this number.
+// eventsIn returns how many events a request of an operation handles. The report divides the price of the request by
+// this number.
 func eventsIn(operation string) int64 {
 	switch operation {
 	case recordTen:
@@ -36,7 +37,8 @@ func eventsIn(operation string) int64 {
 	}
 }
 
-// recorded is the response to a batch. An operation with this response has the status 0, because its requests do not come from the gateway.
+// recorded is the response to a batch. An operation with this response has the status 0, because its requests do not
+// come from the gateway.
 const recorded = `{"batchItemFailures":[]}`
 
 func eventOperations() []operation {
@@ -73,8 +75,8 @@ func scheduled(context.Context, *scene) (requests, error) {
 	return func() ([]byte, error) { return []byte(`{}`), nil }, nil
 }
 
-// feedAfter requests the events after a sequence number. If no event has this number yet, feedAfter requests the events after the last one,
-// so the response has none.
+// feedAfter requests the events after a sequence number. If no event has this number yet, feedAfter requests the events
+// after the last one, so the response has none.
 func feedAfter(after int64) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		if err := fixture.AppendEvents(ctx, s.client, 210); err != nil {
@@ -90,16 +92,19 @@ func feedAfter(after int64) preparation {
 	}
 }
 
-// publish meters the reads that precede the sending of an event to the bus. It does not measure the sending itself. It takes the time and
-// the logs from recording an event, which makes four calls to DynamoDB. Publishing makes two calls.
+// publish meters the reads that precede the sending of an event to the bus. It does not measure the sending itself. It
+// takes the time and the logs from recording an event, which makes four calls to DynamoDB. Publishing makes two calls.
 func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) {
 	w, err := fixture.Feed(l.client).Window(ctx, fixture.Customer, 0, 1)
 	if err != nil {
 		return Request{}, err
 	}
 	l.meter.Take()
-	_, err = dynamo.NewEventPages(fixture.Client(l.meterURL), fixture.EventsTable, time.Now, mathrand.Int64N).
-		Events(ctx, []dynamo.EventAddition{{Customer: fixture.Customer, ID: w.Events[0].ID, Sequence: w.Events[0].Sequence}})
+	_, err = dynamo.NewEventPages(fixture.Client(l.meter), fixture.EventsTable, time.Now, mathrand.Int64N).
+		Events(ctx, []dynamo.EventAddition{{
+			Customer: fixture.Customer, ID: w.Events[0].ID,
+			Sequence: w.Events[0].Sequence,
+		}})
 	r := measured[slices.IndexFunc(measured, func(r Request) bool { return r.Operation == recordEvent })]
 	r.Operation, r.Function, r.Calls, r.Metrics = "event, sent to the bus", publishEvents, l.meter.Take(), nil
 	return r, err

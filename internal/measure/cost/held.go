@@ -33,8 +33,8 @@ func fromElsewhere(event fixture.Event) fixture.Event {
 	return withHTTP(event, "sourceIp", source)
 }
 
-// held returns the operation of a checkout with a code. If a code with these terms has one use, each request has a new code. Otherwise all
-// requests have the same code.
+// held returns the operation of a checkout with a code. If a code with these terms has one use, each request has a new
+// code. Otherwise all requests have the same code.
 func held(name string, terms voucher.Terms, byServer bool) operation {
 	prepare := func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.discount(ctx, terms)
@@ -66,7 +66,9 @@ func heldInVain(ctx context.Context, s *scene) (requests, error) {
 }
 
 // ofNewHeld works like ofNew, for checkouts or orders that each have a new code.
-func ofNewHeld(terms voucher.Terms, create func(ctx context.Context, client *dynamodb.Client, code string) (string, error)) preparation {
+func ofNewHeld(
+	terms voucher.Terms, create func(ctx context.Context, client *dynamodb.Client, code string) (string, error),
+) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		withCode := func(ctx context.Context, client *dynamodb.Client) (string, error) {
 			code, err := s.discount(ctx, terms)

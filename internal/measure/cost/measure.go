@@ -4,23 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/measure/fixture"
-	"shopfront/internal/measure/metering"
 	"shopfront/internal/measure/process"
+	"shopfront/internal/memdynamo"
 	"shopfront/pkg/voucher"
 )
 
@@ -28,7 +24,8 @@ import (
 const storeDelay = 5 * time.Millisecond
 
 const (
-	metered = 3  // requests of each operation; the first also reads the shop's settings, so only the others must cost the same
+	// requests of each operation; the first also reads the shop's settings, so only the others must cost the same
+	metered = 3
 	starts  = 3  // of each operation's function, each with a first request
 	warmUp  = 20 // requests before the timed ones
 )
@@ -40,9 +37,9 @@ type Request struct {
 
 	process.Figures
 
-	Calls []metering.Call `json:"calls"`
-	// LogBytes is the size of the function's own log lines, BodyBytes that of the response's body, and AnswerBytes that of the whole
-	// response. AnswerBytes is 0 if the request did not come from the gateway.
+	Calls []memdynamo.Call `json:"calls"`
+	// LogBytes is the size of the function's own log lines, BodyBytes that of the response's body, and AnswerBytes that
+	// of the whole response. AnswerBytes is 0 if the request did not come from the gateway.
 	LogBytes    int `json:"logBytes"`
 	BodyBytes   int `json:"bodyBytes"`
 	AnswerBytes int `json:"answerBytes"`
@@ -51,7 +48,7 @@ type Request struct {
 }
 
 // units adds up the units of all calls.
-func (r Request) units() (units metering.Units) {
+func (r Request) units() (units memdynamo.Units) {
 	for _, call := range r.Calls {
 		units = units.Plus(call.Units)
 	}
@@ -68,21 +65,29 @@ func (r Request) grown(table string) (bytes int) {
 	return bytes
 }
 
-// lab measures functions. It has their binaries, and one DynamoDB Local that functions reach through a meter or through a delay.
+// lab measures functions. It has their binaries, and one store that functions reach through a meter or through a delay.
 type lab struct {
 	fixture.Setup
 
 	client   *dynamodb.Client
-	meter    *metering.Meter
+	meter    *memdynamo.Endpoint
 	meterURL string
-	pace     pace
-	pacedEnv []string // of functions whose store responds after the delay
+	paced    *memdynamo.Endpoint // responds after the delay
+	pacedEnv []string            // of functions whose store is paced
 	closeAll []func()
 }
 
-// newLab builds the functions, and fills a DynamoDB Local that has no tables yet. The caller must call close.
-func newLab(ctx context.Context, setup fixture.Setup, endpoint string) (l *lab, err error) {
-	l = &lab{Setup: setup, client: fixture.Client(endpoint), meter: metering.New(endpoint)}
+// newLab builds the functions, and fills a store. The caller must call close.
+func newLab(ctx context.Context, setup fixture.Setup) (*lab, error) {
+	store, err := fixture.NewStore(ctx, setup.Root)
+	if err != nil {
+		return nil, err
+	}
+	l := &lab{
+		Setup: setup, client: fixture.Client(store.Endpoint(memdynamo.Dials{})),
+		meter: store.Endpoint(memdynamo.Dials{Metered: true}),
+		paced: store.Endpoint(memdynamo.Dials{Latency: storeDelay}),
+	}
 	var packages []string
 	for _, o := range operations() {
 		packages = append(packages, o.pkg())
@@ -90,16 +95,7 @@ func newLab(ctx context.Context, setup fixture.Setup, endpoint string) (l *lab, 
 	if err := setup.Build(ctx, packages...); err != nil {
 		return nil, err
 	}
-	if err := fixture.FillLocal(ctx, setup.Root, l.client); err != nil {
-		return nil, err
-	}
-	target, err := url.Parse(endpoint)
-	if err != nil {
-		return nil, err
-	}
-	paced, env, err := fixture.ServeTLS(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, Transport: &l.pace,
-	}, setup.Dir)
+	paced, env, err := fixture.ServeTLS(l.paced, setup.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -112,21 +108,6 @@ func (l *lab) close() {
 	for _, stop := range l.closeAll {
 		stop()
 	}
-}
-
-// pace delays each response until storeDelay after the arrival of the call.
-type pace struct{ calls, late atomic.Int64 }
-
-func (p *pace) RoundTrip(r *http.Request) (*http.Response, error) {
-	due := time.Now().Add(storeDelay)
-	response, err := http.DefaultTransport.RoundTrip(r)
-	p.calls.Add(1)
-	left := time.Until(due)
-	if left < 0 {
-		p.late.Add(1)
-	}
-	time.Sleep(left)
-	return response, err
 }
 
 // measure meters an operation. It also times as many warm requests as the parameter requests says, unless that is 0.
@@ -142,7 +123,9 @@ func (l *lab) measure(ctx context.Context, o operation, requests int) (Request, 
 }
 
 // meterRequests meters an operation. It also returns events that have not been sent yet, for timing.
-func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (request Request, events [][]byte, err error) {
+func (l *lab) meterRequests(
+	ctx context.Context, o operation, requests int,
+) (request Request, events [][]byte, err error) {
 	file, err := os.CreateTemp(l.Dir, "*.log")
 	if err != nil {
 		return Request{}, nil, err
@@ -180,8 +163,10 @@ func (l *lab) meterRequests(ctx context.Context, o operation, requests int) (req
 		if i == 0 && o.name == pollFeed { // polls are so far apart that each reads the shop's settings and its key
 			return another, events[metered:], nil
 		}
-		if i > 1 && (another.units() != request.units() || len(another.Calls) != len(request.Calls) || !reflect.DeepEqual(another.Metrics, request.Metrics)) {
-			return Request{}, nil, fmt.Errorf("two requests of one operation must use the same, but one uses %+v, and the next one %+v", request, another)
+		if i > 1 && (another.units() != request.units() || len(another.Calls) != len(request.Calls) ||
+			!reflect.DeepEqual(another.Metrics, request.Metrics)) {
+			return Request{}, nil, fmt.Errorf("two requests of one operation must use the same, but one uses %+v, "+
+				"and the next one %+v", request, another)
 		}
 		if i > 0 {
 			another.LogBytes = max(another.LogBytes, request.LogBytes)
@@ -210,7 +195,7 @@ func (l *lab) meterRequest(o operation, p *runtimeapi.Process, event []byte, fil
 }
 
 // read collects what a request used, without its times.
-func (o operation) read(text, log []byte, calls []metering.Call) (Request, error) {
+func (o operation) read(text, log []byte, calls []memdynamo.Call) (Request, error) {
 	if err := o.check(text); err != nil {
 		return Request{}, err
 	}
@@ -257,6 +242,6 @@ func (l *lab) timeRequests(ctx context.Context, o operation, events [][]byte) (p
 // createCode meters the creation of a single-use code.
 func (l *lab) createCode(ctx context.Context) (Request, error) {
 	l.meter.Take()
-	_, err := (&scene{client: fixture.Client(l.meterURL)}).create(ctx, voucher.Terms{})
+	_, err := (&scene{client: fixture.Client(l.meter)}).create(ctx, voucher.Terms{})
 	return Request{Operation: "a single-use code is created", Calls: l.meter.Take()}, err
 }

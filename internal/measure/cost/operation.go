@@ -37,7 +37,8 @@ const (
 	publishEvents = "publish-events"
 )
 
-// operation is a kind of request with a cost of its own, and the response that it must get. shops.yaml uses the names, too.
+// operation is a kind of request with a cost of its own, and the response that it must get. shops.yaml uses the names,
+// too.
 type operation struct {
 	name     string
 	function string
@@ -48,8 +49,8 @@ type operation struct {
 
 func (o operation) pkg() string { return "functions/" + o.function }
 
-// preparation sets up what a kind of request needs. It returns a function that builds the next request each time it is called. The
-// caller sends each result at most once.
+// preparation sets up what a kind of request needs. It returns a function that builds the next request each time it is
+// called. The caller sends each result at most once.
 type preparation func(ctx context.Context, s *scene) (requests, error)
 
 type requests func() ([]byte, error)
@@ -99,11 +100,23 @@ func operations() []operation {
 		held("checkout, code without limit", unlimited, false),
 		held("checkout, single-use code, by the server", single, true),
 		{"checkout, code refused", checkout, heldInVain, http.StatusConflict, "code-refused"},
-		{"order, single-use code", "place-order", ofNewHeld(single, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
+		{
+			"order, single-use code", "place-order", ofNewHeld(single, fixture.NewHeldCheckout), http.StatusOK,
+			`"placed"`,
+		},
 		{"order, limited code", "place-order", ofNewHeld(limited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
-		{"order, code without limit", "place-order", ofNewHeld(unlimited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
-		{"order cancelled, single-use code", "cancel-order", ofNewHeld(single, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`},
-		{"order cancelled, limited code", "cancel-order", ofNewHeld(limited, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`},
+		{
+			"order, code without limit", "place-order", ofNewHeld(unlimited, fixture.NewHeldCheckout), http.StatusOK,
+			`"placed"`,
+		},
+		{
+			"order cancelled, single-use code", "cancel-order", ofNewHeld(single, fixture.NewHeldOrder), http.StatusOK,
+			`"cancelled"`,
+		},
+		{
+			"order cancelled, limited code", "cancel-order", ofNewHeld(limited, fixture.NewHeldOrder), http.StatusOK,
+			`"cancelled"`,
+		},
 		{"undo, single use", "undo-redemption", undoes(single), http.StatusOK, `"undone"`},
 		{"undo, limited", "undo-redemption", undoes(limited), http.StatusOK, `"undone"`},
 		{"redemptions of a code, a page", "list-redemptions", listed, http.StatusOK, `"redeemed"`},
@@ -290,8 +303,8 @@ func fullPage(ctx context.Context, s *scene) (requests, error) {
 	return event.Encode, err
 }
 
-// newShops requests a path below a new copy of the demo shop each time, because the process caches the shops that it has shown. The
-// argument known is the requests' If-None-Match header.
+// newShops requests a path below a new copy of the demo shop each time, because the process caches the shops that it
+// has shown. The argument known is the requests' If-None-Match header.
 func newShops(path, known string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		shop, err := s.client.Query(ctx, &dynamodb.QueryInput{
@@ -305,7 +318,8 @@ func newShops(path, known string) preparation {
 			id := newShop()
 			for _, item := range shop.Items {
 				item["customer"] = &types.AttributeValueMemberS{Value: id}
-				if _, err := s.client.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(fixture.CatalogueTable), Item: item}); err != nil {
+				if _, err := s.client.PutItem(ctx,
+					&dynamodb.PutItemInput{TableName: aws.String(fixture.CatalogueTable), Item: item}); err != nil {
 					return nil, err
 				}
 			}

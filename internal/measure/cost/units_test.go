@@ -5,97 +5,101 @@ import (
 	"slices"
 	"testing"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/measure/fixture"
-	"shopfront/internal/measure/metering"
+	"shopfront/internal/memdynamo"
 )
 
 const root = "../../.."
 
 // bounds returns upper bounds of the calls and units of a request, by operation:
-//   - A redemption begins with a write, which fails if the code has many uses. A process that knows that the code has many uses begins
+//   - A redemption begins with a write, which fails if the code has many uses. A process that knows that the code has
+//     many uses begins
 //     with a read instead.
 //   - A check of a limited code reads all its counters. These codes have the maximum number of counters.
-//   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and one unit for the
+//   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and
+//     one unit for the
 //     settings of a shop that is new to the process.
 //   - A refusal takes one more write, which counts the refusal.
-//   - A change of an order is written twice, to the table and to the index. A retry writes only to the table, and fails there.
-//   - A checkout with a code reads the code before the catalogue. A checkout without the server's key also reads and counts the holds of
+//   - A change of an order is written twice, to the table and to the index. A retry writes only to the table, and fails
+//     there.
+//   - A checkout with a code reads the code before the catalogue. A checkout without the server's key also reads and
+//     counts the holds of
 //     its source address.
 //   - An order with a code, or its cancellation, first tries the update for an order without a code.
 //   - A returned use of a limited code goes to a counter with taken uses. All counters are read to find such a counter.
 //   - A list of redemptions reads 64 buckets.
-//   - To record the event of a redemption, the redemption is first indexed by nick. Then the event is stored, and a page of the log names
+//   - To record the event of a redemption, the redemption is first indexed by nick. Then the event is stored, and a
+//     page of the log names
 //     the event. A new page takes a transaction of two writes.
 //   - A poll reads the shop's settings and its key, and then a page of the log. A page of the feed reads each event.
 //   - A page of 50 orders takes half a unit for each 4 KB of orders.
 func bounds() map[string]bound {
 	return map[string]bound{
-		redeemSingleUse:                            {1, metering.Units{Write: 1}},
-		redeemLimited:                              {2, metering.Units{Read: 1, Write: 4}},
-		redeemLimitedFirst:                         {2, metering.Units{Write: 5}},
-		redeemLimitedNicks:                         {2, metering.Units{Read: 1, Write: 4}},
-		"redemption, no limit":                     {2, metering.Units{Read: 1, Write: 1}},
-		"replay, single use":                       {1, metering.Units{Write: 1}},
-		"replay, limited":                          {2, metering.Units{Read: 1, Write: 4}},
-		"refusal, unknown":                         {2, metering.Units{Write: 2}},
-		"refusal, unknown, with key":               {3, metering.Units{Read: 2, Write: 2}},
-		"refusal, single use, used up":             {2, metering.Units{Write: 2}},
-		"refusal, single use, used up, with key":   {3, metering.Units{Read: 2, Write: 2}},
-		"refusal, limited, used up":                {2, metering.Units{Read: 1, Write: 1}},
-		"refusal, limited, used up, with key":      {3, metering.Units{Read: 3, Write: 1}},
-		"check, single use":                        {1, metering.Units{Read: 2}},
-		"check, limited":                           {2, metering.Units{Read: 66}},
-		"checkout":                                 {2, metering.Units{Read: 2, Write: 1}},
-		checkOutKey:                                {2, metering.Units{Read: 2, Write: 1}},
-		"checkout, with key, again":                {2, metering.Units{Read: 2, Write: 1}},
-		"checkout, read back":                      {1, metering.Units{Read: 1}},
-		placeOrder:                                 {1, metering.Units{Write: 2}},
-		"order, again":                             {1, metering.Units{Write: 1}},
-		"order, shown":                             {1, metering.Units{Read: 1}},
-		"orders, a page of 50":                     {1, metering.Units{Read: 3}},
-		"order, fulfilled":                         {1, metering.Units{Write: 2}},
-		"order, cancelled":                         {1, metering.Units{Write: 2}},
-		"checkout, single-use code":                {4, metering.Units{Read: 5, Write: 6}},
-		"checkout, limited code":                   {4, metering.Units{Read: 5, Write: 10}},
-		"checkout, code without limit":             {4, metering.Units{Read: 5, Write: 6}},
-		"checkout, single-use code, by the server": {3, metering.Units{Read: 4, Write: 4}},
-		"checkout, code refused":                   {2, metering.Units{Read: 2, Write: 1}},
-		"order, single-use code":                   {2, metering.Units{Write: 6}},
-		"order, limited code":                      {2, metering.Units{Write: 8}},
-		"order, code without limit":                {2, metering.Units{Write: 6}},
-		"order cancelled, single-use code":         {3, metering.Units{Read: 1, Write: 8}},
-		"order cancelled, limited code":            {5, metering.Units{Read: 66, Write: 12}},
-		"undo, single use":                         {4, metering.Units{Read: 4, Write: 4}},
-		"undo, limited":                            {7, metering.Units{Read: 71, Write: 8}},
-		"redemptions of a code, a page":            {65, metering.Units{Read: 65}},
-		"checkout area":                            {3, metering.Units{Read: 2.5}},
-		"checkout area, unchanged":                 {3, metering.Units{Read: 2.5}},
-		"shop's page":                              {3, metering.Units{Read: 2.5}},
-		"shop's page, unchanged":                   {3, metering.Units{Read: 2.5}},
+		redeemSingleUse:                            {1, memdynamo.Units{Write: 1}},
+		redeemLimited:                              {2, memdynamo.Units{Read: 1, Write: 4}},
+		redeemLimitedFirst:                         {2, memdynamo.Units{Write: 5}},
+		redeemLimitedNicks:                         {2, memdynamo.Units{Read: 1, Write: 4}},
+		"redemption, no limit":                     {2, memdynamo.Units{Read: 1, Write: 1}},
+		"replay, single use":                       {1, memdynamo.Units{Write: 1}},
+		"replay, limited":                          {2, memdynamo.Units{Read: 1, Write: 4}},
+		"refusal, unknown":                         {2, memdynamo.Units{Write: 2}},
+		"refusal, unknown, with key":               {3, memdynamo.Units{Read: 2, Write: 2}},
+		"refusal, single use, used up":             {2, memdynamo.Units{Write: 2}},
+		"refusal, single use, used up, with key":   {3, memdynamo.Units{Read: 2, Write: 2}},
+		"refusal, limited, used up":                {2, memdynamo.Units{Read: 1, Write: 1}},
+		"refusal, limited, used up, with key":      {3, memdynamo.Units{Read: 3, Write: 1}},
+		"check, single use":                        {1, memdynamo.Units{Read: 2}},
+		"check, limited":                           {2, memdynamo.Units{Read: 66}},
+		"checkout":                                 {2, memdynamo.Units{Read: 2, Write: 1}},
+		checkOutKey:                                {2, memdynamo.Units{Read: 2, Write: 1}},
+		"checkout, with key, again":                {2, memdynamo.Units{Read: 2, Write: 1}},
+		"checkout, read back":                      {1, memdynamo.Units{Read: 1}},
+		placeOrder:                                 {1, memdynamo.Units{Write: 2}},
+		"order, again":                             {1, memdynamo.Units{Write: 1}},
+		"order, shown":                             {1, memdynamo.Units{Read: 1}},
+		"orders, a page of 50":                     {1, memdynamo.Units{Read: 3}},
+		"order, fulfilled":                         {1, memdynamo.Units{Write: 2}},
+		"order, cancelled":                         {1, memdynamo.Units{Write: 2}},
+		"checkout, single-use code":                {4, memdynamo.Units{Read: 5, Write: 6}},
+		"checkout, limited code":                   {4, memdynamo.Units{Read: 5, Write: 10}},
+		"checkout, code without limit":             {4, memdynamo.Units{Read: 5, Write: 6}},
+		"checkout, single-use code, by the server": {3, memdynamo.Units{Read: 4, Write: 4}},
+		"checkout, code refused":                   {2, memdynamo.Units{Read: 2, Write: 1}},
+		"order, single-use code":                   {2, memdynamo.Units{Write: 6}},
+		"order, limited code":                      {2, memdynamo.Units{Write: 8}},
+		"order, code without limit":                {2, memdynamo.Units{Write: 6}},
+		"order cancelled, single-use code":         {3, memdynamo.Units{Read: 1, Write: 8}},
+		"order cancelled, limited code":            {5, memdynamo.Units{Read: 66, Write: 12}},
+		"undo, single use":                         {4, memdynamo.Units{Read: 4, Write: 4}},
+		"undo, limited":                            {7, memdynamo.Units{Read: 71, Write: 8}},
+		"redemptions of a code, a page":            {65, memdynamo.Units{Read: 65}},
+		"checkout area":                            {3, memdynamo.Units{Read: 2.5}},
+		"checkout area, unchanged":                 {3, memdynamo.Units{Read: 2.5}},
+		"shop's page":                              {3, memdynamo.Units{Read: 2.5}},
+		"shop's page, unchanged":                   {3, memdynamo.Units{Read: 2.5}},
 		"shop's page, its script":                  {},
 		"shop's page, its stylesheet":              {},
 		"api-docs, openapi.json":                   {},
 		"api-docs, changelog":                      {},
 		"removed path":                             {},
-		recordEvent:                                {4, metering.Units{Read: 1, Write: 3}},
-		recordTen:                                  {22, metering.Units{Read: 1, Write: 21}},
-		recordHundred:                              {203, metering.Units{Read: 1, Write: 208}},
-		"event, recorded again":                    {4, metering.Units{Read: 2, Write: 2}},
-		"events, the schedule":                     {1, metering.Units{Read: 1}},
-		deliverHundred:                             {2, metering.Units{Read: 101}},
-		pollFeed:                                   {3, metering.Units{Read: 3}},
+		recordEvent:                                {4, memdynamo.Units{Read: 1, Write: 3}},
+		recordTen:                                  {22, memdynamo.Units{Read: 1, Write: 21}},
+		recordHundred:                              {203, memdynamo.Units{Read: 1, Write: 208}},
+		"event, recorded again":                    {4, memdynamo.Units{Read: 2, Write: 2}},
+		"events, the schedule":                     {1, memdynamo.Units{Read: 1}},
+		deliverHundred:                             {2, memdynamo.Units{Read: 101}},
+		pollFeed:                                   {3, memdynamo.Units{Read: 3}},
 	}
 }
 
 type bound struct {
 	calls int
-	units metering.Units
+	units memdynamo.Units
 }
 
 // TestOperations builds the binaries once for all subtests, because building takes most of the time.
 func TestOperations(t *testing.T) {
-	l, err := newLab(t.Context(), fixture.Setup{Root: root, Dir: t.TempDir(), Progress: io.Discard}, localtest.Endpoint(t))
+	l, err := newLab(t.Context(), fixture.Setup{Root: root, Dir: t.TempDir(), Progress: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,9 +122,11 @@ func meterAll(t *testing.T, l *lab) {
 		bound, known := most[o.name]
 		units := r.units()
 		if !known || len(r.Calls) > bound.calls || units.Read > bound.units.Read || units.Write > bound.units.Write {
-			t.Errorf("%s takes %d calls and %+v; want at most %d and %+v", o.name, len(r.Calls), units, bound.calls, bound.units)
+			t.Errorf("%s takes %d calls and %+v; want at most %d and %+v", o.name, len(r.Calls), units, bound.calls,
+				bound.units)
 		}
-		if o.name == recordEvent && !slices.ContainsFunc(r.Calls, func(c metering.Call) bool { return c.Grown == indexedBytes }) {
+		if o.name == recordEvent && !slices.ContainsFunc(r.Calls,
+			func(c memdynamo.Call) bool { return c.Grown == indexedBytes }) {
 			t.Errorf("no item of %d bytes is indexed: %+v", indexedBytes, r.Calls)
 		}
 		if r.LogBytes == 0 || (r.AnswerBytes == 0) != (o.status == 0) {
@@ -146,7 +152,11 @@ func timeOne(t *testing.T, l *lab) {
 	if took.WarmCPU <= 0 || took.FirstCPU <= 0 || took.ReadyCPU <= 0 {
 		t.Errorf("took no processor time: %+v", took)
 	}
-	if calls := l.pace.calls.Load(); calls < 2*(warmUp+2) {
+	calls := 0
+	for _, n := range l.paced.Calls() {
+		calls += n
+	}
+	if calls < 2*(warmUp+2) {
 		t.Errorf("the store handled %d calls; want at least %d", calls, 2*(warmUp+2))
 	}
 }

@@ -1,5 +1,6 @@
-// Package pricing computes the cost of a usage at AWS's published prices. It reads the prices from one dated file. Amounts of money are
-// exact fractions, and are rounded only for display. The package is for `make cost` and tests only, and imports no package of this module.
+// Package pricing computes the cost of a usage at AWS's published prices. It reads the prices from one dated file.
+// Amounts of money are exact fractions, and are rounded only for display. The package is for `make cost` and tests
+// only, and imports no package of this module.
 package pricing
 
 import (
@@ -41,7 +42,8 @@ const (
 // UsageTypes lists all usage types, in the order of a bill.
 func UsageTypes() []UsageType {
 	return []UsageType{
-		WriteRequestUnits, ReadRequestUnits, TableByteMonths, BackupByteMonths, APIRequests, LambdaRequests, LambdaMBMillis, LogBytes,
+		WriteRequestUnits, ReadRequestUnits, TableByteMonths, BackupByteMonths, APIRequests, LambdaRequests,
+		LambdaMBMillis, LogBytes,
 		LogByteMonths, MetricHours, AlarmMonths, DashboardMonths, KeyMonths, KeyRequests, TransferBytes, BusEvents,
 	}
 }
@@ -51,7 +53,8 @@ type Price struct {
 	USD    *big.Rat `yaml:"usd" json:"-"`
 	Per    int64    `yaml:"per" json:"-"`
 	Column string   `yaml:"column" json:"column"` // of the bill
-	// Published is the price in words, Source the page of AWS that publishes it, and Seen the place where the figure was read.
+	// Published is the price in words, Source the page of AWS that publishes it, and Seen the place where the figure
+	// was read.
 	Published string `yaml:"published" json:"published"`
 	Source    string `yaml:"source" json:"source"`
 	Seen      string `yaml:"seen" json:"seen"`
@@ -84,8 +87,10 @@ func Parse(text []byte) (prices Prices, err error) {
 	for _, usage := range UsageTypes() {
 		price := prices.Of[usage]
 		switch {
-		case price.USD == nil || price.USD.Sign() <= 0 || price.Per <= 0 || !slices.Contains(prices.Columns, price.Column):
-			return Prices{}, fmt.Errorf("prices: %s: want a positive price in a listed column, not %v USD per %d in column %q",
+		case price.USD == nil || price.USD.Sign() <= 0 || price.Per <= 0 ||
+			!slices.Contains(prices.Columns, price.Column):
+			return Prices{}, fmt.Errorf("prices: %s: want a positive price in a listed column, not %v USD per %d "+
+				"in column %q",
 				usage, price.USD, price.Per, price.Column)
 		case !strings.HasPrefix(price.Source, "https://") || price.Published == "" || price.Seen == "":
 			return Prices{}, fmt.Errorf("prices: %s needs published, source and seen", usage)

@@ -81,15 +81,19 @@ func TestParse_IncompletePrices_AreRefused(t *testing.T) {
 	}
 	last := string(pricing.TransferBytes) + ": "
 	for name, text := range map[string]string{
-		"with a date in words":  strings.Replace(whole, "date: 2026-11-21", "date: lately", 1),
-		"without a region":      strings.Replace(whole, "region: us-east-1\n", "", 1),
-		"without a usage type":  strings.Replace(whole, "  "+last+entry, "", 1),
-		"with an unknown type":  whole + "  sms-messages: " + entry,
-		"with a price of zero":  strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"0"`, 1), 1),
-		"with a price in words": strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"cheap"`, 1), 1),
-		"per zero units":        strings.Replace(whole, last+entry, last+strings.Replace(entry, "per: 1", "per: 0", 1), 1),
-		"in an unlisted column": strings.Replace(whole, last+entry, last+strings.Replace(entry, "column: all", "column: any", 1), 1),
-		"without a source URL":  strings.Replace(whole, last+entry, last+strings.Replace(entry, "https://aws.amazon.com/", "hearsay", 1), 1),
+		"with a date in words": strings.Replace(whole, "date: 2026-11-21", "date: lately", 1),
+		"without a region":     strings.Replace(whole, "region: us-east-1\n", "", 1),
+		"without a usage type": strings.Replace(whole, "  "+last+entry, "", 1),
+		"with an unknown type": whole + "  sms-messages: " + entry,
+		"with a price of zero": strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"0"`, 1), 1),
+		"with a price in words": strings.Replace(whole, last+entry, last+strings.Replace(entry, `"1"`, `"cheap"`, 1),
+			1),
+		"per zero units": strings.Replace(whole, last+entry, last+strings.Replace(entry, "per: 1", "per: 0", 1),
+			1),
+		"in an unlisted column": strings.Replace(whole, last+entry,
+			last+strings.Replace(entry, "column: all", "column: any", 1), 1),
+		"without a source URL": strings.Replace(whole, last+entry,
+			last+strings.Replace(entry, "https://aws.amazon.com/", "hearsay", 1), 1),
 		"with an unknown field": strings.Replace(whole, last+entry, last+strings.Replace(entry, "seen", "felt", 1), 1),
 	} {
 		t.Run(name, func(t *testing.T) {

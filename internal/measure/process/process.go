@@ -1,5 +1,5 @@
-// Package process measures the processes of a built function: how long they take, and how much processor time and memory they use.
-// It is for measurements and tests only.
+// Package process measures the processes of a built function: how long they take, and how much processor time and
+// memory they use. It is for measurements and tests only.
 package process
 
 import (
@@ -17,15 +17,15 @@ import (
 const patience = time.Minute
 
 // Start runs a binary with the given environment and returns when the process asks for an event. The process itself
-// writes its output to the given log file, so that this program does not compete with the process for the processor. If log is nil, the
-// output is discarded. The caller must call Stop of the process.
+// writes its output to the given log file, so that this program does not compete with the process for the processor. If
+// log is nil, the output is discarded. The caller must call Stop of the process.
 func Start(ctx context.Context, binary string, env []string, log *os.File) (*runtimeapi.Process, error) {
 	command := runtimeapi.Command{
 		Path: binary, Env: append([]string{"AWS_LAMBDA_FUNCTION_MEMORY_SIZE=256"}, env...),
-		ARN: "arn:aws:lambda:us-east-1:123456789012:function:measured", Timeout: patience,
+		Timeout: patience,
 	}
 	if log != nil {
-		command.Stdout, command.Stderr = log, log
+		command.Output = log
 	}
 	return runtimeapi.Start(ctx, command)
 }
@@ -33,12 +33,14 @@ func Start(ctx context.Context, binary string, env []string, log *os.File) (*run
 // Figures are the times of a function and the memory that it used. In JSON, times are in nanoseconds.
 type Figures struct {
 	// Ready is the median time from the start of a process until it asked for an event, and First the median time from
-	// delivering its first event until the response arrived. ReadyCPU and FirstCPU are the medians of the processor times.
+	// delivering its first event until the response arrived. ReadyCPU and FirstCPU are the medians of the processor
+	// times.
 	Ready    time.Duration `json:"ready"`
 	ReadyCPU time.Duration `json:"readyCPU"`
 	First    time.Duration `json:"first"`
 	FirstCPU time.Duration `json:"firstCPU"`
-	// Warm and WarmP99 are the median and the 99 % quantile of the times of later requests. WarmCPU is their mean processor time.
+	// Warm and WarmP99 are the median and the 99 % quantile of the times of later requests. WarmCPU is their mean
+	// processor time.
 	Warm    time.Duration `json:"warm,omitempty"`
 	WarmP99 time.Duration `json:"warmP99,omitempty"`
 	WarmCPU time.Duration `json:"warmCPU,omitempty"`
@@ -50,7 +52,8 @@ type Figures struct {
 type Trial struct {
 	Binary string
 	Env    []string
-	// Check rejects a response other than the expected one, so that a failed request is not measured as if it had worked.
+	// Check rejects a response other than the expected one, so that a failed request is not measured as if it had
+	// worked.
 	Check func(answer []byte) error
 
 	process                                *runtimeapi.Process
@@ -87,8 +90,8 @@ func (t *Trial) Measure(ctx context.Context, events [][]byte) error {
 	return err
 }
 
-// invoke returns the time of each event, and the processor time of all events together. It checks the responses after the clock has
-// stopped.
+// invoke returns the time of each event, and the processor time of all events together. It checks the responses after
+// the clock has stopped.
 func (t *Trial) invoke(ctx context.Context, events [][]byte) (times []time.Duration, cpu time.Duration, err error) {
 	began, err := CPUTime(t.process.PID())
 	if err != nil {
@@ -126,7 +129,8 @@ func (t *Trial) Stop() {
 // Figures returns the measurements so far. Start must have been called.
 func (t *Trial) Figures() (f Figures, err error) {
 	f = Figures{
-		Ready: Quantile(t.ready, 0.5), ReadyCPU: Quantile(t.readyCPU, 0.5), First: Quantile(t.first, 0.5), FirstCPU: Quantile(t.firstCPU, 0.5),
+		Ready: Quantile(t.ready, 0.5), ReadyCPU: Quantile(t.readyCPU, 0.5), First: Quantile(t.first, 0.5),
+		FirstCPU: Quantile(t.firstCPU, 0.5),
 	}
 	if len(t.warm) == 0 {
 		return f, nil
@@ -136,8 +140,8 @@ func (t *Trial) Figures() (f Figures, err error) {
 	return f, err
 }
 
-// Quantile returns the nearest-rank quantile: the smallest value v for which at least the given part of the values is at most v. The part
-// is above 0 and at most 1. There must be at least one value.
+// Quantile returns the nearest-rank quantile: the smallest value v for which at least the given part of the values is
+// at most v. The part is above 0 and at most 1. There must be at least one value.
 func Quantile[T cmp.Ordered](values []T, part float64) T {
 	sorted := slices.Sorted(slices.Values(values))
 	return sorted[int(math.Ceil(part*float64(len(sorted))))-1]

@@ -1,6 +1,7 @@
-// Package reference holds the reference functions. Each is the smallest function that decodes the event of an HTTP API and makes the
-// same DynamoDB calls as a function of Shopfront, with the same SDK client, wired by hand. They do not check, decide or log anything.
-// So the difference between a function and its reference is the cost of Shopfront's own work.
+// Package reference holds the reference functions. Each is the smallest function that decodes the event of an HTTP API
+// and makes the same DynamoDB calls as a function of Shopfront, with the same SDK client, wired by hand. They do not
+// check, decide or log anything. So the difference between a function and its reference is the cost of Shopfront's own
+// work.
 //
 // The package imports no other package of this module.
 package reference
@@ -35,15 +36,22 @@ const (
 
 // Start wires a client from the environment, opens its connection and serves the handler.
 func Start(lookup func(string) string, wire func(*dynamodb.Client, string) Handler) {
-	credentials := aws.Credentials{AccessKeyID: lookup("AWS_ACCESS_KEY_ID"), SecretAccessKey: lookup("AWS_SECRET_ACCESS_KEY")}
+	credentials := aws.Credentials{
+		AccessKeyID:     lookup("AWS_ACCESS_KEY_ID"),
+		SecretAccessKey: lookup("AWS_SECRET_ACCESS_KEY"),
+	}
 	client := dynamodb.New(dynamodb.Options{
 		Region:       lookup("AWS_REGION"),
 		BaseEndpoint: aws.String(lookup("AWS_ENDPOINT_URL_DYNAMODB")),
-		Credentials:  aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) { return credentials, nil }),
+		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
+			return credentials,
+				nil
+		}),
 	})
 	table := lookup(EnvTable)
 	if lookup(EnvNotConnecting) == "" {
-		if _, err := client.GetItem(context.Background(), &dynamodb.GetItemInput{TableName: aws.String(table), Key: key("warm", "warm")}); err != nil {
+		if _, err := client.GetItem(context.Background(),
+			&dynamodb.GetItemInput{TableName: aws.String(table), Key: key("warm", "warm")}); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -53,7 +61,8 @@ func Start(lookup func(string) string, wire func(*dynamodb.Client, string) Handl
 // request is the body of a redemption. Its code is in canonical form.
 type request struct{ Code, Nick string }
 
-// redemption returns a Handler for redemptions. Its argument call calls DynamoDB and returns how many items or attributes it read.
+// redemption returns a Handler for redemptions. Its argument call calls DynamoDB and returns how many items or
+// attributes it read.
 func redemption(call func(ctx context.Context, customer string, asked request) (int, error)) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		var asked request
@@ -69,18 +78,23 @@ func Redeem(client *dynamodb.Client, table string) Handler {
 	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
 		now := number(time.Now().UnixMilli())
 		out, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName:        aws.String(table),
-			Key:              VoucherKey(customer, asked.Code),
-			UpdateExpression: aws.String("SET #redemption = :redemption, #token = :token, #redeemed = :redeemed, #redeemedBy = :redeemedBy"),
+			TableName: aws.String(table),
+			Key:       VoucherKey(customer, asked.Code),
+			UpdateExpression: aws.String("SET #redemption = :redemption, #token = :token, #redeemed = :redeemed, " +
+				"#redeemedBy = :redeemedBy"),
 			ConditionExpression: aws.String("#maxUses = :one AND attribute_not_exists(#redemption)" +
-				" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR #nickHash = :nick)"),
+				" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR " +
+				"#nickHash = :nick)"),
 			ExpressionAttributeNames: map[string]string{
-				"#redemption": "redemption", "#token": "token", "#redeemed": "redeemed", "#redeemedBy": "redeemedBy", "#maxUses": "maxUses",
+				"#redemption": "redemption", "#token": "token", "#redeemed": "redeemed", "#redeemedBy": "redeemedBy",
+				"#maxUses":  "maxUses",
 				"#disabled": "disabled", "#from": "from", "#until": "until", "#nickHash": "nickHash",
 			},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":redemption": text(rand.Text()), ":token": text(rand.Text()), ":redeemed": now, ":redeemedBy": text(asked.Nick),
-				":one": number(1), ":false": &types.AttributeValueMemberBOOL{}, ":at": now, ":nick": text(asked.Nick),
+				":redemption": text(rand.Text()), ":token": text(rand.Text()), ":redeemed": now,
+				":redeemedBy": text(asked.Nick),
+				":one":        number(1), ":false": &types.AttributeValueMemberBOOL{}, ":at": now,
+				":nick": text(asked.Nick),
 			},
 			ReturnValues:                        types.ReturnValueAllNew,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -92,8 +106,8 @@ func Redeem(client *dynamodb.Client, table string) Handler {
 	})
 }
 
-// RedeemManyUses takes one use of a code with a limit. It reads the code. Then one transaction records the redemption with the nick and
-// takes the use from a counter.
+// RedeemManyUses takes one use of a code with a limit. It reads the code. Then one transaction records the redemption
+// with the nick and takes the use from a counter.
 func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
 		read, err := client.GetItem(ctx, &dynamodb.GetItemInput{
@@ -103,33 +117,36 @@ func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 			return 0, err
 		}
 		name := "r#" + rand.Text()
-		_, err = client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-			{Update: &types.Update{
-				TableName:           aws.String(table),
-				Key:                 key(bucket(customer, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
-				UpdateExpression:    aws.String("SET #record = :record, #spelling = :spelling ADD #taken :one"),
-				ConditionExpression: aws.String("attribute_not_exists(#record) AND (attribute_not_exists(#taken) OR #taken < :limit)"),
-				ExpressionAttributeNames: map[string]string{
-					"#record": name, "#spelling": "n#" + asked.Nick, "#taken": "taken",
-				},
-				ExpressionAttributeValues: map[string]types.AttributeValue{
-					":record": text(rand.Text()), ":spelling": text(asked.Nick), ":one": number(1), ":limit": number(1),
-				},
-				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-			}},
-			{Update: &types.Update{
-				TableName: aws.String(table),
-				// Always use the first counter: no other request uses it at the same time.
-				Key:                      key(bucket(customer, asked.Code), asked.Code+"#c#00"),
-				UpdateExpression:         aws.String("ADD #left :less, #used :one"),
-				ConditionExpression:      aws.String("#left >= :one"),
-				ExpressionAttributeNames: map[string]string{"#left": "left", "#used": "used"},
-				ExpressionAttributeValues: map[string]types.AttributeValue{
-					":less": number(-1), ":one": number(1),
-				},
-				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-			}},
-		}})
+		_, err = client.TransactWriteItems(ctx,
+			&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
+				{Update: &types.Update{
+					TableName:        aws.String(table),
+					Key:              key(bucket(customer, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
+					UpdateExpression: aws.String("SET #record = :record, #spelling = :spelling ADD #taken :one"),
+					ConditionExpression: aws.String("attribute_not_exists(#record) AND (attribute_not_exists(#taken) " +
+						"OR #taken < :limit)"),
+					ExpressionAttributeNames: map[string]string{
+						"#record": name, "#spelling": "n#" + asked.Nick, "#taken": "taken",
+					},
+					ExpressionAttributeValues: map[string]types.AttributeValue{
+						":record": text(rand.Text()), ":spelling": text(asked.Nick), ":one": number(1),
+						":limit": number(1),
+					},
+					ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+				}},
+				{Update: &types.Update{
+					TableName: aws.String(table),
+					// Always use the first counter: no other request uses it at the same time.
+					Key:                      key(bucket(customer, asked.Code), asked.Code+"#c#00"),
+					UpdateExpression:         aws.String("ADD #left :less, #used :one"),
+					ConditionExpression:      aws.String("#left >= :one"),
+					ExpressionAttributeNames: map[string]string{"#left": "left", "#used": "used"},
+					ExpressionAttributeValues: map[string]types.AttributeValue{
+						":less": number(-1), ":one": number(1),
+					},
+					ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+				}},
+			}})
 		if err != nil {
 			return 0, err
 		}
@@ -140,13 +157,14 @@ func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 // Check reads a code and the nick's redemptions of it in one BatchGetItem.
 func Check(client *dynamodb.Client, table string) Handler {
 	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
-		out, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {
-			ConsistentRead: aws.Bool(true),
-			Keys: []map[string]types.AttributeValue{
-				VoucherKey(customer, asked.Code),
-				key(bucket(customer, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
-			},
-		}}})
+		out, err := client.BatchGetItem(ctx,
+			&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {
+				ConsistentRead: aws.Bool(true),
+				Keys: []map[string]types.AttributeValue{
+					VoucherKey(customer, asked.Code),
+					key(bucket(customer, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
+				},
+			}}})
 		if err != nil {
 			return 0, err
 		}
@@ -179,15 +197,19 @@ func Area(client *dynamodb.Client, table string) Handler {
 	}
 }
 
-// Checkout reads the customer's profile and a product in one BatchGetItem, and puts a checkout. Unlike Shopfront's function, it uses one
-// table for both calls.
+// Checkout reads the customer's profile and a product in one BatchGetItem, and puts a checkout. Unlike Shopfront's
+// function, it uses one table for both calls.
 func Checkout(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		customer, product := event.PathParameters["customer"], event.PathParameters["product"]
-		found, err := client.BatchGetItem(ctx, &dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {
-			ConsistentRead: aws.Bool(true),
-			Keys:           []map[string]types.AttributeValue{key(customer, "customer"), key(customer, "product#"+product)},
-		}}})
+		found, err := client.BatchGetItem(ctx,
+			&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {
+				ConsistentRead: aws.Bool(true),
+				Keys: []map[string]types.AttributeValue{
+					key(customer, "customer"),
+					key(customer, "product#"+product),
+				},
+			}}})
 		if err != nil {
 			return events.APIGatewayV2HTTPResponse{}, err
 		}
@@ -195,9 +217,12 @@ func Checkout(client *dynamodb.Client, table string) Handler {
 		id := rand.Text()
 		item := key(customer, id)
 		maps.Copy(item, map[string]types.AttributeValue{
-			"id": text(id), "product": text(product), "variant": text(event.PathParameters["variant"]), "amount": number(1),
-			"data": text(event.QueryStringParameters["data"]), "object": &types.AttributeValueMemberBOOL{Value: true}, "currency": text("EUR"),
-			"unitPrice": number(799), "subtotal": number(799), "discount": number(0), "total": number(799), "status": text("open"),
+			"id": text(id), "product": text(product), "variant": text(event.PathParameters["variant"]),
+			"amount": number(1),
+			"data":   text(event.QueryStringParameters["data"]), "object": &types.AttributeValueMemberBOOL{Value: true},
+			"currency":  text("EUR"),
+			"unitPrice": number(799), "subtotal": number(799), "discount": number(0), "total": number(799),
+			"status":  text("open"),
 			"created": number(now), "expires": number(now), "expiresAt": number(now / 1000),
 		})
 		_, err = client.PutItem(ctx, &dynamodb.PutItemInput{
@@ -226,13 +251,17 @@ func ChangeOrder(client *dynamodb.Client, table string) Handler {
 			}
 		}
 		out, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName:                aws.String(table),
-			Key:                      key(event.PathParameters["customer"], asked.Checkout[:len(asked.Checkout)/2]),
-			UpdateExpression:         aws.String("SET #status = :changed, #at = :at, #reason = :reason"),
-			ConditionExpression:      aws.String("#id = :id AND #status = :status"),
-			ExpressionAttributeNames: map[string]string{"#id": "id", "#status": "status", "#at": "cancelled", "#reason": "reason"},
+			TableName:           aws.String(table),
+			Key:                 key(event.PathParameters["customer"], asked.Checkout[:len(asked.Checkout)/2]),
+			UpdateExpression:    aws.String("SET #status = :changed, #at = :at, #reason = :reason"),
+			ConditionExpression: aws.String("#id = :id AND #status <> :status"),
+			ExpressionAttributeNames: map[string]string{
+				"#id": "id", "#status": "status", "#at": "cancelled",
+				"#reason": "reason",
+			},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":id": text(asked.Checkout), ":status": text("ordered"), ":changed": text("cancelled"), ":at": number(time.Now().UnixMilli()),
+				":id": text(asked.Checkout), ":status": text("released"), ":changed": text("cancelled"),
+				":at":     number(time.Now().UnixMilli()),
 				":reason": text(asked.Reason),
 			},
 			ReturnValues:                        types.ReturnValueAllNew,
@@ -250,7 +279,8 @@ func ShowOrder(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		id := event.PathParameters["id"]
 		out, err := client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: aws.String(table), Key: key(event.PathParameters["customer"], id[:len(id)/2]), ConsistentRead: aws.Bool(true),
+			TableName: aws.String(table), Key: key(event.PathParameters["customer"], id[:len(id)/2]),
+			ConsistentRead: aws.Bool(true),
 		})
 		if err != nil {
 			return events.APIGatewayV2HTTPResponse{}, err
@@ -263,12 +293,17 @@ func ShowOrder(client *dynamodb.Client, table string) Handler {
 func ListOrders(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		out, err := client.Query(ctx, &dynamodb.QueryInput{
-			TableName: aws.String(table), IndexName: aws.String("orders"), ScanIndexForward: aws.Bool(false), Limit: aws.Int32(20),
-			KeyConditionExpression:   aws.String("customer = :customer AND #ordered BETWEEN :from AND :until"),
-			FilterExpression:         aws.String("#status = :status AND attribute_not_exists(#fulfilled)"),
-			ExpressionAttributeNames: map[string]string{"#ordered": "ordered", "#status": "status", "#fulfilled": "fulfilled"},
+			TableName: aws.String(table), IndexName: aws.String("orders"), ScanIndexForward: aws.Bool(false),
+			Limit:                  aws.Int32(20),
+			KeyConditionExpression: aws.String("customer = :customer AND #ordered BETWEEN :from AND :until"),
+			FilterExpression:       aws.String("#status = :status AND attribute_not_exists(#fulfilled)"),
+			ExpressionAttributeNames: map[string]string{
+				"#ordered": "ordered", "#status": "status",
+				"#fulfilled": "fulfilled",
+			},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":customer": text(event.PathParameters["customer"]), ":from": text("0"), ":until": text("9"), ":status": text("ordered"),
+				":customer": text(event.PathParameters["customer"]), ":from": text("0"), ":until": text("9"),
+				":status": text("ordered"),
 			},
 		})
 		if err != nil {
@@ -281,7 +316,8 @@ func ListOrders(client *dynamodb.Client, table string) Handler {
 // answer returns a response that says how much was read, so that the benchmark detects a reference that reads nothing.
 func answer(read int, err error) (events.APIGatewayV2HTTPResponse, error) {
 	return events.APIGatewayV2HTTPResponse{
-		StatusCode: 200, Headers: map[string]string{"Content-Type": "application/json"}, Body: `{"read":` + strconv.Itoa(read) + `}`,
+		StatusCode: 200, Headers: map[string]string{"Content-Type": "application/json"},
+		Body: `{"read":` + strconv.Itoa(read) + `}`,
 	}, err
 }
 

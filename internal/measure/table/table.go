@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Align returns the rows as lines. It aligns the first n columns to the left and the others to the right. All rows must have the
-// same number of cells.
+// Align returns the rows as lines. It aligns the first n columns to the left and the others to the right. All rows must
+// have the same number of cells.
 func Align(n int, rows [][]string) string {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/aws/aws-lambda-go/events"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
@@ -29,8 +29,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// functions are the functions behind the HTTP API that use the store. They run in this process, each wired as in its main, but several
-// functions share a client.
+// functions are the functions behind the HTTP API that use the store. They run in this process, each wired as in its
+// main, but several functions share a client.
 type functions struct {
 	handlers map[string]*lambdahttp.Handler
 	timeouts map[string]time.Duration
@@ -39,49 +39,39 @@ type functions struct {
 func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string) functions {
 	t.Helper()
 	variables := map[string]string{
-		"AWS_REGION": localtest.Region, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
+		"AWS_REGION": dynamotest.Region, "AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local",
 		"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "CATALOGUE_TABLE": "CatalogueTable",
 		"VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable", "REFUSALS_TABLE": "RefusalsTable",
 		"EVENTS_TABLE": "EventsTable", "EVENT_RETENTION_DAYS": "90",
 	}
-	env := lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: io.Discard}
-	client, err := dynamoclient.New(t.Context(), env, variables["VOUCHERS_TABLE"])
-	if err != nil {
-		t.Fatal(err)
+	env := lambdahttp.Environment{
+		Lookup: func(name string) string { return variables[name] }, Now: time.Now,
+		Log: io.Discard,
 	}
-	redemptions := voucher.Redeemer{Store: dynamo.NewRedemptions(client, variables["VOUCHERS_TABLE"], mathrand.Int64N), Random: rand.Reader}
-	if client, err = dynamoclient.New(t.Context(), env, variables["CATALOGUE_TABLE"]); err != nil {
-		t.Fatal(err)
+	client := dynamoclient.New(t.Context(), env, variables["VOUCHERS_TABLE"])
+	redemptions := voucher.Redeemer{
+		Store:  dynamo.NewRedemptions(client, variables["VOUCHERS_TABLE"], mathrand.Int64N),
+		Random: rand.Reader,
 	}
+	client = dynamoclient.New(t.Context(), env, variables["CATALOGUE_TABLE"])
 	var shown atomic.Int64
 	// The clock runs so fast that every request reads the store.
 	clock := func() time.Time { return time.Now().Add(time.Duration(shown.Add(1)) * catalog.MaxAge) }
 	products := dynamo.NewCatalogue(client, variables["CATALOGUE_TABLE"], mathrand.Int64N)
-	_, desk, err := checkoutfunction.New(t.Context(), env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	service, older, err := checkoutfunction.New(t.Context(), env)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, till, err := orderfunction.New(t.Context(), env, variables["VOUCHERS_TABLE"])
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, desk := checkoutfunction.New(t.Context(), env)
+	service, older := checkoutfunction.New(t.Context(), env)
+	_, till := orderfunction.New(t.Context(), env, variables["VOUCHERS_TABLE"])
 	orders := checkout.Orders{Store: till}
 	tables := dynamo.Tables{Checkouts: variables["CHECKOUTS_TABLE"], Vouchers: variables["VOUCHERS_TABLE"]}
-	records := voucher.Undoer{Store: dynamo.NewRedemptionRecords(client, tables, mathrand.Int64N)}
-	log, err := eventfunction.Log(env, client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	records := voucher.Redemptions{Store: dynamo.NewRedemptionRecords(client, tables, mathrand.Int64N)}
+	log := eventfunction.Log(env, client)
 	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, variables["REFUSALS_TABLE"]))
 	f := functions{
 		handlers: map[string]*lambdahttp.Handler{
-			"redeem-voucher":   lambdahttp.NewHandler(service.RedeemVoucher(redemptions), env.Now),
-			"checkout-area":    lambdahttp.NewHandler(service.CheckoutArea(catalog.NewArea(products, clock)), env.Now),
-			"storefront":       lambdahttp.NewHandler(service.Storefront(catalog.NewArea(products, clock), storefront.NewSite(), ""), env.Now),
+			"redeem-voucher": lambdahttp.NewHandler(service.RedeemVoucher(redemptions), env.Now),
+			"checkout-area":  lambdahttp.NewHandler(service.CheckoutArea(catalog.NewArea(products, clock)), env.Now),
+			"storefront": lambdahttp.NewHandler(service.Storefront(catalog.NewArea(products, clock),
+				storefront.NewSite(), ""), env.Now),
 			"checkout":         lambdahttp.NewHandler(service.Checkout(desk), env.Now),
 			"checkout-variant": lambdahttp.NewHandler(service.CheckoutVariant(older), env.Now),
 			"show-checkout":    lambdahttp.NewHandler(service.ShowCheckout(checkout.Checkouts{Store: till}), env.Now),

@@ -33,7 +33,8 @@ var (
 	table = flag.String("table", "", "the `file` with the table to add to")
 )
 
-// replay gives each call the response that DynamoDB Local gave to the first one of its kind, so DynamoDB Local is not the bottleneck.
+// replay gives each call the response that the database gave to the first one of its kind, so the database is not
+// the bottleneck.
 type replay struct {
 	behind http.Handler
 
@@ -67,7 +68,8 @@ func (p *replay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes()) // the client may have gone away
 }
 
-// kindOf returns a name for what a call does. The name leaves out the number at the end of the code in the call's first key.
+// kindOf returns a name for what a call does. The name leaves out the number at the end of the code in the call's first
+// key.
 func kindOf(operation string, body []byte) (string, error) {
 	type target struct {
 		TableName string
@@ -94,7 +96,8 @@ func kindOf(operation string, body []byte) (string, error) {
 	code, rest, _ := strings.Cut(at.Key.SK.S, "#")
 	infix, _, _ := strings.Cut(rest, "#")
 	marksFull := bytes.Contains(body, []byte(`"#full"`))
-	return fmt.Sprint(operation, at.TableName, keys, strings.TrimRight(code, "0123456789"), infix, call.ExclusiveStartKey != nil, marksFull), nil
+	return fmt.Sprint(operation, at.TableName, keys, strings.TrimRight(code, "0123456789"), infix,
+		call.ExclusiveStartKey != nil, marksFull), nil
 }
 
 // crowd sends requests of many kinds to functions in this process.
@@ -107,8 +110,9 @@ type crowd struct {
 	redeemed atomic.Int64      // redemptions with status 200
 }
 
-// crowdSize is the number of requests in flight. It is far below the 64 idle connections that a function's client keeps. A crowd above that
-// number would open and close connections all the time, which a function with one request at a time does not do.
+// crowdSize is the number of requests in flight. It is far below the 64 idle connections that a function's client
+// keeps. A crowd above that number would open and close connections all the time, which a function with one request at
+// a time does not do.
 const crowdSize = 16
 
 // send sends requests until the crowd has sent the given number of requests in total.
@@ -140,7 +144,8 @@ func (c *crowd) send(tb testing.TB, total int) {
 	sending.Wait()
 }
 
-// The crowd appends a number to each of these codes. The responses to the first requests with each code are stored and replayed.
+// The crowd appends a number to each of these codes. The responses to the first requests with each code are stored and
+// replayed.
 const (
 	single = "GEMS"
 	many   = "RANK"
@@ -187,8 +192,8 @@ func (c *crowd) request(number int) request {
 	}
 }
 
-// held lists what this process holds: the stacks of its goroutines by goroutine ID, which is never reused, and its open files and
-// connections by descriptor and name.
+// held lists what this process holds: the stacks of its goroutines by goroutine ID, which is never reused, and its open
+// files and connections by descriptor and name.
 type held struct {
 	goroutines, descriptors map[string]string
 }
@@ -233,8 +238,9 @@ func (now held) since(before held) (goroutines, descriptors []string) {
 	return goroutines, descriptors
 }
 
-// wantNothingHeld fails the test if, with no request in flight, the process holds something that it did not hold before. The store
-// closes idle connections first, because clients may keep them. A connection that a client does not release remains.
+// wantNothingHeld fails the test if, with no request in flight, the process holds something that it did not hold
+// before. The store closes idle connections first, because clients may keep them. A connection that a client does not
+// release remains.
 func wantNothingHeld(tb testing.TB, s *store, before held) {
 	tb.Helper()
 	var goroutines, descriptors []string
@@ -245,7 +251,8 @@ func wantNothingHeld(tb testing.TB, s *store, before held) {
 			return
 		}
 	}
-	tb.Errorf("%d connections, %d goroutines and %d descriptors are left behind: %v", s.connections(), len(goroutines), len(descriptors), descriptors)
+	tb.Errorf("%d connections, %d goroutines and %d descriptors are left behind: %v", s.connections(), len(goroutines),
+		len(descriptors), descriptors)
 	for _, stack := range goroutines[:min(len(goroutines), 5)] {
 		tb.Log(stack)
 	}
@@ -275,7 +282,8 @@ func faults() map[string]struct {
 	}
 	says := func(text []byte) answerer { return func(e exchange) { e.send(text) } }
 	refusal := func(status int, name string) answerer {
-		return says(page(status, "application/x-amz-json-1.0", []byte(`{"__type":"com.amazonaws.dynamodb.v20120810#`+name+`"}`)))
+		return says(page(status, "application/x-amz-json-1.0",
+			[]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#`+name+`"}`)))
 	}
 	return map[string]fault{
 		"silent":            {0.001, exchange.silence},
@@ -284,24 +292,29 @@ func faults() map[string]struct {
 		"cut before":        {0.005, exchange.reset},
 		"cut after":         {0.005, func(e exchange) { e.right() }},
 		"cut in the middle": {0.005, func(e exchange) { answer := e.right(); e.send(answer[:len(answer)-1]) }},
-		"wrong length":      {0.005, func(e exchange) { e.send(append([]byte("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"), e.right()...)) }},
-		"nonsense":          {0.005, says([]byte("\x15\x03\x03\x00\x02\x02\x46"))},
-		"server error":      {0.005, refusal(http.StatusInternalServerError, "InternalServerError")},
-		"throttle":          {0.005, refusal(http.StatusBadRequest, "ThrottlingException")},
-		"conflict":          {0.005, refusal(http.StatusBadRequest, "TransactionConflictException")},
+		"wrong length": {0.005, func(e exchange) {
+			e.send(append([]byte("HTTP/1.1 200 OK\r\nContent-Length: "+
+				"1\r\n\r\n"), e.right()...))
+		}},
+		"nonsense":     {0.005, says([]byte("\x15\x03\x03\x00\x02\x02\x46"))},
+		"server error": {0.005, refusal(http.StatusInternalServerError, "InternalServerError")},
+		"throttle":     {0.005, refusal(http.StatusBadRequest, "ThrottlingException")},
+		"conflict":     {0.005, refusal(http.StatusBadRequest, "TransactionConflictException")},
 	}
 }
 
-// wantLittleMore fails the test if the requests left more than one object for every ten requests on the heap, or more than 100 bytes for
-// each request. For few requests the bounds are higher, because the heap also grows by chance.
+// wantLittleMore fails the test if the requests left more than one object for every ten requests on the heap, or more
+// than 100 bytes for each request. For few requests the bounds are higher, because the heap also grows by chance.
 func (now heap) wantLittleMore(tb testing.TB, before heap, requests int) {
 	tb.Helper()
 	const objectsByChance, bytesByChance = 500, 384 << 10
 	most := heap{max(int64(requests)/10, objectsByChance), max(int64(requests)*100, bytesByChance)}
 	more := heap{now.objects - before.objects, now.bytes - before.bytes}
-	tb.Logf("%d requests left %d objects and %d bytes; the heap has %d objects and %d bytes", requests, more.objects, more.bytes, now.objects, now.bytes)
+	tb.Logf("%d requests left %d objects and %d bytes; the heap has %d objects and %d bytes", requests, more.objects,
+		more.bytes, now.objects, now.bytes)
 	if more.objects > most.objects || more.bytes > most.bytes {
-		tb.Errorf("%d requests left %d objects and %d bytes; want at most %d and %d", requests, more.objects, more.bytes, most.objects, most.bytes)
+		tb.Errorf("%d requests left %d objects and %d bytes; want at most %d and %d", requests, more.objects,
+			more.bytes, most.objects, most.bytes)
 	}
 }
 
@@ -325,11 +338,12 @@ func (v *violations) Errorf(format string, args ...any) {
 	v.TB.Errorf(format, args...)
 }
 
-// A function does not accumulate goroutines, connections or memory, however many requests it serves and whatever faults hit them.
+// A function does not accumulate goroutines, connections or memory, however many requests it serves and whatever faults
+// hit them.
 //
-// In the end there must be no goroutine or connection that did not exist before the first request, so even a single leak by the
-// rarest fault is found. The heap must hardly grow after the first tenth of the requests. A leak in every request exceeds that bound;
-// with very many requests, so does a leak in every tenth request.
+// In the end there must be no goroutine or connection that did not exist before the first request, so even a single
+// leak by the rarest fault is found. The heap must hardly grow after the first tenth of the requests. A leak in every
+// request exceeds that bound; with very many requests, so does a leak in every tenth request.
 func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
@@ -338,10 +352,11 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	s.serve(t, template, newFunctions(t, template, s.store.url()))
 	s.requests[redeemUsedUp] = request{Request: testshop.Redemption("SPENT15", "Alder")}
 	s.begin(t) // uses up the code
-	s.store.behind = &replay{behind: s.proxy, known: make(map[string]*httptest.ResponseRecorder)}
+	s.store.behind = &replay{behind: s.memory, known: make(map[string]*httptest.ResponseRecorder)}
 	s.serve(t, template, newFunctions(t, template, s.store.url())) // new functions, which have no codes in memory
 	c := &crowd{api: s.api, customer: s.customer, server: s.server}
-	for range 2 { // store the response to each kind of call; in the second pass, the functions know which codes have many uses
+	// store the response to each kind of call; in the second pass, the functions know which codes have many uses
+	for range 2 {
 		for number := 11; number < 11+12*11; number++ {
 			c.request(number).Send(t.Context(), s.api, s.customer)
 		}
@@ -377,7 +392,8 @@ func (c *crowd) tell(t *testing.T, injected func(fault string) int, violations i
 		}
 	}
 	if row.Redemptions < *sent/4 {
-		t.Errorf("only %d redemptions of %d requests: the store fails too often for this test to say anything", row.Redemptions, *sent)
+		t.Errorf("only %d redemptions of %d requests: the store fails too often for this test to say anything",
+			row.Redemptions, *sent)
 	}
 	for name, fault := range faults() {
 		t.Logf("%s: %d calls", name, injected(name))

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
 )
 
 // misbehaviour is one way in which a store misbehaves at every call.
@@ -18,8 +18,9 @@ type misbehaviour struct {
 	name string
 	// answer writes the response. If it is nil, the real store responds.
 	answer answerer
-	// rates are the rates of the faults that hit calls to the real store. delay is the longest delay of slow and late responses.
-	rates map[faultproxy.Fault]float64
+	// rates are the rates of the faults that hit calls to the real store. delay is the longest delay of slow and late
+	// responses.
+	rates memdynamo.Rates
 	delay time.Duration
 	// refusing makes the store refuse every connection.
 	refusing bool
@@ -49,24 +50,30 @@ func selected(ways []misbehaviour) []misbehaviour {
 	return third
 }
 
-// drawn returns the faults of package faultproxy, each hitting every call that it can hit.
+// drawn returns the faults of package memdynamo, each hitting every call that it can hit.
 func drawn() []misbehaviour {
-	always := func(fault faultproxy.Fault, spares func(string) bool) misbehaviour {
-		return misbehaviour{name: string(fault), rates: map[faultproxy.Fault]float64{fault: 1}, delay: 8 * time.Second, spares: spares}
+	always := func(fault memdynamo.Fault, spares func(string) bool) misbehaviour {
+		return misbehaviour{
+			name: string(fault), rates: memdynamo.Rates{fault: 1}, delay: 8 * time.Second,
+			spares: spares,
+		}
 	}
 	return []misbehaviour{
-		always(faultproxy.Conflict, only(check, area, seePage, readCheckout, listOrders, showOrder, listRedemptions, listEvents)), // these write nothing
-		always(faultproxy.Throttle, nil),
-		always(faultproxy.ServerError, nil),
-		always(faultproxy.LostRequest, nil),
-		always(faultproxy.LateRequest, nil),
-		always(faultproxy.LostAnswer, nil),
-		always(faultproxy.CutAnswer, nil),
-		always(faultproxy.SlowRequest, everyRequest), // some calls are not slow enough to fail
-		always(faultproxy.SlowAnswer, everyRequest),
-		always(faultproxy.Unprocessed, // the requests that are not listed here read no batches
-			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo, listEvents)),
-		always(faultproxy.ShortPage, everyRequest), // the next pages are read, too
+		// these write nothing
+		always(memdynamo.Conflict, only(check, area, seePage, readCheckout, listOrders, showOrder, listRedemptions,
+			listEvents)),
+		always(memdynamo.Throttle, nil),
+		always(memdynamo.ServerError, nil),
+		always(memdynamo.LostRequest, nil),
+		always(memdynamo.LateRequest, nil),
+		always(memdynamo.LostResponse, nil),
+		always(memdynamo.CutResponse, nil),
+		always(memdynamo.SlowRequest, everyRequest), // some calls are not slow enough to fail
+		always(memdynamo.SlowResponse, everyRequest),
+		always(memdynamo.Unprocessed, // the requests that are not listed here read no batches
+			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo,
+				listEvents)),
+		always(memdynamo.ShortPage, everyRequest), // the next pages are read, too
 	}
 }
 
@@ -96,7 +103,8 @@ func endless() []misbehaviour {
 			e.silence()
 		}},
 		{name: "its response is endless", answer: func(e exchange) {
-			e.send([]byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nConnection: close\r\n\r\n" + `{"Item":{"sk":{"S":"`))
+			e.send([]byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nConnection: close\r\n\r\n" +
+				`{"Item":{"sk":{"S":"`))
 			e.flood("gems")
 		}},
 		{name: "its error is endless", answer: func(e exchange) {
@@ -109,7 +117,8 @@ func endless() []misbehaviour {
 		}},
 		{name: "it sends 100 Continue forever", answer: func(e exchange) { e.flood("HTTP/1.1 100 Continue\r\n\r\n") }},
 		{name: "it redirects to itself forever", answer: func(e exchange) {
-			e.send([]byte("HTTP/1.1 307 Temporary Redirect\r\nLocation: " + e.store.url() + "/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
+			e.send([]byte("HTTP/1.1 307 Temporary Redirect\r\nLocation: " + e.store.url() +
+				"/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"))
 		}},
 		{
 			name:   "its pages are empty and endless",
@@ -119,17 +128,20 @@ func endless() []misbehaviour {
 	}
 }
 
-// emptyPages responds to a Query with an endless series of empty pages. DynamoDB may send empty pages, but not endlessly.
+// emptyPages responds to a Query of a table with an endless series of empty pages. DynamoDB may send empty pages, but
+// not endlessly. A query of an index gets its real pages, because a later call must not continue it from a table's key.
 func emptyPages(e exchange) {
 	var query struct {
+		IndexName                 string
 		ExpressionAttributeValues map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(e.body, &query); err != nil || e.operation() != "Query" {
+	if err := json.Unmarshal(e.body, &query); err != nil || e.operation() != "Query" || query.IndexName != "" {
 		e.pass()
 		return
 	}
 	e.send(page(http.StatusOK, "application/x-amz-json-1.0", fmt.Appendf(nil,
-		`{"Items":[],"Count":0,"LastEvaluatedKey":{"customer":%s,"sk":{"S":"product#gems"}}}`, query.ExpressionAttributeValues[":customer"])))
+		`{"Items":[],"Count":0,"LastEvaluatedKey":{"customer":%s,"sk":{"S":"product#gems"}}}`,
+		query.ExpressionAttributeValues[":customer"])))
 }
 
 // nonsense returns misbehaviours whose response comes at once but is not one of DynamoDB's.
@@ -153,13 +165,16 @@ func nonsense() []misbehaviour {
 		says("another protocol", []byte("SSH-2.0-OpenSSH_9.6\r\n")),
 		says("a broken chunk", []byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n")),
 		says("two lengths", []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}")),
-		says("a wrong checksum", []byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nX-Amz-Crc32: 7\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")),
-		says("no body and no length", []byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nConnection: close\r\n\r\n")),
+		says("a wrong checksum", []byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: "+
+			"4KBNVRGD25RG1KEO9UT4V3FQ\r\nX-Amz-Crc32: 7\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")),
+		says("no body and no length", []byte("HTTP/1.1 200 OK\r\nX-Amzn-Requestid: "+
+			"4KBNVRGD25RG1KEO9UT4V3FQ\r\nConnection: close\r\n\r\n")),
 		status(http.StatusOK, amzJSON, ""),
 		status(http.StatusOK, html, "<html>welcome</html>"),
 		status(http.StatusOK, amzJSON, `{"Item":{"sk":{"S":"GEMS`),
 		says("another server's object", []byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")),
-		status(http.StatusOK, amzJSON, `{"Item":7,"Attributes":7,"Responses":7,"Items":7,"ItemCollectionMetrics":7}`+"{"),
+		status(http.StatusOK, amzJSON,
+			`{"Item":7,"Attributes":7,"Responses":7,"Items":7,"ItemCollectionMetrics":7}`+"{"),
 		status(http.StatusOK, amzJSON, `[`),
 		status(http.StatusOK, amzJSON, `"welcome`),
 		says("200 nested deeply", page(http.StatusOK, amzJSON, []byte(strings.Repeat(`{"Item":{"sk":{"M":`, depth)))),
@@ -193,9 +208,10 @@ func mixed(seed uint64, from []misbehaviour) misbehaviour {
 	}
 	return misbehaviour{
 		name: fmt.Sprint("mixed with seed ", seed), spares: everyRequest, delay: 4 * time.Second,
-		rates: map[faultproxy.Fault]float64{
-			faultproxy.Conflict: 0.1, faultproxy.Throttle: 0.05, faultproxy.ServerError: 0.05, faultproxy.SlowRequest: 0.05,
-			faultproxy.SlowAnswer: 0.05, faultproxy.Unprocessed: 0.3, faultproxy.ShortPage: 0.3,
+		rates: memdynamo.Rates{
+			memdynamo.Conflict: 0.1, memdynamo.Throttle: 0.05, memdynamo.ServerError: 0.05,
+			memdynamo.SlowRequest:  0.05,
+			memdynamo.SlowResponse: 0.05, memdynamo.Unprocessed: 0.3, memdynamo.ShortPage: 0.3,
 		},
 		answer: func(e exchange) {
 			if at := draw(); at < len(from) && from[at].answer != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/voucher"
 )
@@ -25,19 +25,27 @@ type manyUses struct {
 	voucher map[string]types.AttributeValue
 }
 
-func (m manyUses) GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error) {
+func (m manyUses) GetItem(
+	context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options),
+) (*dynamodb.GetItemOutput, error) {
 	return &dynamodb.GetItemOutput{Item: m.voucher}, nil
 }
 
-func (manyUses) BatchGetItem(context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error) {
+func (manyUses) BatchGetItem(
+	context.Context, *dynamodb.BatchGetItemInput, ...func(*dynamodb.Options),
+) (*dynamodb.BatchGetItemOutput, error) {
 	return &dynamodb.BatchGetItemOutput{}, nil
 }
 
-func (m manyUses) UpdateItem(context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options)) (*dynamodb.UpdateItemOutput, error) {
+func (m manyUses) UpdateItem(
+	context.Context, *dynamodb.UpdateItemInput, ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
 	return nil, &types.ConditionalCheckFailedException{Item: m.voucher}
 }
 
-func (manyUses) TransactWriteItems(context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options)) (*dynamodb.TransactWriteItemsOutput, error) {
+func (manyUses) TransactWriteItems(
+	context.Context, *dynamodb.TransactWriteItemsInput, ...func(*dynamodb.Options),
+) (*dynamodb.TransactWriteItemsOutput, error) {
 	return &dynamodb.TransactWriteItemsOutput{}, nil
 }
 
@@ -51,7 +59,8 @@ func TestRedeem_MoreCodesThanAreRemembered_TakeNoMoreMemory(t *testing.T) {
 	few, many := remembered(t, store, bound), remembered(t, store, all)
 	t.Logf("%d objects are held for %d codes, %d for %d", few, bound, many, all)
 	if few < bound || many > few+few/2 {
-		t.Errorf("%d objects are held for %d codes, want at least one for each; %d for %d codes, want at most half as many again", few, bound, many, all)
+		t.Errorf("%d objects are held for %d codes, want at least one for each; %d for %d codes, want at most half "+
+			"as many again", few, bound, many, all)
 	}
 }
 
@@ -82,11 +91,12 @@ func remembered(t *testing.T, store manyUses, codes int) int64 {
 // keptVoucher returns the stored item of a voucher with many uses.
 func keptVoucher(t *testing.T, s *shop) map[string]types.AttributeValue {
 	t.Helper()
-	kept, err := localtest.Client(t).Scan(t.Context(), &dynamodb.ScanInput{
+	kept, err := dynamotest.Client(t).Scan(t.Context(), &dynamodb.ScanInput{
 		TableName:        aws.String("VouchersTable"),
 		FilterExpression: aws.String("begins_with(customer, :customer) AND sk = :code"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":customer": &types.AttributeValueMemberS{Value: string(s.customer)}, ":code": &types.AttributeValueMemberS{Value: "SUMMER20"},
+			":customer": &types.AttributeValueMemberS{Value: string(s.customer)},
+			":code":     &types.AttributeValueMemberS{Value: "SUMMER20"},
 		},
 	})
 	if err != nil || len(kept.Items) != 1 {

@@ -25,8 +25,9 @@ type store struct {
 	address string
 	ended   chan struct{} // closed at the end of the test
 
-	draw     atomic.Pointer[func(body []byte) answerer] // chooses the response to a call; if nil, the real store responds
-	hijacked atomic.Int64                               // connections that misbehave at this moment
+	// chooses the response to a call; if nil, the real store responds
+	draw     atomic.Pointer[func(body []byte) answerer]
+	hijacked atomic.Int64 // connections that misbehave at this moment
 
 	mu     sync.Mutex
 	server *http.Server
@@ -150,8 +151,8 @@ func (e exchange) operation() string {
 	return operation
 }
 
-// right forwards the request to the real store and returns the bytes of the response. The response tells the client that the connection
-// closes.
+// right forwards the request to the real store and returns the bytes of the response. The response tells the client
+// that the connection closes.
 func (e exchange) right() []byte {
 	recorder := httptest.NewRecorder()
 	again := e.request.Clone(context.WithoutCancel(e.request.Context()))
@@ -165,7 +166,8 @@ func (e exchange) pass() { e.send(e.right()) }
 
 // page returns a whole response with a body, and with the request ID that DynamoDB sends.
 func page(status int, contentType string, body []byte) []byte {
-	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
+	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nX-Amzn-Requestid: 4KBNVRGD25RG1KEO9UT4V3FQ\r\nContent-Type: "+
+		"%s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n",
 		status, http.StatusText(status), contentType, len(body))
 	return append([]byte(head), body...)
 }

@@ -21,20 +21,19 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/gateway"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/localrun/localruntest"
 	"shopfront/internal/local/samtemplate"
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/event"
-	"shopfront/pkg/httpapi"
 	"shopfront/pkg/money"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -84,7 +83,8 @@ const (
 	listEvents      = "list events"
 )
 
-// request is one of these requests. A healthy store leads to one of the statuses, whether or not an earlier attempt was applied.
+// request is one of these requests. A healthy store leads to one of the statuses, whether or not an earlier attempt was
+// applied.
 type request struct {
 	testshop.Request
 
@@ -97,8 +97,8 @@ func (r request) isForPeople() bool { return strings.HasPrefix(r.Path, "?") }
 // redeems reports whether the request redeems a code.
 func (r request) redeems() bool { return strings.HasSuffix(r.Path, "/voucher") }
 
-// The names of checkouts and orders. Each ID begins with its name. One checkout stays open. For another checkout, a request places an
-// order. Further requests fulfil, cancel and read the orders.
+// The names of checkouts and orders. Each ID begins with its name. One checkout stays open. For another checkout, a
+// request places an order. Further requests fulfil, cancel and read the orders.
 const (
 	openCheckout    = "open"
 	paidCheckout    = "paid"
@@ -138,7 +138,8 @@ func requests(server string) map[string]request {
 	}
 	place := func(name string, payment checkout.Payment, status int) request {
 		return fromServer(http.MethodPost, "/orders",
-			fmt.Sprintf(`{"checkout":%q,"payment":{"provider":%q,"reference":%q}}`, idOf(name), payment.Provider, payment.Reference), status)
+			fmt.Sprintf(`{"checkout":%q,"payment":{"provider":%q,"reference":%q}}`, idOf(name), payment.Provider,
+				payment.Reference), status)
 	}
 	about := func(name string) string { return "/orders/" + string(idOf(name)) }
 	checking := redeem("RAFFLE", "", http.StatusOK)
@@ -157,15 +158,19 @@ func requests(server string) map[string]request {
 		checkOutOlder:   get("/checkout/coins/variant/500", ""),
 		readCheckout:    get("/checkouts/"+string(idOf(openCheckout)), ""),
 		placeOrder:      place(paidCheckout, paid(), http.StatusOK),
-		payTwice:        place(unchangingOrder, checkout.Payment{Provider: "stripe", Reference: "pi_3OtherOne"}, http.StatusConflict),
-		listOrders:      fromServer(http.MethodGet, "/orders?status=placed", "", http.StatusOK),
-		showOrder:       fromServer(http.MethodGet, about(unchangingOrder), "", http.StatusOK),
-		fulfilOrder:     fromServer(http.MethodPost, about(fulfilledOrder)+"/fulfil", "", http.StatusOK),
-		cancelOrder:     fromServer(http.MethodPost, about(cancelledOrder)+"/cancel", fmt.Sprintf(`{"reason":%q}`, reason), http.StatusOK),
-		checkOutHeld:    get("/checkout/coins/500?nick=Alder&code="+discount, "till-2"),
-		placeHeld:       place(heldCheckout, paid(), http.StatusOK),
-		cancelHeld:      fromServer(http.MethodPost, about(heldOrder)+"/cancel", fmt.Sprintf(`{"reason":%q}`, reason), http.StatusOK),
-		undo:            fromServer(http.MethodPost, "/redemptions/"+undoneID+"/undo", fmt.Sprintf(`{"code":%q,"nick":"Birch","reason":%q}`, discount, reason), http.StatusOK),
+		payTwice: place(unchangingOrder, checkout.Payment{Provider: "stripe", Reference: "pi_3OtherOne"},
+			http.StatusConflict),
+		listOrders:  fromServer(http.MethodGet, "/orders?status=placed", "", http.StatusOK),
+		showOrder:   fromServer(http.MethodGet, about(unchangingOrder), "", http.StatusOK),
+		fulfilOrder: fromServer(http.MethodPost, about(fulfilledOrder)+"/fulfil", "", http.StatusOK),
+		cancelOrder: fromServer(http.MethodPost, about(cancelledOrder)+"/cancel",
+			fmt.Sprintf(`{"reason":%q}`, reason), http.StatusOK),
+		checkOutHeld: get("/checkout/coins/500?nick=Alder&code="+discount, "till-2"),
+		placeHeld:    place(heldCheckout, paid(), http.StatusOK),
+		cancelHeld: fromServer(http.MethodPost, about(heldOrder)+"/cancel", fmt.Sprintf(`{"reason":%q}`, reason),
+			http.StatusOK),
+		undo: fromServer(http.MethodPost, "/redemptions/"+undoneID+"/undo",
+			fmt.Sprintf(`{"code":%q,"nick":"Birch","reason":%q}`, discount, reason), http.StatusOK),
 		listRedemptions: fromServer(http.MethodGet, "/redemptions?code="+discount, "", http.StatusOK),
 		listEvents:      fromServer(http.MethodGet, "/events?after=0", "", http.StatusOK),
 	}
@@ -197,7 +202,7 @@ customers:
 type shop struct {
 	api      http.Handler
 	store    *store
-	proxy    *faultproxy.Proxy // store forwards to it, and it forwards to DynamoDB Local
+	memory   *memdynamo.Endpoint // store forwards to it
 	customer catalog.CustomerID
 	server   string // the key of the shop's server
 	requests map[string]request
@@ -208,27 +213,17 @@ type shop struct {
 	log    []string // what the functions wrote
 }
 
-// floor holds what all shops share: the programs of the functions, and one DynamoDB Local.
+// floor holds what all shops share: the programs of the functions, and the database.
 type floor struct {
 	programs testshop.Programs
 	calm     *testshop.Shop
-	// turns lets only a few shops use DynamoDB Local at a time. Otherwise, on a small machine,
-	// DynamoDB Local would respond too late for the functions.
-	turns chan struct{}
 }
 
-// lay builds the programs of the functions, and returns a floor for shops.
-func lay(t *testing.T, functions ...string) floor {
+// lay builds the functions, and returns a floor for shops.
+func lay(t *testing.T) floor {
 	t.Helper()
-	programs := testshop.Build(t, nil, functions...)
-	return floor{programs: programs, calm: testshop.Start(t, programs, faultproxy.Settings{}, nil), turns: make(chan struct{}, 2)}
-}
-
-// inTurn waits for the shop's turn, and then does work that needs DynamoDB Local.
-func (f floor) inTurn(do func()) {
-	f.turns <- struct{}{}
-	defer func() { <-f.turns }()
-	do()
+	programs := testshop.Build(t)
+	return floor{programs: programs, calm: testshop.Start(t, programs, testshop.Settings{})}
 }
 
 // open opens a shop for one test. Its store will misbehave in the given way.
@@ -236,9 +231,9 @@ func (f floor) open(t *testing.T, how misbehaviour) *shop {
 	t.Helper()
 	customer := catalog.CustomerID("emberforge-" + rand.Text())
 	server := f.load(t, customer)
-	proxy := testshop.StartProxy(t, faultproxy.Settings{Seed: *seed, Delay: how.delay})
+	memory := dynamotest.Memory().Endpoint(memdynamo.Dials{Seed: *seed, Rates: memdynamo.Rates{}, Delay: how.delay})
 	return &shop{
-		store: newStore(t, proxy), proxy: proxy, customer: customer, server: server, requests: requests(server),
+		store: newStore(t, memory), memory: memory, customer: customer, server: server, requests: requests(server),
 		dir: filepath.Join(t.TempDir(), "programs"),
 	}
 }
@@ -271,9 +266,10 @@ func (f floor) load(t *testing.T, customer catalog.CustomerID) (server string) {
 func keepCheckout(t *testing.T, customer catalog.CustomerID, name string) {
 	t.Helper()
 	price, now := money.Money{Minor: 499, Currency: "EUR"}, time.Now().UTC().Truncate(time.Millisecond)
-	_, err := dynamo.NewCheckouts(localtest.Client(t), "CheckoutsTable").Open(t.Context(), customer, checkout.Checkout{
+	_, err := dynamo.NewCheckouts(dynamotest.Client(t), "CheckoutsTable").Open(t.Context(), customer, checkout.Checkout{
 		ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price,
-		Discount: money.Money{Currency: price.Currency}, Total: price, Created: now, Expires: now.Add(checkout.Lifetime),
+		Discount: money.Money{Currency: price.Currency}, Total: price, Created: now,
+		Expires: now.Add(checkout.Lifetime),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -281,14 +277,17 @@ func keepCheckout(t *testing.T, customer catalog.CustomerID, name string) {
 }
 
 // keepHeld stores a checkout and an order with the code discount, and another redemption of that code.
-func keepHeld(t *testing.T, opened *operator.Shop) {
+func keepHeld(t *testing.T, opened *backoffice.Shop) {
 	t.Helper()
 	uses, now := voucher.Limit(100), time.Now().UTC().Truncate(time.Millisecond)
-	terms := voucher.Terms{Written: discount, MaxUses: &uses, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}
+	terms := voucher.Terms{
+		Written: discount, MaxUses: &uses,
+		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}
 	if _, err := opened.CreateVoucher(t.Context(), terms, now); err != nil {
 		t.Fatal(err)
 	}
-	client, tables := localtest.Client(t), dynamo.Tables{Checkouts: "CheckoutsTable", Vouchers: "VouchersTable"}
+	client, tables := dynamotest.Client(t), dynamo.Tables{Checkouts: "CheckoutsTable", Vouchers: "VouchersTable"}
 	of := func(nick string) voucher.Request {
 		code, badCode := voucher.ParseCode(discount)
 		parsed, badNick := voucher.ParseNick(nick)
@@ -308,8 +307,9 @@ func keepHeld(t *testing.T, opened *operator.Shop) {
 			Customer: opened.Customer.ID, Voucher: v, Uses: uses,
 			Claim: voucher.Claim{Request: of(name), RedemptionID: string(idOf(name)[:22]), Token: idOf(name).Token()},
 			Checkout: checkout.Checkout{
-				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499), Discount: off(99),
-				Total: off(400), Code: discount, Nick: name, Created: now, Expires: now.Add(checkout.Lifetime),
+				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499),
+				Discount: off(99),
+				Total:    off(400), Code: discount, Nick: name, Created: now, Expires: now.Add(checkout.Lifetime),
 			},
 		})
 		if err != nil {
@@ -329,23 +329,24 @@ func keepEvent(t *testing.T, customer catalog.CustomerID) {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	fact := event.OfRedemption(customer, voucher.Redemption{ID: undoneID, Code: discount, Nick: "Birch", At: now})[0]
-	data, err := httpapi.EventData(fact)
+	recorded, err := fact.Event()
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorded := event.Event{ID: fact.ID(), Type: fact.Type, Customer: customer, At: now, Data: data}
-	log := dynamo.NewEventLog(localtest.Client(t), "EventsTable", 90*24*time.Hour, time.Now, mathrand.Int64N, rand.Reader)
+	log := dynamo.NewEventLog(dynamotest.Client(t), "EventsTable", 90*24*time.Hour, time.Now, mathrand.Int64N,
+		rand.Reader)
 	if _, err := log.Append(t.Context(), customer, []event.Event{recorded}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // create creates vouchers for 500 coins.
-func create(t *testing.T, opened *operator.Shop, limits map[string]voucher.Limit) {
+func create(t *testing.T, opened *backoffice.Shop, limits map[string]voucher.Limit) {
 	t.Helper()
 	for code, uses := range limits {
 		terms := voucher.Terms{
-			Written: code, MaxUses: &uses, Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+			Written: code, MaxUses: &uses,
+			Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
 		}
 		if _, err := opened.CreateVoucher(t.Context(), terms, time.Now()); err != nil {
 			t.Fatal(err)
@@ -360,7 +361,8 @@ func (s *shop) begin(t *testing.T) {
 		gone := s.requests[redeemUsedUp]
 		gone.Body = strings.Replace(gone.Body, "Alder", nick, 1)
 		answer := gone.Send(t.Context(), s.api, s.customer)
-		for begun := time.Now(); answer.Code == http.StatusServiceUnavailable && time.Since(begun) < patience; { // a busy machine
+		// a busy machine
+		for begun := time.Now(); answer.Code == http.StatusServiceUnavailable && time.Since(begun) < patience; {
 			answer = gone.Send(t.Context(), s.api, s.customer)
 		}
 		if answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
@@ -378,22 +380,19 @@ func (s *shop) serve(t *testing.T, template *samtemplate.Template, functions gat
 	}
 }
 
-// serveProcesses runs the functions as processes, behind the HTTP API. Each shop starts them from a directory of its own, so that the
-// test can tell its processes from those of other shops.
+// serveProcesses runs the functions as processes, behind the HTTP API. Each shop starts them from a directory of its
+// own, so that the test can tell its processes from those of other shops.
 func (s *shop) serveProcesses(t *testing.T, programs testshop.Programs) {
 	t.Helper()
 	if err := os.Symlink(programs.Dir(), s.dir); err != nil {
 		t.Fatal(err)
 	}
 	template := testshop.LoadTemplate(t, s.store.url())
-	functions, err := localrun.NewRuntime(s.dir, template, func(_, line string) {
+	functions := localrun.NewRuntime(s.dir, template, func(_, line string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.log = append(s.log, line)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() {
 		if err := functions.Close(); err != nil {
 			t.Error(err)
@@ -406,7 +405,7 @@ func (s *shop) note(record gateway.Record) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if record.Err != nil {
-		s.failed = append(s.failed, fmt.Errorf("%s after %s: %w", record.Function, record.Duration, record.Err))
+		s.failed = append(s.failed, fmt.Errorf("after %s: %w", record.Duration, record.Err))
 	}
 }
 
@@ -415,12 +414,12 @@ func (s *shop) misbehave(t *testing.T, how *misbehaviour) {
 	t.Helper()
 	switch {
 	case how == nil:
-		s.proxy.SetRates(nil)
+		s.memory.SetRates(nil)
 		s.store.misbehave(nil)
 	case how.refusing:
 		s.store.refuse(t)
 	default:
-		s.proxy.SetRates(how.rates)
+		s.memory.SetRates(how.rates)
 		s.store.misbehave(how.answer)
 	}
 }
@@ -453,9 +452,11 @@ func (s *shop) processes(t *testing.T) []string {
 	return processes
 }
 
-// wantResponses fails the test unless the function itself responded to each request in time: with 503, or with the normal response if
-// asHealthy allows that.
-func (s *shop) wantResponses(t *testing.T, answers map[string]*httptest.ResponseRecorder, asHealthy func(request string) bool) {
+// wantResponses fails the test unless the function itself responded to each request in time: with 503, or with the
+// normal response if asHealthy allows that.
+func (s *shop) wantResponses(
+	t *testing.T, answers map[string]*httptest.ResponseRecorder, asHealthy func(request string) bool,
+) {
 	t.Helper()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -484,7 +485,8 @@ func (r request) wantTryAgain(tb testing.TB, name string, answer *httptest.Respo
 		tb.Errorf("%s: Retry-After is %q, want a number of seconds", name, answer.Header().Get("Retry-After"))
 	}
 	if r.isForPeople() {
-		if got := answer.Header().Get("Content-Type"); got != "text/html; charset=utf-8" || !strings.Contains(answer.Body.String(), `<html lang="de"`) {
+		if got := answer.Header().Get("Content-Type"); got != "text/html; charset=utf-8" ||
+			!strings.Contains(answer.Body.String(), `<html lang="de"`) {
 			tb.Errorf("%s: Content-Type is %q, want a German page: %.300s", name, got, answer.Body)
 		}
 		return
@@ -518,9 +520,7 @@ func (s *shop) wantAlive(t *testing.T, processes []string) {
 // Whatever the store does, a request ends within the function's timeout, and the function's process survives.
 func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 	t.Parallel()
-	f := lay(t, "functions/redeem-voucher", "functions/checkout-area", "functions/storefront", "functions/checkout",
-		"functions/checkout-variant", "functions/show-checkout", "functions/place-order", "functions/list-orders", "functions/show-order", "functions/fulfil-order",
-		"functions/cancel-order", "functions/undo-redemption", "functions/list-redemptions", "functions/list-events")
+	f := lay(t)
 	places := make(chan struct{}, shopsAtOnce)
 	mix := mixed(*seed, slices.Concat(endless(), nonsense()))
 	for _, how := range append(selected(endless()), mix) {
@@ -528,19 +528,16 @@ func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 			t.Parallel()
 			places <- struct{}{}
 			defer func() { <-places }()
-			var s *shop
-			f.inTurn(func() {
-				s = f.open(t, how)
-				s.serveProcesses(t, f.programs)
-				s.begin(t)
-			})
+			s := f.open(t, how)
+			s.serveProcesses(t, f.programs)
+			s.begin(t)
 			before := s.processes(t)
 			s.misbehave(t, &how)
 			s.wantResponses(t, s.sendAll(t), how.spares)
 			s.wantAlive(t, before)
 			during := s.processes(t)
 			wantLittleMemory(t, during)
-			f.inTurn(func() { s.recover(t, how) })
+			s.recover(t, how)
 			s.wantAlive(t, during)
 			s.wantDiscreet(t)
 		})
@@ -555,7 +552,7 @@ func TestRequest_MisbehavingStore_EndsInTime(t *testing.T) {
 		defer healthy.Stop()
 		s.wantResponses(t, s.sendAll(t), everyRequest)
 		during := s.processes(t)
-		f.inTurn(func() { s.recover(t, misbehaviour{}) })
+		s.recover(t, misbehaviour{})
 		s.wantAlive(t, during)
 	})
 }
@@ -567,22 +564,19 @@ func TestRequest_MisbehavingStore_GetsDocumentedResponse(t *testing.T) {
 	for _, how := range slices.Concat(selected(drawn()), selected(nonsense())) {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
-			var s *shop
-			f.inTurn(func() {
-				s = f.open(t, how)
-				template := testshop.LoadTemplate(t, s.store.url())
-				s.serve(t, template, newFunctions(t, template, s.store.url()))
-				s.begin(t)
-			})
+			s := f.open(t, how)
+			template := testshop.LoadTemplate(t, s.store.url())
+			s.serve(t, template, newFunctions(t, template, s.store.url()))
+			s.begin(t)
 			s.misbehave(t, &how)
 			s.wantResponses(t, s.sendAll(t), how.spares)
-			f.inTurn(func() { s.recover(t, how) })
+			s.recover(t, how)
 		})
 	}
 }
 
-// recover makes the store healthy, and fails the test unless every request gets its normal response. It retries a request that
-// exceeds its budget on a busy machine.
+// recover makes the store healthy, and fails the test unless every request gets its normal response. It retries a
+// request that exceeds its budget on a busy machine.
 func (s *shop) recover(t *testing.T, from misbehaviour) {
 	t.Helper()
 	if from.refusing {
@@ -612,9 +606,13 @@ func (s *shop) wantDiscreet(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := strings.Join(s.log, "\n")
-	for _, private := range []string{"GIFT", "G1FT", "SUMMER", "GONE", "G0NE", "RAFF", "FAIR", "FA1R", "INVENTED", "1NVENTED", "Alder", "order-1", "till-1", paid().Reference, "pi_3Other", reason, s.server} {
+	for _, private := range []string{
+		"GIFT", "G1FT", "SUMMER", "GONE", "G0NE", "RAFF", "FAIR", "FA1R", "INVENTED",
+		"1NVENTED", "Alder", "order-1", "till-1", paid().Reference, "pi_3Other", reason, s.server,
+	} {
 		if before, _, logged := strings.Cut(all, private); logged {
-			t.Errorf("a function logs %s, in a line that begins with %.300s", private, before[strings.LastIndex(before, "\n")+1:])
+			t.Errorf("a function logs %s, in a line that begins with %.300s", private,
+				before[strings.LastIndex(before, "\n")+1:])
 		}
 	}
 }

@@ -8,8 +8,9 @@ type checkout struct {
 	id     redemption // a number that replaces its ID
 	nick   int
 	lapsed bool // the checkout's time has passed
-	// hold is the index in voucher.checkouts of the checkout that took the use: of another checkout if this one shares a hold. A hold
-	// lasts until an order redeems the use, or until all its checkouts have lapsed. An order sets spent in the checkout that took the use.
+	// hold is the index in voucher.checkouts of the checkout that took the use: of another checkout if this one shares
+	// a hold. A hold lasts until an order redeems the use, or until all its checkouts have lapsed. An order sets spent
+	// in the checkout that took the use.
 	hold  int
 	spent bool
 }
@@ -27,7 +28,8 @@ const (
 // noCheckout is used instead of a place if there is no checkout.
 const noCheckout = -1
 
-// lasts reports whether a hold still lasts. The checkouts that the parameter stale marks count as not lapsed. stale may be nil.
+// lasts reports whether a hold still lasts. The checkouts that the parameter stale marks count as not lapsed. stale may
+// be nil.
 func (v voucher) lasts(hold int, stale []bool) bool {
 	for place, c := range v.checkouts {
 		if c.status != unmade && c.hold == hold && (!c.lapsed || stale != nil && stale[place]) {
@@ -89,7 +91,8 @@ func (o opening) happen(v voucher) []voucher {
 	switch {
 	case o.outcome == Held && c.status == unmade && isNew:
 		return o.open(v, o.id)
-	case o.outcome == Replayed && c.status == open && c.id == unseen && isNew: // shows the ID of a checkout whose response was lost
+	// shows the ID of a checkout whose response was lost
+	case o.outcome == Replayed && c.status == open && c.id == unseen && isNew:
 		return []voucher{v.change(o.place, func(c *checkout) { c.id = o.id })}
 	case o.outcome == Replayed:
 		return v.stays(c.status == open && c.id == o.id)
@@ -108,8 +111,8 @@ func (o opening) happen(v voucher) []voucher {
 	return v.stays(o.outcome == Unknown) // a checkout whose time has passed before it is made changes nothing
 }
 
-// sharable lists the holds that the checkout may share: the hold of the checkout that it replaces or, if there is no such hold, the holds
-// of its nick.
+// sharable lists the holds that the checkout may share: the hold of the checkout that it replaces or, if there is no
+// such hold, the holds of its nick.
 func (o opening) sharable(v voucher) []int {
 	own := o.own(v, nil)
 	for _, hold := range own {
@@ -131,15 +134,15 @@ func (o opening) own(v voucher, stale []bool) []int {
 	return holds
 }
 
-// continues reports whether the checkout to replace has this hold, and can pass it on. A checkout that was replaced or ordered before has
-// no hold to pass on.
+// continues reports whether the checkout to replace has this hold, and can pass it on. A checkout that was replaced or
+// ordered before has no hold to pass on.
 func (o opening) continues(v voucher, hold int) bool {
 	return v.hasStatus(o.replaces, open) && v.checkouts[o.replaces].hold == hold
 }
 
-// open makes the checkout, if it can. A checkout that replaces another gets that checkout's hold, if the hold still lasts. Otherwise it
-// shares a hold of its nick, or takes a free use. If a hold that it could have shared lapsed during the request, it may prolong that hold
-// instead of taking a new one.
+// open makes the checkout, if it can. A checkout that replaces another gets that checkout's hold, if the hold still
+// lasts. Otherwise it shares a hold of its nick, or takes a free use. If a hold that it could have shared lapsed during
+// the request, it may prolong that hold instead of taking a new one.
 func (o opening) open(v voucher, id redemption) []voucher {
 	if !o.enabled || v.deleted || o.replaces != noCheckout && !v.hasStatus(o.replaces, open) {
 		return nil
@@ -155,7 +158,12 @@ func (o opening) open(v voucher, id redemption) []voucher {
 	}
 	var made []voucher
 	for _, hold := range holds {
-		after := v.change(o.place, func(c *checkout) { *c = checkout{status: open, id: id, nick: o.nick, lapsed: c.lapsed, hold: hold} })
+		after := v.change(o.place, func(c *checkout) {
+			*c = checkout{
+				status: open, id: id, nick: o.nick,
+				lapsed: c.lapsed, hold: hold,
+			}
+		})
 		if o.replaces != noCheckout {
 			after = after.change(o.replaces, func(c *checkout) { c.status = replaced })
 		}
@@ -194,8 +202,8 @@ func (o ordering) happen(v voucher) []voucher {
 	return v.stays(o.outcome == Unknown) // if the order was never placed, the checker can put it last
 }
 
-// order redeems the hold. If the hold has lapsed, the order needs a free use. If no use is free, or the use of the hold was redeemed before,
-// order returns no state.
+// order redeems the hold. If the hold has lapsed, the order needs a free use. If no use is free, or the use of the hold
+// was redeemed before, order returns no state.
 func (o ordering) order(v voucher) []voucher {
 	c := v.checkouts[o.place]
 	o.nick, o.anonymous = c.nick, false

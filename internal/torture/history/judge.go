@@ -1,10 +1,10 @@
-// Package history records the requests about one voucher with their responses, and decides by linearizability whether a voucher that
-// keeps the promises of docs/interface.md could have given these responses. The files recorder.go and operation.go are the record, and
-// terms.go finds the terms that may apply to a request. The model of a voucher and its checkouts is in voucher.go and checkout.go. The
-// checker runs in judge.go.
+// Package history records the requests about one voucher with their responses, and decides by linearizability whether a
+// voucher that keeps the promises of api/openapi.yaml could have given these responses. The files recorder.go and
+// operation.go are the record, and terms.go finds the terms that may apply to a request. The model of a voucher and its
+// checkouts is in voucher.go and checkout.go. The checker runs in judge.go.
 //
-// The package knows only the interface. It must not import any package of this module, so that it cannot share the mistakes of the tested
-// code.
+// The package knows only the interface. It must not import any package of this module, so that it cannot share the
+// mistakes of the tested code.
 package history
 
 import (
@@ -26,8 +26,9 @@ const (
 	Undecided Verdict = "undecided" // the time was up
 )
 
-// Judge judges the history, and gives up after the given time; 0 means no limit. Unless the promises were kept, it also returns the whole
-// history as text. If a promise was broken, a ! precedes each operation that does not fit into the longest possible order.
+// Judge judges the history, and gives up after the given time; 0 means no limit. Unless the promises were kept, it also
+// returns the whole history as text. If a promise was broken, a ! precedes each operation that does not fit into the
+// longest possible order.
 func (h History) Judge(within time.Duration) (Verdict, string) {
 	model, operations := h.model()
 	switch porcupine.CheckOperationsTimeout(model, operations, within) {
@@ -43,7 +44,8 @@ func (h History) Judge(within time.Duration) (Verdict, string) {
 // text returns one line for each operation, with a ! before those that are marked.
 func (h History) text(marked map[int]bool) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "voucher of maxUses=%d maxUsesPerNick=%d disabled=%t", h.Terms.MaxUses, h.Terms.MaxUsesPerNick, h.Terms.Disabled)
+	fmt.Fprintf(&b, "voucher of maxUses=%d maxUsesPerNick=%d disabled=%t", h.Terms.MaxUses, h.Terms.MaxUsesPerNick,
+		h.Terms.Disabled)
 	for place, o := range h.Operations {
 		sign := " "
 		if marked[place] {
@@ -78,7 +80,8 @@ func (h History) explain(model porcupine.Model, operations []porcupine.Operation
 	return h.text(unfit)
 }
 
-// request identifies a request and its retries. A redemption without a key is never a retry, so its place identifies it.
+// request identifies a request and its retries. A redemption without a key is never a retry, so its place identifies
+// it.
 type request struct {
 	ask           Ask
 	nick, key, of string
@@ -108,7 +111,8 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 		History: h,
 		maxUses: h.timeline(func(e Edit) *int { return bound(e.MaxUses) }),
 		perNick: h.timeline(func(e Edit) *int { return bound(e.MaxUsesPerNick) }),
-		nicks:   make(numbers[string]), ids: make(numbers[string]), keys: make(numbers[string]), requests: make(numbers[request]),
+		nicks:   make(numbers[string]), ids: make(numbers[string]), keys: make(numbers[string]),
+		requests: make(numbers[request]),
 	}
 	disabled := h.timeline(func(e Edit) *int { return truth(e.Disabled) })
 	for place, o := range h.Operations {
@@ -138,7 +142,10 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 		}
 		low, high := m.perNick.during(o.Called, until)
 		leastDisabled, mostDisabled := disabled.during(o.Called, until)
-		judged := judged{m.nicks.of(o.Nick), o.Nick == "", leastDisabled == 0, mostDisabled == 1, low, high, m.staleAt(o.Called)}
+		judged := judged{
+			m.nicks.of(o.Nick), o.Nick == "", leastDisabled == 0, mostDisabled == 1, low, high,
+			m.staleAt(o.Called),
+		}
 		operations = append(operations, porcupine.Operation{
 			ClientId: o.Client, Input: m.event(place, o, judged, until), Call: o.Called, Return: until, Metadata: place,
 		})
@@ -152,7 +159,8 @@ func (h History) model() (porcupine.Model, []porcupine.Operation) {
 	}
 	created := voucher{
 		low: m.maxUses[0].low, high: m.maxUses[0].high, used: h.Terms.Imported, byNick: make([]int, len(m.nicks)),
-		redeemed: make([]redemption, len(m.requests)), undone: make([]bool, len(m.requests)), checkouts: make([]checkout, len(m.keys)),
+		redeemed: make([]redemption, len(m.requests)), undone: make([]bool, len(m.requests)),
+		checkouts: make([]checkout, len(m.keys)),
 	}
 	model := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{created} },
@@ -208,7 +216,10 @@ func (m *modelled) event(place int, o Operation, judged judged, until int64) eve
 		}
 		return opening{judged, checkout, replaced, shared && o.Nick != "", o.Outcome, m.id(o.ID)}.happen
 	case AskOrder:
-		return ordering{judged, checkout, high, m.Terms.MaxUses != None || m.Terms.MaxUsesPerNick != None, o.Outcome}.happen
+		return ordering{
+			judged, checkout, high, m.Terms.MaxUses != None || m.Terms.MaxUsesPerNick != None,
+			o.Outcome,
+		}.happen
 	case AskCancel:
 		return cancelling{checkout, o.Outcome}.happen
 	case AskLapse:

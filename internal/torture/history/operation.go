@@ -46,7 +46,8 @@ type Outcome string
 
 // The outcomes.
 const (
-	Unknown    Outcome = "unknown"    // no response, or one that leaves open whether the operation is applied now, later or never
+	// no response, or one that leaves open whether the operation is applied now, later or never
+	Unknown    Outcome = "unknown"
 	Redeemed   Outcome = "redeemed"   // 200
 	Replayed   Outcome = "replayed"   // 200 with Idempotency-Replayed, of a redemption or a checkout
 	Redeemable Outcome = "redeemable" // 200 to a check
@@ -70,13 +71,13 @@ const (
 
 // Operation is one request and its response.
 type Operation struct {
-	// Called and Returned are ticks of the recorder. If one operation is called after another one has returned, its call has the higher tick.
-	// Returned is 0 if the outcome is unknown.
+	// Called and Returned are ticks of the recorder. If one operation is called after another one has returned, its
+	// call has the higher tick. Returned is 0 if the outcome is unknown.
 	Called, Returned int64
 	Client           int
 	Ask              Ask
-	// Nick is the nick in the form that is compared, or empty. Key is the idempotency key, or empty; a check ignores it. An order, a
-	// cancellation and a lapse have the key of their checkout.
+	// Nick is the nick in the form that is compared, or empty. Key is the idempotency key, or empty; a check ignores
+	// it. An order, a cancellation and a lapse have the key of their checkout.
 	Nick, Key string
 	// Of is the ID of the redemption to undo, or the key of the checkout that a new one replaces.
 	Of   string

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// History holds all requests about one voucher from its creation on, sorted by the tick of the call. Edits do not overlap, but an edit
-// whose outcome is unknown may still be applied during a later edit.
+// History holds all requests about one voucher from its creation on, sorted by the tick of the call. Edits do not
+// overlap, but an edit whose outcome is unknown may still be applied during a later edit.
 type History struct {
 	Terms      Terms
 	Operations []Operation
@@ -41,8 +41,8 @@ func (r *Recorder) tick() int64 {
 	return int64(len(r.ticks))
 }
 
-// Call records that an operation starts now. It reads only Client, Ask, Nick, Key, Of and Edit. It returns a function that records the
-// response; until that function is called, the outcome is unknown.
+// Call records that an operation starts now. It reads only Client, Ask, Nick, Key, Of and Edit. It returns a function
+// that records the response; until that function is called, the outcome is unknown.
 func (r *Recorder) Call(asked Operation) (returned func(Answer)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,8 +70,9 @@ func (r *Recorder) History() History {
 	return History{Terms: r.history.Terms, Operations: operations}
 }
 
-// lapses returns a lapse for each key of a checkout. If no response says when the checkout expires, the lapse spans all times that are
-// possible: the function may have received any of the checkout's requests at any time before the response.
+// lapses returns a lapse for each key of a checkout. If no response says when the checkout expires, the lapse spans all
+// times that are possible: the function may have received any of the checkout's requests at any time before the
+// response.
 func (r *Recorder) lapses() []Operation {
 	type span struct{ from, until time.Time }
 	known, guessed := make(map[string]span), make(map[string]span)
@@ -102,7 +103,8 @@ func (r *Recorder) lapses() []Operation {
 			lasts = guessed[key]
 		}
 		lapses = append(lapses, Operation{
-			Called: r.before(lasts.from), Returned: r.before(lasts.until) + 1, Client: -1, Ask: AskLapse, Key: key, Answer: Answer{Outcome: Done},
+			Called: r.before(lasts.from), Returned: r.before(lasts.until) + 1, Client: -1, Ask: AskLapse, Key: key,
+			Answer: Answer{Outcome: Done},
 		})
 	}
 	return lapses

@@ -5,10 +5,11 @@ import "math"
 // unlimited replaces None when limits are compared.
 const unlimited = math.MaxInt
 
-// timeline lists, in the order of the ticks, the values that a term may have. A request that begins after an edit returned sees the new
-// value. A request in flight during the edit may see the old value, the new one or, if the edit takes several steps, one in between.
-// So while an edit is in flight, the term may be anything from the lower to the higher of the two values. If the outcome of the edit
-// is unknown, that remains so until a later edit of the same term has returned.
+// timeline lists, in the order of the ticks, the values that a term may have. A request that begins after an edit
+// returned sees the new value. A request in flight during the edit may see the old value, the new one or, if the edit
+// takes several steps, one in between. So while an edit is in flight, the term may be anything from the lower to the
+// higher of the two values. If the outcome of the edit is unknown, that remains so until a later edit of the same term
+// has returned.
 type timeline []period
 
 type period struct {
@@ -16,8 +17,8 @@ type period struct {
 	low, high int
 }
 
-// timeline returns the timeline of one term of the voucher. The function term returns the value that an edit sets, or nil if the edit
-// does not set that term.
+// timeline returns the timeline of one term of the voucher. The function term returns the value that an edit sets, or
+// nil if the edit does not set that term.
 func (h History) timeline(term func(Edit) *int) timeline {
 	created := *term(Edit{&h.Terms.MaxUses, &h.Terms.MaxUsesPerNick, &h.Terms.Disabled})
 	line := timeline{{low: created, high: created}}

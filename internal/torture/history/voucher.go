@@ -4,8 +4,9 @@ import "slices"
 
 // voucher is the state of a voucher at one moment, as far as clients see it. The slices are never changed in place.
 type voucher struct {
-	// low and high bound the limit. They differ while the limit is edited. A request takes a use only if one is left at that very moment,
-	// whatever the request read before. So a lowered limit also applies to requests that are in flight.
+	// low and high bound the limit. They differ while the limit is edited. A request takes a use only if one is left at
+	// that very moment, whatever the request read before. So a lowered limit also applies to requests that are in
+	// flight.
 	low, high int
 	used      int // redemptions that are not undone
 	byNick    []int
@@ -24,8 +25,9 @@ const (
 	firstID
 )
 
-// event happens to a voucher at one moment between the call and the return of an operation. It returns the states in which the voucher may
-// be afterwards. If the outcome of the operation is impossible for this voucher, it returns no state.
+// event happens to a voucher at one moment between the call and the return of an operation. It returns the states in
+// which the voucher may be afterwards. If the outcome of the operation is impossible for this voucher, it returns no
+// state.
 type event func(v voucher) (after []voucher)
 
 // stays returns the result of an event that changes nothing: v itself or, if the event is not possible, no state.
@@ -42,9 +44,9 @@ type judged struct {
 	anonymous               bool
 	enabled, disabled       bool
 	perNickLow, perNickHigh int // unlimited: no nick is needed
-	// stale reports, by key, whether a checkout may not have lapsed yet when the request was called. The request may be judged as of that
-	// moment, and so be refused because of a hold that has lapsed since. But a request takes only a use that is free at the moment of
-	// taking.
+	// stale reports, by key, whether a checkout may not have lapsed yet when the request was called. The request may be
+	// judged as of that moment, and so be refused because of a hold that has lapsed since. But a request takes only a
+	// use that is free at the moment of taking.
 	stale []bool
 }
 
@@ -91,7 +93,8 @@ func (r redeeming) happen(v voucher) []voucher {
 	switch {
 	case r.outcome == Redeemed && has == none && r.gets(v) && isNew:
 		return []voucher{v.take(r, r.id)}
-	case r.outcome == Replayed && r.keyed && has == unseen && isNew: // shows the ID of a redemption whose response was lost
+	// shows the ID of a redemption whose response was lost
+	case r.outcome == Replayed && r.keyed && has == unseen && isNew:
 		return []voucher{v.record(r, r.id)}
 	case r.outcome == Replayed:
 		return v.stays(r.keyed && has == r.id && !undone)
@@ -102,7 +105,8 @@ func (r redeeming) happen(v voucher) []voucher {
 	case r.outcome == Unknown && has == none && r.gets(v):
 		return []voucher{v.take(r, unseen)}
 	}
-	return v.stays(r.outcome == Unknown) // the checker can put a request that was never applied after all other operations
+	// the checker can put a request that was never applied after all other operations
+	return v.stays(r.outcome == Unknown)
 }
 
 func (v voucher) take(r redeeming, id redemption) voucher { return v.count(r.nick, 1).record(r, id) }
@@ -121,8 +125,8 @@ func (v voucher) record(r redeeming, id redemption) voucher {
 	return v
 }
 
-// checking is a check with a response. A check does not read everything at one moment. So while the limit is edited, it may respond either
-// way.
+// checking is a check with a response. A check does not read everything at one moment. So while the limit is edited, it
+// may respond either way.
 type checking struct {
 	judged
 
@@ -189,6 +193,7 @@ func (l listing) happen(v voucher) []voucher {
 
 func (v voucher) equal(other voucher) bool {
 	return v.low == other.low && v.high == other.high && v.deleted == other.deleted && v.used == other.used &&
-		slices.Equal(v.byNick, other.byNick) && slices.Equal(v.redeemed, other.redeemed) && slices.Equal(v.undone, other.undone) &&
+		slices.Equal(v.byNick, other.byNick) && slices.Equal(v.redeemed, other.redeemed) &&
+		slices.Equal(v.undone, other.undone) &&
 		slices.Equal(v.checkouts, other.checkouts)
 }

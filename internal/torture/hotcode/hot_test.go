@@ -9,34 +9,38 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
 	"shopfront/pkg/voucher"
 )
 
 //nolint:gochecknoglobals // flags
 var (
-	crowdSize = flag.Int("crowd", 64, "how many tills, each like a process of the function, redeem one code at the same time")
-	warmUp    = flag.Duration("warm", 5*time.Second, "how long the crowd redeems before it is measured")
-	hold      = flag.Duration("hold", 500*time.Millisecond, "how long a transaction holds its items when conflicts are measured")
-	measured  = flag.Duration("measured", 15*time.Second, "how long the crowd's redemptions are counted")
+	crowdSize = flag.Int("crowd", 64,
+		"how many tills, each like a process of the function, redeem one code at the same time")
+	warmUp = flag.Duration("warm", 5*time.Second, "how long the crowd redeems before it is measured")
+	hold   = flag.Duration("hold", 500*time.Millisecond,
+		"how long a transaction holds its items when conflicts are measured")
+	measured = flag.Duration("measured", 15*time.Second, "how long the crowd's redemptions are counted")
 )
 
-// model holds throughput limits of DynamoDB. They are lower than the real ones, so that this machine, which runs DynamoDB Local and the
-// crowd, is not the bottleneck.
+// model holds throughput limits of DynamoDB. They are lower than the real ones, so that this machine, which runs
+// the database and the crowd, is not the bottleneck.
 type model struct {
 	name   string
-	limits faultproxy.Settings
+	limits memdynamo.Dials
 }
 
 // models returns models of DynamoDB that are slower than the real service, in the same proportions.
 func models() []model {
 	return []model{
-		// A transaction locks its items for so long that one counter accepts at most 2 a second; its write units do not matter.
-		{"conflicts", faultproxy.Settings{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
-		// Each second, a partition key value has a 250th of its real units: 4 write units, enough for 2 uses, and 12 read units.
-		{"units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4, ReadUnits: 12}},
+		// A transaction locks its items for so long that one counter accepts at most 2 a second; its write units do not
+		// matter.
+		{"conflicts", memdynamo.Dials{Hold: *hold, WriteUnits: 1000, ReadUnits: 3000}},
+		// Each second, a partition key value has a 250th of its real units: 4 write units, enough for 2 uses, and 12
+		// read units.
+		{"units", memdynamo.Dials{Hold: time.Millisecond, WriteUnits: 4, ReadUnits: 12}},
 		// This is like "units", but reads are unlimited, as if reading the code's terms cost nothing.
-		{"write units", faultproxy.Settings{Hold: time.Millisecond, WriteUnits: 4}},
+		{"write units", memdynamo.Dials{Hold: time.Millisecond, WriteUnits: 4}},
 	}
 }
 
@@ -58,8 +62,8 @@ func (s series) String() string {
 	return fmt.Sprintf("%7.1f (%.1f to %.1f)", s.median(), slices.Min(s), slices.Max(s))
 }
 
-// BenchmarkRedemptions measures the redemptions per second of one code, by the number of its counters. Each iteration measures all
-// numbers of counters, one after another. So -benchtime 5x makes five rounds.
+// BenchmarkRedemptions measures the redemptions per second of one code, by the number of its counters. Each iteration
+// measures all numbers of counters, one after another. So -benchtime 5x makes five rounds.
 func BenchmarkRedemptions(b *testing.B) {
 	for _, model := range models() {
 		b.Run(model.name, func(b *testing.B) {
@@ -75,7 +79,8 @@ func BenchmarkRedemptions(b *testing.B) {
 					}
 				}
 			}
-			b.Logf("%8s  %-26s  %-26s  %s", "counters", "redemptions a second", "rate / rate of one", "calls per redemption")
+			b.Logf("%8s  %-26s  %-26s  %s", "counters", "redemptions a second", "rate / rate of one",
+				"calls per redemption")
 			for _, counters := range counts {
 				b.Logf("%8d  %-26s  %-26s  %s", counters, rates[counters], ratios[counters], costs[counters])
 				b.ReportMetric(rates[counters].median(), fmt.Sprintf("with-%d-counters/s", counters))
@@ -85,9 +90,9 @@ func BenchmarkRedemptions(b *testing.B) {
 	}
 }
 
-// measure makes a crowd redeem a code. It returns the redemptions a second, and the calls for each redemption, including the calls
-// of requests that failed.
-func measure(b *testing.B, limits faultproxy.Settings, counters int) (rate, cost float64) {
+// measure makes a crowd redeem a code. It returns the redemptions a second, and the calls for each redemption,
+// including the calls of requests that failed.
+func measure(b *testing.B, limits memdynamo.Dials, counters int) (rate, cost float64) {
 	b.Helper()
 	s := newShop(b, limits)
 	v := s.create(b, "SUMMER-20", 1_000_000, counters)
@@ -100,7 +105,7 @@ func measure(b *testing.B, limits faultproxy.Settings, counters int) (rate, cost
 		s.crowd(ctx, b, *crowdSize, v.Code, budget, func() { redeemed.Add(1) })
 	}()
 	time.Sleep(*warmUp)
-	calls, count, begun := s.proxy.Calls(), redeemed.Load(), time.Now()
+	calls, count, begun := s.store.Calls(), redeemed.Load(), time.Now()
 	time.Sleep(*measured)
 	count = redeemed.Load() - count
 	took := time.Since(begun)
@@ -110,13 +115,13 @@ func measure(b *testing.B, limits faultproxy.Settings, counters int) (rate, cost
 	return float64(count) / took.Seconds(), float64(spent) / float64(max(count, 1))
 }
 
-// BenchmarkSellOut measures how a code with 1,024 uses sells out, by the number of uses per counter. It measures the redemptions per
-// second, and the calls per redemption over all uses and over the last hundred.
+// BenchmarkSellOut measures how a code with 1,024 uses sells out, by the number of uses per counter. It measures the
+// redemptions per second, and the calls per redemption over all uses and over the last hundred.
 func BenchmarkSellOut(b *testing.B) {
 	const uses, last = 1024, 100
 	for _, model := range []model{
-		{"without conflicts", faultproxy.Settings{}},
-		{"transactions of 20 ms", faultproxy.Settings{Hold: 20 * time.Millisecond, WriteUnits: 1000, ReadUnits: 3000}},
+		{"without conflicts", memdynamo.Dials{}},
+		{"transactions of 20 ms", memdynamo.Dials{Hold: 20 * time.Millisecond, WriteUnits: 1000, ReadUnits: 3000}},
 	} {
 		b.Run(model.name, func(b *testing.B) {
 			counts := []int{4, 8, 16, 32, 64}
@@ -129,17 +134,21 @@ func BenchmarkSellOut(b *testing.B) {
 					ends[counters] = append(ends[counters], end)
 				}
 			}
-			b.Logf("%16s  %-26s  %-26s  %s", "uses per counter", "redemptions a second", "calls per redemption", "the same, last hundred")
+			b.Logf("%16s  %-26s  %-26s  %s", "uses per counter", "redemptions a second", "calls per redemption",
+				"the same, last hundred")
 			for _, counters := range counts {
 				b.Logf("%16d  %-26s  %-26s  %s", uses/counters, rates[counters], costs[counters], ends[counters])
-				b.ReportMetric(ends[counters].median(), fmt.Sprintf("calls-per-late-redemption-with-%d-counters", counters))
+				b.ReportMetric(ends[counters].median(),
+					fmt.Sprintf("calls-per-late-redemption-with-%d-counters", counters))
 			}
 			b.ReportMetric(0, "ns/op") // means nothing here
 		})
 	}
 }
 
-func sellOut(b *testing.B, limits faultproxy.Settings, uses voucher.Limit, counters, last int) (rate, cost, end float64) {
+func sellOut(
+	b *testing.B, limits memdynamo.Dials, uses voucher.Limit, counters, last int,
+) (rate, cost, end float64) {
 	b.Helper()
 	s := newShop(b, limits)
 	v := s.create(b, "SUMMER-20", uses, counters)
@@ -156,7 +165,9 @@ func sellOut(b *testing.B, limits faultproxy.Settings, uses voucher.Limit, count
 		}
 	}, patient)
 	if redeemed.Load() != int64(uses) {
-		b.Errorf("%d of %d uses were redeemed; the counters have %d uses left", redeemed.Load(), uses, s.counters(b, v.Code))
+		b.Errorf("%d of %d uses were redeemed; the counters have %d uses left", redeemed.Load(), uses,
+			s.counters(b, v.Code))
 	}
-	return float64(uses) / took.Seconds(), float64(calls.Load()) / float64(uses), float64(calls.Load()-callsBefore.Load()) / float64(last)
+	return float64(uses) / took.Seconds(), float64(calls.Load()) / float64(uses),
+		float64(calls.Load()-callsBefore.Load()) / float64(last)
 }

@@ -16,12 +16,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/torture/faultproxy"
-	"shopfront/internal/torture/testshop"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/voucher"
 )
 
@@ -29,33 +28,34 @@ const (
 	emberforge catalog.CustomerID = "emberforge"
 	// budget is the time that a function gives a request.
 	budget = 5 * time.Second
-	// patience is how long a test waits for DynamoDB Local on a busy machine.
+	// patience is how long a test waits for a response on a busy machine.
 	patience = time.Minute
 )
 
 // shop is a vouchers table behind a model of the service's limits.
 type shop struct {
-	proxy *faultproxy.Proxy
+	store *memdynamo.Endpoint
+	url   string // of store
 	table string
 	nicks atomic.Int64
 }
 
-func newShop(tb testing.TB, limits faultproxy.Settings) *shop {
+func newShop(tb testing.TB, limits memdynamo.Dials) *shop {
 	tb.Helper()
-	return &shop{proxy: testshop.StartProxy(tb, limits), table: localtest.Table(tb, "VouchersTable")}
+	dynamotest.InMemory(tb)
+	store := dynamotest.Memory().Endpoint(limits)
+	return &shop{store: store, url: dynamotest.Serve(tb, store), table: dynamotest.Table(tb, "VouchersTable")}
 }
 
-// create creates a code with a number of counters, 0 for the default. It bypasses the proxy.
+// create creates a code with a number of counters, 0 for the default. It bypasses the limits.
 func (s *shop) create(tb testing.TB, written string, uses voucher.Limit, counters int) voucher.Voucher {
 	tb.Helper()
-	v, err := voucher.New(voucher.Terms{
+	owned := backoffice.NewDeployment(dynamotest.Client(tb), backoffice.Tables{Vouchers: s.table}, mathrand.Int64N)
+	v, err := owned.Open(catalog.Customer{ID: emberforge}).CreateVoucher(tb.Context(), voucher.Terms{
 		Written: written, MaxUses: &uses, Counters: counters,
 		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
 	}, time.Now())
 	if err != nil {
-		tb.Fatal(err)
-	}
-	if err := backoffice.NewVouchers(localtest.Client(tb), s.table, mathrand.Int64N).Create(tb.Context(), emberforge, v); err != nil {
 		tb.Fatal(err)
 	}
 	return v
@@ -70,11 +70,14 @@ type till struct {
 
 func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till {
 	client := dynamo.NewClient(dynamo.Settings{
-		Region: localtest.Region, Endpoint: s.proxy.URL(), Jitter: mathrand.Int64N,
+		Region: dynamotest.Region, Endpoint: s.url, Jitter: mathrand.Int64N,
 		Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 	})
 	client = dynamodb.New(client.Options(), options...)
-	return till{s, code, voucher.Redeemer{Store: dynamo.NewRedemptions(client, s.table, mathrand.Int64N), Random: rand.Reader}}
+	return till{s, code, voucher.Redeemer{
+		Store:  dynamo.NewRedemptions(client, s.table, mathrand.Int64N),
+		Random: rand.Reader,
+	}}
 }
 
 // patient lets a till wait for up to a minute for each response, so that the till never retries because of a timeout.
@@ -95,9 +98,13 @@ func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, 
 	return err == nil, err
 }
 
-// crowd makes tills redeem at the same time until the context ends or the code is used up. A till sends its requests one after another.
-// If a response tells it to retry, it sends a new request instead. After each redemption it calls taken; these calls may be concurrent.
-func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, taken func(), options ...func(*dynamodb.Options)) {
+// crowd makes tills redeem at the same time until the context ends or the code is used up. A till sends its requests
+// one after another. If a response tells it to retry, it sends a new request instead. After each redemption it calls
+// taken; these calls may be concurrent.
+func (s *shop) crowd(
+	ctx context.Context, tb testing.TB, size int, code voucher.Code, budget time.Duration, taken func(),
+	options ...func(*dynamodb.Options),
+) {
 	tb.Helper()
 	var redeeming sync.WaitGroup
 	for range size {
@@ -119,17 +126,17 @@ func (s *shop) crowd(ctx context.Context, tb testing.TB, size int, code voucher.
 	redeeming.Wait()
 }
 
-// calls counts all calls that the proxy saw since an earlier count.
+// calls counts all calls since an earlier count.
 func (s *shop) calls(before map[string]int) (all int) {
-	for operation, count := range s.proxy.Calls() {
+	for operation, count := range s.store.Calls() {
 		all += count - before[operation]
 	}
 	return all
 }
 
-// since counts the calls that the proxy saw since an earlier count, by operation.
+// since counts the calls since an earlier count, by operation.
 func (s *shop) since(before map[string]int) map[string]int {
-	now := s.proxy.Calls()
+	now := s.store.Calls()
 	for operation, count := range before {
 		now[operation] -= count
 	}

@@ -11,19 +11,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/voucher"
 )
 
-// A crowd takes each use of a code once. The number of calls has an upper bound: a redemption takes two calls, and the only tries
-// that fail are the first try of each request, and one try per till at each empty counter.
+// A crowd takes each use of a code once. The number of calls has an upper bound: a redemption takes two calls, and the
+// only tries that fail are the first try of each request, and one try per till at each empty counter.
 func TestCrowd_EachUseOfACode_IsTakenOnce(t *testing.T) {
 	const uses, tills = 128, 16
 	for _, counters := range []int{1, 4, 64} {
 		t.Run(fmt.Sprint(counters, " counters"), func(t *testing.T) {
 			t.Parallel()
-			s := newShop(t, faultproxy.Settings{})
+			s := newShop(t, memdynamo.Dials{})
 			v := s.create(t, "SUMMER-20", uses, counters)
 			if redeemed, refused := s.takeAll(t, tills, v.Code); redeemed != uses || refused != tills {
 				t.Errorf("%d uses were redeemed and %d tills refused; want %d and %d", redeemed, refused, uses, tills)
@@ -36,7 +36,7 @@ func TestCrowd_EachUseOfACode_IsTakenOnce(t *testing.T) {
 				"TransactWriteItems": uses + inVain,
 				"BatchGetItem":       inVain, // the counters, after each failed try
 			}
-			calls := s.proxy.Calls()
+			calls := s.store.Calls()
 			for operation, count := range calls {
 				if count > most[operation] {
 					t.Errorf("%s: %d calls, want at most %d", operation, count, most[operation])
@@ -71,16 +71,17 @@ func (s *shop) takeAll(t *testing.T, tills int, code voucher.Code) (redeemed, re
 	return taken.Load(), ended.Load()
 }
 
-// Without a crowd, a redemption takes at most four calls, even for one of the last uses: for the terms, an empty counter, all counters,
-// and a counter with uses left. The first refusal takes at most five calls, and each later refusal takes one call.
+// Without a crowd, a redemption takes at most four calls, even for one of the last uses: for the terms, an empty
+// counter, all counters, and a counter with uses left. The first refusal takes at most five calls, and each later
+// refusal takes one call.
 func TestRedeem_LastUses_TakeAtMostFourCalls(t *testing.T) {
 	t.Parallel()
 	const uses = 130
-	s := newShop(t, faultproxy.Settings{})
+	s := newShop(t, memdynamo.Dials{})
 	v := s.create(t, "SUMMER-20", uses, 0)
 	till := s.till(v.Code, patient)
 	for use := range uses {
-		before := s.proxy.Calls()
+		before := s.store.Calls()
 		if took, err := till.redeem(t.Context(), patience); !took || err != nil {
 			t.Fatalf("use %d was not taken; the error is %v", use, err)
 		}
@@ -89,9 +90,10 @@ func TestRedeem_LastUses_TakeAtMostFourCalls(t *testing.T) {
 		}
 	}
 	for refusal, most := range []int{5, 1, 1} {
-		before := s.proxy.Calls()
+		before := s.store.Calls()
 		if took, err := till.redeem(t.Context(), patience); took || err != nil {
-			t.Fatalf("request %d after the last use took a use: %t, with the error %v; want a refusal", refusal, took, err)
+			t.Fatalf("request %d after the last use took a use: %t, with the error %v; want a refusal", refusal, took,
+				err)
 		}
 		if calls := s.calls(before); calls > most {
 			t.Errorf("refusal %d took the calls %v; want at most %d", refusal, s.since(before), most)
@@ -99,11 +101,11 @@ func TestRedeem_LastUses_TakeAtMostFourCalls(t *testing.T) {
 	}
 }
 
-// A code has one counter for every 64 uses of its limit, and at most 64 counters; the operator may choose another number. The
-// uses are spread evenly.
+// A code has one counter for every 64 uses of its limit, and at most 64 counters; the operator may choose another
+// number. The uses are spread evenly.
 func TestCreate_Counters_FollowFromTheLimit(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, faultproxy.Settings{})
+	s := newShop(t, memdynamo.Dials{})
 	for _, test := range []struct {
 		uses         voucher.Limit
 		override     int
@@ -133,8 +135,10 @@ func TestCreate_Counters_FollowFromTheLimit(t *testing.T) {
 			sum += left
 			fewest, most = min(fewest, left), max(most, left)
 		}
-		if v.Counters != test.want || len(kept) != test.want || sum != int(test.uses) || fewest != test.fewest || most != test.most {
-			t.Errorf("%d uses: %d counters, of which %d are stored with %d to %d uses, %d in total; want %d counters with %d to %d uses",
+		if v.Counters != test.want || len(kept) != test.want || sum != int(test.uses) || fewest != test.fewest ||
+			most != test.most {
+			t.Errorf("%d uses: %d counters, of which %d are stored with %d to %d uses, %d in total; want %d "+
+				"counters with %d to %d uses",
 				test.uses, v.Counters, len(kept), fewest, most, sum, test.want, test.fewest, test.most)
 		}
 	}
@@ -143,7 +147,7 @@ func TestCreate_Counters_FollowFromTheLimit(t *testing.T) {
 // counters returns the uses left on each counter of a code.
 func (s *shop) counters(t testing.TB, code voucher.Code) (left []int) {
 	t.Helper()
-	pages := dynamodb.NewScanPaginator(localtest.Client(t), &dynamodb.ScanInput{
+	pages := dynamodb.NewScanPaginator(dynamotest.Client(t), &dynamodb.ScanInput{
 		TableName: aws.String(s.table), FilterExpression: aws.String("begins_with(sk, :counter)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{":counter": &types.AttributeValueMemberS{Value: string(code) + "#c#"}},
 	})

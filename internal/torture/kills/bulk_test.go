@@ -10,8 +10,8 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// soldText is a file to import. CODE and BATCH stand for the code and the batch of the subject. Three of the codes were used in another
-// system.
+// soldText is a file to import. CODE and BATCH stand for the code and the batch of the subject. Three of the codes were
+// used in another system.
 const soldText = `code,reward,batch,max-uses,counters,redeemed_at,redeemed_by,uses
 CODE-A,20%,BATCH,,,,,
 CODE-B,20%,BATCH,,,2026-02-03T11:00:00Z,Alder,
@@ -23,7 +23,8 @@ CODE-D,20%,BATCH,none,,,,3
 func withFile(r *round, s subject, name, text string) string {
 	r.t.Helper()
 	file := filepath.Join(r.Dir, s.batch+name)
-	if err := os.WriteFile(file, []byte(strings.NewReplacer("CODE", s.code, "BATCH", s.batch).Replace(text)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.NewReplacer("CODE", s.code, "BATCH", s.batch).Replace(text)),
+		0o600); err != nil {
 		r.t.Fatal(err)
 	}
 	return file
@@ -39,7 +40,8 @@ func importSold() command {
 		again: func(r *round, s subject, _ *process) {
 			var result struct{ Created, Existed, OtherTerms, Rejected int }
 			p := r.must(r.t, r.command.args(r, s)...)
-			if err := json.Unmarshal(p.stdout.Bytes(), &result); err != nil || result.Created+result.Existed != 4 || result.OtherTerms+result.Rejected != 0 {
+			if err := json.Unmarshal(p.stdout.Bytes(), &result); err != nil || result.Created+result.Existed != 4 ||
+				result.OtherTerms+result.Rejected != 0 {
 				r.violation(r.t, "the second import does not report all 4 codes, %v: %s", err, p)
 			}
 		},
@@ -56,18 +58,20 @@ CODE-E,20%,BATCH,none,1,,
 CODE-F,20%,BATCH,none,none,,
 `
 
-// deleteBatch deletes a batch, and is killed at one kind of write only. The command makes so many reads that killing it at every read would
-// take hours.
+// deleteBatch deletes a batch, and is killed at one kind of write only. The command makes so many reads that killing it
+// at every read would take hours.
 func deleteBatch(kind, write string) command {
 	return command{
-		kind: "delete --batch, " + kind, only: write, late: true, mask: mask{ids: true}, args: ofBatch("delete", "--yes"),
+		kind: "delete --batch, " + kind, only: write, late: true, mask: mask{ids: true},
+		args: ofBatch("delete", "--yes"),
 		prepare: func(r *round, s subject) {
 			r.must(r.t, "voucher", "import", s.customer, withFile(r, s, ".csv", unusedText))
 		},
 		again: func(r *round, s subject, _ *process) {
 			var result struct{ Vouchers, Deleted, Kept int }
 			p := r.must(r.t, r.command.args(r, s)...)
-			if err := json.Unmarshal(p.stdout.Bytes(), &result); err != nil || result.Kept != 1 || result.Deleted != result.Vouchers-1 {
+			if err := json.Unmarshal(p.stdout.Bytes(), &result); err != nil || result.Kept != 1 ||
+				result.Deleted != result.Vouchers-1 {
 				r.violation(r.t, "the second deletion does not delete all codes but one, %v: %s", err, p)
 			}
 		},
@@ -76,16 +80,18 @@ func deleteBatch(kind, write string) command {
 
 func deletions() []command {
 	return []command{
-		deleteBatch("single-use", "DeleteItem"), deleteBatch("disabling first", "UpdateItem"), deleteBatch("with counters", "TransactWriteItems"),
+		deleteBatch("single-use", "DeleteItem"), deleteBatch("disabling first", "UpdateItem"),
+		deleteBatch("with counters", "TransactWriteItems"),
 	}
 }
 
-// impatient builds a shopctl that deletes codes with many uses without waiting. The command need not wait, because no request for these
-// codes is in flight.
+// impatient builds a shopctl that deletes codes with many uses without waiting. The command need not wait, because no
+// request for these codes is in flight.
 func impatient(t *testing.T) testshop.Programs {
 	t.Helper()
 	overlay := testshop.Overlay(t, testshop.Replacement{
-		File: "pkg/operator/delete.go", Old: "const Draining = 15 * time.Second", New: "const Draining = time.Millisecond",
+		File: "pkg/backoffice/delete.go", Old: "const Draining = 15 * time.Second",
+		New: "const Draining = time.Millisecond",
 	})
-	return testshop.Build(t, overlay, "cmd/shopctl")
+	return testshop.BuildChanged(t, overlay, "cmd/shopctl")
 }

@@ -48,9 +48,13 @@ func killBusyEdit(t *testing.T, programs testshop.Programs, edit busyEdit) tortu
 		shop := quiet.open(t, customer)
 		writes := 0 // how many writes the first edit makes; that edit is not killed
 		for i := 0; i <= writes; i++ {
-			b := &buyers{bench: busy, t: t, customer: customer, code: fmt.Sprintf("SUMMER-%03d", i), left: edit.meanwhile, ids: make(map[string]bool)}
+			b := &buyers{
+				bench: busy, t: t, customer: customer, code: fmt.Sprintf("SUMMER-%03d", i),
+				left: edit.meanwhile, ids: make(map[string]bool),
+			}
 			create(t, shop, voucher.Terms{
-				Written: b.code, MaxUses: new(voucher.Limit(edit.from)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2,
+				Written: b.code, MaxUses: new(voucher.Limit(edit.from)), MaxUsesPerNick: new(voucher.NoLimit),
+				Counters: 2,
 			})
 			if i == 0 {
 				writes = b.edit(quiet, edit, nil)
@@ -64,8 +68,8 @@ func killBusyEdit(t *testing.T, programs testshop.Programs, edit busyEdit) tortu
 	return record.row
 }
 
-// edit runs shopctl voucher edit while clients redeem the code. If a step is given, it first kills an edit at that step. It
-// returns how many writes the complete edit made.
+// edit runs shopctl voucher edit while clients redeem the code. If a step is given, it first kills an edit at that
+// step. It returns how many writes the complete edit made.
 func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	b.t.Helper()
 	stop := make(chan struct{})
@@ -77,7 +81,8 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	if at != nil {
 		p := quiet.process(b.t, args...)
 		quiet.trap.set(*at, func() { p.end(syscall.SIGKILL) })
-		switch p.run(b.t); { // Exit 0 is fine: how many writes an edit needs depends on the redemptions, so it may end before the step.
+		// Exit 0 is fine: how many writes an edit needs depends on the redemptions, so it may end before the step.
+		switch p.run(b.t); {
 		case p.isKilled():
 			b.row.Injected++
 		case p.exit() != 0:
@@ -98,7 +103,8 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 	running.Wait()
 	b.drain()
 	if len(b.ids) != edit.to {
-		b.violation(b.t, "after the edit (killed at %v, then repeated), %d redemptions were confirmed; want the limit %d",
+		b.violation(b.t, "after the edit (killed at %v, then repeated), %d redemptions were confirmed; want the "+
+			"limit %d",
 			at, len(b.ids), edit.to)
 	}
 	standing, err := b.Customer(b.t, b.customer).Voucher(b.t.Context(), compared(b.t, b.code), time.Now())
@@ -106,7 +112,8 @@ func (b *buyers) edit(quiet *bench, edit busyEdit, at *step) (writes int) {
 		b.t.Fatal(err)
 	}
 	if standing.Used != edit.to || standing.UsesLeft != 0 || int(standing.MaxUses) != edit.to {
-		b.violation(b.t, "after the edit (killed at %v, then repeated), %d uses are taken and %d left of %d; want %d taken",
+		b.violation(b.t, "after the edit (killed at %v, then repeated), %d uses are taken and %d left of %d; want "+
+			"%d taken",
 			at, standing.Used, standing.UsesLeft, standing.MaxUses, edit.to)
 	}
 	b.row.Redemptions = standing.Used

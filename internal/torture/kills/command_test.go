@@ -14,8 +14,8 @@ import (
 	"shopfront/internal/torture"
 	"shopfront/internal/torture/testshop"
 	"shopfront/pkg/access"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/operator"
 )
 
 // Exit codes of shopctl.
@@ -39,11 +39,11 @@ type command struct {
 	// prepare sets up what the command needs. If it is nil, the command needs only a customer with coins.
 	prepare func(r *round, s subject)
 	args    func(r *round, s subject) []string
-	// again runs the command again after the process ended, and checks the output. If it is nil, the output must equal that of an
-	// undisturbed run.
+	// again runs the command again after the process ended, and checks the output. If it is nil, the output must equal
+	// that of an undisturbed run.
 	again func(r *round, s subject, ended *process)
-	// check makes additional checks of the items stored in the end. It may be nil. In any case, the items must equal those of an undisturbed
-	// run.
+	// check makes additional checks of the items stored in the end. It may be nil. In any case, the items must equal
+	// those of an undisturbed run.
 	check func(r *round, s subject, kept []keptItem)
 	mask  mask
 }
@@ -59,7 +59,10 @@ type ending struct {
 }
 
 func killed() ending {
-	return ending{kind: "killed", fates: []fate{lost, unanswered, late}, signals: []syscall.Signal{syscall.SIGKILL}, exit: -1}
+	return ending{
+		kind: "killed", fates: []fate{lost, unanswered, late}, signals: []syscall.Signal{syscall.SIGKILL},
+		exit: -1,
+	}
 }
 
 func interrupted() ending {
@@ -84,7 +87,7 @@ type round struct {
 	command command
 	ending  ending
 	prefix  string // of its customers' IDs
-	shop    *operator.Shop
+	shop    *backoffice.Shop
 	// between holds the items stored after all processes had ended, before any command ran again.
 	between []keptItem
 	printed map[subject][]string // the output of the commands that ran again
@@ -148,7 +151,8 @@ func (r *round) rows() (rows []torture.Row) {
 	}
 	for _, fate := range r.ending.fates {
 		if r.killed[fate] > 0 {
-			rows = append(rows, torture.Row{Fault: r.ending.kind + ": " + r.command.kind + ", " + fate.relativeTo("a call"), Injected: r.killed[fate]})
+			rows = append(rows, torture.Row{Fault: r.ending.kind + ": " + r.command.kind + ", " +
+				fate.relativeTo("a call"), Injected: r.killed[fate]})
 		}
 	}
 	if len(rows) > 0 {
@@ -233,11 +237,13 @@ func (r *round) judge(steps []step) {
 	want := r.subject(0).state(r.t, kept, r.command.mask)
 	for i, at := range steps {
 		s := r.subject(i + 1)
-		if i == 0 || r.command.isWhole && wantedKills(r.t) > 0 && i%10 == 0 { // all customers have the same items, so a sample is enough
+		// all customers have the same items, so a sample is enough
+		if i == 0 || r.command.isWhole && wantedKills(r.t) > 0 && i%10 == 0 {
 			wantVerified(r.t, &r.recorder, r.bench, catalog.CustomerID(s.customer), false)
 		}
 		if got := s.state(r.t, kept, r.command.mask); got != want {
-			r.violation(r.t, "%s, ended at %s and run again: the stored items are\n%s\nwant\n%s", r.command.kind, at, got, want)
+			r.violation(r.t, "%s, ended at %s and run again: the stored items are\n%s\nwant\n%s", r.command.kind, at,
+				got, want)
 		}
 		if r.command.check != nil {
 			r.command.check(r, s, kept)
@@ -254,8 +260,9 @@ func (r *round) settle() {
 	r.trap.reset()
 }
 
-// verifiesAt reports whether to verify the customer after step i: its items must add up, or belong to an edit in progress.
-// Verifying is slow, so only one step does it. If each subject is a whole customer, there may be nothing to verify yet.
+// verifiesAt reports whether to verify the customer after step i: its items must add up, or belong to an edit in
+// progress. Verifying is slow, so only one step does it. If each subject is a whole customer, there may be nothing to
+// verify yet.
 func (r *round) verifiesAt(i, steps int) bool {
 	switch {
 	case r.command.isWhole:
@@ -293,8 +300,8 @@ func (r *round) steps(calls []string) []step {
 	return steps
 }
 
-// fates returns the fates to test for a call. For a read the fate makes no difference, so the short form tests only one fate per
-// read.
+// fates returns the fates to test for a call. For a read the fate makes no difference, so the short form tests only one
+// fate per read.
 func (r *round) fates(operation string, n int) []fate {
 	fates := slices.Clone(r.ending.fates)
 	if !r.command.late || !isWrite(operation) {
@@ -442,8 +449,8 @@ func keyCreated(r *round, s subject, _ *process) {
 	r.printed[s] = []string{created.Key}
 }
 
-// wantKeysKept expects the key that was printed last, and at most one key that was stored before. A late write creates no
-// key, because another key was created meanwhile.
+// wantKeysKept expects the key that was printed last, and at most one key that was stored before. A late write creates
+// no key, because another key was created meanwhile.
 func wantKeysKept(r *round, s subject, kept []keptItem) {
 	key, _ := access.ParseKey(r.printed[s][0])
 	ofKeys := func(kept []keptItem) []keptItem {
@@ -452,12 +459,13 @@ func wantKeysKept(r *round, s subject, kept []keptItem) {
 	before, after := ofKeys(r.between), ofKeys(kept)
 	isPrinted := func(it keptItem) bool { return it.text("digest") == fmt.Sprintf("%x", key.Digest()) }
 	if len(after) != len(before)+1 || len(before) > 1 || !slices.ContainsFunc(after, isPrinted) {
-		r.violation(r.t, "keys before the second run: %+v, after: %+v; want one more key, and the printed one among them", before, after)
+		r.violation(r.t, "keys before the second run: %+v, after: %+v; want one more key, and the printed one "+
+			"among them", before, after)
 	}
 }
 
-// applied applies a catalogue again. Then nothing may be left to change. A new shop must not have opened before it was complete, nor
-// have existed before its settings.
+// applied applies a catalogue again. Then nothing may be left to change. A new shop must not have opened before it was
+// complete, nor have existed before its settings.
 func applied(r *round, s subject, _ *process) {
 	r.t.Helper()
 	before := s.of(r.t, r.between)
@@ -491,7 +499,8 @@ func isOpenShop(it keptItem) bool {
 
 // switched disables or enables a batch again. The run must report all vouchers of the batch.
 func switched(r *round, s subject, _ *process) {
-	if p := r.must(r.t, r.command.args(r, s)...); !strings.Contains(p.stdout.String(), fmt.Sprintf(`"vouchers":%d,`, switchedSize)) {
+	if p := r.must(r.t, r.command.args(r, s)...); !strings.Contains(p.stdout.String(),
+		fmt.Sprintf(`"vouchers":%d,`, switchedSize)) {
 		r.violation(r.t, "the second run does not report %d vouchers: %s", switchedSize, p)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalogfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -45,7 +45,10 @@ customers:
 `
 
 func catalogueFiles(s subject) []catalogfile.File {
-	return []catalogfile.File{{Name: "catalogue.yaml", Text: []byte(strings.ReplaceAll(catalogueText, "CUSTOMER", s.customer))}}
+	return []catalogfile.File{{
+		Name: "catalogue.yaml",
+		Text: []byte(strings.ReplaceAll(catalogueText, "CUSTOMER", s.customer)),
+	}}
 }
 
 // The number of vouchers in a generated batch, and in a batch to disable or enable.
@@ -113,8 +116,10 @@ func generate() command {
 
 func generateLimited() command {
 	return command{
-		kind: "generate, limited", only: "TransactWriteItems", again: generated, check: wantAllPrinted, mask: mask{codes: true},
-		args: ofBatch("generate", "--count", strconv.Itoa(generatedSize), "--reward", "20%", "--max-uses", "10", "--counters", "2"),
+		kind: "generate, limited", only: "TransactWriteItems", again: generated, check: wantAllPrinted,
+		mask: mask{codes: true},
+		args: ofBatch("generate", "--count", strconv.Itoa(generatedSize), "--reward", "20%", "--max-uses", "10",
+			"--counters", "2"),
 	}
 }
 
@@ -142,11 +147,12 @@ func withVoucher(terms voucher.Terms) func(*round, subject) {
 // limited returns the terms of a code with two counters.
 func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(12)), Counters: 2} }
 
-// editField edits a field that does not affect the counters. The commands for these
-// fields make the same calls except for one write. So one command is ended at every call, and the others only at that write.
+// editField edits a field that does not affect the counters. The commands for these fields make the same calls except
+// for one write. So one command is ended at every call, and the others only at that write.
 func editField(only, field, value string) command {
 	return command{
-		kind: "edit, one field", variant: field, only: only, late: true, prepare: withVoucher(limited()), mask: mask{versions: true},
+		kind: "edit, one field", variant: field, only: only, late: true, prepare: withVoucher(limited()),
+		mask: mask{versions: true},
 		args: ofVoucher("edit", field+"="+value),
 	}
 }
@@ -154,8 +160,10 @@ func editField(only, field, value string) command {
 func editFields() []command {
 	const write = "UpdateItem"
 	return []command{
-		editField("", "--valid-until", "2031-01-01"), editField(write, "--valid-from", "2026-01-01"), editField(write, "--disabled", "true"),
-		editField(write, "--nick", "Alder"), editField(write, "--batch", "winter"), editField(write, "--note", "prolonged"),
+		editField("", "--valid-until", "2031-01-01"), editField(write, "--valid-from", "2026-01-01"),
+		editField(write, "--disabled", "true"),
+		editField(write, "--nick", "Alder"), editField(write, "--batch", "winter"),
+		editField(write, "--note", "prolonged"),
 		editField(write, "--max-uses-per-nick", "3"),
 	}
 }
@@ -174,7 +182,10 @@ func lower() command {
 }
 
 func disable() command {
-	return command{kind: "disable", late: true, prepare: withVoucher(voucher.Terms{}), mask: mask{versions: true}, args: ofVoucher("disable")}
+	return command{
+		kind: "disable", late: true, prepare: withVoucher(voucher.Terms{}), mask: mask{versions: true},
+		args: ofVoucher("disable"),
+	}
 }
 
 func enable() command {
@@ -185,12 +196,16 @@ func enable() command {
 }
 
 func disableBatch() command {
-	return command{kind: "disable --batch", late: true, prepare: withBatch(false), mask: mask{versions: true}, args: ofBatch("disable"), again: switched}
+	return command{
+		kind: "disable --batch", late: true, prepare: withBatch(false), mask: mask{versions: true},
+		args: ofBatch("disable"), again: switched,
+	}
 }
 
 func enableBatch() command {
 	return command{
-		kind: "enable --batch", only: "UpdateItem", late: true, prepare: withBatch(true), mask: mask{versions: true}, args: ofBatch("enable"),
+		kind: "enable --batch", only: "UpdateItem", late: true, prepare: withBatch(true), mask: mask{versions: true},
+		args:  ofBatch("enable"),
 		again: switched,
 	}
 }
@@ -198,7 +213,10 @@ func enableBatch() command {
 func withBatch(disabled bool) func(*round, subject) {
 	return func(r *round, s subject) {
 		for number := range switchedSize {
-			create(r.t, r.shop, voucher.Terms{Written: s.code + "-" + strconv.Itoa(number), Batch: s.batch, Disabled: disabled})
+			create(r.t, r.shop, voucher.Terms{
+				Written: s.code + "-" + strconv.Itoa(number), Batch: s.batch,
+				Disabled: disabled,
+			})
 		}
 	}
 }
@@ -211,7 +229,7 @@ func ofShop(args ...string) func(*round, subject) []string {
 }
 
 // withSettings prepares a shop and changes its settings or keys.
-func withSettings(change func(*round, *operator.Shop) error) func(*round, subject) {
+func withSettings(change func(*round, *backoffice.Shop) error) func(*round, subject) {
 	return func(r *round, s subject) {
 		withShop(r, s)
 		if err := change(r, shopOf(r, s)); err != nil {
@@ -221,20 +239,24 @@ func withSettings(change func(*round, *operator.Shop) error) func(*round, subjec
 }
 
 func pause() command {
-	return command{kind: "pause", isWhole: true, late: true, mask: mask{versions: true}, args: ofShop("voucher", "pause"), prepare: withShop}
+	return command{
+		kind: "pause", isWhole: true, late: true, mask: mask{versions: true},
+		args: ofShop("voucher", "pause"), prepare: withShop,
+	}
 }
 
 func pauseBatch() command {
 	return command{
-		kind: "pause --batch", isWhole: true, only: "UpdateItem", late: true, mask: mask{versions: true}, prepare: withShop,
-		args: ofShop("voucher", "pause", "--batch", "summer"),
+		kind: "pause --batch", isWhole: true, only: "UpdateItem", late: true, mask: mask{versions: true},
+		prepare: withShop,
+		args:    ofShop("voucher", "pause", "--batch", "summer"),
 	}
 }
 
 func resumeAll() command {
 	return command{
 		kind: "resume", isWhole: true, late: true, mask: mask{versions: true}, args: ofShop("voucher", "resume"),
-		prepare: withSettings(func(r *round, shop *operator.Shop) error {
+		prepare: withSettings(func(r *round, shop *backoffice.Shop) error {
 			_, err := shop.Pause(r.t.Context())
 			return err
 		}),
@@ -243,8 +265,9 @@ func resumeAll() command {
 
 func createKey() command {
 	return command{
-		kind: "key create", isWhole: true, late: true, args: ofShop("key", "create", "--name", "web shop"), prepare: withShop,
-		again: keyCreated, check: wantKeysKept, mask: mask{keys: true},
+		kind: "key create", isWhole: true, late: true, args: ofShop("key", "create", "--name", "web shop"),
+		prepare: withShop,
+		again:   keyCreated, check: wantKeysKept, mask: mask{keys: true},
 	}
 }
 
@@ -254,8 +277,9 @@ const fixedBits = "emberforgeemberforgeemberforgeemberforgeember"
 func revokeKey() command {
 	return command{
 		kind: "key revoke", isWhole: true, late: true, args: ofShop("key", "revoke", "dladqenqfd"),
-		prepare: withSettings(func(r *round, shop *operator.Shop) error {
-			_, _, err := shop.CreateKey(r.t.Context(), "web shop", time.Time{}, strings.NewReader(fixedBits), time.Now())
+		prepare: withSettings(func(r *round, shop *backoffice.Shop) error {
+			_, _, err := shop.CreateKey(r.t.Context(), "web shop", time.Time{}, strings.NewReader(fixedBits),
+				time.Now())
 			return err
 		}),
 	}

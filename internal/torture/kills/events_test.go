@@ -5,18 +5,18 @@ import (
 	"slices"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/audit"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/event"
-	"shopfront/pkg/operator"
-	"shopfront/pkg/reconciliation"
 )
 
 // eventsTable is the template's table of events. Only the command of eventsRebuild records events in it.
 const eventsTable = "EventsTable"
 
-// eventsRebuild adds the events of a cancelled order with a code. How many events the second run adds depends on where the first run was
-// killed.
+// eventsRebuild adds the events of a cancelled order with a code. How many events the second run adds depends on where
+// the first run was killed.
 func eventsRebuild() command {
 	return command{
 		kind: "events rebuild", isWhole: true, late: true, args: ofShop("events", "rebuild"),
@@ -38,8 +38,8 @@ func wantFeed(r *round, s subject) {
 	r.t.Helper()
 	tables := r.Calm.Tables
 	tables.Events = eventsTable
-	deployment := operator.Local(operator.Deployment{Region: localtest.Region, Tables: tables}, localtest.Endpoint(r.t), rand.Int64N)
-	events, err := deployment.Events(nil, time.Now, nil)
+	deployment := backoffice.NewDeployment(dynamotest.Client(r.t), tables, rand.Int64N)
+	events, err := deployment.Events(time.Now, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -59,8 +59,8 @@ func wantFeed(r *round, s subject) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	later := func() time.Time { return time.Now().Add(reconciliation.RecordingTime) }
-	report, err := shop.Verify(r.t.Context(), operator.Verification{Now: later, Settle: time.Millisecond})
+	later := func() time.Time { return time.Now().Add(audit.RecordingTime) }
+	report, err := shop.Verify(r.t.Context(), backoffice.Verification{Now: later, Settle: time.Millisecond})
 	if err != nil || report.Found > 0 {
 		r.violation(r.t, "verify %s: %+v, %v", s.customer, report.Findings, err)
 	}

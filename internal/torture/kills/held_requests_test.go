@@ -14,7 +14,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// heldRequest is a kind of request about a code that a checkout holds, or about a redemption that is undone. Each takes one transaction.
+// heldRequest is a kind of request about a code that a checkout holds, or about a redemption that is undone. Each takes
+// one transaction.
 type heldRequest struct {
 	kind, function string
 	// prepare does what must come before the request, such as a checkout before its order, and returns the request.
@@ -23,10 +24,14 @@ type heldRequest struct {
 
 func heldRequests() []heldRequest {
 	checkOut := func(_ *serverDesk, code string) testshop.Request {
-		return testshop.Request{Method: http.MethodGet, Path: "/checkout/coins/500?nick=" + alder + "&code=" + code, Key: "cart-" + code}
+		return testshop.Request{
+			Method: http.MethodGet, Path: "/checkout/coins/500?nick=" + alder + "&code=" + code,
+			Key: "cart-" + code,
+		}
 	}
 	place := func(c *serverDesk, code string) testshop.Request {
-		return post("/orders", `{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_1047"}}`, c.must(checkOut(c, code)))
+		return post("/orders", `{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_1047"}}`,
+			c.must(checkOut(c, code)))
 	}
 	return []heldRequest{
 		{"checkout with a code", "checkout", checkOut},
@@ -45,7 +50,8 @@ func post(path, body string, members ...any) testshop.Request {
 	return testshop.Request{Method: http.MethodPost, Path: path, Body: fmt.Sprintf(body, members...)}
 }
 
-// serverDesk is a desk whose requests come from the shop's server. The test kills the functions that handle these requests.
+// serverDesk is a desk whose requests come from the shop's server. The test kills the functions that handle these
+// requests.
 type serverDesk struct {
 	*desk
 
@@ -68,14 +74,15 @@ func (c *serverDesk) must(r testshop.Request) (id string) {
 		answer = c.send(r)
 	}
 	var named struct{ ID string }
-	if err := json.Unmarshal(answer.Body.Bytes(), &named); err != nil || answer.Code != http.StatusOK || named.ID == "" {
+	if err := json.Unmarshal(answer.Body.Bytes(), &named); err != nil || answer.Code != http.StatusOK ||
+		named.ID == "" {
 		c.t.Fatalf("the request %+v, which prepares another one, got %d %s", r, answer.Code, answer.Body)
 	}
 	return named.ID
 }
 
-// killHeldRequests kills the function of each kind of request before its transaction, after its transaction, and while its transaction is
-// in flight. Then it sends the request again.
+// killHeldRequests kills the function of each kind of request before its transaction, after its transaction, and while
+// its transaction is in flight. Then it sends the request again.
 func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)
@@ -103,7 +110,8 @@ func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.
 func (c *serverDesk) killHeld(kind heldRequest, fate fate, record *recorder, terms voucher.Terms) {
 	c.t.Helper()
 	c.codes++
-	terms.Written, terms.Reward = fmt.Sprintf("SPRING-%04d", c.codes), voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
+	terms.Written, terms.Reward = fmt.Sprintf("SPRING-%04d", c.codes),
+		voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
 	if _, err := c.shop.CreateVoucher(c.t.Context(), terms, time.Now()); err != nil {
 		c.t.Fatal(err)
 	}
@@ -128,7 +136,8 @@ func (c *serverDesk) killHeld(kind heldRequest, fate fate, record *recorder, ter
 	if err := c.trap.letGo(); err != nil {
 		c.t.Fatal(err)
 	}
-	if third := c.send(r); third.Code != http.StatusOK || !isReplayed(third) || third.Body.String() != again.Body.String() {
+	if third := c.send(r); third.Code != http.StatusOK || !isReplayed(third) ||
+		third.Body.String() != again.Body.String() {
 		record.violation(c.t, "%s (killed: %s), sent a third time: status %d, replayed %t: %s\nwant %s",
 			kind.kind, fate.relativeTo("its transaction"), third.Code, isReplayed(third), third.Body, again.Body)
 	}

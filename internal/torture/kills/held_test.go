@@ -6,16 +6,17 @@ import (
 	"sync"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/money"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
-// Each customer has the voucher summer20. redemptionID is the ID of its only redemption, or of the use that a checkout holds.
+// Each customer has the voucher summer20. redemptionID is the ID of its only redemption, or of the use that a checkout
+// holds.
 const (
 	summer20     = "SUMMER-20"
 	redemptionID = "mEJASNFZ4kBI0Vg5ZHo9V0"
@@ -64,7 +65,7 @@ func undone(r *round, s subject) string {
 	return fmt.Sprintf("%+v", redemption)
 }
 
-func shopOf(r *round, s subject) *operator.Shop {
+func shopOf(r *round, s subject) *backoffice.Shop {
 	r.t.Helper()
 	return r.Customer(r.t, catalog.CustomerID(s.customer))
 }
@@ -72,7 +73,8 @@ func shopOf(r *round, s subject) *operator.Shop {
 // began returns the same time on each call, so that items that are prepared with this time are equal for all subjects.
 var began = sync.OnceValue(func() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }) //nolint:gochecknoglobals // a constant
 
-// withSummer20 prepares a shop with a voucher that has 100 uses, two for each nick. It returns a request for the voucher.
+// withSummer20 prepares a shop with a voucher that has 100 uses, two for each nick. It returns a request for the
+// voucher.
 func withSummer20(r *round, s subject) voucher.Request {
 	r.t.Helper()
 	withShop(r, s)
@@ -83,14 +85,18 @@ func withSummer20(r *round, s subject) voucher.Request {
 	if _, err := shopOf(r, s).CreateVoucher(r.t.Context(), terms, began()); err != nil {
 		r.t.Fatal(err)
 	}
-	return voucher.Request{Customer: catalog.CustomerID(s.customer), Code: compared(r.t, summer20), Nick: nickOf(r.t, alder), At: began()}
+	return voucher.Request{
+		Customer: catalog.CustomerID(s.customer), Code: compared(r.t, summer20),
+		Nick: nickOf(r.t, alder), At: began(),
+	}
 }
 
 // withHeldCheckout prepares a shop with a checkout that holds a use.
 func withHeldCheckout(r *round, s subject) {
 	r.t.Helper()
 	request := withSummer20(r, s)
-	store := dynamo.NewHeldCheckouts(localtest.Client(r.t), dynamo.Tables{Checkouts: r.Calm.Tables.Checkouts, Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
+	store := dynamo.NewHeldCheckouts(dynamotest.Client(r.t),
+		dynamo.Tables{Checkouts: r.Calm.Tables.Checkouts, Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
 	v, uses, err := store.Look(r.t.Context(), request)
 	if err != nil {
 		r.t.Fatal(err)
@@ -100,8 +106,10 @@ func withHeldCheckout(r *round, s subject) {
 		Customer: request.Customer, Voucher: v, Uses: uses,
 		Claim: voucher.Claim{Request: request, RedemptionID: redemptionID, Token: orderID.Token()},
 		Checkout: checkout.Checkout{
-			ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: amount(500), Subtotal: amount(500), Discount: amount(100),
-			Total: amount(400), Code: summer20, Nick: alder, Created: began(), Expires: began().Add(checkout.Lifetime),
+			ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: amount(500), Subtotal: amount(500),
+			Discount: amount(100),
+			Total:    amount(400), Code: summer20, Nick: alder, Created: began(),
+			Expires: began().Add(checkout.Lifetime),
 		},
 	})
 	if err != nil {
@@ -113,7 +121,7 @@ func withHeldCheckout(r *round, s subject) {
 func withRedemption(r *round, s subject) {
 	r.t.Helper()
 	claim := voucher.Claim{Request: withSummer20(r, s), RedemptionID: redemptionID, Token: redemptionID}
-	store := dynamo.NewRedemptions(localtest.Client(r.t), r.Calm.Tables.Vouchers, rand.Int64N)
+	store := dynamo.NewRedemptions(dynamotest.Client(r.t), r.Calm.Tables.Vouchers, rand.Int64N)
 	if _, err := store.Redeem(r.t.Context(), claim); err != nil {
 		r.t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/voucher"
 )
 
@@ -28,7 +28,8 @@ type subject struct {
 // plain replaces the subject's names in a string, so that strings about different subjects can be compared.
 func (s subject) plain(t *testing.T, text string) string {
 	t.Helper()
-	return strings.NewReplacer(s.customer, "CUSTOMER", s.code, "CODE", string(compared(t, s.code)), "CODE", s.batch, "BATCH").Replace(text)
+	return strings.NewReplacer(s.customer, "CUSTOMER", s.code, "CODE", string(compared(t, s.code)), "CODE", s.batch,
+		"BATCH").Replace(text)
 }
 
 func compared(t *testing.T, written string) voucher.Code {
@@ -84,8 +85,9 @@ func (b *bench) readKept(t *testing.T, prefix string) []keptItem {
 	t.Helper()
 	var kept []keptItem
 	for _, table := range []string{b.Calm.Tables.Catalogue, b.Calm.Tables.Vouchers, b.Calm.Tables.Checkouts} {
-		pages := dynamodb.NewScanPaginator(localtest.Client(t), &dynamodb.ScanInput{
-			TableName: aws.String(table), ConsistentRead: aws.Bool(true), FilterExpression: aws.String("begins_with(customer, :prefix)"),
+		pages := dynamodb.NewScanPaginator(dynamotest.Client(t), &dynamodb.ScanInput{
+			TableName: aws.String(table), ConsistentRead: aws.Bool(true),
+			FilterExpression:          aws.String("begins_with(customer, :prefix)"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{":prefix": &types.AttributeValueMemberS{Value: prefix}},
 		})
 		for pages.HasMorePages() {
@@ -193,8 +195,8 @@ type mask struct {
 	codes bool
 	// versions may differ. An interrupted edit uses up versions, and repeating a completed edit writes a new version.
 	versions bool
-	// shares of the counters may differ. An edit of a limit spreads the added uses over the counters. An edit that completes an
-	// interrupted edit leaves the same number of uses, but spreads them differently.
+	// shares of the counters may differ. An edit of a limit spreads the added uses over the counters. An edit that
+	// completes an interrupted edit leaves the same number of uses, but spreads them differently.
 	shares bool
 	// ids of imported redemptions may differ, because they are random.
 	ids bool
@@ -205,9 +207,9 @@ type mask struct {
 // isKey reports whether the item is the record of a key.
 func isKey(it keptItem) bool { return strings.HasPrefix(it.sort, "key#") }
 
-// state returns all stored items of the subject, in a form that is the same for every subject with the same history. It leaves out
-// the time at which a voucher was created. If codes are random, it also leaves out the buckets. The buckets follow from the sort keys, and
-// `shopctl verify` checks them.
+// state returns all stored items of the subject, in a form that is the same for every subject with the same history. It
+// leaves out the time at which a voucher was created. If codes are random, it also leaves out the buckets. The buckets
+// follow from the sort keys, and `shopctl verify` checks them.
 func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 	t.Helper()
 	var lines []string

@@ -37,7 +37,7 @@ func (o *report) tell(t *testing.T) {
 }
 
 func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
-	programs := testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl")
+	programs := testshop.Build(t)
 	var done report
 	// These commands wait long for the store before they give up, so start them first.
 	var waiting []*storeless
@@ -47,17 +47,16 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 	t.Run("ended", func(t *testing.T) {
 		t.Run("redemptions", func(t *testing.T) {
 			t.Parallel()
-			// This test finds and kills its functions by their path, so it has programs of its own.
-			done.add(killRedemptions(t, testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl"))...)
+			// This test finds and kills its functions by their path, so it has paths of its own.
+			done.add(killRedemptions(t, programs.Linked(t))...)
 		})
 		t.Run("held", func(t *testing.T) {
 			t.Parallel()
-			done.add(killHeldRequests(t, testshop.Build(t, nil, "functions/checkout", "functions/place-order", "functions/cancel-order",
-				"functions/undo-redemption", "functions/redeem-voucher", "cmd/shopctl"))...)
+			done.add(killHeldRequests(t, programs.Linked(t))...)
 		})
 		t.Run("events", func(t *testing.T) {
 			t.Parallel()
-			done.add(killRecorder(t, testshop.Build(t, nil, "functions/record-events", "cmd/shopctl"))...)
+			done.add(killRecorder(t, programs)...)
 		})
 		for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
 			t.Run("busy/"+c.kind, func(t *testing.T) {
@@ -74,9 +73,12 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			}
 		}
 		end := func(e ending, commands ...command) { endOf(programs, e, commands...) }
-		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(), generateResumed(),
-			raise(), lower(), disable(), enable(), disableBatch(), enableBatch(), pause(), pauseBatch(), resumeAll(), createKey(), revokeKey(),
-			orderPlace(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(), redemptionUndo(), eventsRebuild(),
+		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(),
+			generateResumed(),
+			raise(), lower(), disable(), enable(), disableBatch(), enableBatch(), pause(), pauseBatch(), resumeAll(),
+			createKey(), revokeKey(),
+			orderPlace(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(), redemptionUndo(),
+			eventsRebuild(),
 			importSold())
 		endOf(impatient(t), killed(), deletions()...)
 		end(killed(), editFields()...)

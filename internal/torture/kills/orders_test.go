@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
@@ -19,8 +19,8 @@ func paid() checkout.Payment {
 	return checkout.Payment{Provider: "stripe", Reference: "pi_3QK8ZbF2eZvKYlo1"}
 }
 
-// ofOrder returns a command that changes an order. After the second run, a late write of the killed run must not change the stored order,
-// not even a time in the order.
+// ofOrder returns a command that changes an order. After the second run, a late write of the killed run must not change
+// the stored order, not even a time in the order.
 func ofOrder(verb string, prepare func(*round, subject), flags ...string) command {
 	return command{
 		kind: "order " + verb, isWhole: true, late: true, prepare: prepare,
@@ -59,7 +59,7 @@ func order(r *round, s subject) string {
 func withCheckout(r *round, s subject) {
 	r.t.Helper()
 	withShop(r, s)
-	checkouts := dynamo.NewCheckouts(localtest.Client(r.t), r.Calm.Tables.Checkouts)
+	checkouts := dynamo.NewCheckouts(dynamotest.Client(r.t), r.Calm.Tables.Checkouts)
 	at := time.Now().UTC().Truncate(time.Millisecond)
 	if _, err := checkouts.Open(r.t.Context(), catalog.CustomerID(s.customer), openCheckout(at)); err != nil {
 		r.t.Fatal(err)
@@ -70,8 +70,9 @@ func withCheckout(r *round, s subject) {
 func openCheckout(at time.Time) checkout.Checkout {
 	price := money.Money{Minor: 599, Currency: currency}
 	return checkout.Checkout{
-		ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price, Discount: money.Money{Currency: currency},
-		Total: price, Created: at, Expires: at.Add(checkout.Lifetime),
+		ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price,
+		Discount: money.Money{Currency: currency},
+		Total:    price, Created: at, Expires: at.Add(checkout.Lifetime),
 	}
 }
 

@@ -16,18 +16,17 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/eventsource"
-	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/runtimeapi"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/internal/torture"
-	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/event"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
@@ -41,7 +40,8 @@ const (
 	almostAPage = 48
 )
 
-// recorderBench is the function that records events, with its own tables. The test invokes it with records from the tables' streams.
+// recorderBench is the function that records events, with its own tables. The test invokes it with records from the
+// tables' streams.
 type recorderBench struct {
 	t         *testing.T
 	trap      *trap
@@ -54,8 +54,8 @@ type recorderBench struct {
 	customers int
 }
 
-// recorderWork is a kind of work of the function. prepare returns the event that invokes the function, and the facts that the function
-// records.
+// recorderWork is a kind of work of the function. prepare returns the event that invokes the function, and the facts
+// that the function records.
 type recorderWork struct {
 	kind    string
 	prepare func(b *recorderBench, customer catalog.CustomerID) (invoke []byte, facts []event.Fact)
@@ -74,18 +74,24 @@ func recorderWorks() []recorderWork {
 			b.run(invoke)
 			return invoke, facts
 		}},
-		{kind: "recording on a new page", prepare: func(b *recorderBench, customer catalog.CustomerID) ([]byte, []event.Fact) {
-			b.t.Helper()
-			var earlier []event.Event
-			for i := range almostAPage {
-				id := idempotency.Digest("event", string(customer), fmt.Sprint(i))
-				earlier = append(earlier, event.Event{ID: id, Type: event.RedemptionCreated, Customer: customer, At: began(), Data: []byte(`{}`)})
-			}
-			if _, err := b.log().Append(b.t.Context(), customer, earlier); err != nil {
-				b.t.Fatal(err)
-			}
-			return b.changes(customer)
-		}},
+		{
+			kind: "recording on a new page",
+			prepare: func(b *recorderBench, customer catalog.CustomerID) ([]byte, []event.Fact) {
+				b.t.Helper()
+				var earlier []event.Event
+				for i := range almostAPage {
+					id := idempotency.Digest("event", string(customer), fmt.Sprint(i))
+					earlier = append(earlier, event.Event{
+						ID: id, Type: event.RedemptionCreated, Customer: customer,
+						At: began(), Data: []byte(`{}`),
+					})
+				}
+				if _, err := b.log().Append(b.t.Context(), customer, earlier); err != nil {
+					b.t.Fatal(err)
+				}
+				return b.changes(customer)
+			},
+		},
 		{kind: "parking", parks: true, prepare: (*recorderBench).orphan},
 		{kind: "retrying", prepare: func(b *recorderBench, customer catalog.CustomerID) ([]byte, []event.Fact) {
 			b.t.Helper()
@@ -97,8 +103,8 @@ func recorderWorks() []recorderWork {
 	}
 }
 
-// killRecorder kills the function before, after and during each call of each kind of work, and then delivers the same event again. It
-// returns a row for each operation and fate.
+// killRecorder kills the function before, after and during each call of each kind of work, and then delivers the same
+// event again. It returns a row for each operation and fate.
 func killRecorder(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newRecorderBench(t, programs)
@@ -108,7 +114,8 @@ func killRecorder(t *testing.T, programs testshop.Programs) (rows []torture.Row)
 		steps[i] = b.steps(work)
 	}
 	needsMore := func(r *recorder) bool { return r.row.Injected < wantedKills(t) }
-	for pass := 0; pass == 0 || slices.ContainsFunc(slices.Collect(maps.Values(records)), needsMore) && !t.Failed(); pass++ {
+	for pass := 0; pass == 0 || slices.ContainsFunc(slices.Collect(maps.Values(records)), needsMore) &&
+		!t.Failed(); pass++ {
 		for i, work := range works {
 			for _, at := range steps[i] {
 				name := "killed: event, " + at.fate.relativeTo(at.operation)
@@ -130,23 +137,38 @@ func killRecorder(t *testing.T, programs testshop.Programs) (rows []torture.Row)
 func newRecorderBench(t *testing.T, programs testshop.Programs) *recorderBench {
 	t.Helper()
 	trap := newTrap()
-	template := testshop.LoadTemplate(t, testshop.StartProxy(t, faultproxy.Settings{Watch: trap.watch}).URL())
+	dynamotest.InMemory(t)
+	url := dynamotest.Serve(t, trap.front(dynamotest.Memory().Endpoint(memdynamo.Dials{})))
+	template := testshop.LoadTemplate(t, url)
 	b := &recorderBench{
-		t: t, trap: trap, client: localtest.Client(t), events: localtest.Table(t, "EventsTable"),
-		tables:  dynamo.Tables{Vouchers: localtest.TableWithStream(t, "VouchersTable"), Checkouts: localtest.TableWithStream(t, "CheckoutsTable")},
-		command: runtimeapi.Command{Path: localrun.Binary(programs.Dir(), recordEvents), ARN: recordEvents, Timeout: patience},
+		t: t, trap: trap, client: dynamotest.Client(t), events: dynamotest.Table(t, "EventsTable"),
+		tables: dynamo.Tables{
+			Vouchers:  dynamotest.TableWithStream(t, "VouchersTable"),
+			Checkouts: dynamotest.TableWithStream(t, "CheckoutsTable"),
+		},
+		command: runtimeapi.Command{
+			Path:    programs.Path(recordEvents),
+			Timeout: patience,
+		},
 	}
-	b.command.Env = []string{"AWS_REGION=" + localtest.Region, "AWS_ACCESS_KEY_ID=local", "AWS_SECRET_ACCESS_KEY=local"}
+	b.command.Env = []string{
+		"AWS_REGION=" + dynamotest.Region, "AWS_ACCESS_KEY_ID=local",
+		"AWS_SECRET_ACCESS_KEY=local",
+	}
 	at := slices.IndexFunc(template.Functions, func(f samtemplate.Function) bool { return f.Name == recordEvents })
 	for name, value := range template.Functions[at].Environment {
-		own := map[string]string{"VOUCHERS_TABLE": b.tables.Vouchers, "CHECKOUTS_TABLE": b.tables.Checkouts, "EVENTS_TABLE": b.events}[name]
+		own := map[string]string{
+			"VOUCHERS_TABLE": b.tables.Vouchers, "CHECKOUTS_TABLE": b.tables.Checkouts,
+			"EVENTS_TABLE": b.events,
+		}[name]
 		if own != "" {
 			value = own
 		}
 		b.command.Env = append(b.command.Env, name+"="+value)
 	}
 	for _, name := range []string{b.tables.Vouchers, b.tables.Checkouts} {
-		b.streams = append(b.streams, testshop.Stream(t, name, func(record json.RawMessage) { b.delivered = append(b.delivered, record) }))
+		b.streams = append(b.streams, testshop.Stream(t, name,
+			func(record json.RawMessage) { b.delivered = append(b.delivered, record) }))
 	}
 	return b
 }
@@ -201,7 +223,8 @@ func (b *recorderBench) steps(work recorderWork) (steps []step) {
 	return steps
 }
 
-// kill kills the function at a step. Then it delivers the event twice more: before and after a late call of the killed function is applied.
+// kill kills the function at a step. Then it delivers the event twice more: before and after a late call of the killed
+// function is applied.
 func (b *recorderBench) kill(record *recorder, work recorderWork, at step) {
 	b.t.Helper()
 	invoke, facts := work.prepare(b, b.customer())
@@ -237,7 +260,8 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	customer := facts[0].Customer
 	parking := dynamo.NewEventParking(b.client, b.events, nil)
 	if work.parks {
-		if parked, err := parking.Parked(b.t.Context()); err != nil || len(parked) != 1 || parked[0].Customer != customer {
+		if parked, err := parking.Parked(b.t.Context()); err != nil || len(parked) != 1 ||
+			parked[0].Customer != customer {
 			record.violation(b.t, "the parked changes are %+v, %v; want one change of %s", parked, err, customer)
 		}
 		b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))})
@@ -259,7 +283,8 @@ func (b *recorderBench) complete(record *recorder, work recorderWork, facts []ev
 	}
 	for i, fact := range facts {
 		if at[fact.ID()] == 0 || fact.Type == event.RedemptionUndone && at[fact.ID()] < at[facts[i-1].ID()] {
-			record.violation(b.t, "%s is missing from the feed, or precedes the event of the redemption: its sequence number is %d",
+			record.violation(b.t, "%s is missing from the feed, or precedes the event of the redemption: its "+
+				"sequence number is %d",
 				fact.Type, at[fact.ID()])
 		}
 	}
@@ -279,8 +304,8 @@ func (b *recorderBench) judgeNicks(record *recorder, facts []event.Fact) {
 			undone[fact.Redemption.ID] = fact.Type == event.RedemptionUndone
 		}
 	}
-	reader := backoffice.NewEvents(b.client, b.tables, b.events, mathrand.Int64N)
-	for r, err := range reader.RedemptionsOf(b.t.Context(), facts[0].Customer, nickOf(b.t, alder), time.Time{}, time.Time{}) {
+	ofAlder := backoffice.RedemptionFilter{Nick: nickOf(b.t, alder)}
+	for r, err := range b.shop(facts[0].Customer).RedemptionsOfNick(b.t.Context(), ofAlder) {
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -294,6 +319,12 @@ func (b *recorderBench) judgeNicks(record *recorder, facts []event.Fact) {
 	}
 }
 
+// shop is a customer's shop as its owner works on it.
+func (b *recorderBench) shop(customer catalog.CustomerID) *backoffice.Shop {
+	tables := backoffice.Tables{Vouchers: b.tables.Vouchers, Events: b.events}
+	return backoffice.NewDeployment(b.client, tables, mathrand.Int64N).Open(catalog.Customer{ID: customer})
+}
+
 func (b *recorderBench) customer() catalog.CustomerID {
 	b.customers++
 	return catalog.CustomerID(fmt.Sprintf("eventcave-%d", b.customers))
@@ -302,33 +333,35 @@ func (b *recorderBench) customer() catalog.CustomerID {
 func (b *recorderBench) create(customer catalog.CustomerID, terms voucher.Terms) voucher.Voucher {
 	b.t.Helper()
 	terms.Reward = voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
-	v, err := voucher.New(terms, began())
-	if err == nil {
-		err = backoffice.NewVouchers(b.client, b.tables.Vouchers, mathrand.Int64N).Create(b.t.Context(), customer, v)
-	}
+	v, err := b.shop(customer).CreateVoucher(b.t.Context(), terms, began())
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return v
 }
 
-// changes changes the tables: a code with many uses is redeemed, a single-use code is redeemed and undone, and an order is placed. It
-// returns the batch of their records.
+// changes changes the tables: a code with many uses is redeemed, a single-use code is redeemed and undone, and an order
+// is placed. It returns the batch of their records.
 func (b *recorderBench) changes(customer catalog.CustomerID) (batch []byte, facts []event.Fact) {
 	b.t.Helper()
 	ctx := b.t.Context()
-	many, single := b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))}), b.create(customer, voucher.Terms{Written: "EVT-ONE"})
+	many, single := b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))}),
+		b.create(customer, voucher.Terms{Written: "EVT-ONE"})
 	for _, v := range []voucher.Voucher{many, single} {
 		facts = append(facts, b.redeem(customer, v)...)
 	}
-	undoer := voucher.Undoer{Store: dynamo.NewRedemptionRecords(b.client, b.tables, mathrand.Int64N)}
+	undoer := voucher.Redemptions{Store: dynamo.NewRedemptionRecords(b.client, b.tables, mathrand.Int64N)}
 	id := facts[1].Redemption.ID
-	r, _, err := undoer.Undo(ctx, voucher.UndoRequest{Customer: customer, Code: single.Code, ID: id, At: began(), Reason: "granted twice"})
+	r, _, err := undoer.Undo(ctx, voucher.UndoRequest{
+		Customer: customer, Code: single.Code, ID: id, At: began(),
+		Reason: "granted twice",
+	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	facts = append(facts, event.OfRedemption(customer, r)[1:]...)
-	if _, err := dynamo.NewCheckouts(b.client, b.tables.Checkouts).Open(ctx, customer, openCheckout(began())); err != nil {
+	if _, err := dynamo.NewCheckouts(b.client, b.tables.Checkouts).Open(ctx, customer,
+		openCheckout(began())); err != nil {
 		b.t.Fatal(err)
 	}
 	orders := checkout.Orders{Store: dynamo.NewOrders(b.client, b.tables.Checkouts, b.tables.Vouchers, mathrand.Int64N)}
@@ -342,15 +375,20 @@ func (b *recorderBench) changes(customer catalog.CustomerID) (batch []byte, fact
 
 func (b *recorderBench) redeem(customer catalog.CustomerID, v voucher.Voucher) []event.Fact {
 	b.t.Helper()
-	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(b.client, b.tables.Vouchers, mathrand.Int64N), Random: rand.Reader}
-	r, _, err := redeemer.Redeem(b.t.Context(), voucher.Request{Customer: customer, Code: v.Code, Nick: nickOf(b.t, alder), At: began()})
+	redeemer := voucher.Redeemer{
+		Store:  dynamo.NewRedemptions(b.client, b.tables.Vouchers, mathrand.Int64N),
+		Random: rand.Reader,
+	}
+	r, _, err := redeemer.Redeem(b.t.Context(),
+		voucher.Request{Customer: customer, Code: v.Code, Nick: nickOf(b.t, alder), At: began()})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	return event.OfRedemption(customer, r)
 }
 
-// orphan redeems a code with many uses and then deletes its voucher. The function cannot read the record until the voucher is back.
+// orphan redeems a code with many uses and then deletes its voucher. The function cannot read the record until the
+// voucher is back.
 func (b *recorderBench) orphan(customer catalog.CustomerID) (batch []byte, facts []event.Fact) {
 	b.t.Helper()
 	facts = b.redeem(customer, b.create(customer, voucher.Terms{Written: summer20, MaxUses: new(voucher.Limit(6))}))
@@ -361,7 +399,8 @@ func (b *recorderBench) orphan(customer catalog.CustomerID) (batch []byte, facts
 			continue // the redemption stays
 		}
 		_, err := b.client.DeleteItem(b.t.Context(), &dynamodb.DeleteItemInput{
-			TableName: aws.String(b.tables.Vouchers), Key: map[string]types.AttributeValue{"customer": it["customer"], "sk": it["sk"]},
+			TableName: aws.String(b.tables.Vouchers),
+			Key:       map[string]types.AttributeValue{"customer": it["customer"], "sk": it["sk"]},
 		})
 		if err != nil {
 			b.t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,16 +15,16 @@ import (
 	"shopfront/internal/local/localrun/localruntest"
 	"shopfront/internal/torture"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
 // redemption is a kind of request to redeem. The kinds differ in the calls that they take.
 type redemption struct {
 	kind string
-	// calls lists the operations of an undisturbed redemption in a process that knows the shop's settings. The last call of a
-	// refused request counts the refusal.
+	// calls lists the operations of an undisturbed redemption in a process that knows the shop's settings. The last
+	// call of a refused request counts the refusal.
 	calls []string
 	// perhaps says that the function may find a use with fewer calls.
 	perhaps bool
@@ -94,16 +93,27 @@ func redemptions() []redemption {
 			},
 		},
 		{
-			kind: "other counter, key", calls: []string{update, transact, batchGet, transact}, perhaps: true, keyed: true,
+			kind: "other counter, key", calls: []string{update, transact, batchGet, transact}, perhaps: true,
+			keyed:   true,
 			prepare: withFewLeft,
 		},
-		{kind: "other counter", calls: []string{update, transact, batchGet, transact}, perhaps: true, prepare: withFewLeft},
 		{
-			kind: "last use gone, key", calls: []string{getItem, transact, batchGet, update, recall, update}, keyed: true, refused: true,
+			kind: "other counter", calls: []string{update, transact, batchGet, transact}, perhaps: true,
+			prepare: withFewLeft,
+		},
+		{
+			kind: "last use gone, key", calls: []string{getItem, transact, batchGet, update, recall, update},
+			keyed: true, refused: true,
 			taken: 2, prepare: usedUp,
 		},
-		{kind: "last use gone", calls: []string{getItem, transact, batchGet, update, recall, update}, refused: true, taken: 2, prepare: usedUp},
-		{kind: "full, key", calls: []string{getItem, recall, update}, keyed: true, refused: true, taken: 2, prepare: full},
+		{
+			kind: "last use gone", calls: []string{getItem, transact, batchGet, update, recall, update}, refused: true,
+			taken: 2, prepare: usedUp,
+		},
+		{
+			kind: "full, key", calls: []string{getItem, recall, update}, keyed: true, refused: true, taken: 2,
+			prepare: full,
+		},
 		{kind: "replay", calls: []string{getItem, transact}, keyed: true, replayed: true, taken: 1, prepare: before},
 		{
 			kind: "recall", calls: []string{getItem, recall}, keyed: true, replayed: true, taken: 1,
@@ -129,7 +139,8 @@ func redemptions() []redemption {
 // withFewLeft makes a voucher with mostly empty counters: lowering a limit empties them one by one.
 func withFewLeft(d *desk, code string) {
 	d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(8)), Counters: 8, MaxUsesPerNick: new(voucher.NoLimit)})
-	if _, err := d.shop.EditVoucher(d.t.Context(), compared(d.t, code), voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
+	if _, err := d.shop.EditVoucher(d.t.Context(), compared(d.t, code),
+		voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -155,7 +166,8 @@ func (b *bench) send(t *testing.T, customer catalog.CustomerID, r request) recei
 	a := received{status: recorder.Code, replayed: isReplayed(recorder), body: recorder.Body.String()}
 	if a.status == http.StatusOK {
 		var redeemed struct{ ID, Status string }
-		if err := json.Unmarshal(recorder.Body.Bytes(), &redeemed); err != nil || redeemed.Status != "redeemed" || redeemed.ID == "" {
+		if err := json.Unmarshal(recorder.Body.Bytes(), &redeemed); err != nil || redeemed.Status != "redeemed" ||
+			redeemed.ID == "" {
 			t.Fatalf("a response with status 200 is not a redemption, %v: %s", err, recorder.Body)
 		}
 		a.id = redeemed.ID
@@ -177,12 +189,13 @@ func (r *redemption) place(at step) int {
 	return 0
 }
 
-// desk kills the function at each step of each kind of redemption, each time with a new code, and then sends the request again.
+// desk kills the function at each step of each kind of redemption, each time with a new code, and then sends the
+// request again.
 type desk struct {
 	*bench
 	t        *testing.T
 	customer catalog.CustomerID
-	shop     *operator.Shop
+	shop     *backoffice.Shop
 	codes    int
 }
 
@@ -191,8 +204,8 @@ func newDesk(t *testing.T, b *bench, customer catalog.CustomerID) *desk {
 	return &desk{bench: b, t: t, customer: customer, shop: b.open(t, customer)}
 }
 
-// killRedemptions kills redemptions until there are enough kills of each kind, and enough at each call, from the first to the last. It
-// returns a row for each call.
+// killRedemptions kills redemptions until there are enough kills of each kind, and enough at each call, from the first
+// to the last. It returns a row for each call.
 func killRedemptions(t *testing.T, programs testshop.Programs) (rows []torture.Row) {
 	t.Helper()
 	b := newBench(t, programs)
@@ -294,8 +307,8 @@ func (r *redemption) steps() []step {
 	return steps
 }
 
-// wantedSteps returns every step or, in the short form, every third one. Each kind starts at another step, so that together they
-// cover all calls and all fates.
+// wantedSteps returns every step or, in the short form, every third one. Each kind starts at another step, so that
+// together they cover all calls and all fates.
 func (r *redemption) wantedSteps(t *testing.T, number int) []step {
 	t.Helper()
 	all := r.steps()
@@ -329,11 +342,13 @@ func (d *desk) killAt(kind *redemption, record *recorder, at step) *killedOne {
 	return nil
 }
 
-// tryKillAt sends the request, and reports whether the function was killed at the step. That can fail: the request may not reach the step,
-// or a busy machine may start another process for the request. The first call of such a process does not belong to the request.
+// tryKillAt sends the request, and reports whether the function was killed at the step. That can fail: the request may
+// not reach the step, or a busy machine may start another process for the request. The first call of such a process
+// does not belong to the request.
 func (d *desk) tryKillAt(k *killedOne) bool {
 	d.t.Helper()
-	// After this request, a function is running and knows the settings, unless the request went to a process that had just been killed.
+	// After this request, a function is running and knows the settings, unless the request went to a process that had
+	// just been killed.
 	if a := d.send(d.t, d.customer, request{code: "*", nick: alder}); a.body == functionFailed {
 		return false
 	} else if a.status != http.StatusNotFound {
@@ -378,10 +393,12 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	k.row.Injected++
 	k.row.Unknown++
 	if a.status != http.StatusInternalServerError || a.body != functionFailed {
-		k.violation(d.t, "redemption %q, killed at %s, got %d %s; want 500 from the gateway", k.kind, k.at, a.status, a.body)
+		k.violation(d.t, "redemption %q, killed at %s, got %d %s; want 500 from the gateway", k.kind, k.at, a.status,
+			a.body)
 	}
 	if len(calls) > len(k.calls) || !slices.Equal(calls, k.calls[:len(calls)]) {
-		k.violation(d.t, "redemption %q, killed at %s, made the calls %q; want the first of %q", k.kind, k.at, calls, k.calls)
+		k.violation(d.t, "redemption %q, killed at %s, made the calls %q; want the first of %q", k.kind, k.at, calls,
+			k.calls)
 	}
 	return true
 }
@@ -391,7 +408,7 @@ func (d *desk) functions() []int { return d.processes("redeem-voucher") }
 
 // processes returns the process IDs of a function.
 func (d *desk) processes(function string) []int {
-	processes, err := localruntest.Processes(d.t.Context(), filepath.Dir(d.programs.Shopctl())+"/.shopfront/bin/"+function)
+	processes, err := localruntest.Processes(d.t.Context(), d.programs.Path(function))
 	if err != nil {
 		d.t.Error(err)
 	}
@@ -442,18 +459,20 @@ func (d *desk) judge(k *killedOne) {
 		k.row.Unknown++
 	}
 	if k.again.status != want.status || k.again.replayed != want.replayed {
-		k.violation(d.t, "redemption %q, killed at %s and sent again: status %d, replayed %t; want status %d, replayed %t: %s",
+		k.violation(d.t, "redemption %q, killed at %s and sent again: status %d, replayed %t; want status %d, "+
+			"replayed %t: %s",
 			k.kind, k.at, k.again.status, k.again.replayed, want.status, want.replayed, k.again.body)
 	}
 	if k.again.replayed && !slices.Contains(k.hadIDs, k.again.id) {
-		k.violation(d.t, "redemption %q, killed at %s and sent again: the replayed redemption was not on record", k.kind, k.at)
+		k.violation(d.t, "redemption %q, killed at %s and sent again: the replayed redemption was not on record",
+			k.kind, k.at)
 	}
 }
 
 // onRecord returns the IDs of the redemptions on record, by code as written.
 func (d *desk) onRecord() map[string][]string {
 	d.t.Helper()
-	kept, err := operator.Collect(d.shop.Redemptions(d.t.Context(), operator.RedemptionFilter{}))
+	kept, err := backoffice.Collect(d.shop.Redemptions(d.t.Context(), backoffice.RedemptionFilter{}))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -464,8 +483,8 @@ func (d *desk) onRecord() map[string][]string {
 	return ids
 }
 
-// newOnRecord returns the least and the greatest number of redemptions that the request may have added to the record. A request with a
-// key adds 1, however often it was sent. Without a key, the killed request may have added one more.
+// newOnRecord returns the least and the greatest number of redemptions that the request may have added to the record. A
+// request with a key adds 1, however often it was sent. Without a key, the killed request may have added one more.
 func (k *killedOne) newOnRecord() (least, most int) {
 	switch {
 	case k.refused || k.replayed:
@@ -483,12 +502,14 @@ func (k *killedOne) newOnRecord() (least, most int) {
 	}
 }
 
-// reconcile checks that the confirmed redemption is on record, and that a third request with the same key gets it again.
+// reconcile checks that the confirmed redemption is on record, and that a third request with the same key gets it
+// again.
 func (d *desk) reconcile(k *killedOne, ids []string) {
 	d.t.Helper()
 	least, most := k.newOnRecord()
 	if n := len(ids) - k.taken; n < least || n > most {
-		k.violation(d.t, "redemption %q, killed at %s and sent again: %d redemptions on record, want %d to %d", k.kind, k.at, n, least, most)
+		k.violation(d.t, "redemption %q, killed at %s and sent again: %d redemptions on record, want %d to %d", k.kind,
+			k.at, n, least, most)
 	}
 	if k.again.status == http.StatusOK && !slices.Contains(ids, k.again.id) {
 		k.violation(d.t, "redemption %q, killed at %s: the confirmed redemption is not on record", k.kind, k.at)
@@ -498,6 +519,7 @@ func (d *desk) reconcile(k *killedOne, ids []string) {
 	}
 	third := d.send(d.t, d.customer, k.request)
 	if third.status != k.again.status || third.id != k.again.id || third.replayed != (third.status == http.StatusOK) {
-		k.violation(d.t, "redemption %q, killed at %s and sent a third time: %+v, want %+v", k.kind, k.at, third, k.again)
+		k.violation(d.t, "redemption %q, killed at %s and sent a third time: %+v, want %+v", k.kind, k.at, third,
+			k.again)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os/exec"
 	"strings"
 	"syscall"
@@ -14,11 +12,10 @@ import (
 
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/torture"
-	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/money"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
@@ -28,12 +25,14 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	flag.Int(killsFlag, 0, "kill each kind of work at every step and in each way at least `N` times; 0 kills it at a few steps")
+	flag.Int(killsFlag, 0, "kill each kind of work at every step and in each way at least `N` times; 0 kills it at "+
+		"a few steps")
 	flag.String(tableFlag, "", "the `file` with the table to add to")
 	m.Run()
 }
 
-// wantedKills returns how often each kind of work must be killed in each way. 0 is the short form: a few steps of each kind.
+// wantedKills returns how often each kind of work must be killed in each way. 0 is the short form: a few steps of each
+// kind.
 func wantedKills(t *testing.T) int {
 	t.Helper()
 	getter, is := flag.Lookup(killsFlag).Value.(flag.Getter)
@@ -57,47 +56,29 @@ type bench struct {
 func newBench(t *testing.T, programs testshop.Programs) *bench {
 	t.Helper()
 	trap := newTrap()
-	shop := testshop.Start(t, programs, faultproxy.Settings{Watch: trap.watch}, nil)
-	front := httptest.NewServer(refusing(shop.Proxy))
-	t.Cleanup(front.Close)
+	shop := testshop.Start(t, programs, testshop.Settings{Front: trap.front})
 	state, err := localrun.Find(t.Context(), shop.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	state.DynamoDBEndpoint, state.Tables.Events = front.URL, eventsTable
+	state.Tables.Events = eventsTable
 	if err := state.Write(shop.Dir); err != nil {
 		t.Fatal(err)
 	}
 	return &bench{Shop: shop, programs: programs, trap: trap}
 }
 
-// refusing forwards to the store. If the store panics with errExpired, it responds like DynamoDB to expired credentials.
-func refusing(store http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			switch end := recover(); end {
-			case nil:
-			case errExpired:
-				w.WriteHeader(http.StatusBadRequest)
-				_, _ = fmt.Fprintf(w, `{"__type":"com.amazon.coral.service#%s","message":"The security token included in the request is expired"}`, errExpired)
-			default:
-				panic(end)
-			}
-		}()
-		store.ServeHTTP(w, r)
-	})
-}
-
 const currency = money.Currency("EUR")
 
-// open loads a customer's catalogue and opens the shop, bypassing the trap. Every refusal is counted, and nobody is blocked.
-func (b *bench) open(t *testing.T, customer catalog.CustomerID) *operator.Shop {
+// open loads a customer's catalogue and opens the shop, bypassing the trap. Every refusal is counted, and nobody is
+// blocked.
+func (b *bench) open(t *testing.T, customer catalog.CustomerID) *backoffice.Shop {
 	t.Helper()
 	return b.Open(t, customer, "refusals: {limit: 1000000, per: 24h}")
 }
 
 // create creates a voucher for coins, bypassing the trap.
-func create(t *testing.T, shop *operator.Shop, terms voucher.Terms) {
+func create(t *testing.T, shop *backoffice.Shop, terms voucher.Terms) {
 	t.Helper()
 	var err error
 	if terms.Reward, err = voucher.ParseReward("coins/500", currency); err != nil {
@@ -108,10 +89,12 @@ func create(t *testing.T, shop *operator.Shop, terms voucher.Terms) {
 	}
 }
 
-// wantVerified checks that a customer's records add up. An edit of a limit may be in progress only if mayBeEdited is set.
+// wantVerified checks that a customer's records add up. An edit of a limit may be in progress only if mayBeEdited is
+// set.
 func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.CustomerID, mayBeEdited bool) {
 	t.Helper()
-	report, err := b.Customer(t, customer).Verify(t.Context(), operator.Verification{Now: time.Now, Settle: time.Millisecond})
+	report, err := b.Customer(t, customer).Verify(t.Context(),
+		backoffice.Verification{Now: time.Now, Settle: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +128,8 @@ type process struct {
 func (b *bench) process(t *testing.T, args ...string) *process {
 	t.Helper()
 	p := &process{
-		command: exec.CommandContext(t.Context(), b.programs.Shopctl(), append([]string{"--local", "--json"}, args...)...),
+		command: exec.CommandContext(t.Context(), b.programs.Shopctl(),
+			append([]string{"--local", "--json"}, args...)...),
 		started: make(chan struct{}), ended: make(chan struct{}),
 	}
 	p.command.Dir = b.Dir
@@ -192,7 +176,8 @@ func (p *process) isKilled() bool {
 }
 
 func (p *process) String() string {
-	return fmt.Sprintf("shopctl %s: %s\n%s%s", strings.Join(p.command.Args[1:], " "), p.command.ProcessState, &p.stdout, &p.stderr)
+	return fmt.Sprintf("shopctl %s: %s\n%s%s", strings.Join(p.command.Args[1:], " "), p.command.ProcessState, &p.stdout,
+		&p.stderr)
 }
 
 // must runs shopctl, which must succeed.

@@ -1,14 +1,16 @@
 package kills_test
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
+	"io"
+	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"time"
-
-	"shopfront/internal/torture/faultproxy"
 )
 
 // patience is how long a test waits on a slow machine.
@@ -46,12 +48,20 @@ type step struct {
 
 func (s step) String() string { return fmt.Sprintf("%s %d (%s)", s.operation, s.n, s.fate) }
 
+// stage is how far a call has come.
+type stage int
+
+const (
+	arrived stage = iota // but not applied yet
+	done                 // applied, but the response is not sent yet
+)
+
 // stage is the stage of the call at which the process is ended.
-func (s step) stage() faultproxy.Stage {
+func (s step) stage() stage {
 	if s.fate == unanswered {
-		return faultproxy.Applied
+		return done
 	}
-	return faultproxy.Arrived
+	return arrived
 }
 
 // isWrite reports whether the operation changes an item.
@@ -62,7 +72,7 @@ func isWrite(operation string) bool {
 // trap watches the calls to a store, and ends a process at one of them.
 type trap struct {
 	mu       sync.Mutex
-	counts   map[faultproxy.Stage]map[string]int
+	counts   map[stage]map[string]int
 	order    []string // the operations that arrived
 	inFlight int      // calls that arrived and are not applied yet, except for held calls
 	held     sync.WaitGroup
@@ -82,7 +92,7 @@ func newTrap() *trap {
 func (t *trap) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.counts = map[faultproxy.Stage]map[string]int{faultproxy.Arrived: {}, faultproxy.Applied: {}}
+	t.counts = map[stage]map[string]int{arrived: {}, done: {}}
 	t.order, t.at, t.end, t.sprung = nil, nil, nil, false
 }
 
@@ -108,49 +118,72 @@ func (t *trap) calls() []string {
 	return slices.Clone(t.order)
 }
 
-// errExpired is the panic value for a call that the store must reject as expired.
-var errExpired = errors.New("ExpiredTokenException")
+// front returns a handler that watches calls in front of the store.
+func (t *trap) front(store http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler) // the process is gone
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
+		if t.watch(operation, arrived) == expired {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#ExpiredTokenException",`+
+				`"message":"The security token included in the request is expired"}`)
+			return
+		}
+		response := httptest.NewRecorder()
+		store.ServeHTTP(response, r)
+		t.watch(operation, done)
+		maps.Copy(w.Header(), response.Header())
+		w.WriteHeader(response.Code)
+		_, _ = w.Write(response.Body.Bytes()) // the process may be gone
+	})
+}
 
-// watch is the Watch of faultproxy.Settings. It panics to cut the connection, or to make the handler in setup_test.go reject the call.
-func (t *trap) watch(operation string, stage faultproxy.Stage) {
-	end, what, hold := t.count(operation, stage)
+// watch ends the process at the step, and returns the call's fate, if it has one. It panics to cut the connection.
+func (t *trap) watch(operation string, at stage) fate {
+	end, what, hold := t.count(operation, at)
 	if end != nil {
 		end()
 	}
 	switch what {
 	case lost, unanswered, gone:
 		panic(http.ErrAbortHandler)
-	case expired:
-		panic(errExpired)
 	case late:
 		<-hold
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.inFlight++
 		t.held.Done()
+	case expired:
 	}
+	return what
 }
 
-// count counts a call. At the step it returns the function that ends the process, the fate of the call, and the channel that
-// releases the call if it is held. At any other call it returns zero values, unless the fate also affects calls after the step.
-func (t *trap) count(operation string, stage faultproxy.Stage) (end func(), what fate, hold <-chan struct{}) {
+// count counts a call. At the step it returns the function that ends the process, the fate of the call, and the channel
+// that releases the call if it is held. At any other call it returns zero values, unless the fate also affects calls
+// after the step.
+func (t *trap) count(operation string, at stage) (end func(), what fate, hold <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if stage == faultproxy.Arrived && t.sprung && (t.at.fate == expired || t.at.fate == gone) {
+	if at == arrived && t.sprung && (t.at.fate == expired || t.at.fate == gone) {
 		return nil, t.at.fate, nil
 	}
-	t.counts[stage][operation]++
-	if stage == faultproxy.Arrived {
+	t.counts[at][operation]++
+	if at == arrived {
 		t.order = append(t.order, operation)
 		t.inFlight++
 	} else {
 		t.inFlight--
 	}
-	if t.at == nil || t.sprung || t.at.operation != operation || t.at.stage() != stage || t.at.n != t.counts[stage][operation] {
+	if t.at == nil || t.sprung || t.at.operation != operation || t.at.stage() != at ||
+		t.at.n != t.counts[at][operation] {
 		return nil, "", nil
 	}
 	t.sprung = true
-	if stage == faultproxy.Arrived {
+	if at == arrived {
 		t.inFlight--
 	}
 	if t.at.fate == late {

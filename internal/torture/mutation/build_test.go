@@ -1,12 +1,11 @@
+//go:build proofs
+
 package mutation_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
-	"shopfront/internal/local/localrun"
 	"shopfront/internal/torture/testshop"
 )
 
@@ -32,13 +31,16 @@ const (
 	shopctl       = "cmd/shopctl"
 )
 
-// build builds the programs that the change affects. It takes the other programs from the parameter whole.
+// build builds the programs that the change affects. If there is no change, it returns the programs of whole.
 func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	t.Helper()
 	if len(c) == 0 {
 		return whole
 	}
-	isOperators := func(r replacement) bool { return r.File == editGo || r.File == createGo } // the function does not use these files
+	// the function does not use these files
+	isOperators := func(r replacement) bool {
+		return slices.Contains([]string{editGo, limitGo, createGo}, r.File)
+	}
 	var changed []string
 	if slices.ContainsFunc(c, isOperators) {
 		changed = append(changed, shopctl)
@@ -46,22 +48,5 @@ func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
 	if slices.ContainsFunc(c, func(r replacement) bool { return !isOperators(r) }) {
 		changed = append(changed, redeemVoucher)
 	}
-	programs := testshop.Build(t, c.overlay(t), changed...)
-	if !slices.Contains(changed, redeemVoucher) {
-		link(t, localrun.Binary(whole.Dir(), "redeem-voucher"), localrun.Binary(programs.Dir(), "redeem-voucher"))
-	}
-	if !slices.Contains(changed, shopctl) {
-		link(t, whole.Shopctl(), programs.Shopctl())
-	}
-	return programs
-}
-
-func link(t *testing.T, from, to string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(from, to); err != nil {
-		t.Fatal(err)
-	}
+	return testshop.BuildChanged(t, c.overlay(t), changed...)
 }

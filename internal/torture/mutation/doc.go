@@ -1,37 +1,40 @@
-// Package mutation proves that the checkers of package torture can fail. It has only tests. Each test removes one guard of the
-// store and builds the programs with go build's -overlay, so the shipped code needs no switch. It then plays a scene in which
-// that guard keeps a promise, and the checkers must report the broken promise. The unchanged programs play every scene too, and
-// the checkers must find nothing. The random requests of package torture must also find one mutation of each kind.
+// Package mutation proves that the checkers of package torture can fail. It has only tests. Each test removes one guard
+// of the store and builds the programs with go build's -overlay, so the shipped code needs no switch. It then plays a
+// scene in which that guard keeps a promise, and the checkers must report the broken promise. The unchanged programs
+// play every scene too, and the checkers must find nothing. The random requests of package torture must also find one
+// mutation of each kind.
 //
-// Other mutations (those of packages_test.go) must make a test of a package fail. They remove a guard of access, orders, holds, undo, events,
-// the catalogue, the shop's page, imports or deletions, or they remove the customer from one kind of stored key. The simulation of package
-// dynamo must find a mutation of holds, unless its usual number of trials is too small to find it. In that case, a test that plays the one
-// moment at which the guard decides must find the mutation.
+// An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But a crash can cause
+// both without breaking a promise. So they do not count as finding a mutation, except for the one mutation whose only
+// effect is an unfinished edit.
 //
-// An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But a crash can cause both without
-// breaking a promise. So they do not count as finding a mutation, except for the one mutation whose only effect is an unfinished edit.
+// A mutation replaces strings in the source. Each string must occur exactly once. If the source has changed, the test
+// fails and the mutation must be updated.
 //
-// A mutation replaces strings in the source. Each string must occur exactly once. If the source has changed, the test fails and
-// the mutation must be updated.
-//
-// Some guards have a second guard behind them. Removing only the first guard breaks no promise. The mutations of these guards remove both.
-// A test also removes only the second guard, and the checkers must find nothing:
+// Some guards have a second guard behind them. Removing only the first guard breaks no promise. The mutations of these
+// guards remove both. A test also removes only the second guard, and the checkers must find nothing:
 //
 //   - The record is judged before the counter, and no half of a transaction is judged. As a second guard, the record
 //     is looked up before every refusal.
-//   - That lookup is also made without an Idempotency-Key, and the request recognises its own write. Both matter only after a
+//   - That lookup is also made without an Idempotency-Key, and the request recognises its own write. Both matter only
+//     after a
 //     lost attempt. As a second guard, a refusal after a lost attempt becomes a 503.
 //
 // These mutations cannot be found, because they have no visible effect:
 //
-//   - Reads are not consistent. This has no effect, because DynamoDB Local has only one copy of the data.
-//   - A token lacks the customer or the code. The record is stored with its code's items, and no other code's token is looked up there.
-//   - An edit does not recognise its own write to a counter after a lost response. It starts over, with the same result.
-//   - A lapsed hold is removed from its nick's item without a check of its value. The hold's own item has the same value, and the same
+//   - Reads are not consistent. This has no effect, because the database in memory has only one copy of the data.
+//   - A token lacks the customer or the code. The record is stored with its code's items, and no other code's token is
+//     looked up there.
+//   - An edit does not recognise its own write to a counter after a lost response. It starts over, with the same
+//     result.
+//   - A lapsed hold is removed from its nick's item without a check of its value. The hold's own item has the same
+//     value, and the same
 //     transaction deletes that item.
-//   - A counted hold is shared within the tick in which it was made, without a check that it still exists. Only an order or a newer
+//   - A counted hold is shared within the tick in which it was made, without a check that it still exists. Only an
+//     order or a newer
 //     checkout could have ended the hold, and both also end the checkout that is replaced.
-//   - Undoing does not check that a record under the redemption's token is absent, or that the voucher is not held. The same transaction
+//   - Undoing does not check that a record under the redemption's token is absent, or that the voucher is not held. The
+//     same transaction
 //     removes the redemption itself, and compares it.
 //
 // Nothing that ships may import this package.

@@ -1,3 +1,5 @@
+//go:build proofs
+
 package mutation_test
 
 import (
@@ -5,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
 )
 
-// gate is between the programs and the store. It holds some calls, so that other calls go first, and injects faults into further calls.
-// A call is identified by its operation and its number, counted since stop or inflict was called.
+// gate is between the programs and the store. It holds some calls, so that other calls go first, and injects faults
+// into further calls. A call is identified by its operation and its number, counted since stop or inflict was called.
 type gate struct {
-	proxy *faultproxy.Proxy
+	store *memdynamo.Endpoint
 
 	mu      sync.Mutex
 	stops   []*stop
@@ -22,7 +24,7 @@ type gate struct {
 // stop holds one call.
 type stop struct {
 	operation string
-	stage     faultproxy.Stage
+	stage     memdynamo.Stage
 	before    int // calls that still pass
 
 	reached, left chan struct{}
@@ -32,13 +34,16 @@ type stop struct {
 type misfortune struct {
 	operation string
 	before    int // calls that still pass
-	fault     faultproxy.Fault
+	fault     memdynamo.Fault
 }
 
 // stop holds the nth call of an operation, from 1, at a stage.
-func (g *gate) stop(t *testing.T, operation string, nth int, stage faultproxy.Stage) *stop {
+func (g *gate) stop(t *testing.T, operation string, nth int, stage memdynamo.Stage) *stop {
 	t.Helper()
-	s := &stop{operation: operation, stage: stage, before: nth - 1, reached: make(chan struct{}), left: make(chan struct{})}
+	s := &stop{
+		operation: operation, stage: stage, before: nth - 1, reached: make(chan struct{}),
+		left: make(chan struct{}),
+	}
 	t.Cleanup(s.release)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,7 +65,7 @@ func (s *stop) wait(t *testing.T) {
 }
 
 // inflict injects a fault into the nth call of an operation, from 1.
-func (g *gate) inflict(operation string, nth int, fault faultproxy.Fault) {
+func (g *gate) inflict(operation string, nth int, fault memdynamo.Fault) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.faults = append(g.faults, &misfortune{operation, nth - 1, fault})
@@ -73,8 +78,8 @@ func (g *gate) spare() {
 	g.faults = nil
 }
 
-// watch is the proxy's Settings.Watch.
-func (g *gate) watch(operation string, stage faultproxy.Stage) {
+// watch is the store's Dials.Watch.
+func (g *gate) watch(operation string, stage memdynamo.Stage) {
 	if s := g.pass(operation, stage); s != nil {
 		close(s.reached)
 		<-s.left
@@ -82,10 +87,10 @@ func (g *gate) watch(operation string, stage faultproxy.Stage) {
 }
 
 // pass returns the stop that must hold the call, or nil.
-func (g *gate) pass(operation string, stage faultproxy.Stage) (held *stop) {
+func (g *gate) pass(operation string, stage memdynamo.Stage) (held *stop) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if stage == faultproxy.Arrived {
+	if stage == memdynamo.Arrived {
 		g.draw(operation)
 	}
 	for _, s := range g.stops {
@@ -103,7 +108,7 @@ func (g *gate) pass(operation string, stage faultproxy.Stage) (held *stop) {
 // draw sets the rates of the faults for the call that has just arrived.
 func (g *gate) draw(operation string) {
 	if g.faulted {
-		g.proxy.SetRates(nil)
+		g.store.SetRates(nil)
 		g.faulted = false
 	}
 	for _, m := range g.faults {
@@ -111,7 +116,7 @@ func (g *gate) draw(operation string) {
 			continue
 		}
 		if m.before == 0 {
-			g.proxy.SetRates(map[faultproxy.Fault]float64{m.fault: 1})
+			g.store.SetRates(memdynamo.Rates{m.fault: 1})
 			g.faulted = true
 		}
 		m.before--

@@ -1,3 +1,5 @@
+//go:build proofs
+
 package mutation_test
 
 import (
@@ -12,14 +14,14 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// The flag all builds and runs every mutation. Each mutation takes seconds. By default, only every eighth is built and run, and the others are
-// only compared with the source.
+// The flag all builds and runs every mutation. Each mutation takes seconds. By default, only every eighth is built and
+// run, and the others are only compared with the source.
 var all = flag.Bool("all", false, "build and run every mutation") //nolint:gochecknoglobals // a flag
 
 const fewMutations = 8
 
 func TestCheckers_MissingGuard_IsFound(t *testing.T) {
-	whole := testshop.Build(t, nil, redeemVoucher, shopctl)
+	whole := testshop.Build(t)
 	var found rounds
 	t.Run("without a guard", func(t *testing.T) {
 		for i, m := range mutations() {
@@ -91,7 +93,10 @@ func scenes() []played {
 	for _, m := range mutations() {
 		name := runtime.FuncForPC(reflect.ValueOf(m.scene).Pointer()).Name()
 		p := played{name[strings.LastIndex(name, ".")+1:], m.scene, m.given}
-		if !slices.ContainsFunc(all, func(q played) bool { return q.name == p.name && slices.Equal(q.given, p.given) }) {
+		if !slices.ContainsFunc(all, func(q played) bool {
+			return q.name == p.name &&
+				slices.Equal(q.given, p.given)
+		}) {
 			all = append(all, p)
 		}
 	}

@@ -1,3 +1,5 @@
+//go:build proofs
+
 package mutation_test
 
 import (
@@ -5,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
+	"shopfront/internal/memdynamo"
 	"shopfront/internal/torture"
-	"shopfront/internal/torture/faultproxy"
 	"shopfront/pkg/voucher"
 )
 
@@ -64,14 +66,14 @@ func usesOnManyCounters(s *shop) {
 	}
 }
 
-// All remaining uses of a limited code are on its last counter, and one call cannot read all counters. A request that draws another
-// counter reads all counters. It is very unlikely that every request draws the last counter.
+// All remaining uses of a limited code are on its last counter, and one call cannot read all counters. A request that
+// draws another counter reads all counters. It is very unlikely that every request draws the last counter.
 func unreadCounters(s *shop) {
 	terms := limited(128)
 	terms.Counters = 32
 	c := s.create(terms)
-	c.edit(limitedTo(4))                                      // lowering takes uses from the first counter
-	s.gate.inflict("BatchGetItem", 2, faultproxy.Unprocessed) // the first call reads the settings
+	c.edit(limitedTo(4))                                     // lowering takes uses from the first counter
+	s.gate.inflict("BatchGetItem", 2, memdynamo.Unprocessed) // the first call reads the settings
 	for range 5 {
 		c.redeem("", "")
 	}
@@ -153,8 +155,8 @@ func requestsAreRetried(s *shop) {
 	}
 }
 
-// Different requests redeem codes whose records are stored together: other keys, other nicks with the same key, and pairs of key
-// and nick that are equal when concatenated.
+// Different requests redeem codes whose records are stored together: other keys, other nicks with the same key, and
+// pairs of key and nick that are equal when concatenated.
 func differentRequests(s *shop) {
 	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
 		c := s.create(terms)
@@ -203,32 +205,33 @@ func busyCodeIsDisabled(s *shop) {
 // The store's response is lost, and the SDK retries.
 func lostResponse(s *shop) {
 	c := s.create(single())
-	s.gate.inflict("UpdateItem", 1, faultproxy.LostAnswer)
+	s.gate.inflict("UpdateItem", 1, memdynamo.LostResponse)
 	c.redeem("alder", "")
 }
 
 // Every response of the store is lost, for as long as a request may take.
 func allResponsesLost(s *shop) {
 	c := s.create(single())
-	s.Proxy.SetRates(map[faultproxy.Fault]float64{faultproxy.LostAnswer: 1})
+	s.Store.SetRates(memdynamo.Rates{memdynamo.LostResponse: 1})
 	c.redeem("alder", "")
-	s.Proxy.SetRates(nil)
+	s.Store.SetRates(nil)
 }
 
-// A transaction is applied late: its first retry meets a conflict, and the next retry an empty counter. Then a use is added, and the
-// late transaction takes it.
+// A transaction is applied late: its first retry meets a conflict, and the next retry an empty counter. Then a use is
+// added, and the late transaction takes it.
 func lateTransaction(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("birch", "")
-	late := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Arrived)
-	s.gate.inflict("TransactWriteItems", 2, faultproxy.Conflict)
-	next := s.gate.stop(s.T, "TransactWriteItems", 3, faultproxy.Arrived)
-	applied := s.gate.stop(s.T, "TransactWriteItems", 3, faultproxy.Applied) // the first is birch's, the second the retry
+	late := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Arrived)
+	s.gate.inflict("TransactWriteItems", 2, memdynamo.Conflict)
+	next := s.gate.stop(s.T, "TransactWriteItems", 3, memdynamo.Arrived)
+	// the first is birch's, the second the retry
+	applied := s.gate.stop(s.T, "TransactWriteItems", 3, memdynamo.Applied)
 	wait := c.redeeming("alder", "")
 	late.wait(s.T)
 	next.wait(s.T)
 	c.redeem("birch", "") // its process may read the settings, in a BatchGetItem
-	look := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
+	look := s.gate.stop(s.T, "BatchGetItem", 1, memdynamo.Applied)
 	next.release()
 	look.wait(s.T)
 	c.edit(limitedTo(3))
@@ -239,8 +242,8 @@ func lateTransaction(s *shop) {
 	wait()
 }
 
-// Two requests with the same key race for the last use of a code. The first request's transaction is half visible: the counter is
-// empty, but the record does not exist yet.
+// Two requests with the same key race for the last use of a code. The first request's transaction is half visible: the
+// counter is empty, but the record does not exist yet.
 func lastUseInHalves(s *shop) {
 	s.takeInHalves("TransactWriteItems", func(*code) {})
 }
@@ -250,17 +253,17 @@ func fullCodeInHalves(s *shop) {
 	s.takeInHalves("TransactGetItems", func(c *code) { c.redeem("cedar", "") })
 }
 
-// takeInHalves sends two requests with the same key for the last use of a code. The first transaction stays half visible
-// until the second request has its response or sends the operation again.
+// takeInHalves sends two requests with the same key for the last use of a code. The first transaction stays half
+// visible until the second request has its response or sends the operation again.
 func (s *shop) takeInHalves(operation string, meanwhile func(*code)) {
 	c := s.create(limited(2))
 	c.redeem("birch", "")
-	s.gate.inflict("TransactWriteItems", 1, faultproxy.Halves)
-	half := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Applied)
+	s.gate.inflict("TransactWriteItems", 1, memdynamo.Halves)
+	half := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Applied)
 	wait := c.redeeming("alder", "order-1047")
 	half.wait(s.T)
 	meanwhile(c)
-	again := s.gate.stop(s.T, operation, 2, faultproxy.Arrived)
+	again := s.gate.stop(s.T, operation, 2, memdynamo.Arrived)
 	waitForSecond := c.redeeming("alder", "order-1047")
 	responded := make(chan struct{})
 	go func() {
@@ -283,8 +286,8 @@ func (s *shop) takeInHalves(operation string, meanwhile func(*code)) {
 func refusalWithAttemptInFlight(s *shop) {
 	c := s.create(single())
 	c.edit(disabled(true))
-	late := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
-	applied := s.gate.stop(s.T, "UpdateItem", 2, faultproxy.Applied) // the late call, after its retry
+	late := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
+	applied := s.gate.stop(s.T, "UpdateItem", 2, memdynamo.Applied) // the late call, after its retry
 	c.redeem("alder", "")
 	c.edit(disabled(false))
 	late.release()
@@ -297,7 +300,8 @@ func raiseBeforeTheMark(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
 	c.redeem("", "")
-	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived) // by now the first UpdateItem of a request is the mark
+	// by now the first UpdateItem of a request is the mark
+	mark := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
 	wait := c.redeeming("", "")
 	mark.wait(s.T)
 	c.edit(limitedTo(4))
@@ -307,18 +311,18 @@ func raiseBeforeTheMark(s *shop) {
 	c.redeem("", "")
 }
 
-// There is always a use left, but a request that reads the two counters one after the other finds both empty. While the request reads the
-// first counter, the use is on the second one. While the request reads the second counter, another use is on the first one. The function
-// always draws the last counter.
+// There is always a use left, but a request that reads the two counters one after the other finds both empty. While the
+// request reads the first counter, the use is on the second one. While the request reads the second counter, another
+// use is on the first one. The function always draws the last counter.
 func useMovesBetweenReads(s *shop) {
 	terms := limited(2)
 	terms.Counters = 2
 	c := s.create(terms)
 	c.redeem("", "")
-	found := s.gate.stop(s.T, "TransactWriteItems", 1, faultproxy.Applied)
-	half := s.gate.stop(s.T, "BatchGetItem", 1, faultproxy.Applied)
+	found := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Applied)
+	half := s.gate.stop(s.T, "BatchGetItem", 1, memdynamo.Applied)
 	for nth := range 10 {
-		s.gate.inflict("BatchGetItem", nth+1, faultproxy.Unprocessed) // half skips responses that leave all keys unread
+		s.gate.inflict("BatchGetItem", nth+1, memdynamo.Unprocessed) // half skips responses that leave all keys unread
 	}
 	wait := c.redeeming("", "")
 	found.wait(s.T)
@@ -343,15 +347,16 @@ func raiseAfterTheMark(s *shop) {
 	c.redeem("", "")
 }
 
-// A request reads the counters during a raise, before uses are added. It marks the code as full after the raise has ended.
+// A request reads the counters during a raise, before uses are added. It marks the code as full after the raise has
+// ended.
 func markAfterTheRaise(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("", "")
 	c.redeem("", "")
-	add := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // after the voucher's own write and the fence
+	add := s.gate.stop(s.T, "UpdateItem", 3, memdynamo.Arrived) // after the voucher's own write and the fence
 	running := c.editing(limitedTo(3))
 	add.wait(s.T)
-	mark := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	mark := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
 	wait := c.redeeming("", "")
 	mark.wait(s.T)
 	add.release()
@@ -364,7 +369,7 @@ func markAfterTheRaise(s *shop) {
 // The response to a raise of a counter is lost, and the SDK retries.
 func lostResponseToARaise(s *shop) {
 	c := s.create(limited(2))
-	s.gate.inflict("UpdateItem", 3, faultproxy.LostAnswer) // after the voucher's own write and the fence
+	s.gate.inflict("UpdateItem", 3, memdynamo.LostResponse) // after the voucher's own write and the fence
 	c.editing(limitedTo(4)).end()
 	for range 5 {
 		c.redeem("", "")
@@ -374,7 +379,7 @@ func lostResponseToARaise(s *shop) {
 // A limit is lowered while shoppers take the uses that the edit wants to remove.
 func loweringDuringRedemptions(s *shop) {
 	c := s.create(limited(4))
-	lower := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived)
+	lower := s.gate.stop(s.T, "UpdateItem", 3, memdynamo.Arrived)
 	running := c.editing(limitedTo(2))
 	lower.wait(s.T)
 	for range 3 {
@@ -391,15 +396,15 @@ func overtakenEditIsKilled(s *shop) { overtake(s, 3, 1) }
 // The same, but the edit is overtaken one write earlier, before it has fenced the counter.
 func editOvertakenBeforeItsFenceIsKilled(s *shop) { overtake(s, 2, 2) }
 
-// overtake holds a first edit at one of its writes while a second edit runs. Then it kills the first edit after some further writes. The
-// parameter at is the number of the held write, and more is the number of further writes.
+// overtake holds a first edit at one of its writes while a second edit runs. Then it kills the first edit after some
+// further writes. The parameter at is the number of the held write, and more is the number of further writes.
 func overtake(s *shop, at, more int) {
 	c := s.create(limited(2))
-	stale := s.gate.stop(s.T, "UpdateItem", at, faultproxy.Arrived)
+	stale := s.gate.stop(s.T, "UpdateItem", at, memdynamo.Arrived)
 	overtaken := c.editing(limitedTo(4))
 	stale.wait(s.T)
 	c.editing(limitedTo(2)).end()
-	done := s.gate.stop(s.T, "UpdateItem", more, faultproxy.Applied)
+	done := s.gate.stop(s.T, "UpdateItem", more, memdynamo.Applied)
 	stale.release()
 	done.wait(s.T)
 	overtaken.kill()
@@ -412,7 +417,7 @@ func overtake(s *shop, at, more int) {
 // A voucher is disabled while a note is being written to it.
 func disablingDuringANote(s *shop) {
 	c := s.create(single())
-	write := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	write := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
 	running := c.editing(edit{flags: []string{"--note", "for the team"}})
 	write.wait(s.T)
 	c.edit(disabled(true))
@@ -424,7 +429,7 @@ func disablingDuringANote(s *shop) {
 // A note is written to a voucher while it is being disabled.
 func noteDuringADisabling(s *shop) {
 	c := s.create(single())
-	write := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	write := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
 	running := c.editing(disabled(true))
 	write.wait(s.T)
 	c.edit(edit{edit: voucher.Edit{Note: new("for the team")}})
@@ -433,23 +438,24 @@ func noteDuringADisabling(s *shop) {
 	c.redeem("alder", "")
 }
 
-// Two operators raise a limit from the same version of the voucher and write its counters in turn. The raise to eight ends last,
-// so eight is the limit afterwards.
+// Two operators raise a limit from the same version of the voucher and write its counters in turn. The raise to eight
+// ends last, so eight is the limit afterwards.
 func twoLimitsAtOnce(s *shop) {
 	terms := limited(2)
 	terms.Counters = 2
 	c := s.create(terms)
-	begin := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	begin := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
 	toFour := c.editing(limitedTo(4))
 	begin.wait(s.T)
-	beginToo := s.gate.stop(s.T, "UpdateItem", 1, faultproxy.Arrived)
+	beginToo := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
 	toEight := c.editing(limitedTo(8))
 	beginToo.wait(s.T)
 
-	raise := s.gate.stop(s.T, "UpdateItem", 3, faultproxy.Arrived) // after two fences
+	raise := s.gate.stop(s.T, "UpdateItem", 3, memdynamo.Arrived) // after two fences
 	begin.release()
 	raise.wait(s.T)
-	raiseToo := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // the second write, or the first if the edit had to start over
+	// the second write, or the first if the edit had to start over
+	raiseToo := s.gate.stop(s.T, "UpdateItem", 4, memdynamo.Arrived)
 	beginToo.release()
 	raiseToo.wait(s.T)
 	raise.release()
@@ -467,7 +473,7 @@ func noteBeforeALimitIsSet(s *shop) {
 	c.redeem("", "")
 	c.redeem("", "")
 	c.redeem("", "")
-	end := s.gate.stop(s.T, "UpdateItem", 4, faultproxy.Arrived) // after the mark, the fence and the raise
+	end := s.gate.stop(s.T, "UpdateItem", 4, memdynamo.Arrived) // after the mark, the fence and the raise
 	running := c.editing(limitedTo(4))
 	end.wait(s.T)
 	c.edit(edit{edit: voucher.Edit{Note: new("for the team")}})

@@ -1,3 +1,5 @@
+//go:build proofs
+
 package mutation_test
 
 import (
@@ -15,29 +17,30 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
 	"shopfront/internal/torture/history"
 	"shopfront/internal/torture/testshop"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
 // patience is how long a slow machine may take for an expected event.
 const patience = 30 * time.Second
 
-// noRefusals is the setting that turns off the limit on refusals. All requests come from one address, so the limit would stop them.
+// noRefusals is the setting that turns off the limit on refusals. All requests come from one address, so the limit
+// would stop them.
 const noRefusals = "refusals: off"
 
-// shop is the shop of one customer. The programs under test serve it and reach the store through a gate. Its operator bypasses
-// the programs and the gate, except when the operator uses the shopctl under test.
+// shop is the shop of one customer. The programs under test serve it and reach the store through a gate. Its operator
+// bypasses the programs and the gate, except when the operator uses the shopctl under test.
 type shop struct {
 	*testing.T
 	*testshop.Shop
 
 	gate     *gate
 	programs testshop.Programs
-	operator *operator.Shop
+	operator *backoffice.Shop
 	clients  atomic.Int64
 	codes    []*code
 	server   string // the secret key with which requests are sent; if empty, strangers send them
@@ -60,8 +63,10 @@ type code struct {
 func open(t *testing.T, programs testshop.Programs, customer string) *shop {
 	t.Helper()
 	s := &shop{T: t, programs: programs, gate: &gate{}}
-	s.Shop = testshop.Start(t, programs, faultproxy.Settings{Seed: 1, Watch: s.gate.watch}, nil)
-	s.gate.proxy = s.Proxy
+	s.Shop = testshop.Start(t, programs, testshop.Settings{
+		Dials: memdynamo.Dials{Seed: 1, Rates: memdynamo.Rates{}, Watch: s.gate.watch},
+	})
+	s.gate.store = s.Store
 	s.operator = s.Open(t, catalog.CustomerID(customer), noRefusals)
 	return s
 }
@@ -77,11 +82,12 @@ func (s *shop) create(terms voucher.Terms) *code {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.record(&code{written: terms.Written}, history.Terms{MaxUses: int(v.MaxUses), MaxUsesPerNick: int(v.MaxUsesPerNick)})
+	return s.record(&code{written: terms.Written},
+		history.Terms{MaxUses: int(v.MaxUses), MaxUsesPerNick: int(v.MaxUsesPerNick)})
 }
 
-// createClosed creates a voucher that the scene's shoppers may not redeem. The history does not record which of its terms refuses
-// them.
+// createClosed creates a voucher that the scene's shoppers may not redeem. The history does not record which of its
+// terms refuses them.
 func (s *shop) createClosed(terms voucher.Terms) *code {
 	s.Helper()
 	c := s.create(terms)
@@ -204,7 +210,8 @@ func (c *code) shopctl(subcommand string, flags ...string) *exec.Cmd {
 // refusedCommand is the exit code of a command that the shop refuses.
 const refusedCommand = 3
 
-// createAgain tries to create the voucher again with shopctl. shopctl refuses, unless the guard against that is missing.
+// createAgain tries to create the voucher again with shopctl. shopctl refuses, unless the guard against that is
+// missing.
 func (c *code) createAgain(flags ...string) {
 	s := c.shop
 	s.Helper()
@@ -265,16 +272,18 @@ func (s *shop) check() findings {
 			s.Fatalf("%s: its history was not judged in %s", c.written, patience)
 		}
 	}
-	report, err := s.operator.Verify(s.Context(), operator.Verification{Now: time.Now, Settle: 10 * time.Millisecond})
+	report, err := s.operator.Verify(s.Context(), backoffice.Verification{Now: time.Now, Settle: 10 * time.Millisecond})
 	if err != nil {
 		s.Fatal(err)
 	}
 	for _, finding := range report.Findings {
-		wrong[byVerify] = append(wrong[byVerify], fmt.Sprintf("%s: %s: %s", finding.Code, finding.Kind, finding.Message))
+		wrong[byVerify] = append(wrong[byVerify],
+			fmt.Sprintf("%s: %s: %s", finding.Code, finding.Kind, finding.Message))
 	}
 	for _, motion := range report.InMotion {
 		if !s.mayMove(motion.Code) {
-			wrong[byMotion] = append(wrong[byMotion], fmt.Sprintf("%s: %s: %s", motion.Code, motion.Kind, motion.Message))
+			wrong[byMotion] = append(wrong[byMotion],
+				fmt.Sprintf("%s: %s: %s", motion.Code, motion.Kind, motion.Message))
 		}
 	}
 	return wrong
@@ -296,7 +305,7 @@ func (c *code) list() {
 		s.Fatal(err)
 	}
 	returned := c.Call(history.Operation{Ask: history.AskList})
-	redemptions, err := operator.Collect(s.operator.Redemptions(s.Context(), operator.RedemptionFilter{Code: key}))
+	redemptions, err := backoffice.Collect(s.operator.Redemptions(s.Context(), backoffice.RedemptionFilter{Code: key}))
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -1,3 +1,5 @@
+//go:build proofs
+
 package mutation_test
 
 import (
@@ -5,25 +7,26 @@ import (
 	"sync"
 	"testing"
 
+	"shopfront/internal/memdynamo"
 	"shopfront/internal/torture"
-	"shopfront/internal/torture/faultproxy"
 	"shopfront/internal/torture/testshop"
 )
 
-// underTorture returns the trial that must find a mutation by random requests. There is such a trial for one mutation of each kind: of the
-// condition, the token, the check of the old item, the check of a transaction, the counter, the version and access.
+// underTorture returns the trial that must find a mutation by random requests. There is such a trial for one mutation
+// of each kind: of the condition, the token, the check of the old item, the check of a transaction, the counter, the
+// version and access.
 func underTorture(name string) (trial string, is bool) {
 	trial, is = map[string]string{
 		"redeems a single-use code again":        contention,
 		"draws a token although there is a key":  contention,
 		"ignores the item of a failed condition": contention,
-		"judges one half of a transaction":       string(faultproxy.Halves),
+		"judges one half of a transaction":       string(memdynamo.Halves),
 		"takes uses from an empty counter":       contention,
 		"ends an edit without a new version":     contention,
 		"uses settings and keys for ever":        accessChanges,
 	}[name]
 	// Torture may take many rounds to see a transaction by halves, so only -all waits for that.
-	return trial, is && (*all || trial != string(faultproxy.Halves))
+	return trial, is && (*all || trial != string(memdynamo.Halves))
 }
 
 const (
@@ -31,8 +34,8 @@ const (
 	accessChanges = "changes of access"
 )
 
-// mostRounds is the upper bound of rounds until a promise is broken. One round usually suffices, but on a slow machine a round has
-// too few requests.
+// mostRounds is the upper bound of rounds until a promise is broken. One round usually suffices, but on a slow machine
+// a round has too few requests.
 const mostRounds = 40
 
 // firstFound returns the first round of torture in which a promise is broken.

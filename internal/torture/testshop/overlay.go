@@ -9,10 +9,12 @@ import (
 	"testing"
 )
 
-// Replacement replaces a string that occurs once in a source file. File is the file's slash-separated path in the source tree.
+// Replacement replaces a string that occurs once in a source file. File is the file's slash-separated path in the
+// source tree.
 type Replacement struct{ File, Old, New string }
 
-// Overlay returns the changed files, as Build and OverlayFlags need them. The test fails unless each Old occurs exactly once.
+// Overlay returns the changed files, as BuildChanged needs them. The test fails unless each Old occurs exactly
+// once.
 func Overlay(tb testing.TB, replacements ...Replacement) map[string]string {
 	tb.Helper()
 	root, texts := findRoot(tb), make(map[string]string)
@@ -26,15 +28,16 @@ func Overlay(tb testing.TB, replacements ...Replacement) map[string]string {
 			text = string(source)
 		}
 		if n := strings.Count(text, r.Old); n != 1 {
-			tb.Fatalf("%s has changed, so the replacement must be updated: the following text occurs %d times, not once:\n%s", r.File, n, r.Old)
+			tb.Fatalf("%s has changed, so the replacement must be updated: the following text occurs %d times, not "+
+				"once:\n%s", r.File, n, r.Old)
 		}
 		texts[r.File] = strings.Replace(text, r.Old, r.New, 1)
 	}
 	return texts
 }
 
-// OverlayFlags returns the flags with which the go command reads the texts of an overlay instead of the files.
-func OverlayFlags(tb testing.TB, overlay map[string]string) (flags []string) {
+// overlayFlags returns the flags with which the go command reads the texts of an overlay instead of the files.
+func overlayFlags(tb testing.TB, overlay map[string]string) (flags []string) {
 	tb.Helper()
 	if len(overlay) == 0 {
 		return nil
@@ -49,7 +52,8 @@ func OverlayFlags(tb testing.TB, overlay map[string]string) (flags []string) {
 		return path
 	}
 	for name, text := range overlay {
-		replacements[filepath.Join(root, filepath.FromSlash(name))] = write(fmt.Sprintf("overlay%d.go", len(replacements)), []byte(text))
+		replacements[filepath.Join(root, filepath.FromSlash(name))] = write(fmt.Sprintf("overlay%d.go",
+			len(replacements)), []byte(text))
 	}
 	list, err := json.Marshal(map[string]any{"Replace": replacements})
 	if err != nil {

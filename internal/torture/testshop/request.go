@@ -27,7 +27,8 @@ func Redemption(code, nick string) Request {
 
 // Send sends the request to an HTTP API, and returns the response.
 func (r Request) Send(ctx context.Context, api http.Handler, customer catalog.CustomerID) *httptest.ResponseRecorder {
-	request := httptest.NewRequestWithContext(ctx, r.Method, "/shop/"+string(customer)+r.Path, strings.NewReader(r.Body))
+	request := httptest.NewRequestWithContext(ctx, r.Method, "/shop/"+string(customer)+r.Path,
+		strings.NewReader(r.Body))
 	if r.Body != "" {
 		request.Header.Set("Content-Type", "application/json")
 	}

@@ -7,23 +7,24 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/eventsource"
+	"shopfront/internal/memdynamo/dynamotest"
 )
 
-// Stream returns a source that reads the stream of a table from its oldest record on. It calls pass with each record as Lambda delivers it.
-// Each call of Poll continues where the last one stopped.
+// Stream returns a source that reads the stream of a table from its oldest record on. It calls pass with each record as
+// Lambda delivers it. Each call of Poll continues where the last one stopped.
 func Stream(tb testing.TB, table string, pass func(record json.RawMessage)) *eventsource.Source {
 	tb.Helper()
-	positions, err := eventsource.OpenPositions(filepath.Join(tb.TempDir(), "streams.json"))
+	const largest = 1000 // the most records that one GetRecords returns
+	source, err := eventsource.New(eventsource.Config{
+		Mapping:  eventsource.Mapping{Table: table, BatchSize: largest},
+		Endpoint: dynamotest.Endpoint(tb), Functions: reader(pass),
+		Path: filepath.Join(tb.TempDir(), "stream.json"), Now: time.Now, Report: func(err error) { tb.Error(err) },
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	const largest = 1000 // the most records that one GetRecords returns
-	return eventsource.New(eventsource.Config{
-		Mapping:  eventsource.Mapping{Table: table, BatchSize: largest, MaximumRetryAttempts: -1, MaximumRecordAge: -1},
-		Endpoint: localtest.Endpoint(tb), Functions: reader(pass), Positions: positions, Now: time.Now, Report: func(err error) { tb.Error(err) },
-	})
+	return source
 }
 
 // reader is a function that a stream invokes.

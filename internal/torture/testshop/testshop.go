@@ -1,50 +1,62 @@
-// Package testshop is a whole Shopfront under test: the built functions behind the Lambda runtime interface and the emulated
-// HTTP API, and shopctl. All of them reach DynamoDB Local through a proxy that injects faults into their calls. The package is for
-// tests only; nothing that ships may import it.
+// Package testshop is a whole Shopfront under test: the built functions behind the Lambda runtime interface and the
+// emulated HTTP API, and shopctl. All of them reach a DynamoDB in memory that injects faults into their calls. The
+// package is for tests only; nothing that ships may import it.
 //
-// All tests of a test binary share the tables of one DynamoDB Local. Each test has its own customers.
+// All tests of a test binary share the tables of one DynamoDB in memory. Each test has its own customers.
 package testshop
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"shopfront/internal/local/dynamolocal/localtest"
 	"shopfront/internal/local/gobuild"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/catalogfile"
-	"shopfront/pkg/operator"
 )
 
-// Programs are Shopfront's built programs. Some source files may have been replaced.
+// Programs is a directory with Shopfront's built programs.
 type Programs struct{ dir string }
 
-// Build builds main packages, such as functions/redeem-voucher and cmd/shopctl, below the test's own directory. Overlay
-// has new texts for source files, by their slash-separated paths in the source tree; it may be nil.
-func Build(tb testing.TB, overlay map[string]string, packages ...string) Programs {
+// Build builds all programs from the source tree. Tests share the result.
+func Build(tb testing.TB) Programs {
 	tb.Helper()
-	programs, root, flags := Programs{tb.TempDir()}, findRoot(tb), OverlayFlags(tb, overlay)
+	dir, err := gobuild.Programs(tb.Context(), findRoot(tb))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return Programs{dir}
+}
+
+// BuildChanged returns all programs, but builds some of them from changed sources: main packages such as
+// functions/redeem-voucher and cmd/shopctl. Overlay has new texts for source files, by their slash-separated paths in
+// the source tree.
+func BuildChanged(tb testing.TB, overlay map[string]string, packages ...string) Programs {
+	tb.Helper()
+	changed := Build(tb).Linked(tb)
+	root, flags := findRoot(tb), overlayFlags(tb, overlay)
 	for _, pkg := range packages {
-		output := programs.Shopctl()
-		if function, is := strings.CutPrefix(pkg, "functions/"); is {
-			output = localrun.Binary(programs.dir, function)
+		output := changed.Path(path.Base(pkg))
+		if err := os.Remove(output); err != nil {
+			tb.Fatal(err)
 		}
 		if err := gobuild.Build(tb.Context(), root, output, append(flags, "./"+pkg)...); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	return programs
+	return changed
 }
 
 func findRoot(tb testing.TB) string {
@@ -56,69 +68,93 @@ func findRoot(tb testing.TB) string {
 	return root
 }
 
-// Shopctl returns the path of the operator's command. Run it in Shop.Dir with --local.
-func (p Programs) Shopctl() string { return filepath.Join(p.dir, "shopctl") }
+// Linked returns the same programs under other paths, so that a test can tell its processes from those of other tests.
+func (p Programs) Linked(tb testing.TB) Programs {
+	tb.Helper()
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	linked := Programs{tb.TempDir()}
+	for _, entry := range entries {
+		if err := os.Symlink(p.Path(entry.Name()), linked.Path(entry.Name())); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return linked
+}
 
-// Dir returns the directory that localrun.NewRuntime needs to run these functions, for example with the test's own store.
+// Path returns the path of a program, such as redeem-voucher.
+func (p Programs) Path(name string) string { return filepath.Join(p.dir, name) }
+
+// Shopctl returns the path of the operator's command. Run it in Shop.Dir with --local.
+func (p Programs) Shopctl() string { return p.Path("shopctl") }
+
+// Dir returns the directory of the programs, for localrun.NewRuntime.
 func (p Programs) Dir() string { return p.dir }
 
 // Shop is a running Shopfront.
 type Shop struct {
 	// API is the shop's HTTP API. Serve it without another handler in front, or call it.
 	API http.Handler
-	// Proxy is the proxy between the shop and DynamoDB Local.
-	Proxy *faultproxy.Proxy
-	// Dir is the directory in which shopctl --local finds the shop, through the proxy.
+	// Store is the shop's way to the database.
+	Store *memdynamo.Endpoint
+	// Dir is the directory in which shopctl --local finds the shop.
 	Dir string
-	// Operator reaches the store through the proxy, and Calm reaches it directly.
-	Operator, Calm *operator.Deployment
+	// Operator reaches the database as the shop does, and Calm reaches it without faults.
+	Operator, Calm *backoffice.Deployment
 }
 
-// Start serves the programs' functions until the test ends. It sets Target in the settings. Functions that were not built
-// respond 500. Log receives the functions' log line by line; it may be nil.
-func Start(tb testing.TB, programs Programs, settings faultproxy.Settings, log func(function, line string)) *Shop {
+// Settings says how a shop reaches the database. The zero value changes nothing.
+type Settings struct {
+	memdynamo.Dials
+
+	// Front is in front of the shop's way to the database. It may be nil.
+	Front func(store http.Handler) http.Handler
+	// Log receives the functions' log line by line. It may be nil.
+	Log func(function, line string)
+}
+
+// Start serves the programs' functions until the test ends.
+func Start(tb testing.TB, programs Programs, settings Settings) *Shop {
 	tb.Helper()
-	proxy := StartProxy(tb, settings)
-	template := LoadTemplate(tb, proxy.URL())
+	dynamotest.InMemory(tb)
+	store := dynamotest.Memory().Endpoint(settings.Dials)
+	tb.Cleanup(store.Settle)
+	front := http.Handler(store)
+	if settings.Front != nil {
+		front = settings.Front(store)
+	}
+	url := dynamotest.Serve(tb, front)
+	template := LoadTemplate(tb, url)
 	for _, table := range template.Tables {
-		table.Stream = "" // nothing reads it, and in DynamoDB Local it makes writes several times slower
-		if err := table.Create(tb.Context(), localtest.Client(tb), table.Name); err != nil {
+		table.Stream = "" // nothing reads it
+		if err := table.Create(tb.Context(), dynamotest.Client(tb), table.Name); err != nil {
 			tb.Fatal(err)
 		}
 	}
-	functions, err := localrun.NewRuntime(programs.dir, template, log)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	closeAfter(tb, functions)
+	functions := localrun.NewRuntime(programs.dir, template, settings.Log)
+	tb.Cleanup(func() { _ = functions.Close() }) // always nil
 	api, err := localrun.NewGateway(template, functions, time.Now, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	hostile := localrun.State{
 		BaseURL:          "http://127.0.0.1", // nothing listens there: tests call API
-		DynamoDBEndpoint: proxy.URL(), Region: localtest.Region, PID: os.Getpid(),
-		Tables: operator.Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"},
+		DynamoDBEndpoint: url, Region: dynamotest.Region, PID: os.Getpid(),
+		Tables: backoffice.Tables{Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"},
 	}
 	calm := hostile
-	calm.DynamoDBEndpoint = localtest.Endpoint(tb)
+	calm.DynamoDBEndpoint = dynamotest.Endpoint(tb)
 	dir := tb.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, samtemplate.File), nil, 0o600), hostile.Write(dir)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, samtemplate.File), nil, 0o600),
+		hostile.Write(dir)); err != nil {
 		tb.Fatal(err)
 	}
-	return &Shop{API: api, Proxy: proxy, Dir: dir, Operator: hostile.Deployment(rand.Int64N), Calm: calm.Deployment(rand.Int64N)}
-}
-
-// StartProxy starts a proxy in front of DynamoDB Local, until the test ends. It sets Target in the settings.
-func StartProxy(tb testing.TB, settings faultproxy.Settings) *faultproxy.Proxy {
-	tb.Helper()
-	settings.Target = localtest.Endpoint(tb)
-	proxy, err := faultproxy.Start(settings)
-	if err != nil {
-		tb.Fatal(err)
+	return &Shop{
+		API: api, Store: store, Dir: dir, Operator: hostile.Deployment(rand.Int64N),
+		Calm: calm.Deployment(rand.Int64N),
 	}
-	closeAfter(tb, proxy)
-	return proxy
 }
 
 // LoadTemplate loads the source tree's template, for functions that reach the store at an endpoint.
@@ -131,16 +167,8 @@ func LoadTemplate(tb testing.TB, endpoint string) *samtemplate.Template {
 	return template
 }
 
-func closeAfter(tb testing.TB, c io.Closer) {
-	tb.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
-}
-
-// Catalogue returns the catalogue file of a customer that sells 500 coins for 4.99 euros. Each setting is a line about the customer, such
-// as "refusals: off".
+// Catalogue returns the catalogue file of a customer that sells 500 coins for 4.99 euros. Each setting is a line about
+// the customer, such as "refusals: off".
 func Catalogue(customer catalog.CustomerID, settings ...string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `customers:
@@ -156,14 +184,14 @@ func Catalogue(customer catalog.CustomerID, settings ...string) string {
 }
 
 // Open loads the Catalogue of a customer, and returns the customer's shop, like Customer.
-func (s *Shop) Open(tb testing.TB, customer catalog.CustomerID, settings ...string) *operator.Shop {
+func (s *Shop) Open(tb testing.TB, customer catalog.CustomerID, settings ...string) *backoffice.Shop {
 	tb.Helper()
 	s.Load(tb, Catalogue(customer, settings...))
 	return s.Customer(tb, customer)
 }
 
-// Customer returns a customer's shop, for an operator whose calls bypass the proxy and its faults.
-func (s *Shop) Customer(tb testing.TB, customer catalog.CustomerID) *operator.Shop {
+// Customer returns a customer's shop, for an operator whose calls meet no faults.
+func (s *Shop) Customer(tb testing.TB, customer catalog.CustomerID) *backoffice.Shop {
 	tb.Helper()
 	shop, err := s.Calm.Shop(tb.Context(), customer)
 	if err != nil {
@@ -175,7 +203,8 @@ func (s *Shop) Customer(tb testing.TB, customer catalog.CustomerID) *operator.Sh
 // Load applies a catalogue file, as `shopctl catalog apply` does, but without faults.
 func (s *Shop) Load(tb testing.TB, catalogue string) {
 	tb.Helper()
-	plan, err := s.Calm.PlanCatalogue(tb.Context(), []catalogfile.File{{Name: "catalogue.yaml", Text: []byte(catalogue)}}, false, time.Now())
+	plan, err := s.Calm.PlanCatalogue(tb.Context(),
+		[]catalogfile.File{{Name: "catalogue.yaml", Text: []byte(catalogue)}}, false, time.Now())
 	if err != nil {
 		tb.Fatal(err)
 	}

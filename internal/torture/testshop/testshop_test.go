@@ -7,34 +7,36 @@ import (
 	"testing"
 	"time"
 
-	"shopfront/internal/torture/faultproxy"
+	"shopfront/internal/memdynamo"
 	"shopfront/internal/torture/testshop"
 )
 
-func TestShop_FunctionsAndShopctl_CallTheStoreThroughTheProxy(t *testing.T) {
-	programs := testshop.Build(t, nil, "functions/redeem-voucher", "cmd/shopctl")
-	shop := testshop.Start(t, programs, faultproxy.Settings{
-		Seed: 1, Rates: map[faultproxy.Fault]float64{faultproxy.LostAnswer: 0.3}, Delay: 10 * time.Millisecond,
-	}, nil)
+func TestShop_FunctionsAndShopctl_CallItsStore(t *testing.T) {
+	programs := testshop.Build(t)
+	shop := testshop.Start(t, programs, testshop.Settings{Dials: memdynamo.Dials{
+		Seed: 1, Rates: memdynamo.Rates{memdynamo.LostResponse: 0.3}, Delay: 10 * time.Millisecond,
+	}})
 	shop.Open(t, "minecave")
 
-	create := exec.CommandContext(t.Context(), programs.Shopctl(), "--local", "--json", "voucher", "create", "minecave", "LAUNCH-26", "--reward", "coins/500")
+	create := exec.CommandContext(t.Context(), programs.Shopctl(), "--local", "--json", "voucher", "create", "minecave",
+		"LAUNCH-26", "--reward", "coins/500")
 	create.Dir = shop.Dir
 	if out, err := create.CombinedOutput(); err != nil {
 		t.Fatalf("shopctl: %v: %s", err, out)
 	}
 	recorder := testshop.Redemption("LAUNCH-26", "").Send(t.Context(), shop.API, "minecave")
 	var redemption struct{ Status string }
-	if err := json.Unmarshal(recorder.Body.Bytes(), &redemption); err != nil || recorder.Code != http.StatusOK || redemption.Status != "redeemed" {
+	if err := json.Unmarshal(recorder.Body.Bytes(), &redemption); err != nil || recorder.Code != http.StatusOK ||
+		redemption.Status != "redeemed" {
 		t.Fatalf("a redemption got %d %s", recorder.Code, recorder.Body)
 	}
-	if calls := shop.Proxy.Calls(); calls["PutItem"] == 0 || calls["UpdateItem"] == 0 {
-		t.Errorf("the command or the function bypasses the proxy: %v", calls)
+	if calls := shop.Store.Calls(); calls["PutItem"] == 0 || calls["UpdateItem"] == 0 {
+		t.Errorf("the command or the function bypasses the store: %v", calls)
 	}
 }
 
-func TestBuild_Overlay_ReplacesTheSource(t *testing.T) {
-	programs := testshop.Build(t, map[string]string{
+func TestBuildChanged_Overlay_ReplacesTheSource(t *testing.T) {
+	programs := testshop.BuildChanged(t, map[string]string{
 		"cmd/shopctl/main.go": "package main\n\nfunc main() { println(\"replaced\") }\n",
 	}, "cmd/shopctl")
 	out, err := exec.CommandContext(t.Context(), programs.Shopctl()).CombinedOutput()

@@ -1,5 +1,5 @@
-// Package eventfunction runs the function that records events. It handles batches of streams and scheduled runs, and logs one line for
-// each. The line has metrics, unless all counts are zero.
+// Package eventfunction runs the function that records events. It handles batches of streams and scheduled runs, and
+// logs one line for each. The line has metrics, unless all counts are zero.
 //
 // It may not import the SDK's default configuration (aws-sdk-go-v2/config).
 package eventfunction
@@ -25,8 +25,10 @@ import (
 // Metrics of a batch.
 const (
 	metricRecorded = "RecordedEvents" // events that were added to feeds
-	metricParked   = "ParkedRecords"  // changes that were set aside; in a scheduled run: changes that are still set aside
-	metricErrors   = "Errors"         // 1 if records must be delivered again, or if a scheduled run could not read the parked changes
+	// changes that were set aside; in a scheduled run: changes that are still set aside
+	metricParked = "ParkedRecords"
+	// 1 if records must be delivered again, or if a scheduled run could not read the parked changes
+	metricErrors = "Errors"
 )
 
 // Batch is the event that invokes the function: the records of a stream, or a schedule's event, which has no records.
@@ -48,50 +50,29 @@ type Source interface {
 	Changes(ctx context.Context, records []json.RawMessage) []event.Change
 }
 
-// New wires the function that records events from its environment, or returns an error that names the missing setting.
-func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) {
-	log, err := Log(env, client)
-	if err != nil {
-		return Function{}, err
-	}
-	tables := dynamo.Tables{}
-	if tables.Vouchers, err = env.VouchersTable(); err != nil {
-		return Function{}, err
-	}
-	if tables.Checkouts, err = env.CheckoutsTable(); err != nil {
-		return Function{}, err
-	}
-	eventsTable, err := env.EventsTable()
-	if err != nil {
-		return Function{}, err
-	}
-	retention, err := env.EventRetention()
-	if err != nil {
-		return Function{}, err
-	}
+// New wires the function from its environment.
+func New(env lambdahttp.Environment, client *dynamodb.Client) Function {
+	tables := dynamo.Tables{Vouchers: env.VouchersTable(), Checkouts: env.CheckoutsTable()}
 	source := dynamo.NewEventSource(client, tables, mathrand.Int64N)
+	log := Log(env, client)
 	service := env.Service()
 	return Function{
 		Source: source, Now: env.Now, Log: service.Log, Stack: service.Stack,
 		Recorder: event.Recorder{
-			Log: log, Nicks: log, Parking: dynamo.NewEventParking(client, eventsTable, source), Represent: httpapi.EventData,
-			Retention: retention, Now: env.Now, Stalls: new(event.Stalls),
+			Log: log, Nicks: log, Parking: dynamo.NewEventParking(client, env.EventsTable(), source),
+			Retention: env.EventRetention(), Now: env.Now, Stalls: new(event.Stalls),
 		},
-	}, nil
+	}
 }
 
-// Log wires the log of events from a function's environment, or returns an error that names the missing setting.
-func Log(env lambdahttp.Environment, client *dynamodb.Client) (*dynamo.EventLog, error) {
-	name, err := env.EventsTable()
-	if err != nil {
-		return nil, err
-	}
-	retention, err := env.EventRetention()
-	return dynamo.NewEventLog(client, name, retention, env.Now, mathrand.Int64N, rand.Reader), err
+// Log wires the log of events from a function's environment.
+func Log(env lambdahttp.Environment, client *dynamodb.Client) *dynamo.EventLog {
+	return dynamo.NewEventLog(client, env.EventsTable(), env.EventRetention(), env.Now, mathrand.Int64N, rand.Reader)
 }
 
 // Handle records a batch. The response names the records that Lambda must deliver again
-// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A scheduled run retries the parked changes.
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A scheduled run retries the
+// parked changes.
 func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEventResponse, error) {
 	begun := f.Now()
 	var outcome event.Outcome
@@ -104,17 +85,20 @@ func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEvent
 	if isBlind(outcome) {
 		return events.DynamoDBEventResponse{}, errors.New("the parked changes could not be read")
 	}
-	response := events.DynamoDBEventResponse{BatchItemFailures: make([]events.DynamoDBBatchItemFailure, len(outcome.Failed))}
+	response := events.DynamoDBEventResponse{BatchItemFailures: make([]events.DynamoDBBatchItemFailure,
+		len(outcome.Failed))}
 	for i, id := range outcome.Failed {
 		if id == "" { // Lambda must deliver the whole batch again
-			return events.DynamoDBEventResponse{}, errors.New("a record without a sequence number could not be set aside")
+			return events.DynamoDBEventResponse{},
+				errors.New("a record without a sequence number could not be set aside")
 		}
 		response.BatchItemFailures[i].ItemIdentifier = id
 	}
 	return response, nil
 }
 
-// isBlind reports whether a scheduled run could not read the parked changes. Every other error belongs to a change, which is counted.
+// isBlind reports whether a scheduled run could not read the parked changes. Every other error belongs to a change,
+// which is counted.
 func isBlind(outcome event.Outcome) bool {
 	return outcome.Err != nil && outcome.Recorded+outcome.Parked+len(outcome.Failed) == 0
 }
@@ -123,10 +107,12 @@ func isBlind(outcome event.Outcome) bool {
 func (f Function) log(ctx context.Context, begun time.Time, records int, outcome event.Outcome) {
 	now := f.Now()
 	attrs := []slog.Attr{
-		slog.Int("records", records), slog.Int(metricRecorded, outcome.Recorded), slog.Int(metricParked, outcome.Parked),
+		slog.Int("records", records), slog.Int(metricRecorded, outcome.Recorded),
+		slog.Int(metricParked, outcome.Parked),
 		slog.Float64("durationMs", float64(now.Sub(begun).Microseconds())/1000), slog.String("Stack", f.Stack),
 	}
-	var metrics []string // without counts of zero: AWS bills a metric for each hour with data, and the schedule runs in every hour
+	// without counts of zero: AWS bills a metric for each hour with data, and the schedule runs in every hour
+	var metrics []string
 	if outcome.Recorded > 0 {
 		metrics = append(metrics, metricRecorded)
 	}

@@ -17,12 +17,11 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
-	"shopfront/pkg/dynamo/backoffice"
 	"shopfront/pkg/event"
-	"shopfront/pkg/httpapi"
 	"shopfront/pkg/lambdahttp"
 	"shopfront/pkg/lambdahttp/eventfunction"
 	"shopfront/pkg/voucher"
@@ -34,7 +33,8 @@ func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 var errAway = errors.New("the table is away")
 
-// desk is a stream, an event.Log and an event.Parking in memory. A record is the ID of a redemption; the record 0 cannot be read.
+// desk is a stream, an event.Log and an event.Parking in memory. A record is the ID of a redemption; the record 0
+// cannot be read.
 type desk struct {
 	ids      []string // the IDs of the first changes; any other change has the ID seq-N, where N is its record
 	recorded []event.ID
@@ -54,12 +54,16 @@ func (d *desk) Changes(_ context.Context, records []json.RawMessage) []event.Cha
 }
 
 func (*desk) change(record string) event.Change {
-	c := event.Change{ID: "seq-" + record, Customer: emberforge, Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: record}}
+	c := event.Change{
+		ID: "seq-" + record, Customer: emberforge,
+		Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: record},
+	}
 	if record == "0" {
 		c.Err = errors.New("malformed record of a redemption")
 		return c
 	}
-	c.Facts = event.OfRedemption(emberforge, voucher.Redemption{ID: record, Code: "SUMMER20", Nick: "Alder", At: noon()})
+	c.Facts = event.OfRedemption(emberforge,
+		voucher.Redemption{ID: record, Code: "SUMMER20", Nick: "Alder", At: noon()})
 	return c
 }
 
@@ -96,7 +100,7 @@ func (d *desk) handle(t *testing.T, payload string) (response, logged string, er
 	t.Helper()
 	var log bytes.Buffer
 	f := eventfunction.Function{
-		Source: d, Recorder: event.Recorder{Log: d, Parking: d, Represent: httpapi.EventData, Now: noon}, Now: noon,
+		Source: d, Recorder: event.Recorder{Log: d, Parking: d, Now: noon}, Now: noon,
 		Log: slog.New(slog.NewJSONHandler(&log, nil)), Stack: "shopfront",
 	}
 	var batch eventfunction.Batch
@@ -122,7 +126,8 @@ func line(t *testing.T, logged string) (members map[string]any, metrics []string
 			CloudWatchMetrics []struct{ Metrics []struct{ Name string } }
 		} `json:"_aws"`
 	}
-	if err := errors.Join(json.Unmarshal([]byte(logged), &members), json.Unmarshal([]byte(logged), &embedded)); err != nil {
+	if err := errors.Join(json.Unmarshal([]byte(logged), &members),
+		json.Unmarshal([]byte(logged), &embedded)); err != nil {
 		t.Fatal(err)
 	}
 	for _, directive := range embedded.AWS.CloudWatchMetrics {
@@ -141,7 +146,10 @@ func TestHandle_Batch_IsRecordedAndLoggedInOneLine(t *testing.T) {
 		t.Errorf("Handle = %s, %v, with %d recorded events; want 2", response, err, len(d.recorded))
 	}
 	members, metrics := line(t, logged)
-	for name, want := range map[string]any{"level": "INFO", "records": 2.0, "RecordedEvents": 2.0, "ParkedRecords": 0.0, "Stack": "shopfront", "durationMs": 0.0} {
+	for name, want := range map[string]any{
+		"level": "INFO", "records": 2.0, "RecordedEvents": 2.0, "ParkedRecords": 0.0,
+		"Stack": "shopfront", "durationMs": 0.0,
+	} {
 		if members[name] != want {
 			t.Errorf("%s is %v, want %v", name, members[name], want)
 		}
@@ -149,7 +157,8 @@ func TestHandle_Batch_IsRecordedAndLoggedInOneLine(t *testing.T) {
 	if !slices.Equal(metrics, []string{"RecordedEvents"}) || members["error"] != nil {
 		t.Errorf("metrics %s, want RecordedEvents only: %s", metrics, logged)
 	}
-	if _, logged, _ := d.handle(t, `{}`); strings.Contains(logged, "_aws") { // AWS bills a metric for each hour with data
+	// AWS bills a metric for each hour with data
+	if _, logged, _ := d.handle(t, `{}`); strings.Contains(logged, "_aws") {
 		t.Errorf("a scheduled run that finds nothing has metrics: %s", logged)
 	}
 }
@@ -159,7 +168,8 @@ func TestHandle_UnreadableRecord_IsCountedAndNotDeliveredAgain(t *testing.T) {
 	d := &desk{}
 	response, logged, err := d.handle(t, `{"Records":[1047,0,1048]}`)
 	members, metrics := line(t, logged)
-	if err != nil || response != `{"batchItemFailures":[]}` || members["RecordedEvents"] != 2.0 || members["ParkedRecords"] != 1.0 || len(d.parked) != 1 {
+	if err != nil || response != `{"batchItemFailures":[]}` || members["RecordedEvents"] != 2.0 ||
+		members["ParkedRecords"] != 1.0 || len(d.parked) != 1 {
 		t.Errorf("Handle = %s, %v; want 2 recorded events and 1 parked change: %s", response, err, logged)
 	}
 	if members["level"] != "ERROR" || !slices.Equal(metrics, []string{"RecordedEvents", "ParkedRecords"}) {
@@ -176,7 +186,8 @@ func TestHandle_NothingCanBeStored_LambdaDeliversTheRecordsAgain(t *testing.T) {
 		t.Errorf("Handle = %s, %v; want %s", response, err, want)
 	}
 	members, metrics := line(t, logged)
-	if members["level"] != "ERROR" || members["Errors"] != 1.0 || !slices.Contains(metrics, "Errors") || !strings.Contains(fmt.Sprint(members["error"]), errAway.Error()) {
+	if members["level"] != "ERROR" || members["Errors"] != 1.0 || !slices.Contains(metrics, "Errors") ||
+		!strings.Contains(fmt.Sprint(members["error"]), errAway.Error()) {
 		t.Errorf("logged %s; want an error that is counted", logged)
 	}
 }
@@ -185,7 +196,8 @@ func TestHandle_NothingCanBeStored_LambdaDeliversTheRecordsAgain(t *testing.T) {
 func TestHandle_RecordWithoutASequenceNumberCannotBeStored_BatchFails(t *testing.T) {
 	t.Parallel()
 	d := &desk{fails: errAway, ids: []string{"seq-1047", ""}}
-	if response, logged, err := d.handle(t, `{"Records":[1047,1048]}`); err == nil || !strings.Contains(logged, `"Errors":1`) {
+	if response, logged, err := d.handle(t, `{"Records":[1047,1048]}`); err == nil ||
+		!strings.Contains(logged, `"Errors":1`) {
 		t.Errorf("Handle = %s, %v; want an error that is counted: %s", response, err, logged)
 	}
 }
@@ -196,9 +208,12 @@ func TestHandle_Schedule_RetriesWhatWasSetAside(t *testing.T) {
 	for _, record := range []string{"1047", "0"} {
 		d.parked = append(d.parked, event.Parked{Place: d.change(record).Place, Customer: emberforge})
 	}
-	response, logged, err := d.handle(t, `{"version":"0","detail-type":"Scheduled Event","source":"aws.events","resources":["arn:aws:events:eu-central-1:1:rule/r"],"detail":{}}`)
+	response, logged, err := d.handle(t,
+		`{"version":"0","detail-type":"Scheduled Event","source":"aws.events",`+
+			`"resources":["arn:aws:events:eu-central-1:1:rule/r"],"detail":{}}`)
 	members, _ := line(t, logged)
-	if err != nil || response != `{"batchItemFailures":[]}` || len(d.recorded) != 1 || members["ParkedRecords"] != 1.0 || members["RecordedEvents"] != 1.0 {
+	if err != nil || response != `{"batchItemFailures":[]}` || len(d.recorded) != 1 ||
+		members["ParkedRecords"] != 1.0 || members["RecordedEvents"] != 1.0 {
 		t.Errorf("Handle = %s, %v, with %d recorded events: %s", response, err, len(d.recorded), logged)
 	}
 }
@@ -209,28 +224,18 @@ func TestHandle_ParkedChangesCannotBeRead_IsAnErrorAndCounted(t *testing.T) {
 	d := &desk{fails: errAway}
 	_, logged, err := d.handle(t, `{}`)
 	members, metrics := line(t, logged)
-	if err == nil || members["Errors"] != 1.0 || !slices.Equal(metrics, []string{"Errors"}) || !strings.Contains(logged, errAway.Error()) {
+	if err == nil || members["Errors"] != 1.0 || !slices.Equal(metrics, []string{"Errors"}) ||
+		!strings.Contains(logged, errAway.Error()) {
 		t.Errorf("Handle = %v, want an error that is counted: %s", err, logged)
 	}
 }
 
-// settings returns the environment of the function. The names of tables are those that localtest.Table takes.
+// settings returns the environment of the function. The names of tables are those that dynamotest.Table takes.
 func settings() map[string]string {
 	return map[string]string{
-		"EVENTS_TABLE": "EventsTable", "VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable", "EVENT_RETENTION_DAYS": "90",
-		"STACK_NAME": "shopfront",
-	}
-}
-
-func TestNew_MissingSetting_IsNamed(t *testing.T) {
-	t.Parallel()
-	for name := range settings() {
-		set := settings()
-		delete(set, name)
-		env := lambdahttp.Environment{Lookup: func(name string) string { return set[name] }, Now: noon, Log: &bytes.Buffer{}}
-		if _, err := eventfunction.New(env, nil); name != "STACK_NAME" && (err == nil || !strings.Contains(err.Error(), name)) {
-			t.Errorf("without %s: New = %v, want an error that names it", name, err)
-		}
+		"EVENTS_TABLE": "EventsTable", "VOUCHERS_TABLE": "VouchersTable", "CHECKOUTS_TABLE": "CheckoutsTable",
+		"EVENT_RETENTION_DAYS": "90",
+		"STACK_NAME":           "shopfront",
 	}
 }
 
@@ -252,25 +257,30 @@ func image(t *testing.T, client *dynamodb.Client, name string) (images []map[str
 	return images
 }
 
-// redeemed creates tables and the voucher SUMMER20, which Alder redeems. It returns settings that name the tables, and the redemption.
+// redeemed creates tables and the voucher SUMMER20, which Alder redeems. It returns settings that name the tables, and
+// the redemption.
 func redeemed(t *testing.T, client *dynamodb.Client) (set map[string]string, r voucher.Redemption) {
 	t.Helper()
 	set = settings()
 	for variable, name := range settings() {
 		if strings.HasSuffix(variable, "_TABLE") {
-			set[variable] = localtest.Table(t, name)
+			set[variable] = dynamotest.Table(t, name)
 		}
 	}
-	v, err := voucher.New(voucher.Terms{Written: "SUMMER20", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}}, noon())
+	v, err := shopIn(client, set).CreateVoucher(t.Context(), voucher.Terms{
+		Written: "SUMMER20",
+		Reward:  voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	}, noon())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := backoffice.NewVouchers(client, set["VOUCHERS_TABLE"], mathrand.Int64N).Create(t.Context(), emberforge, v); err != nil {
-		t.Fatal(err)
-	}
 	nick, badNick := voucher.ParseNick("Alder")
-	redeemer := voucher.Redeemer{Store: dynamo.NewRedemptions(client, set["VOUCHERS_TABLE"], mathrand.Int64N), Random: zeros{}}
-	r, _, err = redeemer.Redeem(t.Context(), voucher.Request{Customer: emberforge, Code: v.Code, Nick: nick, At: noon()})
+	redeemer := voucher.Redeemer{
+		Store:  dynamo.NewRedemptions(client, set["VOUCHERS_TABLE"], mathrand.Int64N),
+		Random: zeros{},
+	}
+	r, _, err = redeemer.Redeem(t.Context(),
+		voucher.Request{Customer: emberforge, Code: v.Code, Nick: nick, At: noon()})
 	if err := errors.Join(badNick, err); err != nil {
 		t.Fatal(err)
 	}
@@ -282,9 +292,11 @@ func batchOf(t *testing.T, name string, items ...map[string]any) (batch eventfun
 	t.Helper()
 	for i, it := range items {
 		text, err := json.Marshal(map[string]any{
-			"eventSourceARN": "arn:aws:dynamodb:ddblocal:000000000000:table/" + name + "/stream/2026-11-22T12:00:00.000",
+			"eventSourceARN": "arn:aws:dynamodb:ddblocal:000000000000:table/" + name +
+				"/stream/2026-11-22T12:00:00.000",
 			"dynamodb": map[string]any{
-				"SequenceNumber": fmt.Sprint(i), "Keys": map[string]any{"customer": it["customer"], "sk": it["sk"]}, "NewImage": it,
+				"SequenceNumber": fmt.Sprint(i), "Keys": map[string]any{"customer": it["customer"], "sk": it["sk"]},
+				"NewImage": it,
 			},
 		})
 		if err != nil {
@@ -295,23 +307,24 @@ func batchOf(t *testing.T, name string, items ...map[string]any) (batch eventfun
 	return batch
 }
 
-// The wired function puts a redemption into the feed and into the index of nicks. It logs no data of a redemption, even if the redemption
-// cannot be read.
+// The wired function puts a redemption into the feed and into the index of nicks. It logs no data of a redemption, even
+// if the redemption cannot be read.
 func TestNew_RedemptionInATable_IsInTheFeedButNotInTheLogLine(t *testing.T) {
 	t.Parallel()
-	client := localtest.Client(t)
+	client := dynamotest.Client(t)
 	set, r := redeemed(t, client)
 	var log bytes.Buffer
-	f, err := eventfunction.New(lambdahttp.Environment{Lookup: func(name string) string { return set[name] }, Now: noon, Log: &log}, client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	f := eventfunction.New(lambdahttp.Environment{
+		Lookup: func(name string) string { return set[name] }, Now: noon,
+		Log: &log,
+	}, client)
 	good := image(t, client, set["VOUCHERS_TABLE"])[0]
 	bad := maps.Clone(good)
 	bad["redeemed"] = map[string]any{"N": "0"}
 	response, err := f.Handle(t.Context(), batchOf(t, set["VOUCHERS_TABLE"], good, bad, good))
 	members, _ := line(t, log.String())
-	if err != nil || len(response.BatchItemFailures) != 0 || members["RecordedEvents"] != 1.0 || members["ParkedRecords"] != 1.0 {
+	if err != nil || len(response.BatchItemFailures) != 0 || members["RecordedEvents"] != 1.0 ||
+		members["ParkedRecords"] != 1.0 {
 		t.Errorf("Handle = %+v, %v; want 1 recorded event and 1 parked change: %s", response, err, log.String())
 	}
 	for _, secret := range []string{"SUMMER", "Alder", r.ID, "emberforge"} {
@@ -322,8 +335,10 @@ func TestNew_RedemptionInATable_IsInTheFeedButNotInTheLogLine(t *testing.T) {
 	store := dynamo.NewEventLog(client, set["EVENTS_TABLE"], 90*24*time.Hour, noon, mathrand.Int64N, zeros{})
 	page, err := event.Feed{Store: store}.Read(t.Context(), emberforge, event.Cursor{After: event.FromOldest}, 100)
 	want := event.Event{
-		ID: event.OfRedemption(emberforge, r)[0].ID(), Type: event.RedemptionCreated, Customer: emberforge, At: noon(), Sequence: 1,
-		Data: []byte(`{"id":"` + r.ID + `","status":"redeemed","code":"SUMMER20","nick":"Alder","redeemedAt":"2026-11-22T12:00:00.000Z",` +
+		ID: event.OfRedemption(emberforge, r)[0].ID(), Type: event.RedemptionCreated, Customer: emberforge, At: noon(),
+		Sequence: 1,
+		Data: []byte(`{"id":"` + r.ID +
+			`","status":"redeemed","code":"SUMMER20","nick":"Alder","redeemedAt":"2026-11-22T12:00:00.000Z",` +
 			`"reward":{"kind":"percent_off","percentOff":20}}`),
 	}
 	if err != nil || len(page.Events) != 1 || !reflect.DeepEqual(page.Events[0], want) {
@@ -333,9 +348,8 @@ func TestNew_RedemptionInATable_IsInTheFeedButNotInTheLogLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := backoffice.NewEvents(client, dynamo.Tables{Vouchers: set["VOUCHERS_TABLE"]}, set["EVENTS_TABLE"], mathrand.Int64N)
 	indexed := 0
-	for got, err := range reader.RedemptionsOf(t.Context(), emberforge, nick, time.Time{}, time.Time{}) {
+	for got, err := range shopIn(client, set).RedemptionsOfNick(t.Context(), backoffice.RedemptionFilter{Nick: nick}) {
 		if indexed++; err != nil || got.Redemption != r {
 			t.Errorf("the index of nicks has %+v, %v; want %+v", got, err, r)
 		}
@@ -345,9 +359,16 @@ func TestNew_RedemptionInATable_IsInTheFeedButNotInTheLogLine(t *testing.T) {
 	}
 	log.Reset()
 	// Only the record in the batch was damaged, so a scheduled run can read the stored item.
-	if _, err := f.Handle(t.Context(), eventfunction.Batch{}); err != nil || !strings.Contains(log.String(), `"ParkedRecords":0`) {
+	if _, err := f.Handle(t.Context(), eventfunction.Batch{}); err != nil ||
+		!strings.Contains(log.String(), `"ParkedRecords":0`) {
 		t.Errorf("Handle = %v, want no parked change: %s", err, log.String())
 	}
+}
+
+// shopIn returns emberforge's shop as its owner works on it.
+func shopIn(client *dynamodb.Client, set map[string]string) *backoffice.Shop {
+	tables := backoffice.Tables{Vouchers: set["VOUCHERS_TABLE"], Events: set["EVENTS_TABLE"]}
+	return backoffice.NewDeployment(client, tables, mathrand.Int64N).Open(catalog.Customer{ID: emberforge})
 }
 
 // zeros is a source of random bytes that returns only zeros.

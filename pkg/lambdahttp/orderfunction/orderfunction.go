@@ -1,5 +1,5 @@
-// Package orderfunction wires the functions that read checkouts, and the functions that read and change orders. Unlike checkoutfunction,
-// it does not link the JSON Schema validator.
+// Package orderfunction wires the functions that read checkouts, and the functions that read and change orders. Unlike
+// checkoutfunction, it does not link the JSON Schema validator.
 package orderfunction
 
 import (
@@ -12,17 +12,10 @@ import (
 	"shopfront/pkg/lambdahttp/dynamoclient"
 )
 
-// New wires the HTTP layer and the store of orders from a function's environment, or returns an error that names the missing setting.
-// Only a function that places or cancels orders needs the name of the vouchers table; the others pass "".
-func New(ctx context.Context, env lambdahttp.Environment, vouchers string) (httpapi.Service, *dynamo.Orders, error) {
-	checkouts, err := env.CheckoutsTable()
-	if err != nil {
-		return httpapi.Service{}, nil, err
-	}
-	client, err := dynamoclient.New(ctx, env, checkouts)
-	if err != nil {
-		return httpapi.Service{}, nil, err
-	}
-	service, err := dynamoclient.Service(env, client)
-	return service, dynamo.NewOrders(client, checkouts, vouchers, rand.Int64N), err
+// New wires the HTTP layer and the store of orders from a function's environment. Only a function that places or
+// cancels orders needs the name of the vouchers table; the others pass "".
+func New(ctx context.Context, env lambdahttp.Environment, vouchers string) (httpapi.Service, *dynamo.Orders) {
+	checkouts := env.CheckoutsTable()
+	client := dynamoclient.New(ctx, env, checkouts)
+	return dynamoclient.Service(env, client), dynamo.NewOrders(client, checkouts, vouchers, rand.Int64N)
 }

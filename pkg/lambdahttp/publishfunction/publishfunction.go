@@ -1,5 +1,5 @@
-// Package publishfunction runs the function that sends events to an EventBridge bus. It is separate from package eventfunction because the
-// functions that record and list events must not link EventBridge's client.
+// Package publishfunction runs the function that sends events to an EventBridge bus. It is separate from package
+// eventfunction because the functions that record and list events must not link EventBridge's client.
 //
 // It may not import the SDK's default configuration (aws-sdk-go-v2/config).
 package publishfunction
@@ -23,21 +23,22 @@ import (
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/httpapi"
 	"shopfront/pkg/lambdahttp"
+	"shopfront/pkg/wire"
 )
 
 const (
 	// source is the Source of every entry that the function sends to the bus.
 	source = "shopfront"
-	// maxEntries is how many events EventBridge accepts in a call. Their size cannot reach EventBridge's limit of 256 KB: an event contains
-	// at most 2 KB of a shop's own data, and JSON escapes each byte as at most six bytes.
+	// maxEntries is how many events EventBridge accepts in a call. Their size cannot reach EventBridge's limit of 256
+	// KB: an event contains at most 2 KB of a shop's own data, and JSON escapes each byte as at most six bytes.
 	maxEntries = 10
-	// maxAttempts is how often the function sends an event that the bus rejects. After the last attempt, the function reports the event's
-	// record as failed, and Lambda delivers the record again.
+	// maxAttempts is how often the function sends an event that the bus rejects. After the last attempt, the function
+	// reports the event's record as failed, and Lambda delivers the record again.
 	maxAttempts = 4
 	// attemptTimeout bounds one attempt of a call.
 	attemptTimeout = 5 * time.Second
-	// responseReserve is the part of the function's timeout that is reserved for reporting which records were not sent. Without that
-	// report, Lambda would deliver the whole batch again.
+	// responseReserve is the part of the function's timeout that is reserved for reporting which records were not sent.
+	// Without that report, Lambda would deliver the whole batch again.
 	responseReserve = time.Second
 )
 
@@ -48,7 +49,8 @@ type Batch struct {
 
 // Bus is the part of EventBridge that the function needs.
 type Bus interface {
-	PutEvents(context.Context, *eventbridge.PutEventsInput, ...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
+	PutEvents(context.Context, *eventbridge.PutEventsInput,
+		...func(*eventbridge.Options)) (*eventbridge.PutEventsOutput, error)
 }
 
 // Function publishes batches.
@@ -63,25 +65,18 @@ type Function struct {
 	Stack string // the name of the deployed stack, a dimension of the metric
 }
 
-// New wires the function from its environment, or returns an error that names the missing setting. The bus is in the client's region, and
-// the function calls it with the client's credentials.
-func New(env lambdahttp.Environment, client *dynamodb.Client) (Function, error) {
-	name, err := env.EventBus()
-	if err != nil {
-		return Function{}, err
-	}
-	eventsTable, err := env.EventsTable()
-	if err != nil {
-		return Function{}, err
-	}
+// New wires the function from its environment. The bus is in the client's region, and the function calls it with the
+// client's credentials.
+func New(env lambdahttp.Environment, client *dynamodb.Client) Function {
 	service, options := env.Service(), client.Options()
 	return Function{
-		Pages: dynamo.NewEventPages(client, eventsTable, env.Now, mathrand.Int64N),
+		Pages: dynamo.NewEventPages(client, env.EventsTable(), env.Now, mathrand.Int64N),
 		Bus: eventbridge.New(eventbridge.Options{
-			Region: options.Region, Credentials: options.Credentials, HTTPClient: awshttp.NewBuildableClient().WithTimeout(attemptTimeout),
+			Region: options.Region, Credentials: options.Credentials,
+			HTTPClient: awshttp.NewBuildableClient().WithTimeout(attemptTimeout),
 		}),
-		Name: name, Delay: backoff, Now: env.Now, Log: service.Log, Stack: service.Stack,
-	}, nil
+		Name: env.EventBus(), Delay: backoff, Now: env.Now, Log: service.Log, Stack: service.Stack,
+	}
 }
 
 // backoff returns a delay that starts at a quarter of a second and doubles with each attempt. Half of it is random.
@@ -90,10 +85,10 @@ func backoff(attempt int) time.Duration {
 	return delay/2 + time.Duration(mathrand.Int64N(int64(delay/2))) //nolint:gosec // jitter, not a secret
 }
 
-// Handle sends the events of a batch, in order. The response names the first record with an event that was not sent. Lambda delivers that
-// record and all later ones again, so each event is sent at least once
-// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A page that cannot be read is skipped, because
-// retrying it would delay the events of all shops.
+// Handle sends the events of a batch, in order. The response names the first record with an event that was not sent.
+// Lambda delivers that record and all later ones again, so each event is sent at least once
+// (https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html). A page that cannot be read is
+// skipped, because retrying it would delay the events of all shops.
 func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEventResponse, error) {
 	begun := f.Now()
 	if deadline, has := ctx.Deadline(); has {
@@ -124,7 +119,8 @@ type message struct {
 	entry  types.PutEventsRequestEntry
 }
 
-// publish sends events. It returns how many it sent. After an error, record is the first record with an event that was not sent.
+// publish sends events. It returns how many it sent. After an error, record is the first record with an event that was
+// not sent.
 func (f Function) publish(ctx context.Context, added []dynamo.EventAddition) (sent int, record string, err error) {
 	left, err := f.messages(ctx, added)
 	if err != nil {
@@ -135,7 +131,8 @@ func (f Function) publish(ctx context.Context, added []dynamo.EventAddition) (se
 		if left, err = f.put(ctx, left); err == nil {
 			break
 		}
-		if _, rejected := errors.AsType[rejectedError](err); !rejected || attempt == maxAttempts || wait(ctx, f.Delay(attempt)) != nil {
+		if _, rejected := errors.AsType[rejectedError](err); !rejected || attempt == maxAttempts ||
+			wait(ctx, f.Delay(attempt)) != nil {
 			return total - len(left), left[0].record, err
 		}
 	}
@@ -149,7 +146,7 @@ func (f Function) messages(ctx context.Context, added []dynamo.EventAddition) (m
 		if e.ID == "" {
 			continue
 		}
-		detail, err := httpapi.EncodeEvent(e)
+		detail, err := wire.Encode(e)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +168,8 @@ func (e rejectedError) Error() string {
 	return fmt.Sprintf("the bus rejected %d events, the last with %s", e.events, e.code)
 }
 
-// put makes one call, which the client retries if it fails as a whole. It returns the messages that were not sent, in order.
+// put makes one call, which the client retries if it fails as a whole. It returns the messages that were not sent, in
+// order.
 func (f Function) put(ctx context.Context, messages []message) (left []message, err error) {
 	entries := make([]types.PutEventsRequestEntry, len(messages))
 	for i, m := range messages {

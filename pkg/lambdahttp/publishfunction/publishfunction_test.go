@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	mathrand "math/rand/v2"
@@ -23,15 +24,15 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/aws/aws-sdk-go-v2/service/eventbridge"
 
-	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/event"
-	"shopfront/pkg/httpapi"
 	"shopfront/pkg/lambdahttp"
 	"shopfront/pkg/lambdahttp/publishfunction"
 	"shopfront/pkg/voucher"
+	"shopfront/pkg/wire"
 )
 
 const (
@@ -43,11 +44,11 @@ const (
 // bus is an EventBridge that stores the events it accepts.
 type bus struct {
 	calls [][]entry
-	// fails returns the error code with which the bus rejects an entry; empty: the bus accepts the entry. Calls count from 1. fails may be
-	// nil.
+	// fails returns the error code with which the bus rejects an entry; empty: the bus accepts the entry. Calls count
+	// from 1. fails may be nil.
 	fails func(call int, e entry) string
-	// status returns the status and the error code of a call that fails as a whole; 0: the call does not fail. status may be
-	// nil.
+	// status returns the status and the error code of a call that fails as a whole; 0: the call does not fail. status
+	// may be nil.
 	status func(call int) (status int, code string)
 }
 
@@ -98,7 +99,7 @@ func (b *bus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out)
 }
 
-// taken returns the sequence numbers of a customer's events that the bus accepted, in order.
+// taken returns the sequence numbers of a shop's events that the bus accepted, in order.
 func (b *bus) taken(t *testing.T, customer catalog.CustomerID) (sequence []int64) {
 	t.Helper()
 	for i, call := range b.calls {
@@ -124,15 +125,16 @@ type shops struct {
 
 func open(t *testing.T) *shops {
 	t.Helper()
-	s := &shops{client: localtest.Client(t), table: localtest.Table(t, "EventsTable"), bus: &bus{}}
+	s := &shops{client: dynamotest.Client(t), table: dynamotest.Table(t, "EventsTable"), bus: &bus{}}
 	s.log = dynamo.NewEventLog(s.client, s.table, retention, time.Now, mathrand.Int64N, rand.Reader)
 	server := httptest.NewServer(s.bus)
 	t.Cleanup(server.Close)
 	s.function = publishfunction.Function{
 		Pages: dynamo.NewEventPages(s.client, s.table, time.Now, mathrand.Int64N), Name: "shops", Now: time.Now,
-		Delay: func(int) time.Duration { return 0 }, Log: slog.New(slog.NewJSONHandler(&s.lines, nil)), Stack: "shopfront-prod",
+		Delay: func(int) time.Duration { return 0 }, Log: slog.New(slog.NewJSONHandler(&s.lines, nil)),
+		Stack: "shopfront-prod",
 		Bus: eventbridge.New(eventbridge.Options{
-			Region: localtest.Region, BaseEndpoint: aws.String(server.URL),
+			Region: dynamotest.Region, BaseEndpoint: aws.String(server.URL),
 			Credentials: credentials.NewStaticCredentialsProvider("local", "local", ""),
 			Retryer: retry.NewStandard(func(o *retry.StandardOptions) {
 				o.Backoff = retry.BackoffDelayerFunc(func(int, error) (time.Duration, error) { return 0, nil })
@@ -149,22 +151,23 @@ func redemptions(t *testing.T, customer catalog.CustomerID, count int) []event.E
 	for i := range made {
 		at := time.Date(2026, 11, 22, 1, 35, 52, 130e6, time.UTC)
 		fact := event.OfRedemption(customer, voucher.Redemption{
-			ID: rand.Text()[:22], Code: "SUMMER20", Nick: "Alder", At: at, Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+			ID: rand.Text()[:22], Code: "SUMMER20", Nick: "Alder", At: at,
+			Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 		})[0]
-		data, err := httpapi.EventData(fact)
-		if err != nil {
+		var err error
+		if made[i], err = fact.Event(); err != nil {
 			t.Fatal(err)
 		}
-		made[i] = event.Event{ID: fact.ID(), Type: fact.Type, Customer: customer, At: at, Data: data}
 	}
 	return made
 }
 
-// record appends new events to a customer's log, and returns the changes of the log's pages as the stream shows them.
+// record appends new events to a shop's log, and returns the changes of the log's pages as the stream shows them.
 func (s *shops) record(t *testing.T, customer catalog.CustomerID, count int) (records []json.RawMessage) {
 	t.Helper()
 	before := s.pages(t, customer)
-	if added, err := s.log.Append(t.Context(), customer, redemptions(t, customer, count)); added != count || err != nil {
+	if added, err := s.log.Append(t.Context(), customer, redemptions(t, customer, count)); added != count ||
+		err != nil {
 		t.Fatalf("%d of %d events were added: %v", added, count, err)
 	}
 	after := s.pages(t, customer)
@@ -257,7 +260,8 @@ func numbers(from, to int64) (all []int64) {
 
 func TestHandle_AddedEvents_AreSentInSequence(t *testing.T) {
 	s := open(t)
-	batch := slices.Concat(s.record(t, emberforge, 3), s.record(t, lantern, 48), s.record(t, emberforge, 2), s.record(t, lantern, 7))
+	batch := slices.Concat(s.record(t, emberforge, 3), s.record(t, lantern, 48), s.record(t, emberforge, 2),
+		s.record(t, lantern, 7))
 	if len(batch) != 5 {
 		t.Fatalf("%d pages changed; want 5, because the seven events begin another page", len(batch))
 	}
@@ -279,8 +283,9 @@ func TestHandle_AddedEvents_AreSentInSequence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	detail, err := httpapi.EncodeEvent(w.Events[0])
-	if want := (entry{"shops", "shopfront", "redemption.created", string(detail), 1795311352.13}); err != nil || sent != want {
+	detail, err := wire.Encode(w.Events[0])
+	if want := (entry{"shops", "shopfront", "redemption.created", string(detail), 1795311352.13}); err != nil ||
+		sent != want {
 		t.Errorf("sent %+v, %v; want %+v", sent, err, want)
 	}
 }
@@ -295,8 +300,10 @@ func TestHandle_ChangesThatAddNoEvent_SendNothing(t *testing.T) {
 		}
 	}
 	failed := s.handle(t,
-		s.change(t, key("emberforge#07", "e#MTCXgwWFAhhCzmYLdegdZw"), nil, key("emberforge#07", "e#MTCXgwWFAhhCzmYLdegdZw")),
-		s.change(t, key("#parked", "vouchers/emberforge#1/SUMMER20"), nil, key("#parked", "vouchers/emberforge#1/SUMMER20")),
+		s.change(t, key("emberforge#07", "e#MTCXgwWFAhhCzmYLdegdZw"), nil,
+			key("emberforge#07", "e#MTCXgwWFAhhCzmYLdegdZw")),
+		s.change(t, key("#parked", "vouchers/emberforge#1/SUMMER20"), nil,
+			key("#parked", "vouchers/emberforge#1/SUMMER20")),
 		s.change(t, page, page, page), // the page is closed
 		s.change(t, page, page, nil))  // the page has expired
 	if failed != "" || len(s.bus.calls) > 0 || strings.Contains(s.lines.String(), "ERROR") {
@@ -316,7 +323,8 @@ func TestHandle_RejectedEvents_AreSentAgainBeforeLaterOnes(t *testing.T) {
 	if failed := s.handle(t, batch...); failed != "" {
 		t.Errorf("record %s failed, want none", failed)
 	}
-	if got, want := s.bus.taken(t, emberforge), []int64{1, 3, 4, 6, 7, 8, 9, 10, 2, 5, 11, 12}; !slices.Equal(got, want) {
+	if got, want := s.bus.taken(t, emberforge),
+		[]int64{1, 3, 4, 6, 7, 8, 9, 10, 2, 5, 11, 12}; !slices.Equal(got, want) {
 		t.Errorf("the bus accepted %v; want %v", got, want)
 	}
 }
@@ -338,7 +346,8 @@ func TestHandle_EventIsRejectedAgainAndAgain_ItsRecordAndLaterOnesAreDeliveredAg
 		t.Errorf("%d calls, want 4: the first, and three retries of the rejected event", len(s.bus.calls))
 	}
 	log := s.lines.String()
-	if !strings.Contains(log, "InternalFailure") || !strings.Contains(log, `"Errors":1`) || strings.Count(log, "\n") != 1 {
+	if !strings.Contains(log, "InternalFailure") || !strings.Contains(log, `"Errors":1`) ||
+		strings.Count(log, "\n") != 1 {
 		t.Errorf("logged %s; want one line with the metric and the bus's code", log)
 	}
 	if strings.Contains(log, "Alder") || strings.Contains(log, "SUMMER20") {
@@ -362,10 +371,16 @@ func TestHandle_FailedCall_IsRetriedOrReported(t *testing.T) {
 		failed string
 		calls  int
 	}{
-		"throttled once":         {func(call int) (int, string) { return map[int]int{1: 400}[call], "ThrottlingException" }, "", 2},
-		"an error of the server": {func(call int) (int, string) { return map[int]int{1: 500}[call], "InternalException" }, "", 2},
-		"always throttled":       {func(int) (int, string) { return 400, "ThrottlingException" }, "1", 3},
-		"not allowed":            {func(int) (int, string) { return 400, "AccessDeniedException" }, "1", 1},
+		"throttled once": {func(call int) (int, string) {
+			return map[int]int{1: 400}[call],
+				"ThrottlingException"
+		}, "", 2},
+		"an error of the server": {func(call int) (int, string) {
+			return map[int]int{1: 500}[call],
+				"InternalException"
+		}, "", 2},
+		"always throttled": {func(int) (int, string) { return 400, "ThrottlingException" }, "1", 3},
+		"not allowed":      {func(int) (int, string) { return 400, "AccessDeniedException" }, "1", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -436,36 +451,32 @@ func TestHandle_NoTimeLeft_ReportsWhatWasNotSent(t *testing.T) {
 func TestHandle_LargestEvents_FitIntoACall(t *testing.T) {
 	const limit = 256 << 10 // bytes
 	order := checkout.Checkout{
-		ID: "co_5vJ0wQm2Zt8sRk1Xf7bYcA", Product: "vip-rank", Variant: "30-days", Amount: 1, Data: strings.Repeat("\x01", checkout.MaxDataBytes),
+		ID: "co_5vJ0wQm2Zt8sRk1Xf7bYcA", Product: "vip-rank", Variant: "30-days", Amount: 1,
+		Data: strings.Repeat("\x01", checkout.MaxDataBytes),
 		Code: strings.Repeat("é", 100), Nick: strings.Repeat("é", 100), Order: &checkout.Order{
-			Payment: checkout.Payment{Provider: "stripe", Reference: strings.Repeat("p", checkout.MaxReferenceLength)}, Placed: time.Now(),
+			Payment: checkout.Payment{Provider: "stripe", Reference: strings.Repeat("p", checkout.MaxReferenceLength)},
+			Placed:  time.Now(),
 		},
 	}
 	fact := event.OfOrder(emberforge, order)[0]
-	data, err := httpapi.EventData(fact)
+	largest, err := fact.Event()
 	if err != nil {
 		t.Fatal(err)
 	}
-	largest := event.Event{ID: fact.ID(), Type: fact.Type, Customer: emberforge, At: fact.At, Data: data, Sequence: 1 << 40}
-	detail, err := httpapi.EncodeEvent(largest)
+	largest.Sequence = 1 << 40
+	detail, err := wire.Encode(largest)
 	if entries := 10 * len(detail); err != nil || entries < 10*6*checkout.MaxDataBytes || entries > limit {
 		t.Errorf("ten of the largest events have %d bytes, %v; EventBridge accepts %d", entries, err, limit)
 	}
 }
 
-func TestNew_MissingVariable_IsNamed(t *testing.T) {
-	variables := make(map[string]string)
-	env := lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: &bytes.Buffer{}}
-	for _, name := range []string{"EVENT_BUS", "EVENTS_TABLE"} {
-		_, err := publishfunction.New(env, localtest.Client(t))
-		if want := "environment variable " + name + " is not set"; err == nil || err.Error() != want {
-			t.Errorf("%v; want %s", err, want)
-		}
-		variables[name] = "shops"
-	}
-	function, err := publishfunction.New(env, localtest.Client(t))
-	if err != nil || function.Name != "shops" {
-		t.Errorf("the bus is %q, %v", function.Name, err)
+func TestNew_Delays_AreAtMostASecond(t *testing.T) {
+	variables := map[string]string{"EVENT_BUS": "shops", "EVENTS_TABLE": "EventsTable"}
+	function := publishfunction.New(lambdahttp.Environment{
+		Lookup: func(name string) string { return variables[name] }, Now: time.Now, Log: io.Discard,
+	}, dynamotest.Client(t))
+	if function.Name != "shops" {
+		t.Errorf("the bus is %q, want shops", function.Name)
 	}
 	for attempt := 1; attempt < 4; attempt++ {
 		if delay := function.Delay(attempt); delay <= 0 || delay > time.Second {

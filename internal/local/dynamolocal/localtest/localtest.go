@@ -1,6 +1,6 @@
-// Package localtest gives the tests of a package one shared DynamoDB Local. The server stores its data in memory and listens on a free
-// port. It starts when the first test needs it, and ends with the process. The package is for tests only. It imports only other
-// packages of internal/local and the AWS SDK. A test uses it like this:
+// Package localtest gives the tests of a package one shared DynamoDB Local. The server stores its data in memory and
+// listens on a free port. It starts when the first test needs it, and ends with the process. The package is for tests
+// only. It imports only other packages of internal/local and the AWS SDK. A test uses it like this:
 //
 //	func TestRedeem(t *testing.T) {
 //		client := localtest.Client(t)
@@ -23,8 +23,8 @@ import (
 // Region is the region that clients send. DynamoDB Local shows the same tables in every region.
 const Region = "eu-central-1"
 
-// shared returns the test binary's server. The first call starts it. Later calls do not retry after a failure, so that only the first
-// test waits.
+// shared returns the test binary's server. The first call starts it. Later calls do not retry after a failure, so that
+// only the first test waits.
 //
 //nolint:gochecknoglobals // all tests of a package share the server
 var shared = sync.OnceValues(func() (*dynamolocal.Server, error) {

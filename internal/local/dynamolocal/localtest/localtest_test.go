@@ -23,7 +23,8 @@ func TestClient_SeveralClients_ShareOneServer(t *testing.T) {
 
 func TestEndpoint_WithoutJava_FailsTheTest(t *testing.T) {
 	localtest.Endpoint(t) // fetches DynamoDB Local if it is missing
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClient_SeveralClients_ShareOneServer$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestClient_SeveralClients_ShareOneServer$",
+		"-test.v")
 	cmd.Env = []string{"PATH="}
 	output, err := cmd.CombinedOutput()
 	if err == nil || strings.Contains(string(output), "SKIP") {

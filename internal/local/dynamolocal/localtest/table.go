@@ -7,8 +7,8 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-// Table creates a table for one test and returns its name. The table is like the stack's table that the given output names, such as
-// VouchersTable. It has no stream, because in DynamoDB Local a stream makes writes several times slower.
+// Table creates a table for one test and returns its name. The table is like the stack's table that the given output
+// names, such as VouchersTable. It has no stream, because in DynamoDB Local a stream makes writes several times slower.
 func Table(tb testing.TB, output string) string {
 	tb.Helper()
 	return create(tb, output, false)

@@ -1,5 +1,5 @@
-// Package localruntest gives tests their own local run in a copy of the source tree. The copy keeps this run apart from the developer's own
-// run and from the runs of other packages' tests. The package is for tests only.
+// Package localruntest gives tests their own local run in a copy of the source tree. The copy keeps this run apart from
+// the developer's own run and from the runs of other packages' tests. The package is for tests only.
 package localruntest
 
 import (
@@ -18,22 +18,27 @@ import (
 	"time"
 
 	"shopfront/internal/local/dynamolocal"
+	"shopfront/internal/local/gobuild"
 	"shopfront/internal/local/localrun"
 	"shopfront/internal/local/samtemplate"
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalogfile"
-	"shopfront/pkg/operator"
 	"shopfront/pkg/voucher"
 )
 
-// CopyTree copies the files that a local run needs. It copies them from the current source tree to dir, which must exist. Both trees share
-// the library of DynamoDB Local. CopyTree fetches the library if it is missing.
+// CopyTree copies the files that a local run needs. It copies them from the current source tree to dir, which must
+// exist. Both trees share the library of DynamoDB Local and the built functions, until the copy is edited. CopyTree
+// fetches the library if it is missing.
 func CopyTree(ctx context.Context, dir string, progress io.Writer) error {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
 		return err
 	}
 	arguments := []string{"-R"}
-	for _, name := range []string{"api", "examples", "functions", "infra", "pkg", "go.mod", "go.sum", samtemplate.File} {
+	for _, name := range []string{
+		"api", "examples", "functions", "infra", "pkg", "go.mod", "go.sum",
+		samtemplate.File,
+	} {
 		arguments = append(arguments, filepath.Join(root, name))
 	}
 	//nolint:gosec // the project's own files
@@ -45,7 +50,30 @@ func CopyTree(ctx context.Context, dir string, progress io.Writer) error {
 		return err
 	}
 	_, link := dynamolocal.Dirs(dir)
-	return errors.Join(os.MkdirAll(filepath.Dir(link), 0o750), os.Symlink(library, link))
+	return errors.Join(os.MkdirAll(filepath.Dir(link), 0o750), os.Symlink(library, link), linkPrograms(ctx, root, dir))
+}
+
+// linkPrograms lets a local run in dir find the functions that are built from the source tree at root. The linker then
+// has nothing to do. A link is replaced if the run builds another function in its place.
+func linkPrograms(ctx context.Context, root, dir string) error {
+	programs, err := gobuild.Programs(ctx, root)
+	if err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(programs)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(localrun.BinDir(dir), 0o750); err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		from, to := filepath.Join(programs, entry.Name()), filepath.Join(localrun.BinDir(dir), entry.Name())
+		if err := os.Symlink(from, to); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Run is a local run for tests.
@@ -68,7 +96,8 @@ func Start(root string, fresh bool) (*Run, error) {
 	return &Run{Run: run, out: out}, nil
 }
 
-// StartCopy starts a local run in a copy of the current source tree. Stop removes the copy. The run does not end with the context.
+// StartCopy starts a local run in a copy of the current source tree. Stop removes the copy. The run does not end with
+// the context.
 func StartCopy(ctx context.Context, progress io.Writer) (*Run, error) {
 	dir, err := os.MkdirTemp("", "shopfront")
 	if err != nil {
@@ -102,19 +131,21 @@ func (r *Run) Stop() error {
 	return err
 }
 
-// LoadShop loads a catalogue file as `shopctl catalog apply` does, and opens its first shop. It replaces CUSTOMER in the file with the ID.
-func (r *Run) LoadShop(tb testing.TB, file, id string) *operator.Shop {
+// LoadShop loads a catalogue file as `shopctl catalog apply` does, and opens its first shop. It replaces CUSTOMER in
+// the file with the ID.
+func (r *Run) LoadShop(tb testing.TB, file, id string) *backoffice.Shop {
 	tb.Helper()
 	deployment := r.State.Deployment(rand.Int64N)
 	text := strings.ReplaceAll(file, "CUSTOMER", id)
-	plan, err := deployment.PlanCatalogue(tb.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}}, false, time.Now())
+	plan, err := deployment.PlanCatalogue(tb.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}},
+		false, time.Now())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	if err := plan.Apply(tb.Context(), func() {}); err != nil {
 		tb.Fatal(err)
 	}
-	shop, err := deployment.Shop(tb.Context(), plan.Shops[0].Catalogue.Customer)
+	shop, err := deployment.Shop(tb.Context(), plan[0].Catalogue.Customer)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -122,9 +153,12 @@ func (r *Run) LoadShop(tb testing.TB, file, id string) *operator.Shop {
 }
 
 // CreateVoucher creates a single-use voucher for 500 coins. If change is not nil, it edits the terms first.
-func CreateVoucher(tb testing.TB, shop *operator.Shop, code string, change func(*voucher.Terms)) voucher.Voucher {
+func CreateVoucher(tb testing.TB, shop *backoffice.Shop, code string, change func(*voucher.Terms)) voucher.Voucher {
 	tb.Helper()
-	terms := voucher.Terms{Written: code, Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}}
+	terms := voucher.Terms{
+		Written: code,
+		Reward:  voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
+	}
 	if change != nil {
 		change(&terms)
 	}
@@ -135,8 +169,8 @@ func CreateVoucher(tb testing.TB, shop *operator.Shop, code string, change func(
 	return v
 }
 
-// Processes returns a line of ps for each process whose command line contains the directory. These are the functions and the DynamoDB
-// Local of a local run in that directory.
+// Processes returns a line of ps for each process whose command line contains the directory. These are the functions
+// and the DynamoDB Local of a local run in that directory.
 func Processes(ctx context.Context, dir string) ([]string, error) {
 	list, err := exec.CommandContext(ctx, "ps", "-A", "-ww", "-o", "pid=,args=").Output()
 	if err != nil {

@@ -47,7 +47,10 @@ func (r *Run) NewStore(tb testing.TB) *Store {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Store{Asked: make(chan struct{}, 1), target: httputil.NewSingleHostReverseProxy(target), ended: make(chan struct{})}
+	s := &Store{
+		Asked: make(chan struct{}, 1), target: httputil.NewSingleHostReverseProxy(target),
+		ended: make(chan struct{}),
+	}
 	s.target.ErrorLog = log.New(io.Discard, "", 0) // the tests hang up on purpose
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
 	tb.Cleanup(func() {
@@ -88,7 +91,8 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 	case Throttles:
 		w.Header().Set("Content-Type", "application/x-amz-json-1.0")
 		w.WriteHeader(http.StatusBadRequest)
-		_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"Rate exceeded"}`))
+		_, _ = w.Write([]byte(`{"__type":"com.amazonaws.dynamodb.v20120810#ThrottlingException","message":"Rate ` +
+			`exceeded"}`))
 	case Breaks:
 		w.WriteHeader(http.StatusInternalServerError)
 	case Works, HangsUp:
@@ -101,24 +105,22 @@ func isRead(r *http.Request) bool {
 	return strings.Contains(operation, "GetItem") || strings.HasSuffix(operation, ".Query")
 }
 
-// Functions returns a runtime with its own processes of the run's functions. These processes use the DynamoDB at the endpoint. The runtime
-// is closed when the test ends.
+// Functions returns a runtime with its own processes of the run's functions. These processes use the DynamoDB at the
+// endpoint. The runtime is closed when the test ends.
 func (r *Run) Functions(tb testing.TB, endpoint string) *runtimeapi.Runtime {
 	tb.Helper()
 	template, err := localrun.LoadTemplate(r.Root(), endpoint)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	runtime, err := localrun.NewRuntime(r.Root(), template, func(function, line string) { tb.Log(function, line) })
-	if err != nil {
-		tb.Fatal(err)
-	}
+	runtime := localrun.NewRuntime(localrun.BinDir(r.Root()), template,
+		func(function, line string) { tb.Log(function, line) })
 	tb.Cleanup(func() { _ = runtime.Close() })
 	return runtime
 }
 
-// Serve starts an HTTP API and returns its URL. The API invokes the functions that Functions returns for the endpoint. It ends with the
-// test.
+// Serve starts an HTTP API and returns its URL. The API invokes the functions that Functions returns for the endpoint.
+// It ends with the test.
 func (r *Run) Serve(tb testing.TB, endpoint string) string {
 	tb.Helper()
 	template, err := localrun.LoadTemplate(r.Root(), endpoint)

@@ -1,0 +1,122 @@
+package backoffice_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/backoffice"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/catalogfile"
+)
+
+// planned returns the plan for a customer whose entry in the catalogue file ends with the given lines.
+func (s *tables) planned(t *testing.T, customer catalog.CustomerID, lines string) backoffice.CataloguePlan {
+	t.Helper()
+	text := fmt.Sprintf("customers:\n  - id: %s\n    name: Emberforge\n    currency: EUR\n%s", customer, lines)
+	plan, err := s.deployment.PlanCatalogue(t.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}},
+		false, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plan
+}
+
+func (s *tables) apply(t *testing.T, customer catalog.CustomerID, lines string) {
+	t.Helper()
+	if err := s.planned(t, customer, lines).Apply(t.Context(), func() {}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s *tables) wantSettings(t *testing.T, customer catalog.CustomerID, want access.Settings) {
+	t.Helper()
+	shop, err := s.deployment.Shop(t.Context(), customer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := shop.Settings(t.Context())
+	if want.Version = got.Version; err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("settings %+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestApply_AccessSettings(t *testing.T) {
+	s := newTables(t)
+	open := access.DefaultSettings()
+	limited := open
+	limited.Refusals = access.DefaultRefusals()
+	strict := access.Settings{
+		Redeem: access.ServerOnly, CheckOut: access.Anyone,
+		Refusals: access.RefusalLimit{Limit: 5, Per: time.Hour},
+	}
+	const strictLines = "    access: {redeem: server}\n    refusals: {limit: 5, per: 1h}\n"
+	for number, c := range []struct {
+		name, before, lines string
+		want                access.Settings
+	}{
+		{name: "new shop, file without settings", want: limited},
+		{name: "new shop, file with some settings", lines: "    refusals: off\n", want: open},
+		{name: "new shop, file with all settings but a policy", lines: strictLines, want: strict},
+		{name: "shop with settings, file without settings", before: strictLines, want: strict},
+		{
+			name: "shop with settings, file with all settings", before: strictLines,
+			lines: "    access: {redeem: anyone, check-out: anyone}\n    refusals: off\n", want: open,
+		},
+	} {
+		customer := catalog.CustomerID(fmt.Sprintf("shop-%d", number))
+		if c.before != "" {
+			s.apply(t, customer, c.before)
+		}
+		s.apply(t, customer, c.lines)
+		s.wantSettings(t, customer, c.want)
+		if plan := s.planned(t, customer, c.lines); plan.Writes() != 0 {
+			t.Errorf("%s: planned again: %+v, want no writes", c.name, plan)
+		}
+	}
+}
+
+// A shop that an interrupted apply leaves behind must never be open to more callers than the file allows.
+func TestApply_Interrupted_LeavesNoShopWithoutItsSettings(t *testing.T) {
+	s := newTables(t)
+	plan := s.planned(t, "emberforge", "    access: {redeem: server}\n")
+	writes := 0
+	func() {
+		defer func() { _ = recover() }()
+		_ = plan.Apply(t.Context(), func() {
+			if writes++; writes == 1 {
+				panic("killed after the first write")
+			}
+		})
+	}()
+	if _, err := s.deployment.Shop(t.Context(), "emberforge"); !errors.Is(err, catalog.ErrNotFound) {
+		t.Errorf("the shop exists after the first write: %v", err)
+	}
+	s.apply(t, "emberforge", "")
+	s.wantSettings(t, "emberforge",
+		access.Settings{Redeem: access.ServerOnly, CheckOut: access.Anyone, Refusals: access.DefaultRefusals()})
+}
+
+func TestApply_NeverTouchesAPause(t *testing.T) {
+	s := newTables(t)
+	s.apply(t, "emberforge", "")
+	shop, err := s.deployment.Shop(t.Context(), "emberforge")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const lines = "    access: {redeem: server}\n"
+	stale := s.planned(t, "emberforge", lines)
+	if _, err := shop.Pause(t.Context(), "summer"); err != nil {
+		t.Fatal(err)
+	}
+	if err := stale.Apply(t.Context(), func() {}); !errors.Is(err, catalog.ErrChanged) {
+		t.Errorf("a plan from before the pause: %v, want ErrChanged", err)
+	}
+	s.apply(t, "emberforge", lines)
+	want := access.Settings{Redeem: access.ServerOnly, CheckOut: access.Anyone, Refusals: access.DefaultRefusals()}
+	want.Paused.Batches = []string{"summer"}
+	s.wantSettings(t, "emberforge", want)
+}

@@ -1,0 +1,118 @@
+package backoffice
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"shopfront/pkg/audit"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
+	"shopfront/pkg/event"
+	"shopfront/pkg/voucher"
+)
+
+// record is an item of the vouchers or checkouts table, and the facts that it shows.
+type record struct {
+	place audit.Place
+	facts []event.Fact // of each redemption or order, oldest first
+	err   error        // why the facts cannot be read
+}
+
+// records yields every item of the shop's vouchers and checkouts, and stops at the first error of the store.
+// Redemptions, orders and edits continue meanwhile, so records may miss a redemption that moves to another item, or
+// yield it twice.
+func (s *Shop) records(ctx context.Context) iter.Seq2[record, error] {
+	return func(yield func(record, error) bool) {
+		var terms voucher.Voucher // the voucher of the previous item
+		for it, err := range s.inOrder(ctx, "", listReaders) {
+			if err == nil {
+				terms, err = s.termsOf(ctx, it, terms)
+			}
+			if !yield(s.factsIn(s.Tables.Vouchers, it, &terms), table.Outcome(err)) || err != nil {
+				return
+			}
+		}
+		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Customer.ID))) {
+			if !yield(s.factsIn(s.Tables.Checkouts, it, nil), table.Outcome(err)) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Shop) factsIn(name string, it table.Item, terms *voucher.Voucher) record {
+	facts, err := dynamo.Facts(s.Customer.ID, it, terms)
+	return record{placeOf(name, table.KeyOf(it)), facts, err}
+}
+
+// termsOf returns the voucher to which an item belongs. If the voucher is missing or damaged, the result is empty.
+// latest is the voucher of the previous item.
+func (s *Shop) termsOf(ctx context.Context, it table.Item, latest voucher.Voucher) (voucher.Voucher, error) {
+	key := table.KeyOf(it)
+	switch code := key.Code(); code {
+	case voucher.Code(key.Sort): // the voucher itself
+	case latest.Code:
+		return latest, nil
+	default: // the voucher is missing or damaged, or was created after its bucket was read
+		var err error
+		if it, err = table.Get(ctx, s.api, s.Tables.Vouchers, table.VoucherKey(s.Customer.ID, code), nil); err != nil {
+			return voucher.Voucher{}, err
+		}
+	}
+	v, err := table.DecodeVoucher(it)
+	if err != nil {
+		return voucher.Voucher{}, nil //nolint:nilerr // the records of a damaged voucher cannot be read either
+	}
+	return v.Voucher, nil
+}
+
+// logEntry is an entry of the shop's log.
+type logEntry struct {
+	page     audit.Place
+	sequence int64     // 0: the page cannot be read
+	id       event.ID  // of the event
+	at       time.Time // when the event happened; zero: the event is not stored any more
+}
+
+// log yields the entries of the shop's log in sequence, and stops at the first error of the store. Events may be
+// appended meanwhile.
+func (s *Shop) log(ctx context.Context, now time.Time) iter.Seq2[logEntry, error] {
+	return func(yield func(logEntry, error) bool) {
+		for it, err := range items(ctx, s.api, table.EventPagesQuery(s.Tables.Events, s.Customer.ID, 0)) {
+			var entries []logEntry
+			if err == nil {
+				entries, err = s.entriesOf(ctx, it, now)
+			}
+			if err != nil {
+				yield(logEntry{}, table.Outcome(err))
+				return
+			}
+			for _, entry := range entries {
+				if !yield(entry, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// entriesOf returns the entries of a page.
+func (s *Shop) entriesOf(ctx context.Context, it table.Item, now time.Time) ([]logEntry, error) {
+	place := placeOf(s.Tables.Events, table.KeyOf(it))
+	page, err := table.DecodeEventPage(it)
+	if err != nil {
+		return []logEntry{{page: place}}, nil //nolint:nilerr // the entry says that the page cannot be read
+	}
+	keys := make([]table.Key, page.Len())
+	for i := range keys {
+		keys[i] = table.EventKey(s.Customer.ID, page.ID(i))
+	}
+	found, err := table.BatchGet(ctx, s.api, s.random, s.Tables.Events, keys...)
+	entries := make([]logEntry, page.Len())
+	for i, key := range keys {
+		e, _ := table.DecodeEvent(s.Customer.ID, 0, found[key], now)
+		entries[i] = logEntry{place, page.First() + int64(i), page.ID(i), e.At}
+	}
+	return entries, err
+}

@@ -1,0 +1,139 @@
+package backoffice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"shopfront/pkg/csvfile"
+	"shopfront/pkg/voucher"
+)
+
+// Import says how to import a file of vouchers.
+type Import struct {
+	Bulk
+
+	SkipInvalid bool // write the other rows if some cannot be imported
+	DryRun      bool // write nothing, but count what would be written
+	Now         time.Time
+	Random      io.Reader // of cryptographic quality
+	// Reject is called for each row that is not imported. err is either one or more *voucher.FieldError, joined, or
+	// wraps voucher.ErrCodeTaken. Calls do not overlap. An error of Reject ends the import.
+	Reject func(row csvfile.Row, err error) error
+}
+
+// Imported is the result of an import. It counts rows.
+type Imported struct {
+	Invalid int
+	Created int
+	Existed int // the voucher exists with the same terms and the same past
+	Differ  int // the voucher exists with other terms or another past, and is not changed
+}
+
+// ErrInvalidRows means that rows of a file cannot be imported, and that nothing was written.
+var ErrInvalidRows = errors.New("rows cannot be imported")
+
+// InvalidFileError means that the file is not a valid list of vouchers, for example because of its header, or cannot be
+// read to its end.
+type InvalidFileError struct{ Err error }
+
+func (e *InvalidFileError) Error() string { return e.Err.Error() }
+
+func (e *InvalidFileError) Unwrap() error { return e.Err }
+
+// Import creates the vouchers of a file of at most csvfile.MaxRows rows. It reads the file twice. The first time it
+// checks every row and writes nothing. If a row cannot be imported and how.SkipInvalid is not set, it returns
+// ErrInvalidRows. If Import ends early, calling it again completes it and changes nothing twice. Other errors are
+// *InvalidFileError and those of the store and of how.Reject.
+func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how Import) (Imported, error) {
+	i := &importing{Import: how, shop: s}
+	stored, err := s.Catalogue(ctx)
+	if err != nil {
+		return Imported{}, err
+	}
+	i.goods = goodsOf(stored)
+	valid, err := i.validate(ctx, file)
+	if err != nil {
+		return Imported{}, err
+	}
+	if i.result.Invalid > 0 && !how.SkipInvalid {
+		return i.result, ErrInvalidRows
+	}
+	how.begin(valid)
+	err = inParallel(ctx, s.pace(how.Bulk), i.rows(file), i.write)
+	return i.result, err
+}
+
+// importing is one run of Import.
+type importing struct {
+	Import
+
+	shop  *Shop
+	goods map[voucher.Good]bool // in the catalogue, each with the amount 1
+
+	mu     sync.Mutex
+	result Imported
+}
+
+// validate checks every row, and rejects those that cannot be imported. It returns the number of the others.
+func (i *importing) validate(ctx context.Context, file io.ReadSeeker) (valid int, err error) {
+	for row, err := range i.rows(file) {
+		if err != nil {
+			return 0, err
+		}
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if row.Err == nil {
+			valid++
+			continue
+		}
+		i.result.Invalid++
+		if err := i.Reject(row.Row, row.Err); err != nil {
+			return 0, err
+		}
+	}
+	return valid, nil
+}
+
+// write creates the voucher of a row. If the code is taken, write compares the row with the stored voucher.
+func (i *importing) write(ctx context.Context, row importRow) error {
+	if row.Err != nil {
+		return nil // the first reading of the file rejected the row
+	}
+	var existing voucher.Voucher
+	var taken bool
+	var err error
+	if i.DryRun {
+		existing, taken, err = i.shop.find(ctx, row.voucher.Code)
+	} else {
+		existing, taken, err = i.shop.createOrFind(ctx, row.voucher)
+	}
+	if err != nil {
+		return fmt.Errorf("line %d: %w", row.Line, err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.wrote()
+	if !taken {
+		i.result.Created++
+		return nil
+	}
+	differing := append(differingFields(row.Terms, row.voucher, existing),
+		differingPast(row.Past, row.voucher, existing)...)
+	if len(differing) == 0 {
+		if row.isOwn(existing) {
+			i.result.Created++
+		} else {
+			i.result.Existed++
+		}
+		return nil
+	}
+	i.result.Differ++
+	return i.Reject(row.Row, fmt.Errorf("%w, but differs in %s; it stays as it is", voucher.ErrCodeTaken,
+		strings.Join(differing, ", ")))
+}

@@ -1,0 +1,98 @@
+package backoffice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/voucher"
+)
+
+// Shop is one shop of a deployment. Its methods read and change that shop only.
+type Shop struct {
+	Customer catalog.Customer
+	store
+}
+
+// Shop opens a shop, or returns catalog.ErrNotFound.
+func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, error) {
+	shop := d.Open(catalog.Customer{ID: id})
+	customer, err := shop.profile(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("shop %s: %w", id, err)
+	}
+	shop.Customer = customer
+	return shop, nil
+}
+
+// Open returns the shop of a customer that the caller has read or is about to create.
+func (d *Deployment) Open(customer catalog.Customer) *Shop { return &Shop{customer, d.store} }
+
+// ShopAccess is a shop's settings with the number of its live keys.
+type ShopAccess struct {
+	Customer catalog.CustomerID
+	access.Settings
+
+	LiveKeys int
+}
+
+// Access returns the settings and the number of live keys of one shop. If the ID is empty, it returns those of all
+// shops, in ID order. If the shop does not exist, it returns catalog.ErrNotFound.
+func (d *Deployment) Access(ctx context.Context, id catalog.CustomerID, now time.Time) ([]ShopAccess, error) {
+	if id != "" {
+		shop, err := d.Shop(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		one, err := shop.access(ctx, now)
+		return []ShopAccess{one}, err
+	}
+	customers, err := d.Customers(ctx)
+	var all []ShopAccess
+	for _, customer := range customers {
+		one, err := d.Open(customer).access(ctx, now)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, err
+}
+
+func (s *Shop) access(ctx context.Context, now time.Time) (ShopAccess, error) {
+	settings, err := s.Settings(ctx)
+	if err != nil {
+		return ShopAccess{}, err
+	}
+	records, err := s.Keys(ctx)
+	return ShopAccess{s.Customer.ID, settings, access.CountLive(records, now)}, err
+}
+
+// Reward parses a reward as an operator writes it. If the catalogue lacks a good of the reward, it returns
+// catalog.ErrNotFound. offSale reports whether a good of the reward, or the shop, is off sale.
+func (s *Shop) Reward(ctx context.Context, text string) (reward voucher.Reward, offSale bool, err error) {
+	reward, err = voucher.ParseReward(text, s.Customer.Currency)
+	for _, good := range reward.Goods() {
+		product, err := s.product(ctx, good.Product)
+		at := slices.IndexFunc(product.Variants, func(v catalog.Variant) bool { return v.ID == good.Variant })
+		if err == nil && at < 0 {
+			err = catalog.ErrNotFound
+		}
+		if err != nil {
+			return voucher.Reward{}, false,
+				fmt.Errorf("shop %s, variant %s/%s: %w", s.Customer.ID, good.Product, good.Variant, err)
+		}
+		offSale = offSale || s.Customer.OffSale || product.OffSale || product.Variants[at].OffSale
+	}
+	return reward, offSale, err
+}
+
+// orders returns the rules of orders on the shop's tables.
+func (s *Shop) orders() checkout.Orders {
+	return checkout.Orders{Store: dynamo.NewOrders(s.api, s.Tables.Checkouts, s.Tables.Vouchers, s.random)}
+}

@@ -1,0 +1,93 @@
+package backoffice
+
+import (
+	"context"
+	"time"
+
+	"shopfront/pkg/audit"
+	"shopfront/pkg/checkout"
+)
+
+func (v *verifier) checkouts(ctx context.Context) error {
+	var coded []audit.Checkout // checkouts with a code; they are judged together
+	for c, err := range v.shop.auditedCheckouts(ctx) {
+		if err != nil {
+			return err
+		}
+		v.report.Checkouts++
+		v.report.Add(c.Judge(v.shop.Customer.Currency, v.Now())...)
+		v.Read(1)
+		if c.Hold == nil || len(c.Faults) > 0 {
+			continue
+		}
+		if coded = append(coded, c); len(coded) == maxCheckoutUses {
+			if err := v.uses(ctx, coded); err != nil {
+				return err
+			}
+			coded = nil
+		}
+	}
+	return v.uses(ctx, coded)
+}
+
+// uses compares checkouts with the redemptions of their codes. If some checkouts look wrong, it reads these again, with
+// growing pauses.
+func (v *verifier) uses(ctx context.Context, checkouts []audit.Checkout) error {
+	for reading := 1; len(checkouts) > 0; reading++ {
+		findings, wrong, err := v.judgeUses(ctx, checkouts)
+		if err != nil {
+			return err
+		}
+		if reading == audit.Readings {
+			v.report.Add(findings...)
+			return nil
+		}
+		if checkouts, err = v.reread(ctx, wrong, time.Duration(reading)*v.Settle); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judgeUses returns the findings about the uses of checkouts, and the checkouts that the findings are about.
+func (v *verifier) judgeUses(
+	ctx context.Context, checkouts []audit.Checkout,
+) (findings []audit.Finding, wrong []audit.Checkout, err error) {
+	asked := make([]checkout.Checkout, len(checkouts))
+	for i, c := range checkouts {
+		asked[i] = c.Checkout
+	}
+	redeemed, err := v.shop.redeemedBy(ctx, asked)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range checkouts {
+		if found := c.JudgeUse(redeemed[c.ID]); len(found) > 0 {
+			findings, wrong = append(findings, found...), append(wrong, c)
+		}
+	}
+	return findings, wrong, nil
+}
+
+// reread reads checkouts again after a pause. It leaves out checkouts that cannot be judged any more.
+func (v *verifier) reread(
+	ctx context.Context, checkouts []audit.Checkout, pause time.Duration,
+) ([]audit.Checkout, error) {
+	if len(checkouts) == 0 {
+		return nil, nil
+	}
+	if err := v.pause(ctx, pause); err != nil {
+		return nil, err
+	}
+	var again []audit.Checkout
+	for _, c := range checkouts {
+		now, found, err := v.shop.rereadCheckout(ctx, c.ID)
+		if err != nil {
+			return nil, err
+		}
+		if found && now.Hold != nil && len(now.Faults) == 0 {
+			again = append(again, now)
+		}
+	}
+	return again, nil
+}

@@ -1,0 +1,736 @@
+package backoffice_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/backoffice"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
+	"shopfront/pkg/voucher"
+)
+
+// coins is a catalogue that sells any variant for 4.99 EUR.
+type coins struct{}
+
+func (coins) Offer(
+	_ context.Context, _ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID,
+) (catalog.Offer, error) {
+	price := money.Money{Minor: 499, Currency: "EUR"}
+	return catalog.Offer{
+		Product: catalog.Product{ID: product},
+		Variant: catalog.Variant{ID: variant, Price: price, MinAmount: 1, MaxAmount: 10},
+	}, nil
+}
+
+// hold opens a checkout with a code at the given time. replaces may be empty.
+func (s *shop) hold(code voucher.Code, nick string, at time.Time, replaces checkout.ID) checkout.Checkout {
+	s.t.Helper()
+	c, err := s.tryHold(code, nick, at, replaces)
+	if err != nil {
+		s.t.Fatalf("hold %s for %s: %v", code, nick, err)
+	}
+	return c
+}
+
+func (s *shop) tryHold(code voucher.Code, nick string, at time.Time, replaces checkout.ID) (checkout.Checkout, error) {
+	s.t.Helper()
+	opener := checkout.Opener{
+		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader,
+		Holds: dynamo.NewHeldCheckouts(s.client, s.heldTables(), mathrand.Int64N),
+	}
+	parsed := s.request(string(code), nick, "")
+	c, _, err := opener.Open(s.t.Context(), checkout.Request{
+		Customer: s.customer, Product: "coins", Variant: "500", Code: parsed.Code, Nick: parsed.Nick,
+		Replaces: replaces, At: at,
+	})
+	return c, err
+}
+
+func (s *shop) heldTables() dynamo.Tables {
+	return dynamo.Tables{Checkouts: s.names.Checkouts, Vouchers: s.names.Vouchers}
+}
+
+func (s *shop) order(c checkout.Checkout) checkout.Checkout {
+	s.t.Helper()
+	ordered, _, err := s.operator.PlaceOrder(s.t.Context(), c.ID,
+		checkout.Payment{Provider: "stripe", Reference: "pi_1047"}, s.opened)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ordered
+}
+
+func (s *shop) cancel(c checkout.Checkout) {
+	s.t.Helper()
+	if _, _, err := s.operator.CancelOrder(s.t.Context(), c.ID, "chargeback", s.opened); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// undo redeems a code for Alder and undoes the redemption.
+func (s *shop) undo(code voucher.Code) {
+	s.t.Helper()
+	redemption, _, err := s.redeemer.Redeem(s.t.Context(), s.request(string(code), "Alder", ""))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	undone, replayed, err := s.operator.UndoRedemption(s.t.Context(), code, redemption.ID, "bought twice", s.opened)
+	if err != nil || replayed || undone.UndoReason != "bought twice" || !undone.Undone.Equal(s.opened) {
+		s.t.Fatalf("undone as %+v, replayed %t, %v", undone, replayed, err)
+	}
+}
+
+// kindsOfHolds returns terms of vouchers by kind. Each kind stores its holds in another way.
+func kindsOfHolds() map[string]voucher.Terms {
+	return map[string]voucher.Terms{
+		"ONCE":  {},
+		"BOTH":  {MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(1)), Counters: 3},
+		"MANY":  {MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit)},
+		"NICKS": {MaxUses: new(voucher.NoLimit)},
+		"FREE":  {MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
+	}
+}
+
+// createKind creates a voucher with the terms of a kind. Its code is written like the kind.
+func (s *shop) createKind(kind string) voucher.Code {
+	s.t.Helper()
+	terms := kindsOfHolds()[kind]
+	terms.Written = kind
+	return s.create(terms)
+}
+
+// lapsed returns a time early enough that holds made then have lapsed when the shop opens.
+func (s *shop) lapsed() time.Time { return s.opened.Add(-2 * time.Hour) }
+
+// livesOfHolds returns functions that use a code, by name. Together they bring a hold or a redemption into every state.
+func livesOfHolds() map[string]func(s *shop, code voucher.Code) {
+	return map[string]func(s *shop, code voucher.Code){
+		"HELD":   func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") },
+		"LAPSED": func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") },
+		"PASSED": func(s *shop, code voucher.Code) {
+			s.hold(code, "Alder", s.lapsed(), "")
+			s.hold(code, "Birch", s.opened, "")
+		},
+		"SWAPPED": func(s *shop, code voucher.Code) {
+			s.hold(code, "Alder", s.lapsed(), "")
+			s.redeem(string(code), "Alder", "")
+		},
+		"SHARED": func(s *shop, code voucher.Code) {
+			s.hold(code, "Alder", s.opened.Add(-10*time.Minute), "")
+			s.order(s.hold(code, "Alder", s.opened, ""))
+		},
+		"REPLACED": func(s *shop, code voucher.Code) {
+			s.hold(code, "Alder", s.opened, s.hold(code, "Alder", s.opened.Add(-10*time.Minute), "").ID)
+		},
+		"ORDERED":   func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.opened, "")) },
+		"LATE":      func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.lapsed(), "")) },
+		"CANCELLED": func(s *shop, code voucher.Code) { s.cancel(s.order(s.hold(code, "Alder", s.opened, ""))) },
+		"UNDONE":    func(s *shop, code voucher.Code) { s.undo(code) },
+		"AGAIN": func(s *shop, code voucher.Code) {
+			s.undo(code)
+			s.cancel(s.order(s.hold(code, "Alder", s.opened, "")))
+			s.redeem(string(code), "Alder", "")
+		},
+	}
+}
+
+func everyHold(s *shop) {
+	s.t.Helper()
+	for kind, terms := range kindsOfHolds() {
+		for life, live := range livesOfHolds() {
+			terms.Written = kind + "-" + life
+			live(s, s.create(terms))
+		}
+	}
+	orderedAfterTheEnd := voucher.Terms{Written: "ENDED", ValidUntil: s.opened.Add(-time.Hour)}
+	s.order(s.hold(s.create(orderedAfterTheEnd), "Alder", s.lapsed(), ""))
+}
+
+// loweredBelowHolds takes five uses of a code, one of them with a hold that has lapsed, and lowers the limit to three.
+func loweredBelowHolds(s *shop) voucher.Code {
+	s.t.Helper()
+	code := s.create(voucher.Terms{
+		Written: "WINTER", MaxUses: new(voucher.Limit(5)),
+		MaxUsesPerNick: new(voucher.NoLimit), Counters: 2,
+	})
+	s.hold(code, "Alder", s.lapsed(), "")
+	s.hold(code, "Birch", s.opened, "")
+	s.order(s.hold(code, "Cedar", s.opened, ""))
+	for range 2 {
+		s.redeem("WINTER", "Dahlia", "")
+	}
+	s.edit(code, voucher.Edit{MaxUses: new(voucher.Limit(3))})
+	return code
+}
+
+func (s *shop) wantOver(code voucher.Code, want int) {
+	s.t.Helper()
+	standing, err := s.operator.Voucher(s.t.Context(), code, s.opened)
+	if err != nil || standing.Over != want {
+		s.t.Errorf("%d uses over the limit, %v; want %d", standing.Over, err, want)
+	}
+	s.wantClean(fmt.Sprintf("%d uses over the limit", want))
+}
+
+func loweredWithHolds(s *shop) {
+	s.t.Helper()
+	code := loweredBelowHolds(s)
+	s.wantOver(code, 2)
+	s.redeem("WINTER", "Elder", "") // is refused, and drops the use of the lapsed hold
+	s.wantOver(code, 1)
+	redemptions := s.items(s.names.Vouchers, string(code)+"#r#")
+	id, _, _ := strings.Cut(redemptions[0].text(redemptions[0].record()), ".")
+	if _, _, err := s.operator.UndoRedemption(s.t.Context(), code, id, "", s.opened); err != nil {
+		for _, it := range redemptions[1:] { // an order made the first one, so it cannot be undone
+			if id, _, _ = strings.Cut(it.text(it.record()), "."); err != nil {
+				_, _, err = s.operator.UndoRedemption(s.t.Context(), code, id, "", s.opened)
+			}
+		}
+	}
+	s.wantOver(code, 0)
+	s.edit(code, voucher.Edit{MaxUses: new(voucher.Limit(6))})
+}
+
+// markedUntilALapse leaves a code that was marked as full while all of its uses were held. Since then, the holds have
+// lapsed.
+func markedUntilALapse(s *shop) {
+	s.t.Helper()
+	code := s.create(voucher.Terms{
+		Written: "SPRING", MaxUses: new(voucher.Limit(2)),
+		MaxUsesPerNick: new(voucher.NoLimit),
+	})
+	for range 2 {
+		s.hold(code, "Alder", s.opened.Add(-31*time.Minute), "")
+	}
+	request := s.request("SPRING", "Birch", "")
+	request.At = s.opened.Add(-30 * time.Minute)
+	if _, _, err := s.redeemer.Redeem(s.t.Context(), request); err == nil {
+		s.t.Error("redeemed, although every use is held")
+	}
+	if s.items(s.names.Vouchers, "SPR1NG")[0]["fullUntil"] == nil {
+		s.t.Error("the voucher was not marked as full")
+	}
+}
+
+func (s *shop) changeCheckoutOf(c checkout.Checkout, change func(attributes)) {
+	s.t.Helper()
+	it := s.items(s.names.Checkouts, string(c.ID.Token()))[0]
+	change(it)
+	s.put(s.names.Checkouts, it)
+}
+
+// undoingAfter is a client that undoes a redemption after a number of updates.
+type undoingAfter struct {
+	*dynamodb.Client
+
+	updates int
+	undo    func()
+}
+
+func (u *undoingAfter) UpdateItem(
+	ctx context.Context, in *dynamodb.UpdateItemInput, opts ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
+	out, err := u.Client.UpdateItem(ctx, in, opts...)
+	if u.updates--; u.updates == 0 {
+		u.undo()
+	}
+	return out, err
+}
+
+// If a use comes back during an edit of the limit, the edit must count it, whatever step it has reached.
+func TestEdit_UseComesBackMeanwhile_CountersStillMatchTheLimit(t *testing.T) {
+	tables := newTables(t)
+	for what, test := range map[string]struct{ before, to voucher.Limit }{
+		"raised": {10, 14}, "lowered": {10, 5}, "lowered below the uses": {10, 2}, "raised from below the uses": {2, 6},
+		"unchanged, below the uses": {2, 2},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := tables.newShop(t)
+			updates := 1
+			for s.editAsUseComesBack(test.before, test.to, updates) {
+				updates++
+			}
+			s.wantClean(what)
+		})
+	}
+}
+
+// editAsUseComesBack changes the limit of a new code that is redeemed four times, and undoes one of the redemptions
+// after a number of the edit's updates. If the edit takes fewer updates, editAsUseComesBack returns false.
+func (s *shop) editAsUseComesBack(before, to voucher.Limit, updates int) bool {
+	s.t.Helper()
+	written := fmt.Sprintf("MANY-%d", updates)
+	code := s.create(voucher.Terms{
+		Written: written, MaxUses: new(voucher.Limit(10)),
+		MaxUsesPerNick: new(voucher.NoLimit), Counters: 2,
+	})
+	redemption, _, err := s.redeemer.Redeem(s.t.Context(), s.request(written, "Alder", ""))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for range 3 {
+		s.redeem(written, "Birch", "")
+	}
+	if before != 10 {
+		s.edit(code, voucher.Edit{MaxUses: &before})
+	}
+	api := &undoingAfter{s.client, updates, func() {
+		if _, _, err := s.operator.UndoRedemption(s.t.Context(), code, redemption.ID, "", s.opened); err != nil {
+			s.t.Error(err)
+		}
+	}}
+	if _, err := s.over(api).EditVoucher(s.t.Context(), code, voucher.Edit{MaxUses: &to}); err != nil {
+		s.t.Fatal(err)
+	}
+	standing, err := s.operator.Voucher(s.t.Context(), code, s.opened)
+	if err != nil || standing.UsesLeft+standing.Used-standing.Over != int(to) || standing.Over > 0 &&
+		standing.UsesLeft > 0 {
+		s.t.Errorf("undone after update %d: %+v, %v", updates, standing, err)
+	}
+	undone := api.updates <= 0
+	if undone && standing.Used != 3 {
+		s.t.Errorf("undone after update %d: %d uses taken, want 3", updates, standing.Used)
+	}
+	return undone
+}
+
+// spoil changes the first voucher, counter, hold or redemption whose sort key has the prefix. If change is nil, it
+// deletes the item.
+func (s *shop) spoil(prefix string, change func(attributes)) {
+	s.t.Helper()
+	if change == nil {
+		s.remove(s.names.Vouchers, s.items(s.names.Vouchers, prefix)[0])
+		return
+	}
+	s.move(prefix, change) // change may change the key
+}
+
+// hold returns the name of an attribute with a nick's hold.
+func (a attributes) hold() string {
+	for name := range a {
+		if strings.HasPrefix(name, "h#") {
+			return name
+		}
+	}
+	return ""
+}
+
+func damagedHolds() []damage {
+	// The function held creates a code of the kind and holds a use of it. Then it spoils the first item whose sort key
+	// begins with the code and the suffix.
+	held := func(kind, suffix string, change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			code := s.createKind(kind)
+			s.hold(code, "Alder", s.opened, "")
+			s.spoil(string(code)+suffix, change)
+		}
+	}
+	without := func(name string) func(attributes) { return func(it attributes) { delete(it, name) } }
+	dropHold := func(it attributes) { delete(it, it.hold()) }
+	return []damage{
+		{what: "a hold is lost", want: []string{"uses_differ MANY"}, do: held("MANY", "#h#", nil)},
+		{
+			what: "a nick's hold is only in the nick's item", want: []string{"holds_differ B0TH", "uses_differ B0TH"},
+			do: held("BOTH", "#h#", nil),
+		},
+		{
+			what: "a nick's hold is not in the nick's item", want: []string{"holds_differ B0TH"},
+			do: held("BOTH", "#n#", func(it attributes) { dropHold(it); it.add("taken", -1) }),
+		},
+		{
+			what: "a nick counts a hold that it does not have", want: []string{"nick_uses_differ N1CKS#n#"},
+			do: held("NICKS", "#n#", dropHold),
+		},
+		{
+			what: "a hold that names another nick", want: []string{"holds_differ B0TH"},
+			do: held("BOTH", "#h#", func(it attributes) { it["holder"] = text("LRLuWYz8-QoWsPfs4csHfg") }),
+		},
+		{
+			what: "a nick's hold that lapses at another time", want: []string{"holds_differ B0TH"},
+			do: held("BOTH", "#n#", func(it attributes) {
+				lapse := it.text(it.hold())
+				it[it.hold()] = text(lapse[:len(lapse)-1] + "z")
+			}),
+		},
+		{
+			what: "a counter without the time of its first lapse", want: []string{"holds_differ MANY"},
+			do: held("MANY", "#c#", without("lapse")),
+		},
+		{
+			what: "a hold that lapses earlier than its counter says", want: []string{"holds_differ MANY"},
+			do: held("MANY", "#c#", func(it attributes) {
+				it.add("lapse", (2 * time.Minute).Milliseconds())
+			}),
+		},
+		{
+			what: "a nick's hold of a counter that the voucher does not have", want: []string{"holds_differ N1CKS"},
+			do: held("NICKS", "#n#", func(it attributes) {
+				it[it.hold()] = text("0" + strings.TrimPrefix(it.text(it.hold()), "-1"))
+			}),
+		},
+		{what: "a hold in another bucket", want: []string{"misplaced MANY#h#"}, do: held("MANY", "#h#", nextBucket)},
+		{
+			what: "a hold of a counter with too high a number", want: []string{"malformed MANY#h#"},
+			do: held("MANY", "#h#", func(it attributes) {
+				it["sk"] = text("MANY#h#64#" + strings.TrimPrefix(it.text("sk"), "MANY#h#00#"))
+			}),
+		},
+		{
+			what: "a hold whose time has a leading plus", want: []string{"malformed MANY#h#"},
+			do: held("MANY", "#h#", func(it attributes) {
+				it["sk"] = text("MANY#h#00#+" + strings.TrimPrefix(it.text("sk"), "MANY#h#00#"))
+			}),
+		},
+		{
+			what: "a hold with an invalid ID", want: []string{"malformed MANY#h#"},
+			do: held("MANY", "#h#", func(it attributes) { it["sk"] = text(it.text("sk") + "1") }),
+		},
+		{
+			what: "a hold without a nick, of a code with a limit per nick", want: []string{"wrong_kind B0TH"},
+			do: held("BOTH", "#h#", without("holder")),
+		},
+		{
+			what: "a hold of a nick, of a code without a limit per nick", want: []string{"wrong_kind MANY"},
+			do: held("MANY", "#h#", func(it attributes) { it["holder"] = text("LRLuWYz8-QoWsPfs4csHfg") }),
+		},
+		{what: "a hold of a code without a limit", want: []string{"wrong_kind FREE"}, do: func(s *shop) {
+			held("MANY", "#h#", func(it attributes) {
+				it["sk"] = text(strings.Replace(it.text("sk"), "MANY", "FREE",
+					1))
+			})(s)
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "MANY")[0])
+			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "MANY#c#")[0])
+			s.createKind("FREE")
+			// The hold is still in the bucket of the other code.
+			s.move("FREE#h#", func(it attributes) { it["customer"] = s.items(s.names.Vouchers, "FREE")[0]["customer"] })
+		}},
+		{
+			what: "a hold with the ID of a redemption", want: []string{"duplicate_redemption MANY", "uses_differ MANY"},
+			do: func(s *shop) {
+				held("MANY", "#c#", func(attributes) {})(s)
+				s.redeem("MANY", "Birch", "")
+				hold := s.items(s.names.Vouchers, "MANY#h#")[0].text("sk")
+				s.change("MANY#r#", func(it attributes) {
+					it[it.record()] = text(
+						hold[len(hold)-22:] + it.text(it.record())[22:],
+					)
+				})
+				s.change("MANY#c#", func(it attributes) { it.add("used", -1); it.add("left", 1) })
+			},
+		},
+		{
+			what: "a nick with one hold too many", want: []string{"nick_limit_exceeded N1CKS"},
+			do: held("NICKS", "#n#", func(it attributes) {
+				it["h#LRLuWYz8-QoWsPfs4csHfg"] = it[it.hold()]
+				it.add("taken", 1)
+			}),
+		},
+		{
+			what: "a nick's hold that cannot be read", want: []string{"malformed N1CKS#n#"},
+			do: held("NICKS", "#n#", func(it attributes) { it["h#LRLuWYz8-QoWsPfs4csHfg"] = text("soon") }),
+		},
+		{
+			what: "a single-use hold without its token", want: []string{"incomplete 0NCE"},
+			do: held("ONCE", "", without("token")),
+		},
+		{what: "the time when a hold lapses, without a hold", want: []string{"incomplete G1FT2"}, do: func(s *shop) {
+			s.change("G1FT2", func(it attributes) { it["heldUntil"] = number(s.opened.UnixMilli()) })
+		}},
+		{
+			what: "a single-use hold with an invalid ID", want: []string{"malformed 0NCE"},
+			do: held("ONCE", "", func(it attributes) { it["redemption"] = text("12") }),
+		},
+		{
+			what: "a single-use hold of a voucher that has many uses", want: []string{"wrong_kind 0NCE"},
+			do: held("ONCE", "", without("maxUses")),
+		},
+		{
+			what: "fewer uses over a lowered limit than the voucher says", want: []string{"limit_differs W1NTER"},
+			do: func(s *shop) {
+				s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", 1) })
+			},
+		},
+		{
+			what: "more uses over a lowered limit than the voucher says", want: []string{"limit_differs W1NTER"},
+			do: func(s *shop) {
+				s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", -2) })
+			},
+		},
+		{
+			what: "a use that is left, although too many are taken for a lowered limit",
+			want: []string{"limit_differs W1NTER"}, do: func(s *shop) {
+				s.change(string(loweredBelowHolds(s)), func(it attributes) { it.add("over", 1) })
+				s.change("W1NTER#c#", func(it attributes) { it.add("left", 1) })
+			},
+		},
+		{what: "a negative number of uses over a limit", want: []string{"malformed SUMMER20"}, do: func(s *shop) {
+			s.change("SUMMER20", func(it attributes) { it["over"] = number(-1) })
+		}},
+		{what: "a single-use voucher with uses that came back", want: []string{"wrong_kind G1FT1"}, do: func(s *shop) {
+			s.change("G1FT1", func(it attributes) { it["returns"] = number(1) })
+		}},
+		{
+			what: "a voucher marked as full, without the version of the mark", want: []string{"malformed SUMMER20"},
+			do: func(s *shop) {
+				s.change("SUMMER20", func(it attributes) { it["fullUntil"] = number(s.opened.UnixMilli()) })
+			},
+		},
+	}
+}
+
+func damagedUndone() []damage {
+	undone := func(kind, suffix string, change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			code := s.createKind(kind)
+			s.undo(code)
+			s.spoil(string(code)+suffix, change)
+		}
+	}
+	redone := func(it attributes) { delete(it, "undone"); delete(it, "reason") }
+	return []damage{
+		{
+			what: "a single-use redemption that was undone is lost", want: []string{"undone_differ 0NCE"},
+			do: undone("ONCE", "#r#", nil),
+		},
+		{
+			what: "a voucher counts too many undone redemptions", want: []string{"undone_differ 0NCE"},
+			do: undone("ONCE", "", func(it attributes) { it.add("undone", 1) }),
+		},
+		{
+			what: "a nick's redemption that was undone is lost", want: []string{"undone_differ B0TH"},
+			do: undone("BOTH", "#r#", nil),
+		},
+		{
+			what: "a nick counts too many undone redemptions", want: []string{"undone_differ N1CKS"},
+			do: undone("NICKS", "#n#", func(it attributes) { it.add("undone", 1) }),
+		},
+		{
+			what: "a use came back, but its redemption is not undone", want: []string{"uses_differ MANY"},
+			do: undone("MANY", "#r#", redone),
+		},
+		{
+			what: "a nick's undone redemption is not marked as undone", want: []string{"wrong_kind N1CKS"},
+			do: undone("NICKS", "#r#", redone),
+		},
+		{
+			what: "a voucher with many uses counts undone redemptions", want: []string{"wrong_kind MANY"},
+			do: undone("MANY", "", func(it attributes) { it["undone"] = number(1) }),
+		},
+		{
+			what: "a voucher with a negative number of undone redemptions", want: []string{"malformed 0NCE"},
+			do: undone("ONCE", "", func(it attributes) { it["undone"] = number(-1) }),
+		},
+		{
+			what: "an undone redemption without its time", want: []string{"malformed FREE#r#"},
+			do: undone("FREE", "#r#", func(it attributes) { delete(it, "undone") }),
+		},
+		{
+			what: "an undone redemption with an invalid reason", want: []string{"malformed FREE#r#"},
+			do: undone("FREE", "#r#", func(it attributes) { it["reason"] = text("bought\ntwice") }),
+		},
+		{
+			what: "undone long before it was redeemed", want: []string{"malformed FREE#r#"},
+			do: undone("FREE", "#r#", func(it attributes) {
+				it.add("undone", -(11 * time.Minute).Milliseconds())
+			}),
+		},
+		{
+			what: "undone in the future", want: []string{"in_the_future FREE"},
+			do: undone("FREE", "#r#", func(it attributes) {
+				it.add("undone", (11 * time.Minute).Milliseconds())
+			}),
+		},
+	}
+}
+
+func damagedCodedCheckouts() []damage {
+	opened := func(change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			s.changeCheckoutOf(s.hold(s.create(voucher.Terms{Written: "ONCE"}), "Alder", s.opened, ""), change)
+		}
+	}
+	ordered := func(kind, suffix string, cancelled bool, change func(attributes)) func(*shop) {
+		return func(s *shop) {
+			code := s.createKind(kind)
+			c := s.order(s.hold(code, "Alder", s.opened, ""))
+			if cancelled {
+				s.cancel(c)
+			}
+			s.spoil(string(code)+suffix, change)
+		}
+	}
+	having := func(name, value string) func(attributes) { return func(it attributes) { it[name] = text(value) } }
+	without := func(name string) func(attributes) { return func(it attributes) { delete(it, name) } }
+	malformed, differs := []string{"malformed "}, []string{"order_use_differs "}
+	return []damage{
+		{what: "an order whose redemption is lost", want: differs, do: ordered("FREE", "#r#", false, nil)},
+		{what: "an order whose nick has no redemption", want: differs, do: ordered("NICKS", "#n#", false, nil)},
+		{
+			what: "an order whose redemption has another ID", want: differs,
+			do: ordered("ONCE", "", false, having("redemption", "LRLuWYz8-QoWsPfs4csHfg")),
+		},
+		{
+			what: "an order whose redemption has another token", want: differs,
+			do: ordered("ONCE", "", false, having("token", "LRLuWYz8-QoWsPfs4csHfg")),
+		},
+		{
+			what: "an order whose redemption is only a hold", want: differs,
+			do: ordered("ONCE", "", false, func(it attributes) { it["heldUntil"] = number(1) }),
+		},
+		{
+			what: "an order whose redemption is undone", want: differs,
+			do: ordered("FREE", "#r#", false, func(it attributes) {
+				it["undone"], it["reason"] = number(time.Now().UnixMilli()), text("")
+			}),
+		},
+		{
+			what: "a cancelled order whose redemption is not undone", want: differs,
+			do: ordered("FREE", "#r#", true, func(it attributes) {
+				delete(it, "undone")
+				delete(it, "reason")
+			}),
+		},
+		{what: "a cancelled order whose redemption is lost", want: differs, do: ordered("FREE", "#r#", true, nil)},
+		{
+			what: "an order that was turned back into an open checkout, but has its redemption", want: differs,
+			do: func(s *shop) {
+				s.changeCheckoutOf(s.order(s.hold(s.createKind("MANY"), "Alder", s.opened, "")), func(it attributes) {
+					it["status"], it["expiresAt"] = text("open"),
+						number((it.number("expires")+999)/1000+int64(8*day/time.Second))
+					delete(it, "ordered")
+					delete(it, "payment")
+				})
+			},
+		},
+		{what: "a checkout with a code but no hold", want: malformed, do: opened(without("use"))},
+		{what: "a checkout with a hold but no code", want: malformed, do: opened(without("code"))},
+		{what: "a hold that cannot be read", want: malformed, do: opened(having("use", "soon"))},
+		{
+			what: "a hold of an unknown kind", want: malformed,
+			do: opened(func(it attributes) { it["use"] = text("x" + it.text("use")[1:]) }),
+		},
+		{what: "a single-use hold that names a counter", want: malformed, do: opened(func(it attributes) {
+			it["use"] = text(strings.Replace(it.text("use"), ".-1.", ".1.", 1))
+		})},
+		{
+			what: "a counted hold without a counter", want: malformed,
+			do: opened(func(it attributes) { it["use"] = text("r" + it.text("use")[1:]) }),
+		},
+		{what: "a checkout with an invalid code", want: malformed, do: opened(having("code", "#"))},
+		{what: "a checkout with a nick but no hash of it", want: malformed, do: opened(without("buyer"))},
+		{
+			what: "a checkout with the hash of another nick", want: malformed,
+			do: opened(having("buyer", "LRLuWYz8-QoWsPfs4csHfg")),
+		},
+		{
+			what: "a replaced checkout that was paid", want: malformed,
+			do: opened(func(it attributes) { it["status"], it["payment"] = text("replaced"), text("stripe#pi_1047") }),
+		},
+		{what: "a discount without a code", want: []string{"price_differs "}, do: func(s *shop) {
+			s.changeCheckout(func(it attributes) { it.add("discount", 1); it.add("total", -1) })
+		}},
+		{
+			what: "a code without a discount", want: []string{"price_differs "},
+			do: opened(func(it attributes) { it["discount"], it["total"] = number(0), it["subtotal"] }),
+		},
+	}
+}
+
+func TestVoucher_Holds_CountUntilTheyLapse(t *testing.T) {
+	tables := newTables(t)
+	type uses struct{ left, used, held int }
+	for what, test := range map[string]struct {
+		kind string
+		do   func(s *shop, code voucher.Code)
+		want uses
+	}{
+		"a live hold of a counter": {
+			"MANY",
+			func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") },
+			uses{4, 1, 1},
+		},
+		"a lapsed hold of a counter": {
+			"BOTH",
+			func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") },
+			uses{10, 0, 0},
+		},
+		"a live single-use hold": {
+			"ONCE",
+			func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.opened, "") },
+			uses{0, 1, 1},
+		},
+		"a lapsed single-use hold": {
+			"ONCE",
+			func(s *shop, code voucher.Code) { s.hold(code, "Alder", s.lapsed(), "") },
+			uses{1, 0, 0},
+		},
+		"a hold that was ordered": {
+			"MANY",
+			func(s *shop, code voucher.Code) { s.order(s.hold(code, "Alder", s.opened, "")) },
+			uses{4, 1, 0},
+		},
+		"a redemption that was undone": {"BOTH", func(s *shop, code voucher.Code) { s.undo(code) }, uses{10, 0, 0}},
+		"a single-use code, undone":    {"ONCE", func(s *shop, code voucher.Code) { s.undo(code) }, uses{1, 0, 0}},
+		"a hold above a lowered limit": {"", func(s *shop, _ voucher.Code) { loweredBelowHolds(s) }, uses{0, 4, 1}},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := tables.newShop(t)
+			code := voucher.Code("W1NTER")
+			if test.kind != "" {
+				code = s.createKind(test.kind)
+			}
+			test.do(s, code)
+			shown, err := s.operator.Voucher(t.Context(), code, s.opened)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := (uses{shown.UsesLeft, shown.Used, shown.UsesHeld}); got != test.want {
+				t.Errorf("left, used and held are %v, want %v", got, test.want)
+			}
+			if want := voucher.HeldUntil(s.opened.Add(checkout.Lifetime)); test.want.held > 0 &&
+				!shown.Lapse.Equal(want) {
+				t.Errorf("lapses at %s, want %s", shown.Lapse, want)
+			}
+			listed, err := backoffice.Collect(s.operator.Vouchers(t.Context(), backoffice.VoucherFilter{}, s.opened))
+			if err != nil || len(listed) != 1 || listed[0].UsesLeft != shown.UsesLeft || listed[0].Used != shown.Used ||
+				listed[0].UsesHeld != shown.UsesHeld || !listed[0].Lapse.Equal(shown.Lapse) {
+				t.Errorf("listed as %+v, %v; shown as %+v", listed, err, shown)
+			}
+		})
+	}
+}
+
+func TestRedemptions_ListHasUndoneRedemptionsButNoHolds(t *testing.T) {
+	tables := newTables(t)
+	for kind := range kindsOfHolds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := tables.newShop(t)
+			code := s.createKind(kind)
+			s.undo(code)
+			s.hold(code, "Birch", s.opened, "")
+			for _, filter := range []backoffice.RedemptionFilter{{}, {Code: code}} {
+				listed, err := backoffice.Collect(s.operator.Redemptions(t.Context(), filter))
+				if err != nil || len(listed) != 1 {
+					t.Fatalf("%+v, %v; want one redemption", listed, err)
+				}
+				if r := listed[0]; !r.Undone.Equal(s.opened) || r.UndoReason != "bought twice" || r.Nick != "Alder" ||
+					r.Code != kind {
+					t.Errorf("listed %+v", r)
+				}
+			}
+		})
+	}
+}

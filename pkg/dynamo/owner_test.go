@@ -1,0 +1,13 @@
+package dynamo_test
+
+import (
+	mathrand "math/rand/v2"
+
+	"shopfront/pkg/backoffice"
+	"shopfront/pkg/catalog"
+)
+
+// ownerOf returns a customer's shop as its owner works on it.
+func ownerOf(customer catalog.CustomerID, api backoffice.API, tables backoffice.Tables) *backoffice.Shop {
+	return backoffice.NewDeployment(api, tables, mathrand.Int64N).Open(catalog.Customer{ID: customer})
+}

@@ -1,0 +1,169 @@
+// Package table defines the layout of the five tables: keys, items, and the calls that read and write them. The package
+// documentation of dynamo lists every key.
+//
+// Both dynamo and backoffice import this package. It is part of every function's binary, so it may import only
+// the rules, the AWS SDK and the standard library.
+package table
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
+)
+
+// Names of the key attributes. They are the same in every table.
+const (
+	PartitionKey = "customer"
+	SortKey      = "sk"
+)
+
+// Buckets is the number of buckets among which a customer's vouchers, refusals and events are spread. Each bucket has
+// its own partition key value. Stored keys depend on the number of buckets, so it must never change.
+const Buckets = 64
+
+// Parts of sort keys.
+const (
+	ProfileSort     = "customer"
+	SettingsSort    = "settings"
+	AccessKeyPrefix = "key#"
+	ProductPrefix   = "product#"
+	OffSalePrefix   = "offsale#"
+	CounterInfix    = "#c#"
+	NickInfix       = "#n#"
+	RedemptionInfix = "#r#"
+	HoldInfix       = "#h#"
+	HoldsPrefix     = "holds#"
+)
+
+// Key is the primary key of an item.
+type Key struct{ Partition, Sort string }
+
+// Attributes returns the key as calls to DynamoDB expect it.
+func (k Key) Attributes() Item {
+	return Item{PartitionKey: Str(k.Partition), SortKey: Str(k.Sort)}
+}
+
+// Code returns the code that an item of the vouchers table belongs to.
+func (k Key) Code() voucher.Code {
+	code, _, _ := strings.Cut(k.Sort, "#")
+	return voucher.Code(code)
+}
+
+// ProfileKey is the key of a customer's profile.
+func ProfileKey(customer catalog.CustomerID) Key { return Key{string(customer), ProfileSort} }
+
+// ProductKey is the key of a product on sale.
+func ProductKey(customer catalog.CustomerID, product catalog.ProductID) Key {
+	return Key{string(customer), ProductPrefix + string(product)}
+}
+
+// SettingsKey is the key of a customer's access settings.
+func SettingsKey(customer catalog.CustomerID) Key { return Key{string(customer), SettingsSort} }
+
+// AccessKeyKey is the key of the record of a secret key.
+func AccessKeyKey(customer catalog.CustomerID, id access.KeyID) Key {
+	return Key{string(customer), AccessKeyPrefix + string(id)}
+}
+
+// OffSaleKey is the key of a product off sale. Because of the prefix, the query of the checkout area does not read
+// these products: DynamoDB charges for every item that a query reads.
+func OffSaleKey(customer catalog.CustomerID, product catalog.ProductID) Key {
+	return Key{string(customer), OffSalePrefix + string(product)}
+}
+
+// VoucherKey is the key of a voucher.
+func VoucherKey(customer catalog.CustomerID, code voucher.Code) Key {
+	return Key{Bucket(customer, hashBucket(string(code))), string(code)}
+}
+
+// CounterKey is the key of a counter. number starts at 0.
+func CounterKey(customer catalog.CustomerID, code voucher.Code, number int) Key {
+	return Key{
+		Bucket(customer, (hashBucket(string(code))+number)%Buckets),
+		fmt.Sprintf("%s%s%02d", code, CounterInfix, number),
+	}
+}
+
+// NickKey is the key of the item that has the redemptions and holds of one nick. nickHash is the nick's HashNick.
+func NickKey(customer catalog.CustomerID, code voucher.Code, nickHash string) Key {
+	return Key{Bucket(customer, hashBucket(string(code), nickHash)), string(code) + NickInfix + nickHash}
+}
+
+// RedemptionKey is the key of the item with one redemption.
+func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempotency.Token) Key {
+	return Key{
+		Bucket(customer, hashBucket(string(code), string(token))),
+		string(code) + RedemptionInfix + string(token),
+	}
+}
+
+// RecordKey is the key of the item that records a redemption. kind is the kind of the voucher's holds.
+func RecordKey(
+	customer catalog.CustomerID, code voucher.Code, nick voucher.Nick, token idempotency.Token, kind voucher.HoldKind,
+) Key {
+	switch {
+	case kind == voucher.HoldSingleUse:
+		return VoucherKey(customer, code)
+	case kind.IsByNick():
+		return NickKey(customer, code, HashNick(nick))
+	default:
+		return RedemptionKey(customer, code, token)
+	}
+}
+
+// HoldKey is the key of a counted hold, in the bucket of its counter. The holds of a counter sort by the time when they
+// lapse.
+func HoldKey(customer catalog.CustomerID, code voucher.Code, hold voucher.Hold) Key {
+	return Key{
+		CounterKey(customer, code, hold.Counter).Partition,
+		fmt.Sprintf("%s%013d#%s", holdsOf(code, hold.Counter), hold.Until.UnixMilli(), hold.ID),
+	}
+}
+
+// holdsOf returns the prefix of the sort keys of a counter's holds.
+func holdsOf(code voucher.Code, counter int) string {
+	return fmt.Sprintf("%s%s%02d#", code, HoldInfix, counter)
+}
+
+// CheckoutKey is the key of a checkout. token is the first half of the checkout's ID.
+func CheckoutKey(customer catalog.CustomerID, token idempotency.Token) Key {
+	return Key{string(customer), string(token)}
+}
+
+// RefusalKey is the key of the item that counts a source's refusals in the window that begins at start. An IPv6
+// network, a /48, has one item for all of its subnets.
+func RefusalKey(customer catalog.CustomerID, source access.Source, start time.Time) Key {
+	return Key{Bucket(customer, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
+}
+
+// SourceHoldsKey is the key of the item that lists the live holds of a source.
+func SourceHoldsKey(customer catalog.CustomerID, source string) Key {
+	return Key{Bucket(customer, hashBucket(source)), HoldsPrefix + source}
+}
+
+// HashNick returns the hash that stands for a nick in keys and conditions. It hashes the compared form of the nick. The
+// hash has 22 characters, however long the nick is.
+func HashNick(nick voucher.Nick) string {
+	sum := sha256.Sum256([]byte(nick.Compared))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// Bucket is the partition key value of one of a customer's buckets.
+func Bucket(customer catalog.CustomerID, number int) string {
+	return fmt.Sprintf("%s#%02d", customer, number)
+}
+
+// hashBucket picks a bucket by a hash of the parts. The parts contain no #, so joining them is unambiguous.
+func hashBucket(parts ...string) int {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(strings.Join(parts, "#"))) // a hash.Hash never fails
+	return int(hash.Sum32() % Buckets)
+}

@@ -1,0 +1,57 @@
+package table
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"shopfront/pkg/access"
+	"shopfront/pkg/voucher"
+)
+
+// Stored items are found by these keys, so the keys must never change.
+func TestKeys_NeverChange(t *testing.T) {
+	t.Parallel()
+	alder := HashNick(voucher.Nick{Written: "Alder", Compared: "alder"})
+	tests := map[string]struct {
+		key             Key
+		partition, sort string
+	}{
+		"customer":      {ProfileKey("emberforge"), "emberforge", "customer"},
+		"product":       {ProductKey("emberforge", "coins"), "emberforge", "product#coins"},
+		"off sale":      {OffSaleKey("emberforge", "coins"), "emberforge", "offsale#coins"},
+		"voucher":       {VoucherKey("emberforge", "SUMMER20"), "emberforge#38", "SUMMER20"},
+		"first counter": {CounterKey("emberforge", "SUMMER20", 0), "emberforge#38", "SUMMER20#c#00"},
+		"last counter":  {CounterKey("emberforge", "SUMMER20", 63), "emberforge#37", "SUMMER20#c#63"},
+		"nick": {
+			NickKey("emberforge", "SUMMER20", alder), "emberforge#37",
+			"SUMMER20#n#vy0TwJynl25NcL3wvRbWog",
+		},
+		"redemption": {
+			RedemptionKey("emberforge", "SUMMER20", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge#13",
+			"SUMMER20#r#LRLuWYz8-QoWsPfs4csHfg",
+		},
+		"refusals of an address": {
+			RefusalKey("emberforge", access.Source{Name: "203.0.113.7"}, time.Unix(1795348800, 0)), "emberforge#32",
+			"203.0.113.7#1795348800",
+		},
+		"refusals of a network": {
+			RefusalKey("emberforge", access.Source{Name: "2001:db8:5::/48", Subnet: "00a1"}, time.Unix(1795348800, 0)),
+			"emberforge#22", "2001:db8:5::/48#1795348800",
+		},
+		"redemption in the index of nicks": {
+			NickIndexKey("emberforge", voucher.Nick{Compared: "alder"}, time.UnixMilli(1795348800000),
+				"MTCXgwWFAhhCzmYLdegdjw"),
+			"emberforge#47", "n#vy0TwJynl25NcL3wvRbWog#001795348800000#MTCXgwWFAhhCzmYLdegdjw",
+		},
+		"checkout": {CheckoutKey("emberforge", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge", "LRLuWYz8-QoWsPfs4csHfg"},
+	}
+	for name, test := range tests {
+		if test.key != (Key{test.partition, test.sort}) {
+			t.Errorf("%s: key %q, want partition %q and sort key %q", name, test.key, test.partition, test.sort)
+		}
+		if code := test.key.Code(); strings.HasPrefix(test.sort, "SUMMER20") && code != "SUMMER20" {
+			t.Errorf("%s: the key belongs to the code %q, want SUMMER20", name, code)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package table
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/voucher"
+)
+
+// Getter has the DynamoDB operation that Get calls.
+type Getter interface {
+	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
+}
+
+// TransactGetter has the DynamoDB operation that GetSettled calls.
+type TransactGetter interface {
+	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput,
+		...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
+}
+
+// BatchGetter has the DynamoDB operation that BatchGet calls.
+type BatchGetter interface {
+	BatchGetItem(context.Context, *dynamodb.BatchGetItemInput,
+		...func(*dynamodb.Options)) (*dynamodb.BatchGetItemOutput, error)
+}
+
+// Get reads an item consistently. If it does not exist, Get returns an empty item and the error missing, which may be
+// nil.
+func Get(ctx context.Context, api Getter, table string, key Key, missing error) (Item, error) {
+	out, err := api.GetItem(ctx, &dynamodb.GetItemInput{
+		TableName: aws.String(table), Key: key.Attributes(),
+		ConsistentRead: aws.Bool(true),
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case len(out.Item) == 0:
+		return nil, missing
+	default:
+		return out.Item, nil
+	}
+}
+
+// GetSettled reads an item. The result is empty if the item does not exist. If a transaction in flight writes the item,
+// GetSettled waits until the transaction has ended. Get does not wait: it might miss that write although other writes
+// of the transaction are already visible. random is as in Backoff.
+func GetSettled(
+	ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key,
+) (Item, error) {
+	get := types.TransactGetItem{Get: &types.Get{TableName: aws.String(table), Key: key.Attributes()}}
+	for attempt := 0; ; attempt++ {
+		out, err := api.TransactGetItems(ctx,
+			&dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{get}})
+		if err == nil && len(out.Responses) == 1 {
+			return out.Responses[0].Item, nil
+		}
+		if err == nil {
+			return nil, &UnavailableError{errors.New("DynamoDB's response to a transaction of one read lacks the " +
+				"result of that read")}
+		}
+		if !IsConflict(err) {
+			return nil, err
+		}
+		if err := Wait(ctx, Backoff(attempt, random)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// BatchGet reads at most 100 items of one table consistently. It reads a repeated key once, because DynamoDB rejects a
+// request that contains a key twice. Without keys, BatchGet makes no call. If DynamoDB leaves keys unprocessed,
+// BatchGet requests those keys again, until the context ends. If a call fails, BatchGet returns the items that it has
+// read, with the error. random is as in Backoff.
+func BatchGet(
+	ctx context.Context, api BatchGetter, random func(n int64) int64, table string, keys ...Key,
+) (map[Key]Item, error) {
+	found := make(map[Key]Item, len(keys))
+	asked := types.KeysAndAttributes{ConsistentRead: aws.Bool(true)}
+	for i, key := range keys {
+		if !slices.Contains(keys[:i], key) {
+			asked.Keys = append(asked.Keys, key.Attributes())
+		}
+	}
+	for attempt := 0; len(asked.Keys) > 0; attempt++ {
+		out, err := api.BatchGetItem(ctx,
+			&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: asked}})
+		if err != nil {
+			return found, err
+		}
+		for _, it := range out.Responses[table] {
+			found[KeyOf(it)] = it
+		}
+		if asked = out.UnprocessedKeys[table]; len(asked.Keys) == 0 {
+			break
+		}
+		if err := Wait(ctx, Backoff(attempt, random)); err != nil {
+			return found, err
+		}
+	}
+	return found, nil
+}
+
+// HoldsQuery returns a query for the holds of a counter. The hold that lapses first comes first.
+func HoldsQuery(table string, customer catalog.CustomerID, code voucher.Code, counter int) *dynamodb.QueryInput {
+	return &dynamodb.QueryInput{
+		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String(PartitionKey + " = :bucket AND begins_with(" + SortKey + ", :holds)"),
+		ExpressionAttributeValues: Item{
+			":bucket": Str(CounterKey(customer, code, counter).Partition), ":holds": Str(holdsOf(code, counter)),
+		},
+	}
+}
+
+// ReadVoucher reads a voucher. For an unknown code, the error is a *voucher.RefusalError.
+func ReadVoucher(
+	ctx context.Context, api Getter, table string, customer catalog.CustomerID, code voucher.Code,
+) (Voucher, error) {
+	it, err := Get(ctx, api, table, VoucherKey(customer, code), nil)
+	if err != nil {
+		return Voucher{}, err
+	}
+	if len(it) == 0 {
+		return Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+	}
+	return DecodeVoucher(it)
+}
+
+// ReadCounters reads the first n counters of a code. random is as in Backoff.
+func ReadCounters(
+	ctx context.Context, api BatchGetter, random func(n int64) int64, table string, customer catalog.CustomerID,
+	code voucher.Code, n int,
+) ([]Counter, error) {
+	keys := make([]Key, n)
+	for number := range keys {
+		keys[number] = CounterKey(customer, code, number)
+	}
+	found, err := BatchGet(ctx, api, random, table, keys...)
+	if err != nil {
+		return nil, err
+	}
+	counters := make([]Counter, n)
+	for number, key := range keys {
+		counters[number] = DecodeCounter(number, found[key])
+	}
+	return counters, nil
+}
