@@ -59,200 +59,69 @@ func voucherShop(t *testing.T) shop {
 	return s
 }
 
-func TestRedeem_BadBodies_AreRejected(t *testing.T) {
+// Of each kind of bad input, these requests have what the gateway changes, or what it responds to itself. The tests of
+// pkg/httpapi have the rest.
+func TestRedeem_BadInput_IsRejected(t *testing.T) {
 	s := voucherShop(t)
 	var requests []badRequest
-	bad := func(status int, by string, bodies ...string) {
-		for _, body := range bodies {
-			requests = append(requests, badRequest{
-				name: fmt.Sprintf("%d %.40q", status, body), raw: s.redeemRequest(body).raw(), status: status, by: by,
-			})
-		}
+	bad := func(status int, by, name string, r request) {
+		requests = append(requests, badRequest{
+			name: fmt.Sprintf("%d %.60q", status, name), raw: r.raw(), method: r.methodOrGet(), status: status, by: by,
+		})
 	}
-	bad(400, "malformed-request",
-		"", " ", "null", "[]", `["SINGLE"]`, `"SINGLE"`, "1", "true", "SINGLE", "code=SINGLE", "<code>SINGLE</code>",
-		"\x00", "\xff\xfe",
-		"{", "}", `{"code"`, `{"code":`, `{"code":"SINGLE`, `{"code":"SINGLE"`, `{"code":"SINGLE",}`, `{,}`,
-		`{"code" "SINGLE"}`, `{"code"="SINGLE"}`,
-		`{'code':'SINGLE'}`, `{code:"SINGLE"}`, `{"code":"SINGLE"/* yes */}`, "{\"code\":\"SIN\nGLE\"}",
-		"{\"code\":\"SIN\x00GLE\"}", `{"code":"\x53INGLE"}`,
-		`{"code":"SINGLE"}x`, `{"code":"SINGLE"}{}`, `{"code":"SINGLE"} {"code":"SINGLE"}`, `{"code":"SINGLE"}]`,
-		`{"code":"SINGLE"},`, `[{"code":"SINGLE"}]`, "\xef\xbb\xbf"+`{"code":"SINGLE"}`,
-		`{"code":null}`, `{"code":1}`, `{"code":1e999999}`, `{"code":-}`, `{"code":true}`, `{"code":["SINGLE"]}`,
-		`{"code":{}}`, `{"code":"SINGLE","nick":null}`, `{"code":"SINGLE","nick":7}`,
-		`{"code":"SINGLE","nick":["Alder"]}`,
-		`{"code":"SINGLE","code":"SINGLE"}`, `{"code":"UNKNOWN","code":"SINGLE"}`,
-		`{"code":"SINGLE","nick":"a","nick":"b"}`, `{"code":"SINGLE","c\u006fde":"SINGLE"}`,
-		`{"Code":"SINGLE"}`, `{"CODE":"SINGLE"}`, `{"code":"SINGLE","Nick":"Alder"}`, `{"code":"SINGLE","nik":"Alder"}`,
-		`{"code":"SINGLE","":""}`, `{"code":"SINGLE","__proto__":{}}`,
-		`{"code":"SINGLE\ud800"}`, `{"code":"\udc00SINGLE"}`, `{"code":"\ud800\ud800"}`,
-		`{"code":"SINGLE","nick":"\ud83d"}`, `{"code":"SINGLE","\ud800":""}`,
-		"{\"code\":\"SINGLE\xff\"}", "{\"code\":\"SINGLE\",\"nick\":\"\xc3\x28\"}", "{\"code\":\"\xed\xa0\x80SINGLE\"}",
-		"{\"code\":\"SINGLE\xf5\x80\x80\x80\"}", "{\"c\xffode\":\"SINGLE\"}",
-		`{"code":"SINGLE`+"\uFFFD"+`"}`, `{"code":"SINGLE\ufffd"}`, `{"code":"SINGLE","nick":"\uFFFD"}`,
-		strings.Repeat("[", 4000), strings.Repeat(`{"code":`, 500),
-		`{"code":`+strings.Repeat("[", 2000)+strings.Repeat("]", 2000)+"}",
-		"{\x00\"\x00c\x00o\x00d\x00e\x00\"\x00", // UTF-16
-		"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff",
-	)
-	bad(413, "content-too-large",
-		body("SINGLE", strings.Repeat("A", 4096)), `{"code":"SINGLE"}`+strings.Repeat(" ", 4096),
-		strings.Repeat("[", 5000), strings.Repeat("x", 100_000), strings.Repeat("x", 2<<20),
-	)
-	bad(422, "invalid",
-		"{}", ` { } `, `{"nick":"Alder"}`, `{"code":""}`, `{"code":" "}`, `{"code":"---"}`,
-		`{"code":"\u00ad\u200b\u2212"}`, body(strings.Repeat("A", 65), ""), body(strings.Repeat("A", 4000), ""),
-		body("SINGLE", strings.Repeat("A", 65)), body("SINGLE", strings.Repeat("\U0001F600", 33)),
-		body("SINGLE", strings.Repeat("A", 4000)),
-	)
-	bad(404, "voucher-not-found",
-		body("SÜMMER", ""), body("\U0001F600", ""), body("<script>", ""), body("SINGLE#c#00", ""),
-		body("SINGLE'--", ""), body("SINGLE%20", ""), body("$(SINGLE)", ""), body("../SINGLE", ""),
-		`{"code":"SINGLE\u0000"}`, `{"code":"\u0001"}`, body("СINGLE", ""), `{"code":"UNKNOWN","nick":"\u0000"}`,
-		body("customer", ""), body("*", ""),
-	)
+	for _, body := range []string{
+		"", "null", `{"code":"SINGLE"}x`, `{"code":"UNKNOWN","code":"SINGLE"}`, "{\"code\":\"SINGLE\xff\"}",
+		"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", "{\x00\"\x00c\x00o\x00d\x00e\x00\"\x00", // UTF-16
+	} {
+		bad(400, "malformed-request", body, s.redeemRequest(body))
+	}
+	bad(422, "invalid", "no code", s.redeemRequest(`{"nick":"Alder"}`))
+	bad(404, "voucher-not-found", "a control character", s.redeemRequest(`{"code":"SINGLE\u0000"}`))
+	bad(413, "content-too-large", "2 MiB", s.redeemRequest(strings.Repeat("x", 2<<20)))
 	// These bodies exceed Lambda's limit for an event or the gateway's limit for a body.
-	bad(413, gatewaysOwn, strings.Repeat("x", 7<<20), strings.Repeat("\x01", 2<<20), strings.Repeat("x", 10<<20+1))
-	wantRefusedAll(t, requests)
-	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
-}
-
-func TestRedeem_BadContentTypes_AreRejected(t *testing.T) {
-	s := voucherShop(t)
-	var requests []badRequest
+	for _, body := range []string{
+		strings.Repeat("x", 7<<20), strings.Repeat("\x01", 2<<20), strings.Repeat("x", 10<<20+1),
+	} {
+		bad(413, gatewaysOwn, body, s.redeemRequest(body))
+	}
 	for _, header := range [][]string{
 		nil,
 		{"Content-Type:"},
-		{"Content-Type: text/plain"},
-		{"Content-Type: application/x-www-form-urlencoded"},
-		{"Content-Type: multipart/form-data; boundary=x"},
-		{"Content-Type: application/json, application/json"},
 		{"Content-Type: application/json", "Content-Type: application/json"},
-		{"Content-Type: application/json", "Content-Type: text/plain"},
-		{"Content-Type: text/plain", "Content-Type: application/json"},
 		{"Content-Type: application/json; charset=latin1"},
-		{"Content-Type: application/json; charset=utf-16"},
-		{"Content-Type: application/json; charset=utf-8; charset=utf-16"},
-		{"Content-Type: application/json; version=2"},
-		{"Content-Type: application/jsonp"},
-		{"Content-Type: application/problem+json"},
-		{"Content-Type: application/json application/json"},
-		{"Content-Type: json"},
-		{"Content-Type: */*"},
 		{"Content-Type: \xff"},
-		{"Content-Type: application/octet-stream"},
-		{"X-Content-Type: application/json"},
 	} {
 		r := s.redeemRequest(body("SINGLE", ""))
 		r.header = header
-		requests = append(requests, badRequest{
-			name: fmt.Sprintf("%q", header), raw: r.raw(), status: 415,
-			by: "unsupported-media-type",
-		})
+		bad(415, "unsupported-media-type", fmt.Sprint(header), r)
 	}
-	wantRefusedAll(t, requests)
-	for _, contentType := range []string{
-		"application/json; charset=utf-8", "APPLICATION/JSON;charset=UTF-8",
-		`application/json; charset="utf-8"`, "application/json",
-	} {
-		r := s.redeemRequest(body("UNKNOWN", ""))
-		r.header = []string{"Content-Type: " + contentType}
-		send(t, baseURL(t), r).wantRefused(t)
-	}
-}
-
-func TestIdempotencyKey_BadValues_AreRejected(t *testing.T) {
-	s := voucherShop(t)
-	var requests []badRequest
 	for _, header := range [][]string{
-		{key("")},
-		{key("a,b")},
-		{key(",")},
-		{key("a,")},
-		{key(",a")},
-		{key("a b")},
-		{key("a\tb")},
-		{key("clé")},
-		{key("\xff")},
-		{key(strings.Repeat("k", 256))},
-		{key(strings.Repeat("k", 9000))},
-		{key("a"), key("b")},
-		{key("a"), key("a")},
-		{key(""), key("")},
+		{key("")}, {key("a,b")}, {key("\xff")}, {key(strings.Repeat("k", 9000))}, {key("a"), key("a")},
 		{"idempotency-key: a", "IDEMPOTENCY-KEY: b"},
 	} {
-		name := fmt.Sprintf("%.40q", header)
-		requests = append(requests, badRequest{
-			name: name, raw: s.redeemRequest(body("SINGLE", ""), header...).raw(),
-			status: 400, by: "malformed-request",
-		})
-		for _, path := range []string{"/checkout/coins/500", "/checkout/coins/variant/500"} {
-			r := request{target: "/shop/" + s.id + path, header: header}
-			requests = append(requests, badRequest{
-				name: name + path, raw: r.raw(), method: http.MethodGet, status: 400,
-				by: "malformed-request",
-			})
-		}
+		bad(400, "malformed-request", fmt.Sprint(header), s.redeemRequest(body("SINGLE", ""), header...))
+		bad(400, "malformed-request", fmt.Sprint("check out ", header),
+			request{target: "/shop/" + s.id + "/checkout/coins/500", header: header})
 	}
 	for _, control := range []string{"a\x7fb", "a\x00b", "a\x01b", "a\rb"} {
-		requests = append(requests, badRequest{
-			name: fmt.Sprintf("%q", control),
-			raw:  s.redeemRequest(body("SINGLE", ""), key(control)).raw(), status: 400, by: serversOwn,
-		})
+		bad(400, serversOwn, control, s.redeemRequest(body("SINGLE", ""), key(control)))
 	}
+	for _, query := range []string{
+		"check", "check=TRUE", "check=true&check=true", "check=true;x=1", "check=%zz", "%", "=", "check=\xff",
+		"check=true#x", "?check=true", "a=" + strings.Repeat("x", 8000),
+	} {
+		r := s.redeemRequest(body("SINGLE", ""))
+		r.target += "?" + query
+		bad(400, "malformed-request", query, r)
+	}
+	bad(414, gatewaysOwn, "a request line that is too long",
+		request{target: "/shop/" + s.id + "/checkout?cursor=" + strings.Repeat("A", 11_000)})
 	wantRefusedAll(t, requests)
 	longest := key(strings.Repeat("~", 255))
 	first := s.redeem(t, body("SINGLE", ""), longest).wantRedeemed(t, false)
 	if again := s.redeem(t, body("SINGLE", ""), longest).wantRedeemed(t, true); again.ID != first.ID {
 		t.Errorf("redemption %s, want %s", again.ID, first.ID)
 	}
-}
-
-func TestQuery_BadParameters_AreRejected(t *testing.T) {
-	s := voucherShop(t)
-	var requests []badRequest
-	for _, query := range []string{
-		"check", "check=", "check=1", "check=yes", "check=TRUE", "check=True", "check=true%20", "check=%20true",
-		"check=true%00", "check=true&check=true", "check=false&check=true", "check=true,true",
-		"Check=true", "chek=true", "check=true&x", "check=true&dry=1", "check%00=true", "check=true;x=1", "check=true;",
-		";", "check=%zz", "check=tru%", "%zz", "%", "check=true%2", "=", "=true", "check[]=true",
-		"check=\xff", "\xff=true", "check=true#x", "check=true?", "?check=true", "check=tru%65%", "customer=emberforge",
-		"code=SINGLE", "a=" + strings.Repeat("x", 8000),
-	} {
-		r := s.redeemRequest(body("SINGLE", ""))
-		r.target += "?" + query
-		requests = append(requests, badRequest{
-			name: fmt.Sprintf("%.40q", query), raw: r.raw(), status: 400,
-			by: "malformed-request",
-		})
-	}
-	get := func(path string, status int, by string, queries ...string) {
-		for _, query := range queries {
-			r := request{target: "/shop/" + s.id + path + "?" + query}
-			requests = append(requests, badRequest{
-				name: fmt.Sprintf("%s?%.40q", path, query), raw: r.raw(), method: http.MethodGet, status: status,
-				by: by,
-			})
-		}
-	}
-	get("/checkout", 400, "malformed-request",
-		"limit=1&limit=2", "limit=1;x", "limit=1&page=2", "Limit=1", "limit=%zz", "%", "cursor=", "cursor=x",
-		"cursor=%00", "cursor=../..", "cursor=ZW1iZXJmb3JnZS9jb2lucw", "cursor=ZW1iZXJmb3JnZS9jb2lucw==",
-		"cursor="+strings.Repeat("A", 5000), "cursor=a&cursor=a", "amount=1", "after=coins")
-	get("/checkout", 422, "invalid", "limit=", "limit=0", "limit=-1", "limit=201", "limit=01", "limit=%2B1",
-		"limit=1.0", "limit=one", "limit=99999999999999999999", "limit=%D9%A3", "limit=1%00", "limit=1,2")
-	for _, path := range []string{"/checkout/coins/500", "/checkout/coins/variant/500"} {
-		get(path, 400, "malformed-request",
-			"amount=1&amount=1", "amount=1&amount=2", "data=a&data=b", "amount=1;data=x", "amount=1%zz", "amount=1%",
-			"%zz=1", "Amount=1", "amont=1", "amount=1&quantity=2", "amount=1&=", "data=%", "data=%zz", "data=a;b",
-			"redemption=x", "=1", "amount[]=1")
-	}
-	requests = append(requests, badRequest{
-		name: "a request line that is too long", status: 414, by: gatewaysOwn, method: http.MethodGet,
-		raw: request{target: "/shop/" + s.id + "/checkout?cursor=" + strings.Repeat("A", 11_000)}.raw(),
-	})
-	wantRefusedAll(t, requests)
-	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
 }
 
 func TestPath_UnknownPaths_AreNotFound(t *testing.T) {

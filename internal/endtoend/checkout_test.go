@@ -107,6 +107,7 @@ func TestCheckoutArea_NextLinks_LeadThroughAllPages(t *testing.T) {
 }
 
 func TestCheckoutArea_UnchangedPage_Is304(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	page := s.get(t, "/checkout")
 	etag := page.header.Get("ETag")

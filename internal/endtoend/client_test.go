@@ -222,6 +222,7 @@ func TestClient_Checkout_ReturnsTheCheckoutOrTheProblem(t *testing.T) {
 
 // Every second response is lost. Each change is still applied only once, and the retry returns the order.
 func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
+	t.Parallel()
 	s := newTill(t)
 	c, calm := s.clients(t)
 	rank := client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}
@@ -290,6 +291,7 @@ func (s till) clients(t *testing.T) (lossy, calm *client.Client) {
 // A checkout that replaces another one takes over the use of the code that the replaced checkout held, even if
 // responses are lost. Only the last checkout can be ordered.
 func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {
+	t.Parallel()
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	c, calm := s.clients(t)
@@ -349,6 +351,7 @@ func ordersOf(t *testing.T, c *client.Client, nick string) (orders []client.Plac
 
 // Undoing a redemption gives its use back once, even if the response is lost. The redemption stays in the list.
 func TestClient_UndoRedemption_LostResponse_GivesTheUseBackOnce(t *testing.T) {
+	t.Parallel()
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	c, calm := s.clients(t)
@@ -450,6 +453,7 @@ func unreplayed(order client.PlacedOrder) client.PlacedOrder {
 }
 
 func TestClient_CheckoutArea_FollowsTheCatalogue(t *testing.T) {
+	t.Parallel()
 	s := newShop(t)
 	c := s.client(t, nil)
 	var pages []client.Page

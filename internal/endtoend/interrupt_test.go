@@ -80,11 +80,11 @@ func (d *dev) wait(t *testing.T) error {
 	}
 }
 
-// wantNothingLeft fails if a process of the run still exists after five seconds.
+// wantNothingLeft fails if a process of the run still exists after a minute.
 func (d *dev) wantNothingLeft(t *testing.T) {
 	t.Helper()
 	var left []string
-	for range 50 {
+	for range 600 {
 		var err error
 		if left, err = localruntest.Processes(t.Context(), d.root); err != nil {
 			t.Fatal(err)

@@ -476,11 +476,12 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 		"malformed-request")
 }
 
-// Each of 100 checkouts is ordered four times at once, twice with each of two payments. One payment wins, and both of
+// Each of 20 checkouts is ordered four times at once, twice with each of two payments. One payment wins, and both of
 // its requests get the same order.
 func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
+	t.Parallel()
 	s := newTill(t)
-	const orders, atOnce, racers = 100, 10, 4
+	const orders, atOnce, racers = 20, 10, 4
 	winners := make(map[string]string) // the payment that won, by order
 	mismatches := make(map[string]int) // the number of requests with the other payment, by order
 	for range orders / atOnce {
@@ -519,10 +520,11 @@ func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 	}
 }
 
-// Each of 50 orders is cancelled by two requests at once. Both requests get the same time and reason.
+// Each of 10 orders is cancelled by two requests at once. Both requests get the same time and reason.
 func TestCancelOrder_Races_KeepTheFirstReason(t *testing.T) {
+	t.Parallel()
 	s := newTill(t)
-	const orders = 50
+	const orders = 10
 	ids := make([]string, orders)
 	for i := range ids {
 		ids[i] = s.checkOut(t)

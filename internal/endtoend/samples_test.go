@@ -26,6 +26,7 @@ import (
 // responses are lost. It never reports a redemption that did not happen. The test takes the programs from the served
 // page. It changes only the address, the shop, the code, the nick and the pauses.
 func TestSamples_RedeemOnce_AndReportOnlyRealRedemptions(t *testing.T) {
+	t.Parallel()
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
 		file := fileOf("redeem", extension)
@@ -70,6 +71,7 @@ func wantRuntime(t *testing.T, program string) {
 // These sample programs check out with a code, place and cancel an order, and undo a redemption. Each change is made
 // once, even if responses are lost.
 func TestSamples_CheckOutOrderAndUndo_ApplyEachChangeOnce(t *testing.T) {
+	t.Parallel()
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
 		t.Run(extension, func(t *testing.T) {
@@ -145,6 +147,7 @@ func runSale(t *testing.T, sample func(name string) (file, text string), command
 // These sample programs print each event once, even if responses are lost and the program is started again. They end
 // when the service refuses the key, or when the gateway does not know the endpoint.
 func TestSamples_FollowTheFeed_PrintEachEventOnce(t *testing.T) {
+	t.Parallel()
 	page := send(t, baseURL(t), request{target: "/docs"}).body
 	for extension, command := range languages() {
 		t.Run(extension, func(t *testing.T) {

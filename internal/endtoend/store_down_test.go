@@ -45,6 +45,7 @@ func (s shop) storeRequests() map[string]request {
 }
 
 func TestStore_Unavailable_Is503AndAppliesNothing(t *testing.T) {
+	t.Parallel()
 	localRun(t)
 	for name, failure := range map[string]localruntest.Failure{
 		"no response": localruntest.Silent, "closed connections": localruntest.HangsUp,

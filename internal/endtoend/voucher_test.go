@@ -294,7 +294,7 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 }
 
 func TestRedeem_SingleUseRace_OneWins(t *testing.T) {
-	const racers = 200
+	const racers = 50
 	s := loadShop(t, strings.Replace(emberforge, "currency: EUR", "currency: EUR\n    refusals: off", 1),
 		"shop-"+rand.Text())
 	code := s.create(t, "ONE-LEFT", nil).Code
