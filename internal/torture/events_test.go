@@ -340,7 +340,7 @@ func (r *eventRound) write(stage int) {
 func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 	ticker := time.NewTicker(feedPause)
 	defer ticker.Stop()
-	const patience = 10 * time.Second // giving up on a log that does not respond takes 5 seconds
+	const patience = time.Minute // giving up on a log that does not respond takes 5 seconds
 	shop := pickEvent(random, r.shops)
 	r.trouble.Store(&trouble{customer: shop.customer, stalls: r.number%3 == 0})
 	parking := dynamo.NewEventParking(r.client, r.events, nil)

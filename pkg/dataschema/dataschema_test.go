@@ -14,7 +14,7 @@ import (
 
 // patience is far longer than bounded work takes, even on a busy machine under the race detector. Work without a bound
 // takes hours.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // rank is the schema of a rank in a game: who gets it, and on which server.
 const rank = `{

@@ -348,7 +348,7 @@ func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
 	create(t, f.calm.Customer(t, s.customer), kept())
-	template := testshop.LoadTemplate(t, s.store.url())
+	template := loadTemplate(t, s.store)
 	s.serve(t, template, newFunctions(t, template, s.store.url()))
 	s.requests[redeemUsedUp] = request{Request: testshop.Redemption("SPENT15", "Alder")}
 	s.begin(t) // uses up the code

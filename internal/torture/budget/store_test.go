@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long a test waits at most. The machine may have only two cores, and both may be busy.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // store is a DynamoDB that misbehaves on demand. Otherwise it forwards to the real store.
 type store struct {

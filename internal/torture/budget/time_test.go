@@ -371,6 +371,17 @@ func (s *shop) begin(t *testing.T) {
 	}
 }
 
+// loadTemplate returns the template with three minutes for each function. A function that waits for the store gives up
+// after 5 seconds by itself, so the rest is for a busy machine.
+func loadTemplate(t *testing.T, store *store) *samtemplate.Template {
+	t.Helper()
+	template := testshop.LoadTemplate(t, store.url())
+	for i := range template.Functions {
+		template.Functions[i].Timeout = patience
+	}
+	return template
+}
+
 // serve puts the HTTP API in front of the functions.
 func (s *shop) serve(t *testing.T, template *samtemplate.Template, functions gateway.Invoker) {
 	t.Helper()
@@ -387,7 +398,7 @@ func (s *shop) serveProcesses(t *testing.T, programs testshop.Programs) {
 	if err := os.Symlink(programs.Dir(), s.dir); err != nil {
 		t.Fatal(err)
 	}
-	template := testshop.LoadTemplate(t, s.store.url())
+	template := loadTemplate(t, s.store)
 	functions := localrun.NewRuntime(s.dir, template, func(_, line string) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -565,7 +576,7 @@ func TestRequest_MisbehavingStore_GetsDocumentedResponse(t *testing.T) {
 		t.Run(how.name, func(t *testing.T) {
 			t.Parallel()
 			s := f.open(t, how)
-			template := testshop.LoadTemplate(t, s.store.url())
+			template := loadTemplate(t, s.store)
 			s.serve(t, template, newFunctions(t, template, s.store.url()))
 			s.begin(t)
 			s.misbehave(t, &how)

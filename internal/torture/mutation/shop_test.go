@@ -26,7 +26,7 @@ import (
 )
 
 // patience is how long a slow machine may take for an expected event.
-const patience = 30 * time.Second
+const patience = 3 * time.Minute
 
 // noRefusals is the setting that turns off the limit on refusals. All requests come from one address, so the limit
 // would stop them.
