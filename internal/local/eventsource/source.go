@@ -3,8 +3,8 @@
 //
 // It passes on the records that DynamoDB Local returns from GetRecords. They have the form of the records in Lambda's
 // event, except that eventSourceARN is missing. As the shop's mappings demand, a function may report which records of a
-// batch failed, and a batch that fails is split. Unlike Lambda, the package waits for no batching window, and delivers
-// a record until the function has processed it.
+// batch failed. Unlike Lambda, the package waits for no batching window, and delivers a batch until the function has
+// processed it.
 //
 // The package knows nothing about templates or the shop, and imports no other package of this module. No Lambda
 // function may import it. References: https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html,
@@ -17,8 +17,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -26,13 +28,13 @@ import (
 )
 
 const (
-	// pollInterval is the time between two reads of a shard, as in Lambda.
+	// pollInterval is the time between two reads of the stream, as in Lambda.
 	pollInterval = 250 * time.Millisecond
 	// idleInterval replaces pollInterval while no records arrive, because DynamoDB Local is slow at reading a stream
 	// with many records.
 	idleInterval = time.Second
-	// listInterval is how long a list of shards is used. The list is renewed earlier if a shard closes.
-	listInterval = 5 * time.Second
+	// callTimeout bounds a call to DynamoDB Local.
+	callTimeout = time.Minute
 )
 
 // Invoker invokes functions and returns their responses.
@@ -54,39 +56,37 @@ type Config struct {
 	Functions Invoker
 	// Path is the file that stores how far the source has got.
 	Path string
-	Now  func() time.Time
 	// Report receives the error of a poll, unless the poll before had the same error.
 	Report func(error)
 }
 
-// Source reads a stream and delivers each record at least once. It begins with the oldest record, or continues where an
-// earlier Source with the same file stopped. A shard's records are delivered in order, and after the records of the
-// shard's parent.
+// Source reads a stream and delivers each record at least once, in order. It begins with the oldest record, or
+// continues where an earlier Source with the same file stopped. It reads one shard: a stream of DynamoDB Local has only
+// one, which never closes.
 type Source struct {
 	Config
 
-	arn       string // the stream's ARN; empty until it is known
-	listed    []description
-	listedAt  time.Time // if it is zero, the next poll lists the shards again
-	shards    map[string]*shard
-	positions map[string]string // by shard, the sequence number of the last record that was processed
-	reported  string            // the last reported error
+	arn, shard string // of the stream; empty until they are known
+	iterator   string // if it is empty, the next read needs a new iterator
+	trimmed    bool   // the last read failed because the position is before the stream's oldest record
+	position   string // the sequence number of the last record that was processed; empty before the first
+	records    []record
+	reported   string // the last reported error
+}
+
+// record is a record that was read and is not processed yet.
+type record struct {
+	json     jsontext.Value // as Lambda sends it
+	sequence string
 }
 
 // New returns a source. It reads nothing from the stream before Run or Poll.
 func New(config Config) (*Source, error) {
-	s := &Source{Config: config, shards: make(map[string]*shard), positions: make(map[string]string)}
-	text, err := os.ReadFile(s.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
+	position, err := os.ReadFile(config.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &s.positions)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", s.Path, err)
-	}
-	return s, nil
+	return &Source{Config: config, position: string(position)}, nil
 }
 
 // Run polls until the context ends. If the context ends while the function processes a batch, the next run delivers the
@@ -100,7 +100,7 @@ func (s *Source) Run(ctx context.Context) {
 	}
 }
 
-// Poll reads each shard once and delivers what is due. It returns how long to wait before the next poll.
+// Poll reads the stream once and delivers what is due. It returns how long to wait before the next poll.
 func (s *Source) Poll(ctx context.Context) time.Duration {
 	delivered, err := s.poll(ctx)
 	switch {
@@ -117,70 +117,18 @@ func (s *Source) Poll(ctx context.Context) time.Duration {
 	return idleInterval
 }
 
-// poll reports whether it delivered any record.
+// poll reports whether it delivered any record. It stops at the first batch that fails.
 func (s *Source) poll(ctx context.Context) (delivered bool, err error) {
-	if s.Now().Sub(s.listedAt) >= listInterval {
-		if s.listed, err = s.describe(ctx); err != nil {
+	if len(s.records) == 0 {
+		if err := s.read(ctx); err != nil {
 			return false, err
 		}
-		s.listedAt = s.Now()
 	}
-	var failures []error
-	for _, each := range s.listed {
-		sh := s.shards[each.ShardID]
-		if sh == nil {
-			sh = &shard{id: each.ShardID}
-			s.shards[each.ShardID] = sh
-		}
-		isListed := func(d description) bool { return d.ShardID == each.ParentShardID }
-		if parent := s.shards[each.ParentShardID]; slices.ContainsFunc(s.listed, isListed) &&
-			(parent == nil || !parent.isDone()) {
-			continue // a parent that is not listed no longer exists
-		}
-		count, err := s.advance(ctx, sh)
-		delivered = delivered || count > 0
-		failures = append(failures, err)
-	}
-	return delivered, errors.Join(failures...)
-}
-
-// shard is a shard of the stream.
-type shard struct {
-	id       string
-	iterator string   // if it is empty, the next read needs a new iterator
-	trimmed  bool     // the last read failed because the position is before the stream's oldest record
-	closed   bool     // there are no more records to read
-	records  []record // records that were read and are not processed yet
-	half     int      // the size of the next batch after a batch failed, or 0
-}
-
-// record is a record of the stream.
-type record struct {
-	json     jsontext.Value // as Lambda sends it
-	sequence string
-}
-
-func (sh *shard) isDone() bool { return sh.closed && len(sh.records) == 0 }
-
-// advance reads a shard, unless it has records, and delivers its records. It stops at the first batch that fails, and
-// returns how many records it delivered.
-func (s *Source) advance(ctx context.Context, sh *shard) (delivered int, err error) {
-	if len(sh.records) == 0 && !sh.closed {
-		if err := s.read(ctx, sh); err != nil {
-			return 0, err
-		}
-	}
-	for len(sh.records) > 0 {
-		batch := sh.records[:min(s.BatchSize, len(sh.records))]
-		if sh.half > 0 {
-			batch = batch[:min(sh.half, len(batch))]
-		}
-		processed, err := s.invoke(ctx, batch)
+	for len(s.records) > 0 {
+		processed, err := s.invoke(ctx, s.records[:min(s.BatchSize, len(s.records))])
 		if processed > 0 {
-			delivered += processed
-			err = errors.Join(err, s.finish(sh, processed))
-		} else {
-			sh.half = max(1, len(batch)/2) //nolint:mnd // the first half, to find the record that fails
+			delivered = true
+			err = errors.Join(err, s.finish(processed))
 		}
 		if err != nil {
 			return delivered, err
@@ -189,17 +137,12 @@ func (s *Source) advance(ctx context.Context, sh *shard) (delivered int, err err
 	return delivered, nil
 }
 
-// finish removes the first records of the shard, and stores the position after them. If the process is killed
-// meanwhile, the file contains either the old or the new positions.
-func (s *Source) finish(sh *shard, count int) error {
-	s.positions[sh.id] = sh.records[count-1].sequence
-	sh.records, sh.half = sh.records[count:], 0
-	text, err := json.Marshal(s.positions)
-	if err != nil {
-		return err
-	}
+// finish removes the first records, and stores the position after them. If the process is killed meanwhile, the file
+// contains either the old or the new position.
+func (s *Source) finish(count int) error {
+	s.position, s.records = s.records[count-1].sequence, s.records[count:]
 	unfinished := s.Path + ".new"
-	if err := os.WriteFile(unfinished, text, 0o600); err != nil {
+	if err := os.WriteFile(unfinished, []byte(s.position), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(unfinished, s.Path)
@@ -238,4 +181,143 @@ func (s *Source) invoke(ctx context.Context, batch []record) (processed int, err
 		return first, nil
 	}
 	return first, fmt.Errorf("function %s did not process every record of a batch", s.Function)
+}
+
+// read reads the next page of records.
+func (s *Source) read(ctx context.Context) error {
+	var page struct {
+		Records           []jsontext.Value
+		NextShardIterator string
+	}
+	err := s.iterate(ctx)
+	if err == nil {
+		err = s.call(ctx, "DynamoDBStreams_20120810.GetRecords", map[string]string{"ShardIterator": s.iterator}, &page)
+	}
+	s.iterator = page.NextShardIterator
+	failure, _ := errors.AsType[*apiError](err)
+	isTrimmed := failure.is("TrimmedDataAccessException")
+	// DynamoDB Local sometimes returns this error once although nothing is trimmed. So only the second error in a row
+	// counts.
+	if isTrimmed && s.trimmed {
+		s.position = ""
+	}
+	s.trimmed = isTrimmed
+	if isTrimmed || failure.is("ExpiredIteratorException") { // for example, because this machine slept
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	prefix := fmt.Appendf(nil, `{"eventSourceARN":%q,`, s.arn)
+	for _, raw := range page.Records {
+		var read struct {
+			DynamoDB struct{ SequenceNumber string } `json:"dynamodb"`
+		}
+		if err := json.Unmarshal(raw, &read); err != nil {
+			return fmt.Errorf("a record of %s: %w", s.arn, err)
+		}
+		s.records = append(s.records, record{
+			// Only eventSourceARN is added. The rest of the record stays as it is.
+			json: bytes.Replace(raw, []byte("{"), prefix, 1), sequence: read.DynamoDB.SequenceNumber,
+		})
+	}
+	return nil
+}
+
+// iterate makes sure that the source has an iterator.
+func (s *Source) iterate(ctx context.Context) error {
+	if s.iterator != "" {
+		return nil
+	}
+	if s.shard == "" {
+		if err := s.describe(ctx); err != nil {
+			return err
+		}
+	}
+	in := map[string]string{"StreamArn": s.arn, "ShardId": s.shard, "ShardIteratorType": "TRIM_HORIZON"}
+	if s.position != "" {
+		in["ShardIteratorType"], in["SequenceNumber"] = "AFTER_SEQUENCE_NUMBER", s.position
+	}
+	var out struct{ ShardIterator string }
+	err := s.call(ctx, "DynamoDBStreams_20120810.GetShardIterator", in, &out)
+	s.iterator = out.ShardIterator
+	return err
+}
+
+// describe finds the table's stream and its shard.
+func (s *Source) describe(ctx context.Context) error {
+	var table struct {
+		Table struct {
+			ARN string `json:"LatestStreamArn"`
+		}
+	}
+	if err := s.call(ctx, "DynamoDB_20120810.DescribeTable", map[string]string{"TableName": s.Table},
+		&table); err != nil {
+		return err
+	}
+	s.arn = table.Table.ARN
+	var stream struct {
+		StreamDescription struct {
+			Shards []struct {
+				ID string `json:"ShardId"`
+			}
+		}
+	}
+	if err := s.call(ctx, "DynamoDBStreams_20120810.DescribeStream", map[string]string{"StreamArn": s.arn},
+		&stream); err != nil {
+		return err
+	}
+	if shards := stream.StreamDescription.Shards; len(shards) > 0 {
+		s.shard = shards[0].ID
+	}
+	return nil
+}
+
+// apiError is an error of DynamoDB Local.
+type apiError struct {
+	Kind    string `json:"__type"` // such as com.amazonaws.dynamodb.v20120810#ExpiredIteratorException
+	Message string
+}
+
+// Error implements error.
+func (e *apiError) Error() string {
+	return e.Kind[strings.LastIndex(e.Kind, "#")+1:] + ": " + e.Message
+}
+
+func (e *apiError) is(kind string) bool { return e != nil && strings.HasSuffix(e.Kind, "#"+kind) }
+
+// call calls an operation of DynamoDB Local, such as DynamoDBStreams_20120810.GetRecords.
+func (s *Source) call(ctx context.Context, operation string, in map[string]string, out any) error {
+	body, err := json.Marshal(in)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Endpoint, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/x-amz-json-1.0")
+	request.Header.Set("X-Amz-Target", operation)
+	// DynamoDB Local requires a signature but accepts any.
+	request.Header.Set("Authorization",
+		"AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host"+
+			", Signature=none")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		failure := &apiError{}
+		err = json.UnmarshalRead(response.Body, failure, json.MatchCaseInsensitiveNames(true)) // Message or message
+		err = errors.Join(err, failure)
+	} else {
+		err = json.UnmarshalRead(response.Body, out)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", operation, err)
+	}
+	return nil
 }

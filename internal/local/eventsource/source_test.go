@@ -2,46 +2,153 @@ package eventsource_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-lambda-go/events"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
+	"shopfront/internal/local/dynamolocal"
+	"shopfront/internal/local/dynamolocal/localtest"
+	"shopfront/internal/local/eventsource"
+	"shopfront/internal/local/samtemplate"
+	"shopfront/internal/memdynamo"
+	"shopfront/internal/memdynamo/dynamotest"
 )
 
-func TestSource_Batch_HasAtMostItsSize(t *testing.T) {
-	r := newRun(t)
-	r.stream.put(0, "A", "B", "C", "D", "E")
-	r.poll(t, "A B C D", "E")
-	r.poll(t)
-	r.wantReports(t)
+// run is a source that reads the stream of a table, and the function that it invokes.
+type run struct {
+	*eventsource.Source
+
+	config   eventsource.Config
+	client   *dynamodb.Client
+	fail     func(operation string) (kind string) // returns the error of an operation of DynamoDB, or ""
+	function func(codes []string) (response string)
+	batches  []string // the codes of each batch, separated by spaces
+	reports  []error
 }
 
-func TestSource_Child_IsReadAfterItsParent(t *testing.T) {
-	r := newRun(t)
-	r.stream.shards = []shard{
-		{id: "shard-3", parent: "shard-1"}, {id: "shard-2", parent: "trimmed"}, {id: "shard-1"},
+// newRun returns a run whose table is in memory, and whose function succeeds.
+func newRun(t *testing.T) *run {
+	t.Helper()
+	r := &run{fail: func(string) string { return "" }}
+	memory := memdynamo.New().Endpoint(memdynamo.Dials{})
+	r.open(t, dynamotest.Serve(t, http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		_, operation, _ := strings.Cut(request.Header.Get("X-Amz-Target"), ".")
+		kind := r.fail(operation)
+		if kind == "" {
+			memory.ServeHTTP(w, request)
+			return
+		}
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = fmt.Fprintf(w, `{"__type":"com.amazonaws.dynamodb.v20120810#%s","message":"the test's error"}`, kind)
+	})))
+	return r
+}
+
+// open creates the table and starts the source.
+func (r *run) open(t *testing.T, endpoint string) {
+	t.Helper()
+	r.client = dynamolocal.NewClient(endpoint)
+	r.config = eventsource.Config{
+		Mapping:  eventsource.Mapping{Function: "record-events", Table: "vouchers", BatchSize: 4},
+		Endpoint: endpoint, Functions: r, Path: filepath.Join(t.TempDir(), "stream"),
+		Report: func(err error) { r.reports = append(r.reports, err) },
 	}
-	r.stream.put(0, "CHILD")
-	r.stream.put(1, "ORPHAN")
-	r.stream.put(2, "PARENT")
-	r.poll(t, "ORPHAN", "PARENT")
-	r.function = func([]string) string { return "crash" }
-	r.stream.put(2, "LAST")
-	r.stream.shards[2].isClosed = true
-	r.poll(t, "LAST")
-	r.poll(t, "LAST") // the parent was read to its end but is not processed yet
-	r.function = func([]string) string { return "" }
-	r.poll(t, "LAST")
-	r.poll(t, "CHILD")
-	r.stream.shards = r.stream.shards[:2] // DynamoDB deletes the parent
-	r.now = r.now.Add(5 * time.Second)
-	r.stream.put(0, "SECOND-CHILD")
-	r.poll(t, "SECOND-CHILD")
+	table := samtemplate.Table{
+		Attributes: []types.AttributeDefinition{{AttributeName: aws.String("code"), AttributeType: "S"}},
+		Keys:       []types.KeySchemaElement{{AttributeName: aws.String("code"), KeyType: types.KeyTypeHash}},
+		Stream:     types.StreamViewTypeNewAndOldImages,
+	}
+	if err := table.Create(t.Context(), r.client, r.config.Table); err != nil {
+		t.Fatal(err)
+	}
+	r.start(t)
 }
 
-// failNext makes the stream respond to the next calls of an operation with an error.
+// start replaces the source with a new one, which continues at the stored position.
+func (r *run) start(t *testing.T) {
+	t.Helper()
+	r.function = func([]string) string { return "" }
+	source, err := eventsource.New(r.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Source = source
+}
+
+func (r *run) Invoke(_ context.Context, function string, event []byte) ([]byte, error) {
+	var batch events.DynamoDBEvent
+	if err := json.Unmarshal(event, &batch); err != nil {
+		return nil, err
+	}
+	var codes []string
+	for _, each := range batch.Records {
+		if function != "record-events" || each.EventSource != "aws:dynamodb" || each.EventSourceArn == "" ||
+			each.EventName != "INSERT" || each.Change.SequenceNumber == "" {
+			return nil, fmt.Errorf("%s got the record %+v", function, each)
+		}
+		codes = append(codes, each.Change.NewImage["code"].String())
+	}
+	r.batches = append(r.batches, strings.Join(codes, " "))
+	response := r.function(codes)
+	if response == "crash" {
+		return nil, errors.New("the function crashed")
+	}
+	for i, each := range batch.Records { // a number stands for the sequence number of a record
+		response = strings.Replace(response, fmt.Sprintf(`"%d"`, i), `"`+each.Change.SequenceNumber+`"`, 1)
+	}
+	return []byte(response), nil
+}
+
+func (r *run) put(t *testing.T, codes ...string) {
+	t.Helper()
+	for _, code := range codes {
+		if _, err := r.client.PutItem(t.Context(), &dynamodb.PutItemInput{
+			TableName: aws.String(r.config.Table),
+			Item:      map[string]types.AttributeValue{"code": &types.AttributeValueMemberS{Value: code}},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// poll polls once and checks the batches that the function received.
+func (r *run) poll(t *testing.T, want ...string) {
+	t.Helper()
+	r.batches = nil
+	r.Poll(t.Context())
+	if !slices.Equal(r.batches, want) {
+		t.Fatalf("the function received the batches %q, want %q; reported: %v", r.batches, want, r.reports)
+	}
+}
+
+// wantReports checks the errors that were reported since the last call of wantReports. Each must contain the wanted
+// text.
+func (r *run) wantReports(t *testing.T, want ...string) {
+	t.Helper()
+	var texts []string
+	for _, err := range r.reports {
+		texts = append(texts, err.Error())
+	}
+	r.reports = nil
+	if !slices.EqualFunc(texts, want, strings.Contains) {
+		t.Errorf("the reported errors are %q, want %q", texts, want)
+	}
+}
+
+// failNext makes the next calls of an operation fail.
 func (r *run) failNext(operation, kind string, times int) {
-	r.stream.fail = func(called string) string {
+	r.fail = func(called string) string {
 		if called != operation || times == 0 {
 			return ""
 		}
@@ -50,11 +157,34 @@ func (r *run) failNext(operation, kind string, times int) {
 	}
 }
 
+func TestSource_DynamoDBLocal_DeliversEachChangeOnce(t *testing.T) {
+	r := &run{}
+	r.open(t, localtest.Endpoint(t))
+	for _, codes := range [][]string{{"SUMMER20", "ALDER-1", "ALDER-2"}, {"WELCOME-COINS"}} {
+		r.put(t, codes...)
+		for r.batches = nil; len(strings.Fields(strings.Join(r.batches, " "))) < len(codes); {
+			r.Poll(t.Context())
+		}
+		if got := strings.Fields(strings.Join(r.batches, " ")); !slices.Equal(got, codes) {
+			t.Errorf("the function got %q, want %q", got, codes)
+		}
+		r.start(t)
+	}
+}
+
+func TestSource_Batch_HasAtMostItsSize(t *testing.T) {
+	r := newRun(t)
+	r.put(t, "A", "B", "C", "D", "E")
+	r.poll(t, "A B C D", "E")
+	r.poll(t)
+	r.wantReports(t)
+}
+
 // DynamoDB Local sometimes responds with TrimmedDataAccessException once although nothing is trimmed. So only the
 // second in a row counts.
 func TestSource_TrimmedDataErrorTwiceInARow_BeginsWithTheOldestRecord(t *testing.T) {
 	r := newRun(t)
-	r.stream.put(0, "A")
+	r.put(t, "A")
 	r.poll(t, "A")
 	for range 2 {
 		r.failNext("GetRecords", "TrimmedDataAccessException", 1)
@@ -69,27 +199,12 @@ func TestSource_TrimmedDataErrorTwiceInARow_BeginsWithTheOldestRecord(t *testing
 		r.poll(t, "A")
 	}
 	r.wantReports(t)
-	after := "AFTER_SEQUENCE_NUMBER"
-	wantIterators(t, r, "TRIM_HORIZON", after, after, after, after, "TRIM_HORIZON", after, after, "TRIM_HORIZON")
-}
-
-func wantIterators(t *testing.T, r *run, want ...string) {
-	t.Helper()
-	var kinds []string
-	for _, call := range r.stream.calls {
-		if kind, is := strings.CutPrefix(call, "GetShardIterator "); is {
-			kinds = append(kinds, kind)
-		}
-	}
-	if !slices.Equal(kinds, want) {
-		t.Errorf("the iterators have the types %q, want %q", kinds, want)
-	}
 }
 
 func TestSource_ErrorOfDynamoDB_IsReportedOnceAndRetried(t *testing.T) {
 	for _, operation := range []string{"DescribeTable", "DescribeStream", "GetShardIterator", "GetRecords"} {
 		r := newRun(t)
-		r.stream.put(0, "A")
+		r.put(t, "A")
 		r.failNext(operation, "InternalServerError", 2)
 		r.poll(t)
 		r.poll(t)
@@ -97,38 +212,6 @@ func TestSource_ErrorOfDynamoDB_IsReportedOnceAndRetried(t *testing.T) {
 		r.poll(t, "A")
 		r.wantReports(t)
 	}
-}
-
-func TestSource_ShardThatFails_DoesNotStopAnother(t *testing.T) {
-	r := newRun(t)
-	r.stream.shards = append(r.stream.shards, shard{id: "shard-2"})
-	r.function = func(codes []string) string {
-		if codes[0] == "A" {
-			return "crash"
-		}
-		return ""
-	}
-	r.stream.put(0, "A")
-	r.stream.put(1, "B")
-	r.poll(t, "A", "B")
-	r.stream.put(1, "C")
-	r.poll(t, "A", "C")
-	r.wantReports(t, "the function crashed")
-}
-
-func TestSource_Shards_AreListedAgainAfterFiveSecondsOrWhenOneCloses(t *testing.T) {
-	r := newRun(t)
-	r.poll(t)
-	r.stream.shards = append(r.stream.shards, shard{id: "shard-2"})
-	r.stream.put(1, "A")
-	r.poll(t)
-	r.now = r.now.Add(5 * time.Second)
-	r.poll(t, "A")
-	r.stream.shards[0].isClosed = true
-	r.stream.shards = append(r.stream.shards, shard{id: "shard-3", parent: "shard-1"})
-	r.stream.put(2, "CHILD")
-	r.poll(t)
-	r.poll(t, "CHILD")
 }
 
 func TestSource_IdleStream_IsPolledEachSecondUntilARecordArrives(t *testing.T) {
@@ -141,7 +224,7 @@ func TestSource_IdleStream_IsPolledEachSecondUntilARecordArrives(t *testing.T) {
 		}
 	}
 	wantWait(idle)
-	r.stream.put(0, "A")
+	r.put(t, "A")
 	r.function = func([]string) string { return "crash" }
 	wantWait(busy)
 	r.function = func([]string) string { return "" }
@@ -154,59 +237,25 @@ func TestSource_Response_DecidesWhatIsDeliveredAgain(t *testing.T) {
 		"":                           nil,
 		`{"batchItemFailures":null}`: nil,
 		`{"batchItemFailures":[]}`:   nil,
-		`{"batchItemFailures":[{"itemIdentifier":"100003"},{"itemIdentifier":"100002"}]}`: {"C D"},
-		`{"batchItemFailures":[{"itemIdentifier":"100003"}]}`:                             {"D"},
-		// half of the batch, and then the rest
-		`{"batchItemFailures":[{"itemIdentifier":"100000"}]}`: {"A B", "C D"},
-		`{"batchItemFailures":[{"itemIdentifier":""}]}`:       {"A B", "C D"},
-		`"done"`: {"A B", "C D"},
-		"crash":  {"A B", "C D"},
+		`{"batchItemFailures":[{"itemIdentifier":"3"},{"itemIdentifier":"2"}]}`: {"C D"},
+		`{"batchItemFailures":[{"itemIdentifier":"0"}]}`:                        {"A B C D"},
+		`{"batchItemFailures":[{"itemIdentifier":""}]}`:                         {"A B C D"},
+		`"done"`: {"A B C D"},
+		"crash":  {"A B C D"},
 	} {
 		t.Run(response, func(t *testing.T) {
 			r := newRun(t)
 			r.function = func([]string) string { return response }
-			r.stream.put(0, "A", "B", "C", "D")
+			r.put(t, "A", "B", "C", "D")
 			r.poll(t, "A B C D")
-			r.function = func([]string) string { return "" }
 			if again != nil {
 				r.wantReports(t, "function")
+				r.start(t) // a new run delivers the same records
 			}
 			r.poll(t, again...)
 			r.wantReports(t)
 		})
 	}
-}
-
-func TestSource_RecordThatAlwaysFails_IsIsolatedAndRetried(t *testing.T) {
-	r := newRun(t)
-	r.function = func(codes []string) string {
-		if slices.Contains(codes, "POISON") {
-			return "crash"
-		}
-		return ""
-	}
-	r.stream.put(0, "A", "B", "POISON", "D", "E")
-	r.poll(t, "A B POISON D")
-	r.poll(t, "A B", "POISON D E")
-	r.poll(t, "POISON")
-	r.poll(t, "POISON")
-	r.wantReports(t, "the function crashed") // reported once
-	r.function = func([]string) string { return "" }
-	r.poll(t, "POISON", "D E")
-}
-
-func TestSource_Restart_ContinuesAfterTheLastProcessedRecord(t *testing.T) {
-	r := newRun(t)
-	r.stream.shards = []shard{{id: "shard-1", isClosed: true}, {id: "shard-2", parent: "shard-1"}}
-	r.stream.put(0, "A", "B")
-	r.stream.put(1, "C")
-	r.poll(t, "A B", "C")
-	r.function = func([]string) string { return `{"batchItemFailures":[{"itemIdentifier":"200002"}]}` }
-	r.stream.put(1, "D", "E", "F")
-	r.poll(t, "D E F")
-	r.function = func([]string) string { return "" }
-	r.start(t)
-	r.poll(t, "E F")
 }
 
 func TestSource_RunEndsDuringABatch_NextRunDeliversItAgain(t *testing.T) {
@@ -216,21 +265,20 @@ func TestSource_RunEndsDuringABatch_NextRunDeliversItAgain(t *testing.T) {
 		cancel()
 		return "crash"
 	}
-	r.stream.put(0, "A")
-	r.Poll(ctx)
+	r.put(t, "A")
+	r.Run(ctx)
 	r.wantReports(t)
-	r.function = func([]string) string { return "" }
 	r.start(t)
 	r.poll(t, "A")
 }
 
 func TestSource_ExpiredIterator_IsReplacedWithoutRepeatingRecords(t *testing.T) {
 	r := newRun(t)
-	r.stream.put(0, "A")
+	r.put(t, "A")
 	r.poll(t, "A")
 	r.failNext("GetRecords", "ExpiredIteratorException", 1)
 	r.poll(t)
-	r.stream.put(0, "B")
+	r.put(t, "B")
 	r.poll(t, "B")
 	r.wantReports(t)
 }

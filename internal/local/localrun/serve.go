@@ -154,9 +154,9 @@ func (r *Run) startEvents(ctx context.Context) error {
 	report := func(err error) { r.say("%s %v", r.Now().Format(time.TimeOnly), err) }
 	for _, mapping := range r.template.EventSources {
 		source, err := eventsource.New(eventsource.Config{
-			Mapping: mapping, Endpoint: r.store.Endpoint(), Functions: r.functions, Now: r.Now, Report: report,
+			Mapping: mapping, Endpoint: r.store.Endpoint(), Functions: r.functions, Report: report,
 			// The file is in the data directory, so that it is deleted with the data.
-			Path: filepath.Join(r.dataDir(), mapping.Function+"-"+mapping.Table+".json"),
+			Path: filepath.Join(r.dataDir(), mapping.Function+"-"+mapping.Table+".position"),
 		})
 		if err != nil {
 			return fmt.Errorf("%w; --fresh deletes the data and starts again", err)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"shopfront/internal/local/eventsource"
 	"shopfront/internal/memdynamo/dynamotest"
@@ -19,7 +18,7 @@ func Stream(tb testing.TB, table string, pass func(record json.RawMessage)) *eve
 	source, err := eventsource.New(eventsource.Config{
 		Mapping:  eventsource.Mapping{Table: table, BatchSize: largest},
 		Endpoint: dynamotest.Endpoint(tb), Functions: reader(pass),
-		Path: filepath.Join(tb.TempDir(), "stream.json"), Now: time.Now, Report: func(err error) { tb.Error(err) },
+		Path: filepath.Join(tb.TempDir(), "stream"), Report: func(err error) { tb.Error(err) },
 	})
 	if err != nil {
 		tb.Fatal(err)
