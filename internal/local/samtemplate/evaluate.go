@@ -58,36 +58,14 @@ func scalar(at *yaml.Node, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: text, Line: at.Line}
 }
 
-func sequence(at *yaml.Node, texts []string) *yaml.Node {
-	list := &yaml.Node{Kind: yaml.SequenceNode, Line: at.Line}
-	for _, text := range texts {
-		list.Content = append(list.Content, scalar(at, strings.TrimSpace(text)))
-	}
-	return list
-}
-
-// intrinsic recognises an intrinsic function. The short form is a tag such as !Ref. The long form is a mapping whose
-// only key is Ref, Condition or Fn::…. It returns the function's name, without Fn::, and its argument. For other nodes,
-// the name is empty.
+// intrinsic returns the name and the argument of a function such as !Ref. For other nodes, the name is empty.
 func intrinsic(n *yaml.Node) (name string, argument *yaml.Node) {
-	if n == nil {
+	if n == nil || !strings.HasPrefix(n.Tag, "!") || strings.HasPrefix(n.Tag, "!!") {
 		return "", nil
 	}
-	if strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
-		untagged := *n
-		untagged.Tag = ""
-		return n.Tag[1:], &untagged
-	}
-	if n.Kind == yaml.MappingNode && len(n.Content) == 2 {
-		name, argument = n.Content[0].Value, n.Content[1]
-		if function, is := strings.CutPrefix(name, "Fn::"); is {
-			return function, argument
-		}
-		if name == "Ref" || name == "Condition" && argument.Kind == yaml.ScalarNode {
-			return name, argument
-		}
-	}
-	return "", nil
+	untagged := *n
+	untagged.Tag = ""
+	return n.Tag[1:], &untagged
 }
 
 // resolve returns the result of a node that is an intrinsic function, and returns any other node as it is. Nodes inside
@@ -101,11 +79,7 @@ func (s *stack) resolve(n *yaml.Node) *yaml.Node {
 	case "Ref":
 		return s.ref(argument, argument.Value)
 	case "GetAtt":
-		path := argument.Value
-		if argument.Kind == yaml.SequenceNode {
-			path = strings.Join(s.texts(argument), ".")
-		}
-		return s.getAtt(argument, path)
+		return s.refer(argument, argument.Value)
 	case "Sub":
 		return s.sub(argument)
 	case "If":
@@ -114,12 +88,13 @@ func (s *stack) resolve(n *yaml.Node) *yaml.Node {
 			return s.resolve(arguments[1])
 		}
 		return s.resolve(arguments[2])
-	case "Join":
-		arguments := s.arguments(argument, name, 2)
-		return scalar(argument, strings.Join(s.texts(arguments[1]), s.text(arguments[0])))
 	case "Split":
 		arguments := s.arguments(argument, name, 2)
-		return sequence(argument, strings.Split(s.text(arguments[1]), s.text(arguments[0])))
+		list := &yaml.Node{Kind: yaml.SequenceNode, Line: argument.Line}
+		for part := range strings.SplitSeq(s.text(arguments[1]), s.text(arguments[0])) {
+			list.Content = append(list.Content, scalar(argument, strings.TrimSpace(part)))
+		}
+		return list
 	case "Select":
 		arguments := s.arguments(argument, name, 2)
 		index, items := s.text(arguments[0]), s.list(arguments[1])
@@ -187,31 +162,23 @@ func (s *stack) ref(at *yaml.Node, name string) *yaml.Node {
 	if text, is := s.pseudo[name]; is {
 		return scalar(at, text)
 	}
-	declared := get(s.sections, "Parameters", name)
-	if declared == nil {
-		resource, _, _ := strings.Cut(name, ".") // Api.Stage is the stage that the serverless transform adds
-		return s.refer(at, resource, name)
+	if text, is := s.overrides[name]; is {
+		return scalar(at, text)
 	}
-	text, is := s.parameter(name)
-	if !is {
+	if get(s.sections, "Parameters", name) == nil {
+		return s.refer(at, name)
+	}
+	preset := get(s.sections, "Parameters", name, "Default")
+	if preset == nil {
 		s.fail(at, "the parameter %s has no value", name)
 	}
-	return scalar(at, text)
+	return scalar(at, preset.Value)
 }
 
-// parameter returns the value of a parameter: the override or the default.
-func (s *stack) parameter(name string) (text string, exists bool) {
-	if text, is := s.overrides[name]; is {
-		return text, true
-	}
-	if preset := get(s.sections, "Parameters", name, "Default"); preset != nil {
-		return preset.Value, true
-	}
-	return "", false
-}
-
-// refer returns a reference to a resource that the stack creates.
-func (s *stack) refer(at *yaml.Node, name, address string) *yaml.Node {
+// refer returns a reference to a resource that the stack creates, or to an attribute of such a resource. Api.Stage is
+// the stage that the serverless transform adds.
+func (s *stack) refer(at *yaml.Node, address string) *yaml.Node {
+	name, _, _ := strings.Cut(address, ".")
 	if get(s.sections, "Resources", name) == nil {
 		s.fail(at, "there is no parameter or resource %s", name)
 	}
@@ -219,14 +186,6 @@ func (s *stack) refer(at *yaml.Node, name, address string) *yaml.Node {
 		s.fail(at, "the stack does not create %s, because its condition is false", name)
 	}
 	return scalar(at, reference(s.prefix+address))
-}
-
-func (s *stack) getAtt(at *yaml.Node, path string) *yaml.Node {
-	name, _, is := strings.Cut(path, ".")
-	if !is {
-		s.fail(at, "GetAtt takes Resource.Attribute, not %q", path)
-	}
-	return s.refer(at, name, path)
 }
 
 // sub evaluates Sub. Its argument is a string, or a list of a string and a mapping that defines more names.
@@ -239,14 +198,8 @@ func (s *stack) sub(argument *yaml.Node) *yaml.Node {
 	variable := regexp.MustCompile(`\$\{([^}]*)\}`)
 	return scalar(argument, variable.ReplaceAllStringFunc(text.Value, func(match string) string {
 		name := match[2 : len(match)-1]
-		if literal, is := strings.CutPrefix(name, "!"); is {
-			return "${" + literal + "}"
-		}
 		if named := get(names, name); named != nil {
 			return s.text(named)
-		}
-		if strings.Contains(name, ".") {
-			return s.text(s.getAtt(argument, name))
 		}
 		return s.text(s.ref(argument, name))
 	}))

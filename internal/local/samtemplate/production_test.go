@@ -14,90 +14,43 @@ import (
 
 const repository = "../../.."
 
-// Texts of the shop's template. An addition is inserted after one of them.
-const (
-	inSections  = "Transform: AWS::Serverless-2016-10-31\n"
-	inResources = "\nResources:\n"
-	inOutputs   = "\nOutputs:\n"
-	inGlobals   = "\nGlobals:\n  Function:\n"
-	inAPI       = "    Type: AWS::Serverless::HttpApi\n    Properties:\n"
-	inFunction  = "  RedeemVoucher:\n    Type: AWS::Serverless::Function\n    Metadata:\n      BuildMethod: " +
-		"makefile\n    Properties:\n"
-	inEvents = "      Events:\n"
-	inEvent  = inEvents + "        Post:\n          Type: HttpApi\n          Properties:\n"
-	inTable  = "  Vouchers:\n    Type: AWS::DynamoDB::Table\n    Condition: CreatesVouchers\n    " +
-		"DeletionPolicy: Retain\n" +
-		"    UpdateReplacePolicy: Retain\n    Properties:\n"
-)
-
-// addition is a part that a production shop may add to its template.
+// addition is a part that a production shop may add to its template, after a text of the shop's template.
 type addition struct {
 	place, text string
-	// ignored is the text that the local run reports after "ignored on this machine: ". It is empty if the run reports
-	// nothing.
-	ignored string
+	ignored     string // what the local run reports as ignored; may be empty
 }
 
 func additions() map[string]addition {
+	const resources = "\nResources:\n"
+	const function = "  RedeemVoucher:\n    Type: AWS::Serverless::Function\n    Metadata:\n      BuildMethod: " +
+		"makefile\n    Properties:\n"
 	resource := func(kind, properties string) addition {
+		return addition{resources, "  Added: {Type: " + kind + ", " + properties + "}\n", kind + " (Added)"}
+	}
+	event := func(kind, properties string) addition {
 		return addition{
-			inResources, "  Added:\n    Type: " + kind + "\n    Properties: {" + properties + "}\n",
-			kind + " (Added)",
+			"      Events:\n", "        Sold: {Type: " + kind + ", Properties: {" + properties + "}}\n",
+			"event of type " + kind + " (redeem-voucher Sold)",
 		}
 	}
-	property := func(place, kind, name, of, value string) addition {
-		return addition{place, "      " + name + ": " + value + "\n", kind + " " + name + " (" + of + ")"}
-	}
-	const function, api, table = "AWS::Serverless::Function", "AWS::Serverless::HttpApi", "AWS::DynamoDB::Table"
 	return map[string]addition{
 		"a domain": resource("AWS::ApiGatewayV2::DomainName",
-			"DomainName: shop.example, DomainNameConfigurations: [{CertificateArn: !ImportValue certificate}]"),
-		"a domain of the API": property(inAPI, api, "Domain", "Api",
-			"{DomainName: shop.example, CertificateArn: !ImportValue certificate}"),
-		"an authorizer": property(inAPI, api, "Auth", "Api",
-			"{DefaultAuthorizer: Shops, Authorizers: {Shops: {JwtConfiguration: {issuer: !ImportValue issuer}}}}"),
-		"an event's authorizer": {inEvent, "            Auth: {Authorizer: NONE}\n", ""},
-		"an alias":              property(inFunction, function, "AutoPublishAlias", "RedeemVoucher", "live"),
-		"tags":                  property(inFunction, function, "Tags", "RedeemVoucher", "{team: shop}"),
-		"a global property": {
-			inGlobals, "    AutoPublishAlias: live\n",
-			function + " AutoPublishAlias (RedeemVoucher, CheckoutArea, Storefront, Checkout, CheckoutVariant, " +
-				"ShowCheckout, PlaceOrder, ListOrders, ShowOrder, FulfilOrder, CancelOrder, ListRedemptions, " +
-				"UndoRedemption, ListEvents, RecordEvents, RemovedPayment, ApiDocs)",
+			"Properties: {DomainNameConfigurations: [{CertificateArn: !ImportValue certificate}]}"),
+		"a key":   resource("AWS::KMS::Key", "Properties: {KeyPolicy: {Statement: !FindInMap [a, b, c]}}"),
+		"a topic": resource("AWS::SNS::Topic", "DependsOn: Api, CreationPolicy: {}, Metadata: {a: b}"),
+		"a queue": {resources, "  Added: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 60}}\n", ""},
+		"an authorizer": {
+			"    Type: AWS::Serverless::HttpApi\n    Properties:\n",
+			"      Auth: {Authorizers: {Shops: {JwtConfiguration: {issuer: !ImportValue issuer}}}}\n", "",
 		},
-		"a schedule with an input": {
-			inEvents,
-			"        Nightly:\n          Type: Schedule\n          Properties: {Schedule: rate(1 day), Input: " +
-				"!ImportValue input}\n", "event of type Schedule (redeem-voucher Nightly)",
-		},
-		"an event of a queue": {
-			inEvents,
-			"        Sold:\n          Type: SQS\n          Properties: {Queue: !ImportValue queue}\n",
-			"event of type SQS (redeem-voucher Sold)",
-		},
-		"another stack's stream": {
-			inEvents,
-			"        Sold:\n          Type: DynamoDB\n          Properties: {Stream: !Ref AWS::StackName, " +
-				"StartingPosition: LATEST}\n", "event of type DynamoDB (redeem-voucher Sold)",
-		},
-		"a table's tags": property(inTable, table, "Tags", "Vouchers", "[{Key: team, Value: shop}]"),
-		"a queue": {
-			inResources,
-			"  Added: {Type: AWS::SQS::Queue, Properties: {VisibilityTimeout: 60}}\n", "",
-		},
-		"an event bus": resource("AWS::Events::EventBus", "Name: shop"),
-		"a key":        resource("AWS::KMS::Key", "KeyPolicy: {Statement: !FindInMap [a, b, c]}"),
-		"an alarm":     resource("AWS::CloudWatch::Alarm", "Dimensions: !Transform {Name: Widgets}"),
-		"a resource's attributes": {
-			inResources,
-			"  Added: {Type: AWS::SNS::Topic, DependsOn: Api, CreationPolicy: {}, Metadata: {a: b}}\n",
-			"AWS::SNS::Topic (Added)",
-		},
+		"an alias":               {function, "      AutoPublishAlias: live\n", ""},
+		"a global property":      {"\nGlobals:\n  Function:\n", "    AutoPublishAlias: live\n", ""},
+		"an event of a queue":    event("SQS", "Queue: !ImportValue queue"),
+		"another stack's stream": event("DynamoDB", "Stream: !Ref AWS::StackName, StartingPosition: LATEST"),
+		"a cron schedule":        event("Schedule", "Schedule: 'cron(0 3 * * ? *)'"),
 		"an output with an export": {
-			inOutputs,
-			"  Added: {Value: !ImportValue shop, Export: {Name: !Sub '${AWS::StackName}-shop'}}\n", "",
+			"\nOutputs:\n", "  Added: {Value: !ImportValue shop, Export: {Name: !Sub '${AWS::StackName}-shop'}}\n", "",
 		},
-		"mappings": {inSections, "Mappings: {Regions: {eu-central-1: {Zone: a}}}\n", ""},
 	}
 }
 

@@ -1,6 +1,7 @@
 package samtemplate
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,45 +24,24 @@ type reader struct {
 
 	root     string
 	template *Template
-	hasAPI   bool
-	// ignored lists the ignored names by kind. kinds lists the kinds in the template's order.
-	ignored map[string][]string
-	kinds   []string
 }
 
 func (r *reader) ignore(kind, name string) {
-	if r.ignored[kind] == nil {
-		r.kinds = append(r.kinds, kind)
-	}
-	if !slices.Contains(r.ignored[kind], name) {
-		r.ignored[kind] = append(r.ignored[kind], name)
-	}
+	r.template.Ignored = append(r.template.Ignored,
+		fmt.Sprintf("%s: ignored on this machine: %s (%s)", File, kind, name))
 }
 
 // field evaluates the value under a key of a mapping.
 func (r *reader) field(n *yaml.Node, key string) *yaml.Node { return r.resolve(get(n, key)) }
 
-// textOr returns a string, or fallback if n is nil.
-func (r *reader) textOr(n *yaml.Node, fallback string) string {
+// number returns a whole number, or fallback if n is nil.
+func (r *reader) number(n *yaml.Node, fallback int) int {
 	if n == nil {
 		return fallback
 	}
-	return r.text(n)
-}
-
-// wantOnly fails unless n is nil or the text.
-func (r *reader) wantOnly(n *yaml.Node, text string) {
-	if got := r.textOr(n, text); got != text {
-		r.fail(n, "this machine supports only %q, not %q", text, got)
-	}
-}
-
-// number returns a whole number, or fallback if n is nil.
-func (r *reader) number(n *yaml.Node, fallback int) int {
-	text := r.textOr(n, strconv.Itoa(fallback))
-	number, err := strconv.Atoi(text)
+	number, err := strconv.Atoi(r.text(n))
 	if err != nil {
-		r.fail(n, "want a whole number, not %q", text)
+		r.fail(n, "want a whole number, not %q", r.text(n))
 	}
 	return number
 }
@@ -70,31 +50,14 @@ func (r *reader) seconds(n *yaml.Node, fallback int) time.Duration {
 	return time.Duration(r.number(n, fallback)) * time.Second
 }
 
-// read evaluates the needed properties of a resource. It reports all other properties as ignored, except for the silent
-// ones, which the shop's own template uses.
-func (r *reader) read(of resource, needed []string, silent ...string) map[string]*yaml.Node {
-	values := make(map[string]*yaml.Node)
-	for _, key := range needed {
-		values[key] = r.property(of, key)
-	}
-	for _, properties := range []*yaml.Node{r.globals(of.kind), of.properties} {
-		for key := range pairs(properties) {
-			if !slices.Contains(needed, key.Value) && !slices.Contains(silent, key.Value) {
-				r.ignore(of.kind+" "+key.Value, of.name)
-			}
-		}
-	}
-	return values
-}
-
 // readResources reads the resources that exist on this machine, and reports all others as ignored.
 func (r *reader) readResources() {
 	var functions []resource
 	for each := range r.resources() {
 		switch each.kind {
 		case typeAPI:
-			r.readAPI(each)
-		case typeTable, "AWS::DynamoDB::GlobalTable":
+			r.readCORS(r.property(each, "CorsConfiguration"))
+		case typeTable:
 			r.readTable(each)
 		case typeFunction:
 			functions = append(functions, each)
@@ -109,15 +72,7 @@ func (r *reader) readResources() {
 	}
 }
 
-func (r *reader) readAPI(api resource) {
-	if r.hasAPI {
-		r.fail(api.at, "%s is a second HTTP API: this machine can serve one", api.name)
-	}
-	r.hasAPI = true
-	properties := r.read(api, []string{"StageName", "CorsConfiguration"}, "DefaultRouteSettings",
-		"DisableExecuteApiEndpoint", "AccessLogSettings")
-	r.wantOnly(properties["StageName"], "$default")
-	cors := properties["CorsConfiguration"]
+func (r *reader) readCORS(cors *yaml.Node) {
 	if cors == nil {
 		return
 	}
@@ -128,40 +83,31 @@ func (r *reader) readAPI(api resource) {
 		ExposeHeaders: r.texts(r.field(cors, "ExposeHeaders")),
 		MaxAge:        r.seconds(r.field(cors, "MaxAge"), 0),
 	}
-	if get(cors, "AllowCredentials") != nil {
-		r.ignore(api.kind+" CorsConfiguration.AllowCredentials", api.name)
-	}
 }
 
 func (r *reader) readFunction(each resource) {
-	properties := r.read(each,
-		[]string{"Runtime", "Handler", "CodeUri", "Architectures", "MemorySize", "Timeout", "Environment", "Events"},
-		"Description", "Role", "LoggingConfig", "ReservedConcurrentExecutions", "Tracing")
-	// The Makefile's rule needs the whole source tree, and builds the folder with the function's name.
-	r.wantOnly(properties["Runtime"], "provided.al2023")
-	r.wantOnly(properties["CodeUri"], ".")
 	f := Function{
 		LogicalID:    each.name,
 		Name:         kebab(each.name),
 		Package:      "functions/" + kebab(each.name),
-		Handler:      r.text(properties["Handler"]),
-		Architecture: strings.Join(r.texts(properties["Architectures"]), ","),
-		Timeout:      r.seconds(properties["Timeout"], 3),
-		MemorySize:   r.number(properties["MemorySize"], 128),
-		Environment:  r.environment(each.name, r.field(properties["Environment"], "Variables")),
+		Handler:      r.text(r.property(each, "Handler")),
+		Architecture: strings.Join(r.texts(r.property(each, "Architectures")), ","),
+		Timeout:      r.seconds(r.property(each, "Timeout"), 3),
+		MemorySize:   r.number(r.property(each, "MemorySize"), 128),
+		Environment:  r.environment(each.name, r.field(r.property(each, "Environment"), "Variables")),
 	}
 	if info, err := os.Stat(filepath.Join(r.root, f.Package)); err != nil || !info.IsDir() {
 		r.fail(each.at, "%s has no code: there is no folder %s", each.name, f.Package)
 	}
 	r.template.Functions = append(r.template.Functions, f)
-	for key, event := range pairs(properties["Events"]) {
+	for key, event := range pairs(r.property(each, "Events")) {
 		r.readEvent(f.Name, key, event)
 	}
 }
 
 // environment evaluates a function's variables. A reference to a table becomes the table's name on this machine. Other
-// resources do not exist on this machine. For these, the function gets a placeholder instead of the ARN or name. So the
-// function starts, and fails only when it uses the resource.
+// resources do not exist on this machine. For these, the function gets the address in the template. So the function
+// starts, and fails only when it uses the resource.
 func (r *reader) environment(function string, variables *yaml.Node) map[string]string {
 	environment := make(map[string]string)
 	for key, item := range pairs(variables) {
@@ -175,10 +121,6 @@ func (r *reader) environment(function string, variables *yaml.Node) map[string]s
 				}
 			}
 			r.ignore("value of a variable", function+" "+key.Value+": "+address)
-			if name, isARN := strings.CutSuffix(address, ".Arn"); isARN {
-				return "arn:" + r.pseudo["AWS::Partition"] + ":local:" + r.pseudo["AWS::Region"] + ":" +
-					r.pseudo["AWS::AccountId"] + ":" + name
-			}
 			return address
 		})
 	}
@@ -200,11 +142,6 @@ func (r *reader) readEvent(function string, key, event *yaml.Node) {
 }
 
 func (r *reader) readRoute(function string, key, properties *yaml.Node) {
-	r.wantOnly(r.field(properties, "PayloadFormatVersion"), "2.0")
-	api := strings.Trim(r.text(r.field(properties, "ApiId")), referenceMark)
-	if r.text(get(r.sections, "Resources", api, "Type")) != typeAPI {
-		r.fail(key, "the event %s does not name an HTTP API of this template: it needs ApiId", key.Value)
-	}
 	route := gateway.Route{
 		Method:   strings.ToUpper(r.text(get(properties, "Method"))),
 		Path:     r.text(get(properties, "Path")),
@@ -217,21 +154,17 @@ func (r *reader) readRoute(function string, key, properties *yaml.Node) {
 }
 
 // readEventSource reads an event that a table's stream causes. It returns false if the stack does not create that
-// table, or if the event is turned off.
+// table.
 func (r *reader) readEventSource(function string, key, properties *yaml.Node) bool {
-	address, isStream := strings.CutSuffix(strings.Trim(r.text(r.field(properties, "Stream")), referenceMark),
-		".StreamArn")
-	at := slices.IndexFunc(r.template.Tables, func(table Table) bool { return isStream && table.LogicalID == address })
-	if at < 0 || r.textOr(r.field(properties, "Enabled"), "true") != "true" {
+	address := strings.Trim(r.text(r.field(properties, "Stream")), referenceMark)
+	at := slices.IndexFunc(r.template.Tables, func(t Table) bool { return t.LogicalID+".StreamArn" == address })
+	if at < 0 {
 		return false
 	}
 	table := r.template.Tables[at]
 	if table.Stream == "" {
 		r.fail(key, "the event %s needs a stream, and the table %s has no StreamSpecification", key.Value,
 			table.LogicalID)
-	}
-	if get(properties, "FilterCriteria") != nil {
-		r.ignore("event property FilterCriteria", function+" "+key.Value)
 	}
 	r.template.EventSources = append(r.template.EventSources, eventsource.Mapping{
 		Function: function, Table: table.Name, BatchSize: r.number(r.field(properties, "BatchSize"), 100),
@@ -241,11 +174,6 @@ func (r *reader) readEventSource(function string, key, properties *yaml.Node) bo
 
 // readSchedule reads an event that occurs at a fixed rate. It returns false for any other schedule.
 func (r *reader) readSchedule(function string, key, properties *yaml.Node) bool {
-	for property := range pairs(properties) {
-		if property.Value != "Schedule" && property.Value != "Description" {
-			return false
-		}
-	}
 	rate := regexp.MustCompile(`^rate\(([1-9][0-9]{0,4}) (minute|hour|day)s?\)$`).FindStringSubmatch(r.text(
 		get(properties, "Schedule"),
 	))
@@ -260,22 +188,15 @@ func (r *reader) readSchedule(function string, key, properties *yaml.Node) bool 
 }
 
 func (r *reader) readTable(each resource) {
-	properties := r.read(each,
-		[]string{
-			"AttributeDefinitions", "KeySchema", "TimeToLiveSpecification", "GlobalSecondaryIndexes",
-			"StreamSpecification",
-		},
-		"BillingMode", "DeletionProtectionEnabled", "PointInTimeRecoverySpecification", "SSESpecification",
-		"WarmThroughput", "OnDemandThroughput")
 	table := Table{LogicalID: each.name, Name: r.tableName(each.name)}
-	for _, item := range r.list(properties["AttributeDefinitions"]) {
+	for _, item := range r.list(r.property(each, "AttributeDefinitions")) {
 		table.Attributes = append(table.Attributes, types.AttributeDefinition{
 			AttributeName: aws.String(r.text(get(item, "AttributeName"))),
 			AttributeType: types.ScalarAttributeType(r.text(get(item, "AttributeType"))),
 		})
 	}
-	table.Keys = r.keys(properties["KeySchema"])
-	for _, item := range r.list(properties["GlobalSecondaryIndexes"]) {
+	table.Keys = r.keys(r.property(each, "KeySchema"))
+	for _, item := range r.list(r.property(each, "GlobalSecondaryIndexes")) {
 		projection := types.ProjectionType(r.text(get(r.field(item, "Projection"), "ProjectionType")))
 		table.Indexes = append(table.Indexes, types.GlobalSecondaryIndex{
 			IndexName:  aws.String(r.text(get(item, "IndexName"))),
@@ -283,11 +204,11 @@ func (r *reader) readTable(each resource) {
 			Projection: &types.Projection{ProjectionType: projection},
 		})
 	}
-	ttl := properties["TimeToLiveSpecification"]
+	ttl := r.property(each, "TimeToLiveSpecification")
 	if r.text(get(ttl, "Enabled")) == "true" {
 		table.TTL = r.text(get(ttl, "AttributeName"))
 	}
-	table.Stream = types.StreamViewType(r.text(get(properties["StreamSpecification"], "StreamViewType")))
+	table.Stream = types.StreamViewType(r.text(get(r.property(each, "StreamSpecification"), "StreamViewType")))
 	r.template.Tables = append(r.template.Tables, table)
 }
 

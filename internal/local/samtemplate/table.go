@@ -65,9 +65,8 @@ func (t Table) compare(ctx context.Context, client *dynamodb.Client, name string
 		existing.Stream = stream.StreamViewType
 	}
 	for _, index := range out.Table.GlobalSecondaryIndexes {
-		existing.Indexes = append(existing.Indexes, types.GlobalSecondaryIndex{
-			IndexName: index.IndexName, KeySchema: index.KeySchema, Projection: index.Projection,
-		})
+		existing.Indexes = append(existing.Indexes,
+			types.GlobalSecondaryIndex{IndexName: index.IndexName, KeySchema: index.KeySchema})
 	}
 	if has, want := existing.describe(), t.describe(); has != want {
 		return fmt.Errorf("it exists and differs from the template: it has %s, and the template says %s", has, want)
@@ -77,21 +76,19 @@ func (t Table) compare(ctx context.Context, client *dynamodb.Client, name string
 
 // describe returns the parts of a table that cannot change.
 func (t Table) describe() string {
-	kinds := make(map[string]types.ScalarAttributeType)
-	for _, attribute := range t.Attributes {
-		kinds[aws.ToString(attribute.AttributeName)] = attribute.AttributeType
+	var parts []string
+	for _, a := range t.Attributes {
+		parts = append(parts, fmt.Sprintf("attribute %s %s", aws.ToString(a.AttributeName), a.AttributeType))
 	}
-	describe := func(name string, keys []types.KeySchemaElement) string {
-		for _, key := range keys {
-			name += fmt.Sprintf(" %s %s %s", key.KeyType, aws.ToString(key.AttributeName),
-				kinds[aws.ToString(key.AttributeName)])
+	keys := func(of string, schema []types.KeySchemaElement) {
+		for _, key := range schema {
+			parts = append(parts, fmt.Sprintf("%s %s %s", of, key.KeyType, aws.ToString(key.AttributeName)))
 		}
-		return name
 	}
-	parts := []string{"stream " + string(t.Stream)}
+	keys("key", t.Keys)
 	for _, index := range t.Indexes {
-		parts = append(parts, describe("index "+aws.ToString(index.IndexName), index.KeySchema))
+		keys("index "+aws.ToString(index.IndexName), index.KeySchema)
 	}
 	slices.Sort(parts)
-	return describe("keys", t.Keys) + ", " + strings.Join(parts, ", ")
+	return strings.Join(append(parts, "stream "+string(t.Stream)), ", ")
 }

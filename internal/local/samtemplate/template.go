@@ -2,9 +2,8 @@
 // tables from the same file as a deployment does.
 //
 // It evaluates only what it needs. Resources, properties and expressions that matter only in the cloud do not stop the
-// local run. Template.Ignored names those that the shop's own template does not use. A function's variable or a table
-// may use only the expressions Ref, GetAtt, Sub, If, Join, Split and Select. Errors name the file and the
-// line. References: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
+// local run. Template.Ignored names the resources that the shop's own template does not use. Expressions have the short
+// form. They may be Ref, GetAtt, Sub, If, Split and Select. Errors name the file and the line. References: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
 // https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
 //
 // No deployed program may import this package. The package imports only two others of this module: gateway for routes
@@ -17,7 +16,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"shopfront/internal/local/eventsource"
@@ -45,8 +43,7 @@ type Template struct {
 	// Tables are the tables that the stack creates. They do not include tables that a parameter names.
 	Tables  []Table
 	Version string // the value of the stack's output Version; may be empty
-	// Ignored has a line for each kind of resource, property or value that this machine ignores. Kinds that the shop's
-	// own template uses are missing.
+	// Ignored has a line for each resource, event or value that this machine ignores.
 	Ignored []string
 }
 
@@ -95,14 +92,10 @@ func Load(root string, parameters map[string]string) (*Template, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{stack: s, root: root, template: &Template{}, ignored: make(map[string][]string)}
+	r := &reader{stack: s, root: root, template: &Template{}}
 	if err := try(r.readResources); err != nil {
 		return nil, err
 	}
 	r.template.Version = s.textIfPossible(get(s.sections, "Outputs", "Version", "Value"))
-	for _, kind := range r.kinds {
-		r.template.Ignored = append(r.template.Ignored,
-			fmt.Sprintf("%s: ignored on this machine: %s (%s)", File, kind, strings.Join(r.ignored[kind], ", ")))
-	}
 	return r.template, nil
 }
