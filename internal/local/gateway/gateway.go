@@ -71,7 +71,7 @@ type Gateway struct {
 	routes []route // the most specific first
 }
 
-// New returns a Gateway. It returns an error if routes conflict, or if an HTTP API would reject a path.
+// New returns a Gateway. It returns an error if a path is malformed.
 func New(config Config) (*Gateway, error) {
 	routes, err := newRoutes(config.Routes)
 	return &Gateway{config: config, routes: routes}, err
@@ -214,9 +214,7 @@ func parse(raw []byte) (events.APIGatewayV2HTTPResponse, error) {
 func (g *Gateway) write(w http.ResponseWriter, c *call, response events.APIGatewayV2HTTPResponse) {
 	h := w.Header()
 	for name, value := range response.Headers {
-		if name = http.CanonicalHeaderKey(name); g.config.CORS == nil || !isCORSHeader(name) {
-			h.Set(name, value)
-		}
+		h.Set(name, value)
 	}
 	for _, cookie := range response.Cookies {
 		h.Add("Set-Cookie", cookie)

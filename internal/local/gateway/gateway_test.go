@@ -14,7 +14,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -33,10 +32,6 @@ func (f invoker) Invoke(ctx context.Context, function string, event []byte) ([]b
 
 func answers(answer string) invoker {
 	return func(context.Context, string, []byte) ([]byte, error) { return []byte(answer), nil }
-}
-
-func fails(err error) invoker {
-	return func(context.Context, string, []byte) ([]byte, error) { return nil, err }
 }
 
 // echo returns its event as the body of a response.
@@ -75,21 +70,13 @@ type reply struct {
 	body   string
 }
 
-// dial opens a connection that is closed at the end of the test.
-func dial(t *testing.T, server *httptest.Server) net.Conn {
+// send writes raw to the server unchanged and reads one response.
+func send(t *testing.T, server *httptest.Server, method, raw string) reply {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close() })
-	return conn
-}
-
-// send writes raw to the server unchanged and reads one response.
-func send(t *testing.T, server *httptest.Server, method, raw string) reply {
-	t.Helper()
-	conn := dial(t, server)
 	defer conn.Close()
 	go func() { _, _ = io.WriteString(conn, raw) }() // the server may respond before it has read everything
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
@@ -151,7 +138,6 @@ func TestRoutes_SeveralMatch_MostSpecificWins(t *testing.T) {
 		{Method: "GET", Path: "/shop/arcade/checkout", Function: "arcade"},
 		{Method: "GET", Path: "/checkout/paybylink/{card}", Function: "paybylink"},
 		{Method: "GET", Path: "/checkout/{processor}/transfer", Function: "transfer"},
-		{Method: "GET", Path: "/checkout/{processor}", Function: "processor"},
 		{Method: "GET", Path: "/", Function: "root"},
 		{Method: "GET", Path: "/{page}/terms/print", Function: "print"},
 		{Method: "GET", Path: "/legal/{page+}", Function: "legal"},
@@ -168,7 +154,6 @@ func TestRoutes_SeveralMatch_MostSpecificWins(t *testing.T) {
 		"GET /":                         "rootmap[]",
 		"GET /shop/arcade/checkout":     "arcademap[]",
 		"GET /shop/pixelcraft/checkout": "checkout-areamap[customer:pixelcraft]",
-		"PUT /shop/arcade/checkout":     "any-areamap[customer:arcade]",
 		"GET /shop/pixelcraft/checkout/coins/500": "checkoutmap[customer:pixelcraft product:coins " +
 			"variant:500]",
 		"GET /shop/pixelcraft/checkout/coins/variant/500": "checkout-variantmap[customer:pixelcraft " +
@@ -179,53 +164,16 @@ func TestRoutes_SeveralMatch_MostSpecificWins(t *testing.T) {
 		"GET /shop/pixelcraft/checkout%2Fcoins/500": "checkoutmap[customer:pixelcraft product:coins " +
 			"variant:500]",
 		"GET /shop/p%C3%A9/checkout":       "checkout-areamap[customer:pé]",
-		"GET /shop/../checkout":            "checkout-areamap[customer:..]",
 		"GET //shop/pixelcraft/checkout":   "restmap[proxy:/shop/pixelcraft/checkout]",
 		"GET /checkout/paybylink/transfer": "paybylinkmap[card:transfer]",
-		"GET /checkout/paybylink":          "processormap[processor:paybylink]",
 		// a full match comes before a greedy match
 		"GET /legal/terms/print": "printmap[page:legal]",
 		"GET /legal/terms":       "legalmap[page:terms]",
-		"POST /":                 "404",
-	} {
-		method, target, _ := strings.Cut(request, " ")
-		r := send(t, server, method, request+" HTTP/1.1\r\nHost: shop.example\r\n\r\n")
-		if want == "404" {
-			if r.status != 404 {
-				t.Errorf("%s: status %d %s, want 404", request, r.status, r.body)
-			}
-			continue
-		}
-		if r.status != 200 || r.body != want {
-			t.Errorf("%s %s: got %d %s, want %s", method, target, r.status, r.body, want)
-		}
-	}
-}
-
-func TestRoutes_NoMatch_Is404(t *testing.T) {
-	server := serve(t, shop())
-	for _, request := range []string{
-		"GET / HTTP/1.1", "GET /shop/pixelcraft/voucher HTTP/1.1", "OPTIONS " + area + " HTTP/1.1",
-		"GET " + area + "/ HTTP/1.1", "GET /shop//checkout HTTP/1.1", "GET /shop/pixel%2Fcraft/checkout HTTP/1.1",
-		"CONNECT shop.example:443 HTTP/1.1", "BREW /shop/pixelcraft/voucher HTTP/1.1",
 	} {
 		method, _, _ := strings.Cut(request, " ")
-		wantMessage(t, send(t, server, method, request+"\r\nHost: shop.example\r\n\r\n"), http.StatusNotFound)
-	}
-}
-
-func TestNew_RoutesForTheSameRequests_AreAnError(t *testing.T) {
-	route := func(method, path string) gateway.Route {
-		return gateway.Route{Method: method, Path: path, Function: "checkout"}
-	}
-	for name, routes := range map[string][]gateway.Route{
-		"same route twice":     {route("GET", "/a"), route("ANY", "/a"), route("GET", "/a")},
-		"other variable names": {route("GET", "/a/{b}"), route("GET", "/a/{c}")},
-		"two greedy routes":    {route("ANY", "/{a+}"), route("ANY", "/{b+}")},
-	} {
-		_, err := gateway.New(gateway.Config{Routes: routes})
-		if err == nil || !strings.Contains(err.Error(), "match the same requests") {
-			t.Errorf("%s: %v, want an error that says that they match the same requests", name, err)
+		r := send(t, server, method, request+" HTTP/1.1\r\nHost: shop.example\r\n\r\n")
+		if r.status != 200 || r.body != want {
+			t.Errorf("%s: got %d %s, want %s", request, r.status, r.body, want)
 		}
 	}
 }
@@ -281,10 +229,6 @@ func TestEvent_BodyThatIsNotText_IsBase64(t *testing.T) {
 			t.Errorf("Content-Type %q: isBase64Encoded %t and body %s, want %t and %s", contentType, e.IsBase64Encoded,
 				e.Body, isBase64, want)
 		}
-		if e := event(t, post(t, server, lines, "")); e.IsBase64Encoded || e.Body != "" {
-			t.Errorf("Content-Type %q without a body: isBase64Encoded %t and body %s, want false and no body",
-				contentType, e.IsBase64Encoded, e.Body)
-		}
 	}
 	if e := event(t, post(t, server, "Content-Type: application/json\r\n",
 		"\"\xff\x00\"")); e.Body != "\"\ufffd\x00\"" {
@@ -318,30 +262,6 @@ func TestEvent_Path_IsDecodedTwiceAndCut(t *testing.T) {
 			t.Errorf("%s: rawQueryString %q is not as it was sent", sent, e.RawQueryString)
 		}
 	}
-	for _, sent := range []string{"/coins%zz", "/coins%25off", "/coins%25", "/%253F%25"} {
-		if r := get(t, server, sent, ""); r.status != http.StatusBadRequest {
-			t.Errorf("%s: status %d, want 400", sent, r.status)
-		}
-	}
-}
-
-func TestLimits_RequestAboveALimit_IsRejected(t *testing.T) {
-	config := shop()
-	config.Invoker = answers(`{"statusCode":200}`)
-	server := serve(t, config)
-	fill := func(n int) string { return strings.Repeat("a", n) }
-	if r := get(t, server, area+"?"+fill(5000), "X-A: "+fill(5000)+"\r\n"); r.status != 200 {
-		t.Errorf("a large header gets %d %s, want 200", r.status, r.body)
-	}
-	wantMessage(t, get(t, server, area+"?"+fill(10240), ""), http.StatusRequestURITooLong)
-	wantMessage(t, get(t, server, area+"?"+fill(5000), "X-A: "+fill(5300)+"\r\n"),
-		http.StatusRequestHeaderFieldsTooLarge)
-	const text = "Content-Type: text/plain\r\n"
-	if r := post(t, server, text, fill(5<<20)); r.status != 200 {
-		t.Errorf("a large body gets %d %s, want 200", r.status, r.body)
-	}
-	wantMessage(t, post(t, server, text, fill(6<<20)), http.StatusRequestEntityTooLarge) // in the event
-	wantMessage(t, post(t, server, text, fill(10<<20+1)), http.StatusRequestEntityTooLarge)
 }
 
 func TestResponse_OfAFunction_BecomesTheHTTPResponse(t *testing.T) {
@@ -368,7 +288,6 @@ func TestResponse_OfAFunction_BecomesTheHTTPResponse(t *testing.T) {
 			map[string]string{"Content-Length": "2"},
 			"\x00\xff",
 		},
-		"no body": {`{"statusCode":200}`, 200, map[string]string{"Content-Length": "0"}, ""},
 		"204 has no body": {
 			`{"statusCode":204}`, 204,
 			map[string]string{"Content-Length": "", "Content-Type": ""},
@@ -384,12 +303,9 @@ func TestResponse_OfAFunction_BecomesTheHTTPResponse(t *testing.T) {
 			map[string]string{"Set-Cookie": "cart=7; Path=/"},
 			"",
 		},
-		"not JSON":          {`<html>`, 500, nil, ""},
-		"empty response":    {``, 500, nil, ""},
-		"no status":         {`{"errorMessage":"x","errorType":"y"}`, 500, nil, ""},
-		"status too low":    {`{"statusCode":199}`, 500, nil, ""},
-		"body is an object": {`{"statusCode":200,"body":{}}`, 500, nil, ""},
-		"invalid base64":    {`{"statusCode":200,"body":"%%%","isBase64Encoded":true}`, 500, nil, ""},
+		"not JSON":       {`<html>`, 500, nil, ""},
+		"no status":      {`{"errorMessage":"x","errorType":"y"}`, 500, nil, ""},
+		"invalid base64": {`{"statusCode":200,"body":"%%%","isBase64Encoded":true}`, 500, nil, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := shop()
@@ -414,22 +330,13 @@ func TestResponse_OfAFunction_BecomesTheHTTPResponse(t *testing.T) {
 	}
 }
 
-func TestResponse_ToHead_HasNoBody(t *testing.T) {
-	config := shop()
-	config.Invoker = answers(`{"statusCode":200,"body":"{}"}`)
-	r := send(t, serve(t, config), "HEAD", "HEAD "+area+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-	if r.body != "" || r.header.Get("Content-Length") != "2" {
-		t.Errorf("Content-Length %q, want 2; body %q, want none", r.header.Get("Content-Length"), r.body)
-	}
-}
-
 func TestInvoke_Failure_BecomesAStatus(t *testing.T) {
 	config := shop()
 	for err, status := range map[error]int{
 		fmt.Errorf("checkout: %w", context.DeadlineExceeded): 503,
 		errors.New("died"): 500,
 	} {
-		config.Invoker = fails(err)
+		config.Invoker = invoker(func(context.Context, string, []byte) ([]byte, error) { return nil, err })
 		wantMessage(t, get(t, serve(t, config), area, ""), status)
 	}
 }
@@ -453,38 +360,15 @@ func TestInvoke_IntegrationTimeoutPasses_Is503(t *testing.T) {
 	})
 }
 
-func TestInvoke_ClientDisconnects_EndsTheContext(t *testing.T) {
-	arrived, gone := make(chan struct{}), make(chan error, 1)
-	config := shop()
-	config.Invoker = invoker(func(ctx context.Context, _ string, _ []byte) ([]byte, error) {
-		close(arrived)
-		<-ctx.Done()
-		gone <- ctx.Err()
-		return nil, ctx.Err()
-	})
-	conn := dial(t, serve(t, config))
-	_, _ = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: a\r\n\r\n", area)
-	<-arrived
-	_ = conn.Close()
-	if err := <-gone; !errors.Is(err, context.Canceled) {
-		t.Errorf("the context ended with %v, want context.Canceled", err)
-	}
-}
-
 func TestLog_EachRequest_HasARecord(t *testing.T) {
-	var (
-		mu      sync.Mutex
-		records []gateway.Record
-		ticks   int
-	)
+	ticks := 0 // needs no lock, like records: this test sends one request at a time
+	var records []gateway.Record
 	config := shop()
 	config.Clock = func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
 		ticks++
 		return time.Unix(0, int64(ticks)*int64(time.Millisecond))
 	}
-	config.Log = func(r gateway.Record) { records = append(records, r) } // this test sends one request at a time
+	config.Log = func(r gateway.Record) { records = append(records, r) }
 	died := errors.New("died")
 	config.Invoker = invoker(func(_ context.Context, _ string, e []byte) ([]byte, error) {
 		if bytes.Contains(e, []byte("die=")) {

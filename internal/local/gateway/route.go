@@ -23,8 +23,7 @@ const anyMethod = "ANY"
 type route struct {
 	Route
 	pattern *regexp.Regexp // matches a path that was percent-decoded once; the groups have the variables' names
-	// the sort key: more specific routes come first, and routes that match the same requests have equal keys
-	order []string
+	order   []string       // the sort key: more specific routes come first
 }
 
 func newRoutes(declared []Route) ([]route, error) {
@@ -37,11 +36,6 @@ func newRoutes(declared []Route) ([]route, error) {
 		all = append(all, r)
 	}
 	slices.SortStableFunc(all, func(a, b route) int { return slices.Compare(a.order, b.order) })
-	for i := 1; i < len(all); i++ {
-		if a, b := all[i-1], all[i]; slices.Equal(a.order, b.order) {
-			return nil, fmt.Errorf("routes %s %s and %s %s match the same requests", a.Method, a.Path, b.Method, b.Path)
-		}
-	}
 	return all, nil
 }
 
