@@ -20,8 +20,7 @@ import (
 const (
 	apiVersion = "/2018-06-01"
 	// maxErrorReport is how many bytes of a function's error report are read.
-	maxErrorReport     = 256 << 10
-	defaultInitTimeout = 10 * time.Second
+	maxErrorReport = 256 << 10
 	// headerTimeout is how long a client of the runtime API may take to send a request's header.
 	headerTimeout = 10 * time.Second
 )
@@ -34,8 +33,6 @@ type Command struct {
 	Env []string
 	// Output receives what the process writes to stdout and stderr. If it is nil, the output is discarded.
 	Output io.Writer
-	// InitTimeout bounds the time from the start to the first request for an event; 0 means 10 s, as in Lambda.
-	InitTimeout time.Duration
 	// Timeout bounds the time for one event.
 	Timeout time.Duration
 }
@@ -60,7 +57,7 @@ type Process struct {
 }
 
 // Start starts a process and returns when the process asks for its first event. The process is killed when ctx ends.
-// The error wraps ErrInitTimeout, or ErrClosed if ctx ended. If the process ended, Start's error says how. After an
+// The error wraps ErrClosed if ctx ended. If the process ended, Start's error says how. After an
 // error, no process is left running.
 func Start(ctx context.Context, command Command) (*Process, error) {
 	p, err := start(ctx, command)
@@ -77,7 +74,6 @@ func Start(ctx context.Context, command Command) (*Process, error) {
 
 // start returns before the process is ready.
 func start(ctx context.Context, command Command) (*Process, error) {
-	command.InitTimeout = cmp.Or(command.InitTimeout, defaultInitTimeout)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("runtime API: %w", err)
@@ -110,15 +106,9 @@ func (p *Process) run(ctx context.Context, listener net.Listener, started chan<-
 		return
 	}
 	go func() { _ = p.api.Serve(listener) }() // until Close
-	initTimeout := time.AfterFunc(p.InitTimeout, func() {
-		if p.Ready() < 0 {
-			p.end(ErrInitTimeout)
-		}
-	})
 	started <- nil
 
 	_ = p.command.Wait() // ProcessState has the result
-	initTimeout.Stop()
 	_ = p.api.Close()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -155,13 +145,10 @@ func (p *Process) err() error {
 // PID returns the process ID.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
-// Ready returns the time from the start of the process until it asked for its first event. Before that, it is negative.
+// Ready returns the time from the start of the process until it asked for its first event.
 func (p *Process) Ready() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.readyAt.IsZero() {
-		return -1
-	}
 	return p.readyAt.Sub(p.begun)
 }
 

@@ -1,7 +1,6 @@
 package runtimeapi_test
 
 import (
-	"errors"
 	"os"
 	"testing"
 	"time"
@@ -9,37 +8,44 @@ import (
 	"shopfront/internal/local/runtimeapi"
 )
 
-func TestProcess_Invoke_MeasuresEachEvent(t *testing.T) {
-	p, err := runtimeapi.Start(t.Context(), runtimeapi.Command{Path: os.Args[0], Timeout: time.Minute})
+func TestProcess_Invoke_MeasuresEachEventAndSaysHowItFails(t *testing.T) {
+	p, err := runtimeapi.Start(t.Context(), runtimeapi.Command{Path: os.Args[0], Timeout: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p.Ready() <= 0 || !alive(p.PID()) {
 		t.Errorf("process %d does not exist, or was ready after %s", p.PID(), p.Ready())
 	}
-	for range 3 {
-		response, took, err := p.Invoke([]byte(`{}`))
-		if err != nil || len(response) == 0 || took <= 0 {
-			t.Errorf("got %q after %s, %v, want a response and its time", response, took, err)
+	for range 2 {
+		response, took, err := p.Invoke([]byte(`{"do":"html"}`))
+		if err != nil || string(response) != "<html>" || took <= 0 {
+			t.Errorf("got %q after %s, %v, want <html> and its time", response, took, err)
 		}
 	}
-	for _, test := range []struct{ event, want string }{
-		{`{"do":"error"}`, `the function reported an error of type "errorString"`},
-		{`{"do":"exit"}`, "the process ended before it responded: exit status 4"}, // last, because it ends the process
-	} {
-		if _, _, err := p.Invoke([]byte(test.event)); err == nil || err.Error() != test.want {
-			t.Errorf("%s: %v, want %s", test.event, err, test.want)
-		}
+	if _, _, err := p.Invoke([]byte(`{"do":"error"}`)); err == nil ||
+		err.Error() != `the function reported an error of type "errorString"` {
+		t.Errorf("got %v, want the type of the error", err)
 	}
 	p.Stop()
 	if alive(p.PID()) {
 		t.Error("the process still exists")
 	}
-}
-
-func TestStart_ProcessThatNeverAsksForAnEvent_IsKilled(t *testing.T) {
-	command := runtimeapi.Command{Path: os.Args[0], Env: []string{"START=hang"}, InitTimeout: 200 * time.Millisecond}
-	if _, err := runtimeapi.Start(t.Context(), command); !errors.Is(err, runtimeapi.ErrInitTimeout) {
-		t.Errorf("got %v, want ErrInitTimeout", err)
+	hangs := newGate(t).event() // never opens
+	for event, want := range map[string]string{
+		`{"do":"exit"}`:  "the process ended before it responded: exit status 4",
+		`{"do":"panic"}`: `the function reported an error of type "string"`,
+		hangs:            runtimeapi.ErrTimeout.Error(),
+	} {
+		command := runtimeapi.Command{Path: os.Args[0], Timeout: patience}
+		if event == hangs {
+			command.Timeout = time.Millisecond
+		}
+		p, err := runtimeapi.Start(t.Context(), command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := p.Invoke([]byte(event)); err == nil || err.Error() != want || alive(p.PID()) {
+			t.Errorf("%s: %v, want %s and a process that is gone", event, err, want)
+		}
 	}
 }

@@ -21,12 +21,10 @@ import (
 // maxProcesses bounds the processes of each function.
 const maxProcesses = 8
 
-// Errors of Invoke and Start. ErrTimeout and ErrInitTimeout wrap context.DeadlineExceeded.
+// Errors of Invoke and Start.
 var (
-	ErrClosed      = errors.New("the runtime is closed")
-	ErrTimeout     = fmt.Errorf("the function took too long and was killed: %w", context.DeadlineExceeded)
-	ErrInitTimeout = fmt.Errorf("the process did not ask for its first event in time and was killed: %w",
-		context.DeadlineExceeded)
+	ErrClosed  = errors.New("the runtime is closed")
+	ErrTimeout = fmt.Errorf("the function took too long and was killed: %w", context.DeadlineExceeded)
 )
 
 // Function is one function as its deployment declares it.

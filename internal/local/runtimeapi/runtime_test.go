@@ -203,37 +203,19 @@ func TestInvoke_CallerIsGone_FunctionContinues(t *testing.T) {
 	await(t, "the process is idle again", func() bool { return invoke(t, r, `{}`).PID == before.PID })
 }
 
-func TestInvoke_FunctionFails_ErrorSaysHowAndNextEventIsServed(t *testing.T) {
-	for event, want := range map[string]struct {
-		text    string
-		sameOne bool // Lambda keeps a process that reports an error and does not exit
-	}{
-		`{"do":"exit"}`:                      {"the process ended before it responded: exit status 4", false},
-		`{"do":"panic"}`:                     {`the function reported an error of type "string"`, false},
-		`{"do":"error"}`:                     {`the function reported an error of type "errorString"`, true},
-		newGate(t).event() /* never open */ : {runtimeapi.ErrTimeout.Error(), false},
-	} {
-		t.Run(want.text, func(t *testing.T) {
-			t.Parallel()
-			f := redeem()
-			if strings.Contains(event, "until") {
-				f.Timeout = 10 * time.Second // long enough for the other events, even on a slow machine
-			}
-			r := newRuntime(t, f, nil)
-			before := invoke(t, r, `{}`)
-			if _, err := r.Invoke(t.Context(), f.Name, []byte(event)); err == nil ||
-				err.Error() != "function redeem-voucher: "+want.text {
-				t.Errorf("got %v, want: %s", err, want.text)
-			}
-			after := invoke(t, r, `{}`)
-			if want.sameOne != (before.PID == after.PID) {
-				t.Errorf("process %d served the event before the failure, process %d the next one; want the same "+
-					"process: %t", before.PID, after.PID, want.sameOne)
-			}
-			if !want.sameOne {
-				await(t, "the failed process is gone", func() bool { return !alive(before.PID) })
-			}
-		})
+func TestInvoke_FunctionFails_NextEventIsServed(t *testing.T) {
+	r := newRuntime(t, redeem(), nil)
+	// Lambda keeps a process that reports an error and does not exit.
+	for event, wantSame := range map[string]bool{`{"do":"error"}`: true, `{"do":"exit"}`: false} {
+		before := invoke(t, r, `{}`)
+		if _, err := r.Invoke(t.Context(), "redeem-voucher", []byte(event)); err == nil ||
+			!strings.HasPrefix(err.Error(), "function redeem-voucher: ") {
+			t.Errorf("got %v, want an error that names the function", err)
+		}
+		if after := invoke(t, r, `{}`); wantSame != (before.PID == after.PID) {
+			t.Errorf("%s: process %d served the event before the failure, process %d the next one; want the same "+
+				"process: %t", event, before.PID, after.PID, wantSame)
+		}
 	}
 }
 
@@ -255,31 +237,6 @@ func TestInvoke_FunctionCannotStart_ErrorSaysHow(t *testing.T) {
 			!strings.Contains(err.Error(), `no function "checkout"`) {
 			t.Errorf("unknown function: %v", err)
 		}
-	}
-}
-
-func TestInvoke_AnyResponse_IsReturnedUnchanged(t *testing.T) {
-	r := newRuntime(t, redeem(), nil)
-	got, err := r.Invoke(t.Context(), "redeem-voucher", []byte(`{"do":"html"}`))
-	if err != nil || string(got) != "<html>" {
-		t.Errorf("the response is %s (%v), want <html>", got, err)
-	}
-}
-
-func TestInvoke_ProcessKilledWhileBusy_IsAnError(t *testing.T) {
-	g := newGate(t)
-	r := newRuntime(t, redeem(), g.log)
-	pid := invoke(t, r, `{}`).PID
-	go func() {
-		<-g.arrived
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}()
-	_, err := r.Invoke(t.Context(), "redeem-voucher", []byte(g.event()))
-	if err == nil || !strings.Contains(err.Error(), "the process ended before it responded: signal: killed") {
-		t.Errorf("got %v, want an error that says that the process was killed", err)
-	}
-	if again := invoke(t, r, `{}`); again.PID == pid {
-		t.Errorf("process %d was killed but served the next event", pid)
 	}
 }
 
