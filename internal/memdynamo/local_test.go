@@ -32,7 +32,7 @@ func newTwins(t *testing.T) *twins {
 	store := memdynamo.New()
 	store.OnlyCreated = true
 	w := &twins{t: t, store: store, local: localtest.Client(t), memory: clientOf(store.Endpoint(memdynamo.Dials{}))}
-	w.table = aws.String(localtest.Table(t, "CheckoutsTable"))
+	w.table = aws.String(localtest.Create(t, w.local, "CheckoutsTable", false))
 	described, err := w.local.DescribeTable(t.Context(), &dynamodb.DescribeTableInput{TableName: w.table})
 	if err != nil {
 		t.Fatal(err)

@@ -19,51 +19,20 @@ const mainJar = "DynamoDBLocal-3.1.0.jar"
 // directory.
 const copyLibrary = `mkdir -p "$out" && cp "$home"/library/* "$out"`
 
-func TestFetch_RealMaven_FillsALibraryThatRuns(t *testing.T) {
-	t.Parallel()
-	library(t) // fills Maven's own repository
-	pomDir := filepath.Join("..", "..", "..", "infra", "dynamodb-local")
-	libDir := filepath.Join(t.TempDir(), "a directory: with a colon", "dynamodb-local")
-
-	var progress strings.Builder
-	if err := dynamolocal.Fetch(t.Context(), pomDir, libDir, &progress); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(progress.String(), "fetched DynamoDB Local") {
-		t.Errorf("progress %q does not report the fetch", progress.String())
-	}
-	coins := newCatalogue(t, start(t, dynamolocal.Options{LibDir: libDir}))
-	coins.put(t, "coins-500")
-	coins.wantStored(t, "coins-500")
-}
-
-func TestFetch_CompleteLibrary_NeedsNoMaven(t *testing.T) {
-	maven := fakeMaven(t, copyLibrary)
-	maven.mustFetch(t)
-	t.Setenv("PATH", "")
-	var progress strings.Builder
-	if err := dynamolocal.Fetch(t.Context(), maven.pomDir, maven.libDir, &progress); err != nil {
-		t.Error(err)
-	}
-	if progress.Len() != 0 {
-		t.Errorf("the second fetch reports %q, want nothing", progress.String())
-	}
-}
-
 func TestFetch_IncompleteLibrary_IsReplaced(t *testing.T) {
-	for name, damage := range map[string]func(libDir string) error{
-		"no version": func(libDir string) error {
-			return os.Remove(filepath.Join(libDir, "shopfront-version.txt"))
+	for name, damage := range map[string]func(m maven) error{
+		"no version": func(m maven) error {
+			return os.Remove(filepath.Join(m.libDir, "shopfront-version.txt"))
 		},
-		"another version": func(libDir string) error {
-			return os.WriteFile(filepath.Join(libDir, "shopfront-version.txt"), []byte("3.0.0\n"), 0o600)
+		"another pom.xml": func(m maven) error {
+			return os.WriteFile(filepath.Join(m.pomDir, "pom.xml"), []byte("another version"), 0o600)
 		},
-		"empty directory": func(libDir string) error {
-			return errors.Join(os.RemoveAll(libDir), os.Mkdir(libDir, 0o750))
+		"another launcher": func(m maven) error {
+			return os.WriteFile(filepath.Join(m.pomDir, "Launcher.java"), []byte("another version"), 0o600)
 		},
-		"leftovers of a killed fetch": func(libDir string) error {
-			return errors.Join(os.RemoveAll(libDir), os.Mkdir(libDir+".partial", 0o750),
-				os.WriteFile(filepath.Join(libDir+".partial", "cut.jar"), []byte("PK"), 0o600))
+		"leftovers of a killed fetch": func(m maven) error {
+			return errors.Join(os.RemoveAll(m.libDir), os.Mkdir(m.libDir+".partial", 0o750),
+				os.WriteFile(filepath.Join(m.libDir+".partial", "cut.jar"), []byte("PK"), 0o600))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +41,7 @@ func TestFetch_IncompleteLibrary_IsReplaced(t *testing.T) {
 				maven.mustFetch(t)
 			}
 			maven.wantCalls(t, 1)
-			if err := damage(maven.libDir); err != nil {
+			if err := damage(maven); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -134,36 +103,12 @@ func TestFetch_Cancelled_StopsMavenAndItsChildren(t *testing.T) {
 	maven.wantNames(t, "dynamodb-local.lock")
 }
 
-func TestFetch_MissingTools_SaysWhatToInstall(t *testing.T) {
-	t.Run("neither Java nor Maven", func(t *testing.T) {
-		maven := fakeMaven(t, copyLibrary)
-		t.Setenv("PATH", "")
-		err := maven.fetch(t.Context())
-		wantError(t, err, nil, "install Apache Maven")
-		wantError(t, err, nil, "install Java 17")
-	})
-	t.Run("Java is too old", func(t *testing.T) {
-		maven := fakeMaven(t, copyLibrary)
-		fakeCommand(t, "java", java11)
-		wantError(t, maven.fetch(t.Context()), nil, "is Java 11")
-		maven.wantCalls(t, 0)
-	})
-}
-
-func TestFetch_ChangedDescription_FetchesAgain(t *testing.T) {
-	for _, name := range []string{"pom.xml", "Launcher.java"} {
-		maven := fakeMaven(t, copyLibrary)
-		maven.mustFetch(t)
-		if err := os.WriteFile(filepath.Join(maven.pomDir, name), []byte("another version"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		maven.mustFetch(t)
-		maven.wantCalls(t, 2)
-		if err := os.Remove(filepath.Join(maven.pomDir, name)); err != nil {
-			t.Fatal(err)
-		}
-		wantError(t, maven.fetch(t.Context()), os.ErrNotExist, name)
-	}
+func TestFetch_NeitherJavaNorMaven_SaysWhatToInstall(t *testing.T) {
+	maven := fakeMaven(t, copyLibrary)
+	t.Setenv("PATH", "")
+	err := maven.fetch(t.Context())
+	wantError(t, err, nil, "install Apache Maven")
+	wantError(t, err, nil, "install Java 17")
 }
 
 // maven is a fake mvn in PATH. Its script decides whether it succeeds, fails or waits.

@@ -15,8 +15,6 @@
 package dynamotest
 
 import (
-	"context"
-	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,7 +26,6 @@ import (
 
 	"shopfront/internal/local/dynamolocal"
 	"shopfront/internal/local/dynamolocal/localtest"
-	"shopfront/internal/local/samtemplate"
 	"shopfront/internal/memdynamo"
 )
 
@@ -116,52 +113,11 @@ func Over(network dynamodb.HTTPClient) func(*dynamodb.Options) {
 // names, such as VouchersTable. It has no stream, because a stream makes writes slower.
 func Table(tb testing.TB, output string) string {
 	tb.Helper()
-	if isLocal(tb) {
-		return localtest.Table(tb, output)
-	}
-	return create(tb, output, false)
+	return localtest.Create(tb, Client(tb), output, false)
 }
 
 // TableWithStream creates a table like Table, but with the stream.
 func TableWithStream(tb testing.TB, output string) string {
 	tb.Helper()
-	if isLocal(tb) {
-		return localtest.TableWithStream(tb, output)
-	}
-	return create(tb, output, true)
-}
-
-//nolint:gochecknoglobals // the template is the same for all tests
-var tables = sync.OnceValues(func() ([]samtemplate.Table, error) {
-	root, err := samtemplate.FindRoot(".")
-	if err != nil {
-		return nil, err
-	}
-	template, err := samtemplate.Load(root, nil)
-	if err != nil {
-		return nil, err
-	}
-	return template.Tables, nil
-})
-
-func create(tb testing.TB, output string, hasStream bool) string {
-	tb.Helper()
-	tables, err := tables()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for _, table := range tables {
-		if table.Name == output {
-			name := output + "-" + rand.Text()
-			if !hasStream {
-				table.Stream = ""
-			}
-			if err := table.Create(context.Background(), Client(tb), name); err != nil {
-				tb.Fatal(err)
-			}
-			return name
-		}
-	}
-	tb.Fatalf("the stack has no table with the output %s", output)
-	return ""
+	return localtest.Create(tb, Client(tb), output, true)
 }

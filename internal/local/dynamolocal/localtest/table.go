@@ -1,43 +1,44 @@
 package localtest
 
 import (
+	"context"
 	"crypto/rand"
+	"sync"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/local/samtemplate"
 )
 
-// Table creates a table for one test and returns its name. The table is like the stack's table that the given output
-// names, such as VouchersTable. It has no stream, because in DynamoDB Local a stream makes writes several times slower.
-func Table(tb testing.TB, output string) string {
-	tb.Helper()
-	return create(tb, output, false)
-}
-
-// TableWithStream creates a table like Table, but with the stream.
-func TableWithStream(tb testing.TB, output string) string {
-	tb.Helper()
-	return create(tb, output, true)
-}
-
-func create(tb testing.TB, output string, hasStream bool) string {
-	tb.Helper()
+//nolint:gochecknoglobals // the template is the same for all tests
+var tables = sync.OnceValues(func() ([]samtemplate.Table, error) {
 	root, err := samtemplate.FindRoot(".")
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
 	template, err := samtemplate.Load(root, nil)
 	if err != nil {
+		return nil, err
+	}
+	return template.Tables, nil
+})
+
+// Create creates a table for one test and returns its name. The table is like the stack's table that the given output
+// names, such as VouchersTable. Without a stream, writes in DynamoDB Local are several times faster.
+func Create(tb testing.TB, client *dynamodb.Client, output string, hasStream bool) string {
+	tb.Helper()
+	tables, err := tables()
+	if err != nil {
 		tb.Fatal(err)
 	}
-	client := Client(tb)
-	for _, table := range template.Tables {
+	for _, table := range tables {
 		if table.Name == output {
 			name := output + "-" + rand.Text()
 			if !hasStream {
 				table.Stream = ""
 			}
-			if err := table.Create(tb.Context(), client, name); err != nil {
+			if err := table.Create(context.Background(), client, name); err != nil {
 				tb.Fatal(err)
 			}
 			return name
