@@ -7,7 +7,7 @@
 //
 //	func TestVoucher_LostResponse_IsRetriedWithTheSameKey(t *testing.T) {
 //		s, b := visit(t, view{phone: true}, emberforge) // view{} is a laptop with light colours, in English
-//		s.create(t, "SPRING", nil)                      // a single-use voucher; s has the methods of *operator.Shop
+//		s.create(t, "SPRING", nil)                      // single-use; s has the methods of *backoffice.Shop
 //		b.lose(`POST .*/voucher$`, 1)                   // the service handles the request, and the page gets no response
 //		b.fill("#voucher-code", "SPRING")
 //		b.press("Enter")

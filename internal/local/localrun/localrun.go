@@ -6,7 +6,8 @@
 // The package takes routes, functions, variables, tables and events from the template, and examples from the functions'
 // event.json. It adds only the list of the shops, the demo payment page, and the variable that leads to that page.
 //
-// It combines samtemplate, gateway, eventsource, runtimeapi, dynamolocal and operator. No Lambda function may link it.
+// It combines samtemplate, gateway, eventsource, runtimeapi, dynamolocal and backoffice. No Lambda function may link
+// it.
 package localrun
 
 import (
