@@ -116,6 +116,7 @@ test: needs-test ## Run every test (ARGS= are flags of `go test`)
 .PHONY: proofs
 proofs: needs-proofs ## Prove what no test can: rights, licences, build rules, and that checks find removed guards (ARGS= are flags of `go test`)
 	@$(go_test) -tags proofs $(ARGS) ./infra ./internal/torture/mutation
+	@$(go_test) -tags proofs $(ARGS) -run '^TestConditions_' ./pkg/dynamo
 
 .PHONY: browser
 browser: needs-browser $(axe) ## Test the shop's page in Chromium (ARGS= are flags of `go test`; CHROMIUM= is its path)

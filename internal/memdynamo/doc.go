@@ -13,6 +13,8 @@
 //     go, has faults.
 //   - A Client calls the store without JSON. With Steps, a simulation decides in which order calls take effect.
 //
+// Store.Drop drops one conjunct of the conditions, so that a test can prove that its simulations need the conjunct.
+//
 // This is what tests usually want (package dynamotest has the shared store, tables, and servers):
 //
 //	store.Endpoint(Dials{})                                             // a plain DynamoDB

@@ -359,9 +359,9 @@ type action struct {
 
 // guarded are the fields that every write has.
 type guarded struct {
+	kind      string
 	table     *string
-	item      Item // the whole item if put is set, else the key
-	put       bool
+	item      Item // of a Put the whole item, else the key
 	condition *string
 	names     map[string]string
 	values    Item
@@ -370,16 +370,16 @@ type guarded struct {
 
 // action parses a write. The function change completes it.
 func (s *Store) action(g guarded, change func(*expressions, *action)) (*action, error) {
-	t, key, err := s.key(g.table, g.item, !g.put)
+	t, key, err := s.key(g.table, g.item, g.kind != "Put")
 	if err != nil {
 		return nil, err
 	}
 	e := newExpressions(t.names(), g.names, g.values)
 	a := &action{
-		table: t, key: key, condition: e.condition(g.condition),
+		table: t, key: key, condition: s.guard(e, g.kind+" "+t.name, g.condition),
 		wantsOld: g.returns == types.ReturnValuesOnConditionCheckFailureAllOld,
 		given: func(before int) int {
-			if g.put {
+			if g.kind == "Put" {
 				return itemSize(g.item)
 			}
 			return before + itemSize(g.values)
@@ -394,7 +394,7 @@ func (s *Store) putAction(in *types.Put) (*action, error) {
 	require(in, "TableName", "Item", "ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
 		"ReturnValuesOnConditionCheckFailure")
 	g := guarded{
-		in.TableName, in.Item, true, in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues,
+		"Put", in.TableName, in.Item, in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues,
 		in.ReturnValuesOnConditionCheckFailure,
 	}
 	return s.action(g, func(_ *expressions, a *action) {
@@ -407,8 +407,8 @@ func (s *Store) deleteAction(in *types.Delete) (*action, error) {
 	require(in, "TableName", "Key", "ConditionExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
 		"ReturnValuesOnConditionCheckFailure")
 	g := guarded{
-		in.TableName, in.Key, false, in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues,
-		in.ReturnValuesOnConditionCheckFailure,
+		"Delete", in.TableName, in.Key, in.ConditionExpression, in.ExpressionAttributeNames,
+		in.ExpressionAttributeValues, in.ReturnValuesOnConditionCheckFailure,
 	}
 	return s.action(g, func(_ *expressions, a *action) {
 		a.change = func(Item) (after Item, err error) { return after, nil }
@@ -422,8 +422,8 @@ func (s *Store) checkAction(in *types.ConditionCheck) (*action, error) {
 		panic("a ConditionCheck has no condition")
 	}
 	g := guarded{
-		in.TableName, in.Key, false, in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues,
-		in.ReturnValuesOnConditionCheckFailure,
+		"Check", in.TableName, in.Key, in.ConditionExpression, in.ExpressionAttributeNames,
+		in.ExpressionAttributeValues, in.ReturnValuesOnConditionCheckFailure,
 	}
 	return s.action(g, func(_ *expressions, a *action) {
 		a.change = func(before Item) (Item, error) { return before, nil }
@@ -434,8 +434,8 @@ func (s *Store) updateAction(in *types.Update) (*action, error) {
 	require(in, "TableName", "Key", "UpdateExpression", "ConditionExpression", "ExpressionAttributeNames",
 		"ExpressionAttributeValues", "ReturnValuesOnConditionCheckFailure")
 	g := guarded{
-		in.TableName, in.Key, false, in.ConditionExpression, in.ExpressionAttributeNames, in.ExpressionAttributeValues,
-		in.ReturnValuesOnConditionCheckFailure,
+		"Update", in.TableName, in.Key, in.ConditionExpression, in.ExpressionAttributeNames,
+		in.ExpressionAttributeValues, in.ReturnValuesOnConditionCheckFailure,
 	}
 	return s.action(g, func(e *expressions, a *action) {
 		u := e.update(in.UpdateExpression)
@@ -477,6 +477,7 @@ func (s *Store) write(name string, a *action, err error, returns types.ReturnVal
 			err := at.at(func() error {
 				before := a.get(a.key)
 				after, err := s.judge(at, a)
+				s.report()
 				at.wrote(a, 1, before, after, err)
 				if err != nil {
 					return err
@@ -642,6 +643,7 @@ func (s *Store) transact(
 		after[i], err = s.judge(at, a)
 		reasons.judge(err)
 	}
+	s.report()
 	err = reasons.err()
 	for i, a := range actions {
 		at.wrote(a, 2, before[i], after[i], err) // a transaction prepares and commits

@@ -37,6 +37,9 @@ type Store struct {
 	tokens    map[string]*transaction
 	forgotten bool // whether DynamoDB has forgotten all tokens
 	committed func()
+	dropped   *Conjunct
+	judged    func(c Conjunct, decides bool)
+	verdicts  []verdict // about the conditions of the call that is being judged
 }
 
 // transaction is a transaction that was applied under a client's token.

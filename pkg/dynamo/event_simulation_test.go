@@ -48,19 +48,23 @@ func eventsOf(customer catalog.CustomerID, label string, n int) (events []event.
 // whatever order the steps happen, each event is in the log once, and no sequence number is missing.
 func TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence(t *testing.T) {
 	t.Parallel()
+	appendTrials().simulate(t, 16)
+}
+
+func appendTrials() trials {
+	all := trials{}
 	for _, before := range []int{0, 1, 48, 49, 50, 51} {
 		for name, faults := range map[string]memdynamo.Rates{
 			"reliable": {}, "every fault": everyFault(0.04),
 			"torn reads": {memdynamo.LostResponse: 0.1, memdynamo.Torn: 0.6},
 		} {
-			t.Run(fmt.Sprintf("after %d events/%s", before, name), func(t *testing.T) {
-				simulate(t, 16, func(s *simulation) {
-					s.faults = faults
-					newLogTrial(s, before).run()
-				})
-			})
+			all[fmt.Sprintf("after %d events/%s", before, name)] = func(s *simulation) {
+				s.faults = faults
+				newLogTrial(s, before).run()
+			}
 		}
 	}
+	return all
 }
 
 // logTrial is a trial in which functions record events and a shop's server polls.

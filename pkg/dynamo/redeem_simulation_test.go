@@ -38,14 +38,18 @@ func uses(stored *simulatedDynamoDB, code voucher.Code) (left, used, records int
 // either left or recorded once, a retry gets the same redemption, and in the end no use is left.
 func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
 	t.Parallel()
-	for what, faults := range map[string]memdynamo.Rates{"reliable": {}, "every fault": everyFault(0.05)} {
-		t.Run(what, func(t *testing.T) {
-			simulate(t, 100, func(s *simulation) {
-				s.faults = faults
-				raceForFiveUses(s)
-			})
-		})
+	redemptionTrials().simulate(t, 100)
+}
+
+func redemptionTrials() trials {
+	all := trials{}
+	for name, faults := range map[string]memdynamo.Rates{"reliable": {}, "every fault": everyFault(0.05)} {
+		all[name] = func(s *simulation) {
+			s.faults = faults
+			raceForFiveUses(s)
+		}
 	}
+	return all
 }
 
 func raceForFiveUses(s *simulation) {

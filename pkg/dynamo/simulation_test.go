@@ -99,6 +99,17 @@ func simulate(t *testing.T, seeds int, trial func(*simulation)) {
 	}
 }
 
+// trials are the trials of a test, by name.
+type trials map[string]func(*simulation)
+
+// simulate runs each trial for each seed.
+func (all trials) simulate(t *testing.T, seeds int) {
+	t.Helper()
+	for name, trial := range all {
+		t.Run(name, func(t *testing.T) { simulate(t, seeds, trial) })
+	}
+}
+
 // newSimulation must be called within a bubble.
 func newSimulation(t testing.TB, seed uint64) *simulation {
 	s := &simulation{
