@@ -346,10 +346,10 @@ func TestCheckout_SameKey_IsReplayed(t *testing.T) {
 
 func TestCheckout_SameKeyAtOnce_MakesOneCheckout(t *testing.T) {
 	s := newShop(t)
-	raw := request{target: "/shop/" + s.id + "/checkout/coins/500?amount=2", header: []string{key("till-1")}}.raw()
+	same := request{target: "/shop/" + s.id + "/checkout/coins/500?amount=2", header: []string{key("till-1")}}
 	made := 0
 	var id string
-	for _, a := range race(t, 40, func(int) string { return raw }) {
+	for _, a := range race(t, 40, func(int) request { return same }) {
 		a.wantStatus(t, http.StatusOK)
 		if a.header.Get("Idempotency-Replayed") == "" {
 			made++

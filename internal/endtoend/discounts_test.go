@@ -39,26 +39,13 @@ func (s till) discounted(shopper int) request {
 	return r
 }
 
-// raceToTheEnd sends the requests of all racers at the same time. If a racer gets a 503, it sends the same request
-// again.
-func raceToTheEnd(t *testing.T, racers int, of func(i int) request) []answer {
-	t.Helper()
-	answers := race(t, racers, func(i int) string { return of(i).raw() })
-	for i := range answers {
-		for attempts := 1; attempts < 10 && answers[i].status == http.StatusServiceUnavailable; attempts++ {
-			answers[i] = send(t, baseURL(t), of(i))
-		}
-	}
-	return answers
-}
-
 // hold lets shoppers check out with the code at the same time. The parameter first is the number of the first shopper.
 // Each open checkout holds one use of the code. hold checks that each shopper gets either a checkout with the discount
 // or a refusal, but never a checkout at the full price. It returns the checkouts.
 func (s till) hold(t *testing.T, first, shoppers int) []checkout {
 	t.Helper()
 	var held []checkout
-	for i, a := range raceToTheEnd(t, shoppers, func(i int) request { return s.discounted(first + i) }) {
+	for i, a := range race(t, shoppers, func(i int) request { return s.discounted(first + i) }) {
 		if a.status == http.StatusConflict {
 			if p := a.wantProblem(t, http.StatusConflict, "code-refused"); p.Reason != string(voucher.ReasonUsedUp) {
 				t.Errorf("refused with the reason %q, want used_up", p.Reason)
@@ -89,7 +76,6 @@ func (s till) wantUses(t *testing.T, code voucher.Code, used, held int) {
 }
 
 func TestCheckout_RaceForTheUsesOfACode_EachUseIsHeldOnce(t *testing.T) {
-	t.Parallel()
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	if held := s.hold(t, 0, 2*uses); len(held) != uses {
@@ -101,7 +87,6 @@ func TestCheckout_RaceForTheUsesOfACode_EachUseIsHeldOnce(t *testing.T) {
 // Each of 30 discounted checkouts is ordered four times at once. Then 15 of the orders are cancelled twice each.
 // Exactly 15 uses are free again.
 func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
-	t.Parallel()
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	held := s.hold(t, 0, uses)
@@ -110,7 +95,7 @@ func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 	}
 	const racers = 4
 	reference := func(i int) string { return "pi_" + held[i%uses].ID[:8] }
-	for i, a := range raceToTheEnd(t, racers*uses, func(i int) request {
+	for i, a := range race(t, racers*uses, func(i int) request {
 		return s.request(http.MethodPost, "/orders", placement(held[i%uses].ID, reference(i)))
 	}) {
 		a.wantStatus(t, http.StatusOK)
@@ -125,7 +110,7 @@ func TestOrders_RacesWithACode_RedeemAndUndoEachUseOnce(t *testing.T) {
 	s.wantRedemptions(t, uses, 0)
 
 	const cancelled = uses / 2
-	for _, a := range raceToTheEnd(t, 2*cancelled, func(i int) request {
+	for _, a := range race(t, 2*cancelled, func(i int) request {
 		return s.request(http.MethodPost, "/orders/"+held[i/2].ID+"/cancel", `{"reason":"chargeback"}`)
 	}) {
 		a.wantStatus(t, http.StatusOK)
@@ -160,7 +145,6 @@ func (s till) wantRedemptions(t *testing.T, wantValid, wantUndone int) {
 // The test opens checkouts in the same way as the function checkout, but dates them 40 minutes back, so all of their
 // holds have lapsed.
 func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
-	t.Parallel()
 	s := newTill(t)
 	code := s.createDiscount(t).Code
 	run := localRun(t)
@@ -195,7 +179,7 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 		t.Errorf("%d checkouts got the discount, want %d", len(held), uses)
 	}
 	s.wantUses(t, code, uses, uses)
-	for _, a := range raceToTheEnd(t, uses,
+	for _, a := range race(t, uses,
 		func(i int) request { return s.request(http.MethodPost, "/orders", placement(lapsed[i], "pi_late")) }) {
 		a.wantProblem(t, http.StatusConflict, "checkout-expired")
 	}
@@ -204,11 +188,10 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 // A client without the key of the shop's server can hold only 20 uses at a time. The shop's server has no such limit.
 // It must limit its shoppers itself.
 func TestCheckout_OneStranger_HoldsAtMostTwentyUses(t *testing.T) {
-	t.Parallel()
 	s := newTill(t)
 	s.createDiscount(t)
 	held := 0
-	for _, a := range raceToTheEnd(t, 30, func(i int) request {
+	for _, a := range race(t, 30, func(i int) request {
 		r := s.discounted(i)
 		r.header = r.header[1:] // without the key of the shop's server
 		return r

@@ -377,7 +377,7 @@ func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	} {
 		r := s.request(http.MethodPost, step.path, step.body)
 		store.Fail(localruntest.Loses)
-		send(t, address, r).wantProblem(t, http.StatusServiceUnavailable, "unavailable")
+		exchange(t, address, r.method, r.raw()).wantProblem(t, http.StatusServiceUnavailable, "unavailable")
 		store.Fail(localruntest.Works)
 		changed := s.send(t, http.MethodGet, "/orders/"+id, "")
 		if again := send(t, address, r); again.wantOrder(t, step.status, true).ID != id || again.body != changed.body {
@@ -479,7 +479,6 @@ func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
 // Each of 20 checkouts is ordered four times at once, twice with each of two payments. One payment wins, and both of
 // its requests get the same order.
 func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
-	t.Parallel()
 	s := newTill(t)
 	const orders, atOnce, racers = 20, 10, 4
 	winners := make(map[string]string) // the payment that won, by order
@@ -490,8 +489,8 @@ func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 			ids[i] = s.checkOut(t)
 		}
 		reference := func(i int) string { return fmt.Sprintf("pi_%d", i/atOnce%2) }
-		answers := race(t, atOnce*racers, func(i int) string {
-			return s.request(http.MethodPost, "/orders", placement(ids[i%atOnce], reference(i))).raw()
+		answers := race(t, atOnce*racers, func(i int) request {
+			return s.request(http.MethodPost, "/orders", placement(ids[i%atOnce], reference(i)))
 		})
 		for i, answer := range answers {
 			id := ids[i%atOnce]
@@ -522,7 +521,6 @@ func TestPlaceOrder_Races_OrderEachCheckoutOnce(t *testing.T) {
 
 // Each of 10 orders is cancelled by two requests at once. Both requests get the same time and reason.
 func TestCancelOrder_Races_KeepTheFirstReason(t *testing.T) {
-	t.Parallel()
 	s := newTill(t)
 	const orders = 10
 	ids := make([]string, orders)
@@ -531,9 +529,8 @@ func TestCancelOrder_Races_KeepTheFirstReason(t *testing.T) {
 		s.place(t, ids[i], "pi_cart").wantOrder(t, "placed", false)
 	}
 	reasons := [2]string{"chargeback", "fraud"}
-	answers := race(t, 2*orders, func(i int) string {
-		return s.request(http.MethodPost, "/orders/"+ids[i/2]+"/cancel",
-			fmt.Sprintf(`{"reason":%q}`, reasons[i%2])).raw()
+	answers := race(t, 2*orders, func(i int) request {
+		return s.request(http.MethodPost, "/orders/"+ids[i/2]+"/cancel", fmt.Sprintf(`{"reason":%q}`, reasons[i%2]))
 	})
 	stored := make(map[string]order)
 	for _, o := range s.list(t, "?status=cancelled", orders) {
