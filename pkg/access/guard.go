@@ -130,22 +130,22 @@ func (g *Guard) read(
 ) (Settings, KeyRecord, error) {
 	name := customerKey{customer, id}
 	g.mu.Lock()
-	settings, record := g.settings[customer], g.keys[name]
+	cachedSettings, cachedKey := g.settings[customer], g.keys[name]
 	g.mu.Unlock()
-	if settings.fresh(at) && (id == "" || record.fresh(at)) {
-		return settings.value, record.value, nil
+	if cachedSettings.fresh(at) && (id == "" || cachedKey.fresh(at)) {
+		return cachedSettings.value, cachedKey.value, nil
 	}
-	read, key, err := g.store.Access(ctx, customer, id)
+	settings, key, err := g.store.Access(ctx, customer, id)
 	if err != nil {
 		return Settings{}, KeyRecord{}, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	remember(g.settings, customer, cached[Settings]{read, at})
+	remember(g.settings, customer, cached[Settings]{settings, at})
 	if id != "" {
 		remember(g.keys, name, cached[KeyRecord]{key, at})
 	}
-	return read, key, nil
+	return settings, key, nil
 }
 
 // remember stores a value unless the map has a newer one. It empties a full map, which costs one more read for each

@@ -40,9 +40,10 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 			if err != nil && !refused {
 				return response{}, err
 			}
+			refusal := err // waits until the caller is admitted, so that limitRefusals counts it
 			hasCode := refused || request.Code != ""
-			if denied := c.admit(checkoutPolicy(hasCode)); denied != nil {
-				return response{}, denied
+			if err := c.admit(checkoutPolicy(hasCode)); err != nil {
+				return response{}, err
 			}
 			request.ByServer = c.caller.IsServer()
 			if !hasCode {
@@ -54,8 +55,8 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 				request.Source = source.Name + source.Subnet
 			}
 			return s.limitRefusals(c, request.Nick, func() (response, error) {
-				if refused {
-					return response{}, err
+				if refusal != nil {
+					return response{}, refusal
 				}
 				return checkOut(c, opener, request)
 			})
@@ -66,11 +67,11 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 // checkoutPolicy returns the policy for checking out. With a code, it returns the stricter of the policies for checking
 // out and redeeming.
 func checkoutPolicy(hasCode bool) policyOf {
-	return func(s access.Settings) access.Policy {
-		if hasCode && s.CheckOut == access.Anyone {
-			return s.Redeem
+	return func(settings access.Settings) access.Policy {
+		if hasCode && settings.CheckOut == access.Anyone {
+			return settings.Redeem
 		}
-		return s.CheckOut
+		return settings.CheckOut
 	}
 }
 

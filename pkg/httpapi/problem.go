@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -181,36 +182,38 @@ func unavailable() *problemError {
 		with("Retry-After", "1")
 }
 
-// problemOf is the one place that maps errors to problems. A refused code becomes the endpoint's problem for refusals.
-// An unknown error becomes "internal": it is logged, and the client never sees it.
+// problemOf is the one place that maps errors to problems. It also notes the outcome in the call's record. A refused
+// code becomes the endpoint's problem for refusals. An unknown error becomes "internal": it is logged, and the client
+// never sees it.
 func problemOf(err error, refusal problemType, c *call) *problemError {
 	r := c.record
 	if reason, refused := voucher.IsRefusal(err); refused && refusal != "" {
 		r.noteRefusal(reason)
-		refused := refusal.new()
+		problem := refusal.new()
 		if c.caller.IsServer() {
-			refused.reason = reason
+			problem.reason = reason
 		}
-		return refused
+		return problem
 	}
 	if storeDown, is := errors.AsType[unavailableError](err); is && storeDown.Unavailable() {
 		r.err = err
 		r.note(string(problemUnavailable), metricStoreErrors)
 		return unavailable()
 	}
-	known := recognise(err)
+	problem := recognise(err)
 	var metrics []string
-	if known.problemType == problemInternal {
+	switch problem.problemType {
+	case problemInternal:
 		r.err = err
 		metrics = []string{metricErrors}
-	}
-	if known.problemType == problemTooManyRefusals {
+	case problemTooManyRefusals:
 		metrics = []string{metricTooManyRefusals}
 	}
-	r.note(string(known.problemType), metrics...)
-	return known
+	r.note(string(problem.problemType), metrics...)
+	return problem
 }
 
+// recognise returns the problem of a known error, and "internal" for any other.
 func recognise(err error) *problemError {
 	if known, is := errors.AsType[*problemError](err); is {
 		return known
@@ -233,10 +236,7 @@ func recognise(err error) *problemError {
 	if expired, is := errors.AsType[*event.ExpiredError](err); is {
 		return cursorExpired(expired)
 	}
-	if redemption := recogniseRedemption(err); redemption != nil {
-		return redemption
-	}
-	return recogniseCheckout(err)
+	return cmp.Or(recogniseRedemption(err), recogniseCheckout(err), problemInternal.new())
 }
 
 func cursorExpired(expired *event.ExpiredError) *problemError {
@@ -266,7 +266,7 @@ func recogniseRedemption(err error) *problemError {
 	}
 }
 
-// recogniseCheckout recognises the errors of checkouts and orders.
+// recogniseCheckout recognises the errors of checkouts and orders. For any other error it returns nil.
 func recogniseCheckout(err error) *problemError {
 	if member, is := errors.AsType[*checkout.MemberError](err); is {
 		return problemInvalid.because("%v.", member).at(member.Pointer)
@@ -290,7 +290,7 @@ func recogniseCheckout(err error) *problemError {
 		return problemOrderCancelled.because("This order is cancelled for good. Whoever cancelled it decides about " +
 			"the refund.")
 	default:
-		return problemInternal.new()
+		return nil
 	}
 }
 

@@ -29,14 +29,15 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 			if err != nil && !refused {
 				return response{}, err
 			}
-			if denied := c.admit(func(s access.Settings) access.Policy { return s.Redeem }); denied != nil {
-				return response{}, denied
+			refusal := err // waits until the caller is admitted, so that limitRefusals counts it
+			if err := c.admit(func(settings access.Settings) access.Policy { return settings.Redeem }); err != nil {
+				return response{}, err
 			}
 			request.Paused = c.settings.Paused
 			return s.limitRefusals(c, request.Nick, func() (response, error) {
 				switch {
-				case refused:
-					return response{}, err
+				case refusal != nil:
+					return response{}, refusal
 				case check:
 					return checkVoucher(c, redeemer, request)
 				default:
