@@ -79,7 +79,7 @@ type checkoutFilter struct {
 
 func checkoutStatuses() []checkout.Status {
 	return []checkout.Status{
-		checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReleased,
+		checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReplaced,
 		checkout.StatusOrdered,
 	}
 }

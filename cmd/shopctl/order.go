@@ -281,7 +281,7 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffi
 			"since, the use of its code was taken since, "+
 			"or the ID is mistyped; nothing was ordered: check it with %s before you refund anything",
 			id, s.lineAbout("checkout show", shop, id))
-	case errors.Is(err, checkout.ErrReleased):
+	case errors.Is(err, checkout.ErrReplaced):
 		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer "+
 			"one with %s, and refund the "+
 			"payment unless it is for the newer one", id, s.commandLine("checkout list "+string(shop.Customer.ID)))

@@ -223,7 +223,7 @@ func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
 			b.fill("#checkout [name=amount]", "2") // the other fields stay as they were
 			b.press("Enter")
 			b.waitText("#purchase .total", "€7.99")
-			if got, err := s.Checkout(t.Context(), first.ID); err != nil || !got.Released {
+			if got, err := s.Checkout(t.Context(), first.ID); err != nil || !got.Replaced {
 				t.Errorf("the replaced checkout is %+v, %v, want it released", got, err)
 			}
 			if second := s.newest(t); second.Code != "SUMMER" || second.Amount != 2 {
@@ -254,7 +254,7 @@ func TestCheckout_InPayment_IsNeverReplaced(t *testing.T) {
 	if second.ID == paid.ID {
 		t.Fatal("there is no second checkout")
 	}
-	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Released {
+	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Replaced {
 		t.Errorf("the checkout in payment is %+v, %v, want it not replaced", got, err)
 	}
 	s.place(t, paid.ID)

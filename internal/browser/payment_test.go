@@ -279,7 +279,7 @@ func TestPayment_PaymentText_IsShownAsWritten(t *testing.T) {
 				b.press("Escape")
 				b.buyCoins()
 				for _, c := range s.checkouts(t) {
-					if c.Released {
+					if c.Replaced {
 						t.Errorf("checkout %s was replaced", c.ID)
 					}
 				}

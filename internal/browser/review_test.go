@@ -38,7 +38,7 @@ func TestCheckout_UnfinishedChange_DoesNotReplaceACheckoutInPayment(t *testing.T
 	second.open(s.page(t))
 	second.click("#pending .note:nth-of-type(1) button | Continue")
 	second.waitText("#purchase .total", "€9.98")
-	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Released {
+	if got, err := s.Checkout(t.Context(), paid.ID); err != nil || got.Replaced {
 		t.Errorf("the checkout in payment is %+v, %v, want it not replaced", got, err)
 	}
 	if kept := fmt.Sprint(b.storage()); !strings.Contains(kept, string(paid.ID)) {

@@ -147,7 +147,7 @@ func isEventRefusal(err error) bool {
 	for _, named := range []error{
 		voucher.ErrUndone, voucher.ErrRedemptionNotFound, voucher.ErrRedemptionOfOrder, checkout.ErrNotFound,
 		checkout.ErrOrderNotFound,
-		checkout.ErrExpired, checkout.ErrReleased, checkout.ErrOrderCancelled, checkout.ErrNotReplaceable,
+		checkout.ErrExpired, checkout.ErrReplaced, checkout.ErrOrderCancelled, checkout.ErrNotReplaceable,
 	} {
 		refused = refused || errors.Is(err, named)
 	}

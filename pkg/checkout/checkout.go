@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -63,10 +64,10 @@ const (
 	StatusOpen     Status = "open"
 	StatusExpired  Status = "expired"
 	StatusOrdered  Status = "ordered"
-	StatusReleased Status = "released" // a newer checkout replaced it
+	StatusReplaced Status = "released" // the word of the interface; a newer checkout replaced it
 )
 
-// Checkout is a priced, expiring intent to buy an amount of a variant. After it is stored, only Released and Order
+// Checkout is a priced, expiring intent to buy an amount of a variant. After it is stored, only Replaced and Order
 // change.
 type Checkout struct {
 	ID      ID
@@ -91,7 +92,7 @@ type Checkout struct {
 	Created time.Time // UTC, whole milliseconds
 	Expires time.Time // exclusive; Created plus Lifetime
 
-	Released bool   // a newer checkout replaced it; it can no longer be ordered
+	Replaced bool   // a newer checkout replaced it; it can no longer be ordered
 	Order    *Order // nil until it is ordered
 }
 
@@ -100,8 +101,8 @@ func (c Checkout) Status(at time.Time) Status {
 	switch {
 	case c.Order != nil:
 		return StatusOrdered
-	case c.Released:
-		return StatusReleased
+	case c.Replaced:
+		return StatusReplaced
 	case at.Before(c.Expires):
 		return StatusOpen
 	default:
@@ -109,8 +110,8 @@ func (c Checkout) Status(at time.Time) Status {
 	}
 }
 
-// price fills in the unit price, the subtotal and the total. It returns money.ErrOverflow if the subtotal is too large.
-func (c Checkout) price(unit money.Money) (Checkout, error) {
+// priced fills in the unit price, the subtotal and the total. It returns money.ErrOverflow if the subtotal is too large.
+func (c Checkout) priced(unit money.Money) (Checkout, error) {
 	subtotal, err := unit.Times(c.Amount)
 	if err != nil {
 		return Checkout{}, err
@@ -137,4 +138,22 @@ func (c Checkout) isFor(request Request) bool {
 	return err == nil && code == request.Code && nick.Compared == request.Nick.Compared &&
 		c.Product == request.Product && c.Variant == request.Variant &&
 		c.Amount == request.amount() && c.Data == request.Data.orAbsent(c.DataIsObject)
+}
+
+// Checkouts shows checkouts of any status.
+type Checkouts struct {
+	Store interface {
+		// Recall returns the checkout that is stored under a token, or ErrNotFound.
+		Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
+	}
+}
+
+// Show returns the checkout with the ID, or ErrNotFound. A stored checkout that shares only the first half of the ID is
+// a different one, made with the same key.
+func (c Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
+	stored, err := c.Store.Recall(ctx, customer, id.Token())
+	if err == nil && stored.ID != id {
+		return Checkout{}, ErrNotFound
+	}
+	return stored, err
 }

@@ -234,14 +234,14 @@ func TestOpen_Replaces_HandsTheOldCheckoutToTheStore(t *testing.T) {
 	if replaces := holds.opened[0].Replaces; replaces == nil || replaces.ID != old.ID {
 		t.Errorf("the store was asked to replace %+v, want checkout %s", replaces, old.ID)
 	}
-	ordered, released := old, old
-	ordered.Order, released.Released = &checkout.Order{Placed: noon}, true
+	ordered, replaced := old, old
+	ordered.Order, replaced.Replaced = &checkout.Order{Placed: noon}, true
 	other := old.ID[:22] + "0123456789012345678901"
 	for what, test := range map[string]struct {
 		id     checkout.ID
 		stored checkout.Checkout
 	}{
-		"ordered": {old.ID, ordered}, "released": {old.ID, released},
+		"ordered": {old.ID, ordered}, "replaced": {old.ID, replaced},
 		"another checkout with the same key": {other, old},
 	} {
 		holds.stored[emberforge][old.ID.Token()] = test.stored

@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// ErrKeyInUse means that the request's key belongs to a checkout that was ordered or released, or to an open one with
+// ErrKeyInUse means that the request's key belongs to a checkout that was ordered or replaced, or to an open one with
 // another product, variant, amount, data, code or nick.
 var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout")
 
@@ -34,7 +34,7 @@ type DataChecker interface {
 // Store stores checkouts.
 type Store interface {
 	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there is still open
-	// at checkout.Created, or was ordered or released. It returns the checkout that is stored afterwards. After an
+	// at checkout.Created, or was ordered or replaced. It returns the checkout that is stored afterwards. After an
 	// error it is unknown whether the new one was stored.
 	Open(ctx context.Context, customer catalog.CustomerID, checkout Checkout) (Checkout, error)
 	// Recall returns the checkout that is stored under a token, or ErrNotFound.
@@ -51,7 +51,7 @@ func (*TooManyHoldsError) Error() string {
 	return fmt.Sprintf("the source has %d live holds", MaxHoldsPerSource)
 }
 
-// Opening is a new checkout to store. A use to hold and an older checkout to release may come with it.
+// Opening is a new checkout to store. A use to hold and an older checkout to replace may come with it.
 type Opening struct {
 	Customer catalog.CustomerID
 	// Checkout has no Hold yet.
@@ -62,7 +62,7 @@ type Opening struct {
 	Voucher voucher.Voucher
 	Uses    voucher.NickUses // of the nick
 	Source  string           // whose live holds are limited; empty: no limit
-	// Replaces is the checkout to release; nil: none.
+	// Replaces is the checkout to replace; nil: none.
 	Replaces *Checkout
 }
 
@@ -72,7 +72,7 @@ type HoldStore interface {
 	// *voucher.RefusalError.
 	Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error)
 	voucher.FreeUses
-	// OpenHeld stores the checkout as Store.Open does, holds a use for it, and releases the older checkout. It does all
+	// OpenHeld stores the checkout as Store.Open does, holds a use for it, and replaces the older checkout. It does all
 	// of this or nothing. Errors: *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error
 	// it is unknown whether the checkout was stored.
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
@@ -81,7 +81,7 @@ type HoldStore interface {
 	RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
-// ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or released.
+// ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or replaced.
 var ErrNotReplaceable error = &ParameterError{
 	Parameter: ParameterReplaces,
 	Reason:    "must be the ID of a checkout that was neither ordered nor replaced",
@@ -168,39 +168,25 @@ func (o Opening) Shared() (voucher.Hold, bool) {
 // prepare validates a request and prices it. It checks the code before it reads the catalogue, so that refusing a code
 // takes few reads.
 func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
-	opening := Opening{Customer: request.Customer, Source: request.Source}
-	hasCode := request.Code != ""
-	if hasCode {
-		opening.Claim.Request = voucher.Request{
-			Customer: request.Customer, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
-			Key: request.Key,
-		}
-		id, err := idempotency.NewToken(o.Random)
-		if err != nil {
-			return Opening{}, err
-		}
-		opening.Claim.RedemptionID = string(id)
-		if opening.Voucher, opening.Uses, err = o.Holds.Look(ctx, opening.Claim.Request); err != nil {
-			return Opening{}, err
-		}
-	}
-	var err error
-	if request.Replaces != "" {
-		opening.Replaces, err = o.findReplaced(ctx, request)
-	}
-	if err != nil && !errors.Is(err, ErrNotReplaceable) {
-		return Opening{}, err
-	}
-	if hasCode {
-		// before ErrNotReplaceable and the errors of the variant, which would reveal that the code exists
-		if refusal := opening.refuse(); refusal != nil {
-			return Opening{}, refusal
-		}
-	}
+	opening, err := o.claim(ctx, request)
 	if err != nil {
 		return Opening{}, err
 	}
-	if opening.Checkout, err = o.quote(ctx, request); err != nil {
+	var replaceErr error
+	if request.Replaces != "" {
+		opening.Replaces, replaceErr = o.findReplaced(ctx, request)
+	}
+	hasCode := request.Code != ""
+	if hasCode && (replaceErr == nil || errors.Is(replaceErr, ErrNotReplaceable)) {
+		// before ErrNotReplaceable and the errors of the variant, which would reveal that the code exists
+		if err := opening.refuse(); err != nil {
+			return Opening{}, err
+		}
+	}
+	if replaceErr != nil {
+		return Opening{}, replaceErr
+	}
+	if opening.Checkout, err = o.price(ctx, request); err != nil {
 		return Opening{}, err
 	}
 	opening.Claim.Token = opening.Checkout.ID.Token()
@@ -208,6 +194,25 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 		opening.Checkout.Code = opening.Voucher.Written
 		opening.Checkout, err = opening.Checkout.discounted(opening.Voucher.Reward)
 	}
+	return opening, err
+}
+
+// claim begins an opening. If the request has a code, claim looks up its voucher.
+func (o Opener) claim(ctx context.Context, request Request) (Opening, error) {
+	opening := Opening{Customer: request.Customer, Source: request.Source}
+	if request.Code == "" {
+		return opening, nil
+	}
+	id, err := idempotency.NewToken(o.Random)
+	if err != nil {
+		return Opening{}, err
+	}
+	opening.Claim.RedemptionID = string(id)
+	opening.Claim.Request = voucher.Request{
+		Customer: request.Customer, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
+		Key: request.Key,
+	}
+	opening.Voucher, opening.Uses, err = o.Holds.Look(ctx, opening.Claim.Request)
 	return opening, err
 }
 
@@ -223,7 +228,7 @@ func (o Opening) refuse() error {
 func (o Opener) findReplaced(ctx context.Context, request Request) (*Checkout, error) {
 	replaced, err := Checkouts{o.Store}.Show(ctx, request.Customer, request.Replaces)
 	switch {
-	case errors.Is(err, ErrNotFound) || replaced.Order != nil || replaced.Released:
+	case errors.Is(err, ErrNotFound) || replaced.Order != nil || replaced.Replaced:
 		return nil, ErrNotReplaceable
 	case err != nil:
 		return nil, err
@@ -231,8 +236,8 @@ func (o Opener) findReplaced(ctx context.Context, request Request) (*Checkout, e
 	return &replaced, nil
 }
 
-// quote validates a request against the catalogue and prices it.
-func (o Opener) quote(ctx context.Context, request Request) (Checkout, error) {
+// price validates a request against the catalogue and prices it.
+func (o Opener) price(ctx context.Context, request Request) (Checkout, error) {
 	offer, err := o.Catalogue.Offer(ctx, request.Customer, request.Product, request.Variant)
 	if err != nil {
 		return Checkout{}, err
@@ -252,15 +257,15 @@ func (o Opener) quote(ctx context.Context, request Request) (Checkout, error) {
 	if err != nil {
 		return Checkout{}, err
 	}
-	quoted, err := Checkout{
+	priced, err := Checkout{
 		ID: id, Product: request.Product, Variant: request.Variant, Amount: request.amount(), Data: data,
 		DataIsObject: takesObject,
 		Nick:         request.Nick.Written, Created: request.At, Expires: request.At.Add(Lifetime),
-	}.price(variant.PriceAt(request.At))
+	}.priced(variant.PriceAt(request.At))
 	if errors.Is(err, money.ErrOverflow) {
 		return Checkout{}, amountError("makes the price too large")
 	}
-	return quoted, err
+	return priced, err
 }
 
 func (o Opener) newID(request Request) (ID, error) {
@@ -289,19 +294,21 @@ func keyToken(request Request) idempotency.Token {
 }
 
 // recall returns the checkout that has the request's key, unless that checkout has expired. If there is no such
-// checkout, recall returns the parameters quoted and quoteErr. If quoteErr is a failure instead of a rejection, recall
-// returns quoteErr without looking for a checkout.
-func (o Opener) recall(ctx context.Context, request Request, quoted Checkout, quoteErr error) (Checkout, bool, error) {
-	if request.Key == "" || quoteErr != nil && !isRejection(quoteErr) {
-		return quoted, false, quoteErr
+// checkout, recall returns the parameters otherwise and otherErr. If otherErr is a failure instead of a rejection,
+// recall returns both without looking for a checkout.
+func (o Opener) recall(
+	ctx context.Context, request Request, otherwise Checkout, otherErr error,
+) (Checkout, bool, error) {
+	if request.Key == "" || otherErr != nil && !isRejection(otherErr) {
+		return otherwise, false, otherErr
 	}
-	recall := o.Store.Recall
+	read := o.Store.Recall
 	if request.Code != "" || request.Replaces != "" {
-		recall = o.Holds.RecallSettled
+		read = o.Holds.RecallSettled
 	}
-	stored, err := recall(ctx, request.Customer, keyToken(request))
+	stored, err := read(ctx, request.Customer, keyToken(request))
 	if errors.Is(err, ErrNotFound) || err == nil && stored.Status(request.At) == StatusExpired {
-		return quoted, false, quoteErr
+		return otherwise, false, otherErr
 	}
 	if err != nil {
 		return Checkout{}, false, err
@@ -322,7 +329,7 @@ func isRejection(err error) bool {
 // error is ErrKeyInUse. An ordered checkout is not returned either, because its shopper has paid and must not pay for
 // it again.
 func replay(stored Checkout, request Request) (Checkout, bool, error) {
-	if stored.Order != nil || stored.Released || !stored.isFor(request) {
+	if stored.Order != nil || stored.Replaced || !stored.isFor(request) {
 		return Checkout{}, false, ErrKeyInUse
 	}
 	return stored, true, nil

@@ -434,7 +434,7 @@ func TestOpen_KeyOfAReplacedCheckout_IsInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.Released = true
+	c.Replaced = true
 	store.stored[emberforge][c.ID.Token()] = c
 	if again, replayed, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrKeyInUse) {
 		t.Errorf("Open = %+v, replayed %t, %v; want checkout.ErrKeyInUse", again, replayed, err)

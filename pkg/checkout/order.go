@@ -32,8 +32,8 @@ var (
 	// checkout stored under its token has another ID. The ID differs if a newer checkout was made with the same key, or
 	// if the second half of the ID is wrong.
 	ErrExpired = errors.New("the checkout has expired")
-	// ErrReleased means that another checkout replaced this one.
-	ErrReleased = errors.New("the checkout was replaced by another one")
+	// ErrReplaced means that another checkout replaced this one.
+	ErrReplaced = errors.New("the checkout was replaced by another one")
 	// ErrPaymentMismatch means that the checkout was ordered with another payment.
 	ErrPaymentMismatch = errors.New("the checkout was ordered with another payment")
 	// ErrOrderCancelled means that the order is cancelled. A cancelled order stays cancelled.
@@ -163,7 +163,7 @@ type OrderPosition struct {
 // token, even if that checkout has another ID. If none is stored there, they return ErrNotFound. After any other error
 // it is unknown whether the change was applied.
 type OrderStore interface {
-	// Place adds the order if the stored checkout has the ID, was neither ordered nor released, and expires after
+	// Place adds the order if the stored checkout has the ID, was neither ordered nor replaced, and expires after
 	// expiresAfter. An order without a payment is added only if the total is zero. A held use becomes a redemption, in
 	// the same transaction. If the checkout has lost that use, the error is ErrExpired.
 	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout,
@@ -186,7 +186,7 @@ type OrderStore interface {
 // change was applied.
 type Orders struct{ Store OrderStore }
 
-// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrReleased, ErrPaymentMismatch,
+// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrReplaced, ErrPaymentMismatch,
 // ErrOrderCancelled, and a *MemberError if the payment is missing.
 func (o Orders) Place(
 	ctx context.Context, customer catalog.CustomerID, id ID, payment Payment, at time.Time,
@@ -197,8 +197,8 @@ func (o Orders) Place(
 		return Checkout{}, false, err
 	case c.ID != id:
 		return Checkout{}, false, ErrExpired
-	case c.Released:
-		return Checkout{}, false, ErrReleased
+	case c.Replaced:
+		return Checkout{}, false, ErrReplaced
 	case c.Order == nil && payment == Payment{} && c.Total.Minor != 0:
 		return Checkout{}, false, &MemberError{"/payment", "is required, because the total is not zero"}
 	case c.Order == nil:
@@ -241,24 +241,6 @@ func (o Orders) Cancel(
 		return Checkout{}, false, errNotChanged
 	}
 	return c, !c.Order.Cancelled.Equal(at), nil
-}
-
-// Checkouts shows checkouts of any status.
-type Checkouts struct {
-	Store interface {
-		// Recall returns the checkout that is stored under a token, or ErrNotFound.
-		Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
-	}
-}
-
-// Show returns the checkout with the ID, or ErrNotFound. A stored checkout that shares only the first half of the ID is
-// a different one, made with the same key.
-func (c Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
-	stored, err := c.Store.Recall(ctx, customer, id.Token())
-	if err == nil && stored.ID != id {
-		return Checkout{}, ErrNotFound
-	}
-	return stored, err
 }
 
 // Show returns an order. Error: ErrOrderNotFound.

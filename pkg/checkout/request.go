@@ -37,7 +37,7 @@ type Request struct {
 	// Code is the voucher code that gives a discount. The checkout holds a use of it. Empty: none.
 	Code voucher.Code
 	Nick voucher.Nick // the shopper; the zero Nick if not given
-	// Replaces is the ID of an older checkout to release. The new checkout can take over the hold of the older one.
+	// Replaces is the ID of an older checkout to replace. The new checkout can take over the hold of the older one.
 	// Empty: none.
 	Replaces ID
 	Paused   voucher.Pause // what the shop's owner has paused
@@ -46,7 +46,7 @@ type Request struct {
 	// Key identifies retries of the same request. Without a key, every request is new. Keys are unique per shop, and
 	// the keys of the shop's server are separate (see ByServer). While the checkout of a key is open, a request with
 	// the key and another product, variant, amount, data, code or nick gets ErrKeyInUse. Once the checkout was ordered
-	// or released, every request with the key gets ErrKeyInUse.
+	// or replaced, every request with the key gets ErrKeyInUse.
 	Key idempotency.Key
 	// ByServer means that the shop's own server sent the request. The keys of strangers are separate, so that a
 	// stranger who guesses a key of the server can neither get nor block the server's checkout.

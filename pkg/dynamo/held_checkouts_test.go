@@ -153,8 +153,8 @@ func replaceACheckout(s *stall, at time.Time) {
 	if c.Total.Minor != 1200 {
 		s.t.Errorf("the new checkout is %+v, want a total of 12.00 EUR", c)
 	}
-	if err := s.order(old, at); !errors.Is(err, checkout.ErrReleased) {
-		s.t.Errorf("ordering the replaced checkout = %v, want checkout.ErrReleased", err)
+	if err := s.order(old, at); !errors.Is(err, checkout.ErrReplaced) {
+		s.t.Errorf("ordering the replaced checkout = %v, want checkout.ErrReplaced", err)
 	}
 	if err := s.order(c, at); err != nil {
 		s.t.Errorf("ordering the new checkout = %v", err)

@@ -173,8 +173,8 @@ func TestPlaceHeld_ReplacedMeanwhile_IsReleased(t *testing.T) {
 		changed.Replaces = c.ID
 		s.mustPlace(s.mustOpen(changed), noon().Add(time.Minute))
 	})
-	if !errors.Is(err, checkout.ErrReleased) {
-		t.Errorf("Place = %v, want checkout.ErrReleased", err)
+	if !errors.Is(err, checkout.ErrReplaced) {
+		t.Errorf("Place = %v, want checkout.ErrReplaced", err)
 	}
 }
 
@@ -510,7 +510,7 @@ func TestOpenHeld_OrderedMeanwhile_IsNotReplaced(t *testing.T) {
 	if !errors.Is(err, checkout.ErrNotReplaceable) {
 		t.Errorf("Open = %v, want checkout.ErrNotReplaceable", err)
 	}
-	if order, err := s.orders.Show(within(t), emberforge, c.ID); err != nil || order.Released {
+	if order, err := s.orders.Show(within(t), emberforge, c.ID); err != nil || order.Replaced {
 		t.Errorf("Show = %+v, %v; want the order", order, err)
 	}
 }
@@ -524,8 +524,8 @@ func TestPlaceHeld_ReplacedBeforeTheWrite_IsNotOrdered(t *testing.T) {
 	replacing.Replaces = c.ID
 	_, _, err := s.ordersDuring(func() { s.mustOpen(replacing) }).Place(within(t), emberforge, c.ID, stripe("pi_1047"),
 		noon())
-	if !errors.Is(err, checkout.ErrReleased) {
-		t.Errorf("Place = %v, want checkout.ErrReleased", err)
+	if !errors.Is(err, checkout.ErrReplaced) {
+		t.Errorf("Place = %v, want checkout.ErrReplaced", err)
 	}
 }
 

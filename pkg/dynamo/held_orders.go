@@ -182,7 +182,7 @@ func (s *Orders) recallExpired(
 	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout,
 ) (checkout.Checkout, error) {
 	now, err := recallSettled(ctx, s.api, s.random, s.checkouts, customer, c.ID.Token())
-	if err == nil && now.ID == c.ID && now.Order == nil && !now.Released {
+	if err == nil && now.ID == c.ID && now.Order == nil && !now.Replaced {
 		err = checkout.ErrExpired
 	}
 	return now, err

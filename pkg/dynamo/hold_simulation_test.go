@@ -317,7 +317,7 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 				}
 			})
 		}
-		f.want(err, "order", []error{checkout.ErrExpired, checkout.ErrReleased, checkout.ErrOrderCancelled})
+		f.want(err, "order", []error{checkout.ErrExpired, checkout.ErrReplaced, checkout.ErrOrderCancelled})
 		return
 	}
 	if ordered.Order == nil || ordered.Total != c.Total {
@@ -682,7 +682,7 @@ func (f *fair) checkOrder(c checkout.Checkout) {
 			f.t.Errorf("%s of %s at %s, and then at %s; asked for: %t", what, c.ID, at[0], at[1], asked)
 		}
 	}
-	if before.Released && !c.Released || c.Released && c.Order != nil ||
+	if before.Replaced && !c.Replaced || c.Replaced && c.Order != nil ||
 		!is.Placed.Before(c.Expires.Add(checkout.LateOrders)) || was.Fulfilled.IsZero() && !is.Fulfilled.IsZero() &&
 		!was.Cancelled.IsZero() {
 		f.t.Errorf("checkout %+v has become %+v", before, c)

@@ -41,7 +41,7 @@ func (s *Orders) Place(
 	call := placing(customer, id, order, expiresAfter)
 	call.RequireEqual(table.AttrUse, nil)
 	c, err := s.update(ctx, call)
-	if err != nil || c.ID != id || c.Hold == nil || c.Order != nil || c.Released || !c.Expires.After(expiresAfter) {
+	if err != nil || c.ID != id || c.Hold == nil || c.Order != nil || c.Replaced || !c.Expires.After(expiresAfter) {
 		return c, err
 	}
 	if order.Payment == (checkout.Payment{}) && c.Total.Minor != 0 {

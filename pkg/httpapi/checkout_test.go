@@ -351,7 +351,7 @@ func TestShowCheckout_DataAndNick_AreForTheServerOnly(t *testing.T) {
 	expired := rankCheckout()
 	expired.Expires = now().Truncate(time.Millisecond)
 	replaced, withCode := rankCheckout(), rankCheckout()
-	replaced.Released = true
+	replaced.Replaced = true
 	withCode.Code, withCode.Nick = "SUMMER-20", "Alder"
 	for _, test := range []struct {
 		status, expires     string

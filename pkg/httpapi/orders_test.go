@@ -529,7 +529,7 @@ func TestOrders_Errors_BecomeProblems(t *testing.T) {
 				`or the ID is mistyped. Nothing was ordered."}`,
 		},
 		{
-			"replaced", fmt.Errorf("place: %w", checkout.ErrReleased),
+			"replaced", fmt.Errorf("place: %w", checkout.ErrReplaced),
 			`{"type":"urn:problem:shopfront:checkout-replaced","title":"Checkout replaced","status":409,` +
 				`"detail":"Another checkout replaced this one. Nothing was ordered."}`,
 		},

@@ -281,7 +281,7 @@ func recogniseCheckout(err error) *problemError {
 		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, its code was used " +
 			"elsewhere since, its key made another checkout, " +
 			"or the ID is mistyped. Nothing was ordered.")
-	case errors.Is(err, checkout.ErrReleased):
+	case errors.Is(err, checkout.ErrReplaced):
 		return problemCheckoutReplaced.because("Another checkout replaced this one. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return problemPaymentMismatch.because("This checkout was ordered with another payment. " +

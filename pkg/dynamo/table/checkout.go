@@ -96,7 +96,7 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		UnitPrice: amount(AttrUnitPrice), Subtotal: amount(AttrSubtotal), Discount: amount(AttrDiscount),
 		Total: amount(AttrTotal),
 		Code:  it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: decodeUse(it.Str(AttrUse)),
-		Released: it.Str(AttrStatus) == StatusReplaced,
+		Replaced: it.Str(AttrStatus) == StatusReplaced,
 		Created:  it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
 	if c.DataIsObject && c.Data == "" { // somebody erased the data
