@@ -35,12 +35,12 @@ type demoPages struct {
 	gateway   http.Handler
 	template  *template.Template
 	serversMu sync.Mutex
-	servers   map[catalog.CustomerID]shopServer // guarded by serversMu
+	servers   map[catalog.CustomerID]*client.Client // guarded by serversMu
 }
 
 func (r *Run) newDemoPages(api http.Handler) (*demoPages, error) {
 	parsed, err := template.New("page").Parse(pagesTemplate)
-	return &demoPages{Run: r, gateway: api, template: parsed, servers: make(map[catalog.CustomerID]shopServer)}, err
+	return &demoPages{Run: r, gateway: api, template: parsed, servers: make(map[catalog.CustomerID]*client.Client)}, err
 }
 
 // page is the content of a demo page. The template skips fields that are zero.

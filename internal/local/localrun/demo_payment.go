@@ -18,17 +18,9 @@ const (
 	// paymentPath is the path of the demo payment page, which stands in for a payment provider and for the shop's
 	// server.
 	paymentPath = "/demo/payment"
-	// The demo payment page places orders with keys that have this name and this lifetime.
+	// paymentKeyName is the name of the keys with which the demo payment page places orders.
 	paymentKeyName = "demo payment page"
-	paymentKeyLife = 24 * time.Hour
 )
-
-// shopServer calls the HTTP interface with a key, as a shop's own server does.
-type shopServer struct {
-	*client.Client
-
-	expires time.Time // when its key expires
-}
 
 // payment handles a request to the demo payment page. A GET shows the checkout to pay. A POST places the order if the
 // shopper pays, and redirects to the shop if the shopper pays or cancels.
@@ -108,40 +100,38 @@ func (p *demoPages) checkout(
 	return shop, checkout, err
 }
 
-// server returns a client with a key of the customer. If it has no key for the customer, or only an expired one, it
-// creates a key, which only this process knows. Before that, it revokes the keys of earlier runs, because a customer
-// may have only a few live keys.
-func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (shopServer, error) {
+// server returns a client with a key of the customer, which only this process knows. Before it creates the key, it
+// revokes the keys of earlier runs, because a customer may have only a few live keys.
+func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (*client.Client, error) {
 	p.serversMu.Lock()
 	defer p.serversMu.Unlock()
-	now := p.Now()
-	if open := p.servers[customer]; now.Before(open.expires) {
+	if open := p.servers[customer]; open != nil {
 		return open, nil
 	}
 	shop, err := p.State.Deployment(p.Random).Shop(ctx, customer)
 	if err != nil {
-		return shopServer{}, err
+		return nil, err
 	}
 	records, err := shop.Keys(ctx)
 	if err != nil {
-		return shopServer{}, err
+		return nil, err
 	}
+	now := p.Now()
 	for _, record := range records {
 		if record.Name != paymentKeyName || !record.Live(now) {
 			continue
 		}
 		if _, err := shop.RevokeKey(ctx, record.ID, now); err != nil {
-			return shopServer{}, err
+			return nil, err
 		}
 	}
-	created := shopServer{expires: now.Add(paymentKeyLife)}
-	key, _, err := shop.CreateKey(ctx, paymentKeyName, created.expires, rand.Reader, now)
+	key, _, err := shop.CreateKey(ctx, paymentKeyName, time.Time{}, rand.Reader, now)
 	if err != nil {
-		return shopServer{}, err
+		return nil, err
 	}
-	if created.Client, err = client.New(p.State.BaseURL, string(customer),
-		client.WithServerKey(key.Secret())); err == nil {
-		p.servers[customer] = created
+	server, err := client.New(p.State.BaseURL, string(customer), client.WithServerKey(key.Secret()))
+	if err == nil {
+		p.servers[customer] = server
 	}
-	return created, err
+	return server, err
 }

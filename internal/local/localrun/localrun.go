@@ -177,20 +177,13 @@ func (r *Run) Write(b []byte) (int, error) {
 
 func (r *Run) say(format string, args ...any) { _, _ = fmt.Fprintf(r, format+"\n", args...) }
 
-// longestPath is how many bytes of a request's path are shown.
-const longestPath = 100
-
 // showRequest prints a line about a request. The functions' log contains the same request ID. Of several successful
 // polls of a feed in a row, it prints only the first, because shopctl polls twice a second.
 func (r *Run) showRequest(record gateway.Record) {
 	if r.repeatsPoll(record) {
 		return
 	}
-	path := record.Path
-	if len(path) > longestPath {
-		path = path[:longestPath] + "…"
-	}
-	line := fmt.Sprintf("%s %d %s %s %s %s", r.Now().Format(time.TimeOnly), record.Status, record.Method, path,
+	line := fmt.Sprintf("%s %d %s %s %s %s", r.Now().Format(time.TimeOnly), record.Status, record.Method, record.Path,
 		record.Duration.Round(100*time.Microsecond), record.RequestID)
 	if record.Err != nil {
 		line += ": " + record.Err.Error()

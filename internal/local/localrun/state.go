@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
-	"net/netip"
-	"net/url"
 	"os"
 	"path/filepath"
-	"syscall"
-	"time"
+	"strings"
 
 	"shopfront/internal/local/samtemplate"
 	"shopfront/pkg/backoffice"
@@ -20,9 +17,6 @@ import (
 
 // ErrNotRunning means that there is no local run: none was started here, or it has ended.
 var ErrNotRunning = errors.New("no local run")
-
-// dialTimeout bounds the check whether DynamoDB Local still listens on this machine.
-const dialTimeout = 2 * time.Second
 
 // State describes a running local run. The run stores its state in the source tree while it serves, so that shopctl
 // --local finds it.
@@ -74,8 +68,7 @@ func remove(path string) error {
 }
 
 // Find returns the state of the local run in the source tree that contains dir. It returns ErrNotRunning if dir is not
-// in a source tree, if the tree contains no state, if the run's process is gone, or if the run's DynamoDB Local does
-// not respond.
+// in a source tree, if the tree contains no state, or if the run's DynamoDB Local is gone, because the run was killed.
 func Find(ctx context.Context, dir string) (State, error) {
 	root, err := samtemplate.FindRoot(dir)
 	if err != nil {
@@ -89,45 +82,16 @@ func Find(ctx context.Context, dir string) (State, error) {
 	if err == nil {
 		err = json.Unmarshal(text, &state)
 	}
-	if err == nil {
-		err = state.validate()
-	}
 	if err != nil {
 		return State{}, fmt.Errorf("%s: %w", statePath(root), err)
 	}
-	return state, state.checkAlive(ctx)
-}
-
-// validate returns an error if the state would lead shopctl --local to another machine.
-func (s State) validate() error {
-	address, err := netip.ParseAddrPort(s.dynamoDBHost())
-	if err != nil || !address.Addr().IsLoopback() {
-		return fmt.Errorf("dynamoDBEndpoint %q does not have the form http://127.0.0.1:8000", s.DynamoDBEndpoint)
-	}
-	return nil
-}
-
-// dynamoDBHost returns the host and port of the endpoint, or "" if the endpoint is not an HTTP URL.
-func (s State) dynamoDBHost() string {
-	endpoint, err := url.Parse(s.DynamoDBEndpoint)
-	if err != nil || endpoint.Scheme != "http" {
-		return ""
-	}
-	return endpoint.Host
-}
-
-func (s State) checkAlive(ctx context.Context) error {
-	// Signal 0 only checks whether the process exists (kill(2)). EPERM means that it exists but belongs to another
-	// user.
-	if err := syscall.Kill(s.PID, 0); err != nil && !errors.Is(err, syscall.EPERM) {
-		return fmt.Errorf("%w: process %d, which served %s, is gone", ErrNotRunning, s.PID, s.BaseURL)
-	}
-	connection, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", s.dynamoDBHost())
-	if ctx.Err() != nil {
-		return ctx.Err()
+	address := strings.TrimPrefix(state.DynamoDBEndpoint, "http://")
+	connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: nothing listens on %s", ErrNotRunning, state.DynamoDBEndpoint)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: nothing listens on %s", ErrNotRunning, s.DynamoDBEndpoint)
+		return State{}, err
 	}
-	return connection.Close()
+	return state, connection.Close()
 }
