@@ -3,9 +3,7 @@ package gateway
 import (
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 )
 
 // CORS is an API's CORS configuration: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-cors.html.
@@ -14,8 +12,8 @@ type CORS struct {
 	AllowOrigins []string
 	// AllowMethods, AllowHeaders and ExposeHeaders are sent as they are.
 	AllowMethods, AllowHeaders, ExposeHeaders []string
-	// MaxAge is how long a browser may cache the response to a preflight.
-	MaxAge time.Duration
+	// MaxAge is how many seconds a browser may cache the response to a preflight.
+	MaxAge string
 }
 
 // apply adds the CORS headers to a response. The gateway's own errors get them too, so that a web page can read these
@@ -31,5 +29,5 @@ func (c *CORS) apply(h http.Header, r *http.Request) {
 	}
 	h.Set("Access-Control-Allow-Methods", strings.Join(c.AllowMethods, ","))
 	h.Set("Access-Control-Allow-Headers", strings.Join(c.AllowHeaders, ","))
-	h.Set("Access-Control-Max-Age", strconv.Itoa(int(c.MaxAge/time.Second)))
+	h.Set("Access-Control-Max-Age", c.MaxAge)
 }

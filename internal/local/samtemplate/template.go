@@ -3,7 +3,8 @@
 //
 // It evaluates only what it needs. Resources, properties and expressions that matter only in the cloud do not stop the
 // local run. Template.Ignored names the resources that the shop's own template does not use. Expressions have the short
-// form. They may be Ref, GetAtt, Sub, If, Split and Select. Errors name the file and the line. References: https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
+// form. They may be Ref, GetAtt, Sub, If, Split and Select. Errors name the file and the line. References:
+// https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/template-reference.html,
 // https://docs.aws.amazon.com/serverless-application-model/latest/developerguide/sam-specification.html.
 //
 // No deployed program may import this package. The package imports only two others of this module: gateway for routes
@@ -88,14 +89,14 @@ func FindRoot(dir string) (string, error) {
 // Load reads template.yaml in the source tree's root. The parameters override the defaults of the template's parameters
 // and of the pseudo parameters AWS::AccountId, AWS::Partition, AWS::Region, AWS::StackName and AWS::URLSuffix.
 func Load(root string, parameters map[string]string) (*Template, error) {
-	s, err := openStack(filepath.Join(root, File), parameters)
+	document, err := Open(filepath.Join(root, File), "", parameters)
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{stack: s, root: root, template: &Template{}}
+	r := &reader{Document: document, Template: &Template{}, root: root}
 	if err := try(r.readResources); err != nil {
 		return nil, err
 	}
-	r.template.Version = s.textIfPossible(get(s.sections, "Outputs", "Version", "Value"))
-	return r.template, nil
+	r.Version = r.textIfPossible(get(r.sections, "Outputs", "Version", "Value"))
+	return r.Template, nil
 }
