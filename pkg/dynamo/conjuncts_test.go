@@ -169,7 +169,7 @@ func excuses() []excuse {
 		checkouts, vouchers = "Update checkouts", "Update vouchers"
 		place               = "id = : AND status = : AND expires > :"
 		again               = "(attribute_not_exists(redemption) OR heldUntil <= :) AND version = : AND undone = :"
-		mark                = "a mark as full is heeded only if it names the voucher's version"
+		mark                = "others heed no mark of an old version, and refusals are not judged after an edit"
 		undone              = "the transaction also checks that the request's own redemption was not undone"
 		rare                = "a nick at its limit swaps a lapsed hold of its own, which other requests seldom meet"
 	)
@@ -179,7 +179,6 @@ func excuses() []excuse {
 		{checkouts, place, "expires > :", "the call before has compared the time"},
 		{checkouts, "id = : AND status = :", "id = :", "the call before has compared the ID"},
 		{"Check vouchers", "", "attribute_exists(sk)", "what ends a hold also ends the checkout that shares it"},
-		{"Put vouchers", "", "attribute_not_exists(sk)", "the key has an ID that no other request draws"},
 		{vouchers, "attribute_exists(r#) AND attribute_not_exists(undone)", "attribute_exists(r#)",
 			"the record was read before, and is never deleted"},
 		{vouchers, "redemption = : AND token = : AND attribute_not_exists(heldUntil)", "",
@@ -194,7 +193,6 @@ func excuses() []excuse {
 		{vouchers, again, "undone = :", undone},
 		{vouchers, "attribute_not_exists(r#) AND (attribute_not_exists(taken) OR taken < :) AND undone = :",
 			"undone = :", undone},
-		{vouchers, again, "version = :", "a code is seldom edited just when it is redeemed again"},
 		{vouchers, "", "created = :", "no simulation deletes a code and creates it again"},
 		{vouchers, "", "reward = :", "no simulation deletes a code and creates it again"},
 		{vouchers, "redemption = : AND heldUntil = :", "redemption = :", "no two holds lapse at once"},

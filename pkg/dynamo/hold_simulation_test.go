@@ -355,7 +355,7 @@ func (f *fair) edit(ctx context.Context) {
 	f.write(ctx, edit)
 }
 
-// annotate writes a note to the voucher. Only another note may replace it.
+// annotate writes a note to the voucher, which only another note may replace. It also tries to create the code again.
 func (f *fair) annotate(ctx context.Context) {
 	ctx, cancel := inTime(ctx)
 	defer cancel()
@@ -363,6 +363,12 @@ func (f *fair) annotate(ctx context.Context) {
 	f.alone(func() { f.note = "" })
 	if f.write(ctx, voucher.Edit{Note: &note}) {
 		f.alone(func() { f.note = note })
+	}
+	again := f.v
+	again.Created = f.now().Add(time.Hour)
+	err := f.owner.Create(ctx, again)
+	if _, isTaken := errors.AsType[*voucher.CodeTakenError](err); !isTaken {
+		f.want(err, "create again", nil)
 	}
 }
 
