@@ -1,12 +1,14 @@
 // Package mutation proves that the checkers of package torture can fail. It has only tests. Each test removes one guard
-// of the store and builds the programs with go build's -overlay, so the shipped code needs no switch. It then plays a
-// scene in which that guard keeps a promise, and the checkers must report the broken promise. The unchanged programs
-// play every scene too, and the checkers must find nothing. The random requests of package torture must also find one
-// mutation of each kind.
+// of the store, such as a check or a step, and builds the programs with go build's -overlay, so the shipped code needs
+// no switch. It then plays a scene in which that guard keeps a promise, and the checkers must report the broken promise.
+// The unchanged programs play every scene too, and the checkers must find nothing. The random requests of package
+// torture must also find one mutation of each kind.
 //
-// An undocumented response counts as wrong, and so does an unfinished edit if no edit was killed. But a crash can cause
-// both without breaking a promise. So they do not count as finding a mutation, except for the one mutation whose only
-// effect is an unfinished edit.
+// The conditions of writes have a proof of their own in package dynamo, which drops each part of each condition.
+//
+// An undocumented response counts as wrong, and so does an unfinished edit. But a crash can cause both without breaking
+// a promise. So they do not count as finding a mutation, except for the one mutation whose only effect is an unfinished
+// edit.
 //
 // A mutation replaces strings in the source. Each string must occur exactly once. If the source has changed, the test
 // fails and the mutation must be updated.
@@ -17,8 +19,7 @@
 //   - The record is judged before the counter, and no half of a transaction is judged. As a second guard, the record
 //     is looked up before every refusal.
 //   - That lookup is also made without an Idempotency-Key, and the request recognises its own write. Both matter only
-//     after a
-//     lost attempt. As a second guard, a refusal after a lost attempt becomes a 503.
+//     after a lost attempt. As a second guard, a refusal after a lost attempt becomes a 503.
 //
 // These mutations cannot be found, because they have no visible effect:
 //
@@ -27,15 +28,6 @@
 //     looked up there.
 //   - An edit does not recognise its own write to a counter after a lost response. It starts over, with the same
 //     result.
-//   - A lapsed hold is removed from its nick's item without a check of its value. The hold's own item has the same
-//     value, and the same
-//     transaction deletes that item.
-//   - A counted hold is shared within the tick in which it was made, without a check that it still exists. Only an
-//     order or a newer
-//     checkout could have ended the hold, and both also end the checkout that is replaced.
-//   - Undoing does not check that a record under the redemption's token is absent, or that the voucher is not held. The
-//     same transaction
-//     removes the redemption itself, and compares it.
 //
 // Nothing that ships may import this package.
 package mutation

@@ -14,11 +14,11 @@ import (
 	"shopfront/internal/torture/testshop"
 )
 
-// The flag all builds and runs every mutation. Each mutation takes seconds. By default, only every eighth is built and
+// The flag all builds and runs every mutation. Each mutation takes seconds. By default, only every fourth is built and
 // run, and the others are only compared with the source.
 var all = flag.Bool("all", false, "build and run every mutation") //nolint:gochecknoglobals // a flag
 
-const fewMutations = 8
+const fewMutations = 4
 
 func TestCheckers_MissingGuard_IsFound(t *testing.T) {
 	whole := testshop.Build(t)

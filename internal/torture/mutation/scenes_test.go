@@ -3,7 +3,6 @@
 package mutation_test
 
 import (
-	"crypto/rand"
 	"fmt"
 	"time"
 
@@ -31,13 +30,6 @@ func perNick(uses, each int) voucher.Terms {
 
 func unlimited() voucher.Terms {
 	return voucher.Terms{Written: "NEWSLETTER", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)}
-}
-
-// Two shoppers type the same single-use code.
-func twoShoppersOneUse(s *shop) {
-	c := s.create(single())
-	c.redeem("alder", "")
-	c.redeem("birch", "")
 }
 
 // A limited code gets more requests than it has uses.
@@ -79,18 +71,6 @@ func unreadCounters(s *shop) {
 	}
 }
 
-// A shopper redeems a code twice, but each nick may redeem it once.
-func oneUsePerNick(s *shop) {
-	c := s.create(perNick(10, 1))
-	c.redeem("alder", "")
-	c.redeem("alder", "")
-}
-
-// Somebody types a code that does not exist.
-func inventedCode(s *shop) {
-	s.invent("FREE-COINS").redeem("alder", "")
-}
-
 // Shoppers type codes that are disabled, not valid yet, expired or reserved for another nick.
 func codesThatMustBeRefused(s *shop) {
 	for i, closed := range []voucher.Terms{
@@ -117,25 +97,6 @@ func pausedCodes(s *shop) {
 	}
 }
 
-// A stranger types a code of a shop where only the shop's server may redeem.
-func serverOnly(s *shop) {
-	s.Open(s.T, s.operator.Customer.ID, noRefusals, "access: {redeem: server}")
-	s.createClosed(single()).redeem("alder", "")
-}
-
-// A program goes on with a key that was revoked.
-func revokedKey(s *shop) {
-	key, _, err := s.operator.CreateKey(s.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
-	if err == nil {
-		_, err = s.operator.RevokeKey(s.Context(), key.ID, time.Now())
-	}
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.server = key.Secret()
-	s.createClosed(single()).redeem("alder", "")
-}
-
 // All codes are paused after a process has read that no code is paused.
 func pausedAfterALook(s *shop) {
 	s.create(unlimited()).redeem("alder", "")
@@ -155,26 +116,6 @@ func requestsAreRetried(s *shop) {
 	}
 }
 
-// Different requests redeem codes whose records are stored together: other keys, other nicks with the same key, and
-// pairs of key and nick that are equal when concatenated.
-func differentRequests(s *shop) {
-	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
-		c := s.create(terms)
-		c.redeem("alder", "order-1047")
-		c.redeem("alder", "order-1048")
-		c.redeem("birch", "order-1047")
-		c.redeem("alder1", "order-1")
-		c.redeem("alder", "1order-1")
-	}
-}
-
-// Nobody sends a key.
-func requestsWithoutKeys(s *shop) {
-	c := s.create(unlimited())
-	c.redeem("alder", "")
-	c.redeem("alder", "")
-}
-
 // A redemption with a key is retried after its code was disabled.
 func retryAfterDisabling(s *shop) {
 	c := s.create(perNick(8, 3))
@@ -192,29 +133,11 @@ func retryOfTheLastUse(s *shop) {
 	c.redeem("alder", "order-1047")
 }
 
-// A busy code is disabled.
-func busyCodeIsDisabled(s *shop) {
-	c := s.create(unlimited())
-	for range 3 {
-		c.redeem("", "")
-	}
-	c.edit(disabled(true))
-	c.redeem("", "")
-}
-
 // The store's response is lost, and the SDK retries.
 func lostResponse(s *shop) {
 	c := s.create(single())
 	s.gate.inflict("UpdateItem", 1, memdynamo.LostResponse)
 	c.redeem("alder", "")
-}
-
-// Every response of the store is lost, for as long as a request may take.
-func allResponsesLost(s *shop) {
-	c := s.create(single())
-	s.Store.SetRates(memdynamo.Rates{memdynamo.LostResponse: 1})
-	c.redeem("alder", "")
-	s.Store.SetRates(nil)
 }
 
 // A transaction is applied late: its first retry meets a conflict, and the next retry an empty counter. Then a use is
@@ -295,22 +218,6 @@ func refusalWithAttemptInFlight(s *shop) {
 	applied.release()
 }
 
-// A limit is raised after a request has read the empty counters, and before it marks the code as full.
-func raiseBeforeTheMark(s *shop) {
-	c := s.create(limited(2))
-	c.redeem("", "")
-	c.redeem("", "")
-	// by now the first UpdateItem of a request is the mark
-	mark := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
-	wait := c.redeeming("", "")
-	mark.wait(s.T)
-	c.edit(limitedTo(4))
-	mark.release()
-	wait()
-	c.redeem("", "")
-	c.redeem("", "")
-}
-
 // There is always a use left, but a request that reads the two counters one after the other finds both empty. While the
 // request reads the first counter, the use is on the second one. While the request reads the second counter, another
 // use is on the first one. The function always draws the last counter.
@@ -337,16 +244,6 @@ func useMovesBetweenReads(s *shop) {
 	wait()
 }
 
-// The limit of a code that was marked as full is raised.
-func raiseAfterTheMark(s *shop) {
-	c := s.create(limited(2))
-	for range 3 {
-		c.redeem("", "")
-	}
-	c.editing(limitedTo(3)).end()
-	c.redeem("", "")
-}
-
 // A request reads the counters during a raise, before uses are added. It marks the code as full after the raise has
 // ended.
 func markAfterTheRaise(s *shop) {
@@ -364,66 +261,6 @@ func markAfterTheRaise(s *shop) {
 	mark.release()
 	wait()
 	c.redeem("", "")
-}
-
-// The response to a raise of a counter is lost, and the SDK retries.
-func lostResponseToARaise(s *shop) {
-	c := s.create(limited(2))
-	s.gate.inflict("UpdateItem", 3, memdynamo.LostResponse) // after the voucher's own write and the fence
-	c.editing(limitedTo(4)).end()
-	for range 5 {
-		c.redeem("", "")
-	}
-}
-
-// A limit is lowered while shoppers take the uses that the edit wants to remove.
-func loweringDuringRedemptions(s *shop) {
-	c := s.create(limited(4))
-	lower := s.gate.stop(s.T, "UpdateItem", 3, memdynamo.Arrived)
-	running := c.editing(limitedTo(2))
-	lower.wait(s.T)
-	for range 3 {
-		c.redeem("", "")
-	}
-	lower.release()
-	running.end()
-	c.redeem("", "")
-}
-
-// An operator's edit is overtaken by another edit, and killed when its own first write to a counter arrives.
-func overtakenEditIsKilled(s *shop) { overtake(s, 3, 1) }
-
-// The same, but the edit is overtaken one write earlier, before it has fenced the counter.
-func editOvertakenBeforeItsFenceIsKilled(s *shop) { overtake(s, 2, 2) }
-
-// overtake holds a first edit at one of its writes while a second edit runs. Then it kills the first edit after some
-// further writes. The parameter at is the number of the held write, and more is the number of further writes.
-func overtake(s *shop, at, more int) {
-	c := s.create(limited(2))
-	stale := s.gate.stop(s.T, "UpdateItem", at, memdynamo.Arrived)
-	overtaken := c.editing(limitedTo(4))
-	stale.wait(s.T)
-	c.editing(limitedTo(2)).end()
-	done := s.gate.stop(s.T, "UpdateItem", more, memdynamo.Applied)
-	stale.release()
-	done.wait(s.T)
-	overtaken.kill()
-	done.release()
-	for range 3 {
-		c.redeem("", "")
-	}
-}
-
-// A voucher is disabled while a note is being written to it.
-func disablingDuringANote(s *shop) {
-	c := s.create(single())
-	write := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
-	running := c.editing(edit{flags: []string{"--note", "for the team"}})
-	write.wait(s.T)
-	c.edit(disabled(true))
-	write.release()
-	running.end()
-	c.redeem("alder", "")
 }
 
 // A note is written to a voucher while it is being disabled.
@@ -482,18 +319,4 @@ func noteBeforeALimitIsSet(s *shop) {
 	for range 3 {
 		c.redeem("", "")
 	}
-}
-
-// Operators try to create vouchers that already exist and are used up.
-func codesAreCreatedAgain(s *shop) {
-	c := s.create(single())
-	c.redeem("alder", "")
-	c.createAgain()
-	c.redeem("birch", "")
-
-	c = s.create(limited(2))
-	c.redeem("", "")
-	c.redeem("", "")
-	c.createAgain("--max-uses", "2", "--max-uses-per-nick", "none")
-	c.redeem("", "")
 }

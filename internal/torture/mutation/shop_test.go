@@ -4,7 +4,6 @@ package mutation_test
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -43,7 +42,6 @@ type shop struct {
 	operator *backoffice.Shop
 	clients  atomic.Int64
 	codes    []*code
-	server   string // the secret key with which requests are sent; if empty, strangers send them
 
 	mu           sync.Mutex
 	undocumented []string // undocumented responses
@@ -53,10 +51,8 @@ type shop struct {
 type code struct {
 	*history.Recorder
 
-	shop     *shop
-	written  string
-	invented bool // the voucher does not exist
-	cutOff   bool // an edit of the voucher was killed
+	shop    *shop
+	written string
 }
 
 // open serves the programs for the test's own customer.
@@ -82,8 +78,10 @@ func (s *shop) create(terms voucher.Terms) *code {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.record(&code{written: terms.Written},
-		history.Terms{MaxUses: int(v.MaxUses), MaxUsesPerNick: int(v.MaxUsesPerNick)})
+	recorded := history.Terms{MaxUses: int(v.MaxUses), MaxUsesPerNick: int(v.MaxUsesPerNick)}
+	c := &code{history.NewRecorder(recorded, history.CheckoutTimes{}), s, terms.Written}
+	s.codes = append(s.codes, c)
+	return c
 }
 
 // createClosed creates a voucher that the scene's shoppers may not redeem. The history does not record which of its
@@ -95,23 +93,11 @@ func (s *shop) createClosed(terms voucher.Terms) *code {
 	return c
 }
 
-// invent makes up a code that no voucher has.
-func (s *shop) invent(written string) *code {
-	return s.record(&code{written: written, invented: true}, history.Terms{MaxUses: 1, Disabled: true})
-}
-
-// record begins the history of a code.
-func (s *shop) record(c *code, terms history.Terms) *code {
-	c.shop, c.Recorder = s, history.NewRecorder(terms, history.CheckoutTimes{})
-	s.codes = append(s.codes, c)
-	return c
-}
-
 // redeem requests a redemption, with a nick and an idempotency key; either may be empty.
 func (c *code) redeem(nick, key string) {
 	s := c.shop
 	request := testshop.Redemption(c.written, nick)
-	request.Key, request.Server = key, s.server
+	request.Key = key
 	returned := c.Call(history.Operation{Client: int(s.clients.Add(1)), Ask: history.AskRedeem, Nick: nick, Key: key})
 	returned(s.read(request.Send(s.Context(), s.API, s.operator.Customer.ID)))
 }
@@ -190,35 +176,15 @@ func (c *code) editing(e edit) *command {
 	if e.recorded != (history.Edit{}) {
 		running.returned = c.Call(history.Operation{Ask: history.AskEdit, Edit: e.recorded})
 	}
-	running.Cmd = c.shopctl("edit", e.flags...)
+	running.Cmd = exec.CommandContext(s.Context(), s.programs.Shopctl(), append([]string{
+		"--local", "voucher", "edit", string(s.operator.Customer.ID), c.written,
+	}, e.flags...)...)
+	running.Dir = s.Dir
 	running.Stdout, running.Stderr = &running.output, &running.output
 	if err := running.Start(); err != nil {
 		s.Fatal(err)
 	}
 	return running
-}
-
-// shopctl returns a run of the shopctl under test, with a subcommand such as edit for the code.
-func (c *code) shopctl(subcommand string, flags ...string) *exec.Cmd {
-	s := c.shop
-	arguments := append([]string{"--local", "voucher", subcommand, string(s.operator.Customer.ID), c.written}, flags...)
-	command := exec.CommandContext(s.Context(), s.programs.Shopctl(), arguments...)
-	command.Dir = s.Dir
-	return command
-}
-
-// refusedCommand is the exit code of a command that the shop refuses.
-const refusedCommand = 3
-
-// createAgain tries to create the voucher again with shopctl. shopctl refuses, unless the guard against that is
-// missing.
-func (c *code) createAgain(flags ...string) {
-	s := c.shop
-	s.Helper()
-	out, err := c.shopctl("create", append(flags, "--reward", "coins/500")...).CombinedOutput()
-	if exit, is := errors.AsType[*exec.ExitError](err); err != nil && (!is || exit.ExitCode() != refusedCommand) {
-		s.Fatalf("shopctl: %v: %s", err, out)
-	}
 }
 
 // end waits until the command has ended.
@@ -230,16 +196,6 @@ func (e *command) end() {
 	if e.returned != nil {
 		e.returned(history.Answer{Outcome: history.Done})
 	}
-}
-
-// kill kills the command. Its outcome stays unknown.
-func (e *command) kill() {
-	e.code.shop.Helper()
-	if err := e.Process.Kill(); err != nil {
-		e.code.shop.Fatal(err)
-	}
-	_ = e.Wait() // it was killed
-	e.code.cutOff = true
 }
 
 // findings holds what each checker reports.
@@ -261,9 +217,7 @@ func (s *shop) check() findings {
 		wrong[byInterface] = s.undocumented
 	}
 	for _, c := range s.codes {
-		if !c.invented {
-			c.list()
-		}
+		c.list()
 		switch verdict, text := c.History().Judge(patience); verdict {
 		case history.Kept:
 		case history.Broken:
@@ -281,20 +235,10 @@ func (s *shop) check() findings {
 			fmt.Sprintf("%s: %s: %s", finding.Code, finding.Kind, finding.Message))
 	}
 	for _, motion := range report.InMotion {
-		if !s.mayMove(motion.Code) {
-			wrong[byMotion] = append(wrong[byMotion],
-				fmt.Sprintf("%s: %s: %s", motion.Code, motion.Kind, motion.Message))
-		}
+		wrong[byMotion] = append(wrong[byMotion],
+			fmt.Sprintf("%s: %s: %s", motion.Code, motion.Kind, motion.Message))
 	}
 	return wrong
-}
-
-// mayMove reports whether an edit of the code was killed, so that it may be unfinished.
-func (s *shop) mayMove(compared voucher.Code) bool {
-	return slices.ContainsFunc(s.codes, func(c *code) bool {
-		key, err := voucher.ParseCode(c.written)
-		return err == nil && key == compared && c.cutOff
-	})
 }
 
 // list lists the recorded redemptions, bypassing the gate.

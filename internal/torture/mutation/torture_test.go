@@ -13,15 +13,14 @@ import (
 )
 
 // underTorture returns the trial that must find a mutation by random requests. There is such a trial for one mutation
-// of each kind: of the condition, the token, the check of the old item, the check of a transaction, the counter, the
-// version and access.
+// of each kind: of the token, the check of the old item, the check of a transaction, the counter, the version and
+// access.
 func underTorture(name string) (trial string, is bool) {
 	trial, is = map[string]string{
-		"redeems a single-use code again":        contention,
 		"draws a token although there is a key":  contention,
 		"ignores the item of a failed condition": contention,
 		"judges one half of a transaction":       string(memdynamo.Halves),
-		"takes uses from an empty counter":       contention,
+		"takes no use from a counter":            contention,
 		"ends an edit without a new version":     contention,
 		"uses settings and keys for ever":        accessChanges,
 	}[name]
