@@ -29,7 +29,7 @@ import (
 const region = "eu-central-1"
 
 // startTimeout bounds the start of a server. On an idle machine, a start takes 1 to 2 s.
-const startTimeout = 60 * time.Second
+const startTimeout = 2 * time.Minute
 
 // Options says how to run a server.
 type Options struct {
@@ -53,7 +53,7 @@ type Server struct {
 	err      error // how the server died; written before done is closed
 }
 
-// Start runs a server on a free port and waits until it responds, at most a minute. If ctx ends first, Start stops the
+// Start runs a server on a free port and waits until it responds, at most two minutes. If ctx ends first, Start stops the
 // server and returns an error. Once the server is ready, ctx no longer matters: the server runs until Stop, or until
 // this process ends.
 //

@@ -243,10 +243,7 @@ func TestEvent_Path_IsDecodedTwiceAndCut(t *testing.T) {
 	server := serve(t, config)
 	for sent, want := range map[string]struct{ path, rest string }{
 		"/coins/500":           {"/coins/500", "coins/500"},
-		"/vip%20rank":          {"/vip rank", "vip rank"},
 		"/caf%C3%A9-%E4%B8%96": {"/café-世", "café-世"},
-		"/coins%23500":         {"/coins#500", "coins#500"},
-		"/coins%2F500":         {"/coins/500", "coins/500"},
 		"/coins%252F500":       {"/coins/500", "coins/500"},
 		"/coins%253F500":       {"/coins?500", "coins?500"},
 		"/coins%2525":          {"/coins%", "coins%"},

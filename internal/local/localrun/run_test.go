@@ -130,7 +130,6 @@ func TestLocalRun(t *testing.T) {
 	t.Run("README.md shows only commands that the run prints", func(t *testing.T) { testReadme(t, first) })
 	t.Run("each request is printed and logged with the same ID", func(t *testing.T) { testRequestLine(t, first) })
 	t.Run("the list of shops links to the shops and shows codes to try", func(t *testing.T) { testIndex(t, first) })
-	t.Run("the demo pages leave all other paths to the gateway", func(t *testing.T) { testOtherPaths(t, first) })
 	t.Run("the demo payment page places orders", func(t *testing.T) { testPayment(t, first) })
 	t.Run("a checkout with a total of zero is ordered without a payment",
 		func(t *testing.T) { testFreeOrder(t, first) })
