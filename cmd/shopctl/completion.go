@@ -34,7 +34,7 @@ func (s *session) completeNames(command *cobra.Command) {
 	})
 	if takes := strings.Fields(command.Use); command.ValidArgsFunction == nil && len(takes) > 1 &&
 		strings.Trim(takes[1], "[]") == "SHOP" {
-		command.ValidArgsFunction = completer(s.customerNames)
+		command.ValidArgsFunction = completer(s.shopNames)
 	}
 	for _, below := range command.Commands() {
 		s.completeNames(below)
@@ -50,7 +50,7 @@ func completer(names namesOf) cobra.CompletionFunc {
 	}
 }
 
-func (s *session) customerNames(ctx context.Context, args []string, _ string) []cobra.Completion {
+func (s *session) shopNames(ctx context.Context, args []string, _ string) []cobra.Completion {
 	if len(args) > 0 {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (s *session) products(ctx context.Context, args []string) []catalog.Product
 	if err != nil {
 		return nil
 	}
-	id, _ := parseCustomer(args[0])               // if it fails, the ID is empty, and no shop has that ID
+	id, _ := parseShop(args[0])                   // if it fails, the ID is empty, and no shop has that ID
 	shop, _ := deployment.CatalogueEntry(ctx, id) // a shell cannot show errors
 	return shop.Products
 }

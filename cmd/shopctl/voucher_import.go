@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +68,7 @@ If the command is interrupted, run it again to complete it. A further run change
 			if len(args) == 1 {
 				return []cobra.Completion{"csv"}, cobra.ShellCompDirectiveFilterFileExt
 			}
-			return completer(s.customerNames)(command, args, typed)
+			return completer(s.shopNames)(command, args, typed)
 		},
 		RunE: s.command(i.run),
 	}
@@ -78,7 +77,7 @@ If the command is interrupted, run it again to complete it. A further run change
 	return command
 }
 
-func (i *voucherImport) run(ctx context.Context, args []string) (err error) {
+func (i *voucherImport) run(ctx context.Context, args []string) error {
 	i.path = args[1]
 	errOnce := misused("import reads FILE.csv twice, so it cannot be standard input or a pipe: give the path of a file")
 	if i.path == "-" {
@@ -88,7 +87,7 @@ func (i *voucherImport) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return misused("read vouchers: %s", err)
 	}
-	defer func() { err = cmp.Or(err, file.Close()) }()
+	defer func() { _ = file.Close() }() // the file is only read
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return errOnce
 	}
@@ -100,13 +99,17 @@ func (i *voucherImport) run(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	reader, err := csvfile.NewVoucherReader(file, shop.Customer.Currency)
+	reader, err := csvfile.NewVoucherReader(file, shop.Customer.Currency) // only for the header of the rejected rows
 	if err != nil {
 		return refused(kindInvalid, "%s: %s", i.path, err)
 	}
 	i.header = reader.Header()
-	result, err := shop.Import(ctx, file, backoffice.Import{
-		Bulk: i.bulk("imported", &i.bar), SkipInvalid: i.skipInvalid, DryRun: i.dryRun, Now: i.now(), Random: i.random,
+	label := "imported"
+	if i.dryRun {
+		label = "checked"
+	}
+	result, err := shop.Import(ctx, file, backoffice.ImportOrder{
+		Bulk: i.bulk(label, &i.bar), SkipInvalid: i.skipInvalid, DryRun: i.dryRun, Now: i.now(), Random: i.random,
 		Reject: i.reject,
 	})
 	i.bar.end()
@@ -148,7 +151,7 @@ func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
 	return err
 }
 
-func (i *voucherImport) report(customer string, result backoffice.Imported, err error) error {
+func (i *voucherImport) report(customer string, result backoffice.ImportResult, err error) error {
 	text := fmt.Sprintf("created %d", result.Created)
 	if i.dryRun {
 		text = fmt.Sprintf("would create %d", result.Created)
@@ -158,8 +161,8 @@ func (i *voucherImport) report(customer string, result backoffice.Imported, err 
 		what  string
 	}{
 		{result.Existed, "existed %d (unchanged)"},
-		{result.Differ, "%d with other terms (unchanged)"},
-		{result.Invalid, "%d rejected"},
+		{result.OtherTerms, "%d with other terms (unchanged)"},
+		{result.Rejected, "%d rejected"},
 	} {
 		if part.count > 0 {
 			text += ", " + fmt.Sprintf(part.what, part.count)
@@ -170,25 +173,27 @@ func (i *voucherImport) report(customer string, result backoffice.Imported, err 
 	case errors.Is(err, backoffice.ErrInvalidRows):
 		return refused(kindInvalid, "%s of %s cannot be imported; nothing was written: correct the file, or import "+
 			"the other rows with --skip-invalid",
-			countOf(result.Invalid, "row"), i.path)
+			countOf(result.Rejected, "row"), i.path)
 	case isInvalid:
 		return refused(kindInvalid, "%s: %s", i.path, err)
 	case err != nil:
-		if result != (backoffice.Imported{}) {
+		if result != (backoffice.ImportResult{}) {
 			i.note(text + ", then stopped")
 		}
 		return err
 	}
-	if err := i.line(importedJSON{customer, i.dryRun, result.Created, result.Existed, result.Differ, result.Invalid},
-		text); err != nil {
+	if err := i.line(importedJSON{
+		Customer: customer, DryRun: i.dryRun, Created: result.Created, Existed: result.Existed,
+		OtherTerms: result.OtherTerms, Rejected: result.Rejected,
+	}, text); err != nil {
 		return err
 	}
 	if i.rejected != nil {
 		i.note("the rejected rows are in " + i.rejectedPath())
 	}
-	if result.Differ > 0 {
+	if result.OtherTerms > 0 {
 		return failed(kindFailed, "not imported: %s with other terms in the store: run %s, or correct the file",
-			countOf(result.Differ, "code"),
+			countOf(result.OtherTerms, "code"),
 			i.commandLine("voucher edit"))
 	}
 	return nil

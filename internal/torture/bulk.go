@@ -163,15 +163,15 @@ func (s *staff) importSold(tb testing.TB) {
 		hasty, cancel := context.WithTimeout(ctx, s.patience())
 		result, err := s.importFile(hasty, shop, s.sold)
 		cancel()
-		if err == nil && (result.Differ > 0 || result.Created+result.Existed != soldRows) {
+		if err == nil && (result.OtherTerms > 0 || result.Created+result.Existed != soldRows) {
 			s.breach("an import has the result %+v; want all of %d codes", result, soldRows)
 		}
 	}
 }
 
-func (r *round) importFile(ctx context.Context, shop *backoffice.Shop, file string) (backoffice.Imported, error) {
+func (r *round) importFile(ctx context.Context, shop *backoffice.Shop, file string) (backoffice.ImportResult, error) {
 	r.count(&r.outcome.operations)
-	return shop.Import(ctx, strings.NewReader(file), backoffice.Import{
+	return shop.Import(ctx, strings.NewReader(file), backoffice.ImportOrder{
 		Now: time.Now(), Random: rand.Reader, Reject: func(row csvfile.Row, err error) error {
 			r.breach("an import rejects line %d: %v", row.Line, err)
 			return nil
@@ -240,7 +240,7 @@ func importOrder(ctx context.Context, shop *backoffice.Shop, terms voucher.Terms
 		terms.Written, terms.Reward.String(), limit(terms.MaxUses), limit(terms.MaxUsesPerNick), counters, terms.Batch,
 		fmt.Sprint(terms.Disabled), "", redeemedAt, "", fmt.Sprint(uses),
 	}, ",")
-	result, err := shop.Import(ctx, strings.NewReader(soldHeader+row+"\n"), backoffice.Import{
+	result, err := shop.Import(ctx, strings.NewReader(soldHeader+row+"\n"), backoffice.ImportOrder{
 		Now: time.Now(), Random: rand.Reader, Reject: func(_ csvfile.Row, err error) error { return err },
 	})
 	if err == nil && result.Created != 1 {

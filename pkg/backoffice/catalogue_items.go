@@ -16,7 +16,7 @@ import (
 	"shopfront/pkg/dynamo/table"
 )
 
-// profile reads the shop's customer, or returns catalog.ErrNotFound.
+// profile reads the shop without its products, or returns catalog.ErrNotFound.
 func (s *Shop) profile(ctx context.Context) (catalog.Customer, error) {
 	it, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.ProfileKey(s.Customer.ID), catalog.ErrNotFound)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Shop) profile(ctx context.Context) (catalog.Customer, error) {
 	return table.DecodeCustomer(it), nil
 }
 
-// Catalogue reads the customer with all products, including those off sale, or returns catalog.ErrNotFound.
+// Catalogue reads the shop with all products, including those off sale, or returns catalog.ErrNotFound.
 //
 // While another operator's apply moves a product between ProductKey and OffSaleKey, Catalogue may read both copies, or
 // miss the product. Of two copies, it returns the one with the later version. If it misses the product, the product
@@ -67,7 +67,7 @@ func (s *Shop) product(ctx context.Context, id catalog.ProductID) (catalog.Produ
 	return table.DecodeProduct(it), nil
 }
 
-// Customers lists the customers of all shops, in ID order. It reads the whole table.
+// Customers lists all shops, in ID order. It reads the whole table.
 func (d *Deployment) Customers(ctx context.Context) ([]catalog.Customer, error) {
 	var customers []catalog.Customer
 	pages := dynamodb.NewScanPaginator(d.api, &dynamodb.ScanInput{
@@ -134,7 +134,7 @@ func (s *Shop) guarded(it table.Item, read int64) *types.Put {
 func (s *Shop) putGuarded(ctx context.Context, it table.Item, actions ...types.TransactWriteItem) error {
 	failed, old, err := s.write(ctx, actions...)
 	switch {
-	case failed == noFailure:
+	case failed == noConditionFailed:
 		return table.Outcome(err)
 	case reflect.DeepEqual(old, it):
 		return nil

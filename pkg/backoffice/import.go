@@ -13,8 +13,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Import says how to import a file of vouchers.
-type Import struct {
+// ImportOrder says how to import a file of vouchers.
+type ImportOrder struct {
 	Bulk
 
 	SkipInvalid bool // write the other rows if some cannot be imported
@@ -26,12 +26,12 @@ type Import struct {
 	Reject func(row csvfile.Row, err error) error
 }
 
-// Imported is the result of an import. It counts rows.
-type Imported struct {
-	Invalid int
-	Created int
-	Existed int // the voucher exists with the same terms and the same past
-	Differ  int // the voucher exists with other terms or another past, and is not changed
+// ImportResult counts the rows of an import.
+type ImportResult struct {
+	Rejected   int // cannot be imported
+	Created    int
+	Existed    int // the voucher exists with the same terms and the same past
+	OtherTerms int // the voucher exists with other terms or another past, and is not changed
 }
 
 // ErrInvalidRows means that rows of a file cannot be imported, and that nothing was written.
@@ -49,34 +49,34 @@ func (e *InvalidFileError) Unwrap() error { return e.Err }
 // checks every row and writes nothing. If a row cannot be imported and how.SkipInvalid is not set, it returns
 // ErrInvalidRows. If Import ends early, calling it again completes it and changes nothing twice. Other errors are
 // *InvalidFileError and those of the store and of how.Reject.
-func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how Import) (Imported, error) {
-	i := &importing{Import: how, shop: s}
+func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how ImportOrder) (ImportResult, error) {
+	i := &importing{ImportOrder: how, shop: s}
 	stored, err := s.Catalogue(ctx)
 	if err != nil {
-		return Imported{}, err
+		return ImportResult{}, err
 	}
 	i.goods = goodsOf(stored)
 	valid, err := i.validate(ctx, file)
 	if err != nil {
-		return Imported{}, err
+		return ImportResult{}, err
 	}
-	if i.result.Invalid > 0 && !how.SkipInvalid {
+	if i.result.Rejected > 0 && !how.SkipInvalid {
 		return i.result, ErrInvalidRows
 	}
 	how.begin(valid)
-	err = inParallel(ctx, s.pace(how.Bulk), i.rows(file), i.write)
+	err = inParallel(ctx, s.pace(how.Bulk), i.rows(file), i.importOne)
 	return i.result, err
 }
 
 // importing is one run of Import.
 type importing struct {
-	Import
+	ImportOrder
 
 	shop  *Shop
 	goods map[voucher.Good]bool // in the catalogue, each with the amount 1
 
 	mu     sync.Mutex
-	result Imported
+	result ImportResult
 }
 
 // validate checks every row, and rejects those that cannot be imported. It returns the number of the others.
@@ -92,7 +92,7 @@ func (i *importing) validate(ctx context.Context, file io.ReadSeeker) (valid int
 			valid++
 			continue
 		}
-		i.result.Invalid++
+		i.result.Rejected++
 		if err := i.Reject(row.Row, row.Err); err != nil {
 			return 0, err
 		}
@@ -100,8 +100,8 @@ func (i *importing) validate(ctx context.Context, file io.ReadSeeker) (valid int
 	return valid, nil
 }
 
-// write creates the voucher of a row. If the code is taken, write compares the row with the stored voucher.
-func (i *importing) write(ctx context.Context, row importRow) error {
+// importOne creates the voucher of a row. If the code is taken, importOne compares the row with the stored voucher.
+func (i *importing) importOne(ctx context.Context, row importRow) error {
 	if row.Err != nil {
 		return nil // the first reading of the file rejected the row
 	}
@@ -133,7 +133,7 @@ func (i *importing) write(ctx context.Context, row importRow) error {
 		}
 		return nil
 	}
-	i.result.Differ++
+	i.result.OtherTerms++
 	return i.Reject(row.Row, fmt.Errorf("%w, but differs in %s; it stays as it is", voucher.ErrCodeTaken,
 		strings.Join(differing, ", ")))
 }

@@ -49,7 +49,12 @@ func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
 				yield(importRow{}, &InvalidFileError{err})
 				return
 			}
-			checked := i.check(row)
+			id, err := idempotency.NewToken(i.Random)
+			if err != nil {
+				yield(importRow{}, err)
+				return
+			}
+			checked := i.check(row, string(id))
 			if checked.Err == nil {
 				checked.Err = seen.add(checked.voucher.Code, row.Line)
 			}
@@ -77,8 +82,9 @@ func (c codeLines) add(code voucher.Code, line int) error {
 	return nil
 }
 
-// check makes the voucher of a row. If the row cannot be imported, check sets the Err of the result.
-func (i *importing) check(row csvfile.Row) importRow {
+// check makes the voucher of a row. If the row cannot be imported, check sets the Err of the result. The ID is for the
+// redemption of the row's past.
+func (i *importing) check(row csvfile.Row, id string) importRow {
 	checked := importRow{Row: row}
 	unread := make(map[string]bool) // the columns of the row's cells that cannot be read
 	for _, field := range voucher.FieldErrors(row.Err) {
@@ -87,10 +93,8 @@ func (i *importing) check(row csvfile.Row) importRow {
 	if unread[csvfile.WholeRow] {
 		return checked
 	}
-	id, err := idempotency.NewToken(i.Random)
-	if err == nil {
-		checked.voucher, err = voucher.Import(row.Terms, row.Past, string(id), i.Now)
-	}
+	v, err := voucher.Import(row.Terms, row.Past, id, i.Now)
+	checked.voucher = v
 	for _, good := range row.Terms.Reward.Goods() {
 		good.Amount = 1
 		if !i.goods[good] {
@@ -108,9 +112,6 @@ func (i *importing) check(row csvfile.Row) importRow {
 			checked.Err = errors.Join(checked.Err, field)
 		}
 	}
-	if checked.Err == nil {
-		checked.Err = err
-	}
 	return checked
 }
 
@@ -125,7 +126,6 @@ func (r importRow) isOwn(v voucher.Voucher) bool {
 }
 
 // differingPast names the columns in which the past of the row's voucher differs from that of the stored voucher.
-// Redemptions that were made or undone since the import do not count.
 func differingPast(said voucher.Past, wanted, stored voucher.Voucher) []string {
 	var columns []string
 	if !said.Created.IsZero() && !stored.Created.Equal(wanted.Created) {
@@ -136,7 +136,10 @@ func differingPast(said voucher.Past, wanted, stored voucher.Voucher) []string {
 		if wanted.Imported != stored.Imported {
 			columns = append(columns, "uses")
 		}
-	case wanted.Redeemed == nil && stored.Imported == 0, wanted.Redeemed != nil && stored.Undone > 0:
+	case wanted.Redeemed == nil && stored.Imported == 0:
+		// Both were imported unused. A redemption since then does not count.
+	case wanted.Redeemed != nil && stored.Undone > 0:
+		// The imported redemption may be the one that was undone.
 	case wanted.Redeemed == nil || stored.Redeemed == nil || !stored.Redeemed.At.Equal(wanted.Redeemed.At):
 		columns = append(columns, "redeemed_at")
 	case stored.Redeemed.Nick != wanted.Redeemed.Nick:

@@ -20,7 +20,9 @@ import (
 )
 
 // importAs imports a file into the shop. It returns the rejected rows as their lines and errors.
-func (s *shop) importAs(file string, how backoffice.Import) (result backoffice.Imported, rejected []string, err error) {
+func (s *shop) importAs(file string, how backoffice.ImportOrder) (
+	result backoffice.ImportResult, rejected []string, err error,
+) {
 	s.t.Helper()
 	s.opened = s.opened.Add(time.Millisecond) // imports must not begin at the same moment
 	how.Now, how.Random = s.opened, rand.Reader
@@ -34,9 +36,9 @@ func (s *shop) importAs(file string, how backoffice.Import) (result backoffice.I
 }
 
 // wantImported imports a file without mistakes.
-func (s *shop) wantImported(file string, want backoffice.Imported) {
+func (s *shop) wantImported(file string, want backoffice.ImportResult) {
 	s.t.Helper()
-	got, rejected, err := s.importAs(file, backoffice.Import{})
+	got, rejected, err := s.importAs(file, backoffice.ImportOrder{})
 	if err != nil || got != want || len(rejected) > 0 {
 		s.t.Errorf("imported %+v, rejected %q, %v, want %+v", got, rejected, err, want)
 	}
@@ -56,7 +58,7 @@ ARIGATO,20%,none,none,,2026-01-02T10:00:00Z,,,12
 func TestImport_UsedCodes_AreStoredWithTheirPast(t *testing.T) {
 	t.Parallel()
 	s := newShopWithEvents(t)
-	s.wantImported(sold, backoffice.Imported{Created: 7})
+	s.wantImported(sold, backoffice.ImportResult{Created: 7})
 	s.wantClean("imported")
 	for code, want := range map[voucher.Code]struct{ used, left, imported int }{
 		"G1FT1": {0, 1, 0}, "G1FT2": {1, 0, 1}, "G1FT3": {1, 0, 1}, "SUMMER20": {7, 3, 7}, "W1NTER": {5, 0, 5},
@@ -104,7 +106,7 @@ GIFT-1,20%,2026-03-01,,,,2026-02-03,Alder
 GIFT-2,20%,,2025-02-01,,,2026-02-03,Alder
 GIFT-3,20%,,,true,,2026-02-03,Alder
 GIFT-4,20%,,,,Birch,2026-02-03,Alder
-`, backoffice.Imported{Created: 4})
+`, backoffice.ImportResult{Created: 4})
 	s.wantClean("afterwards")
 }
 
@@ -112,7 +114,7 @@ func TestVerify_RecentImportedUse_NeedsNoEvent(t *testing.T) {
 	t.Parallel()
 	s := newShopWithEvents(t)
 	yesterday := s.opened.Add(-day).Format(time.RFC3339)
-	s.wantImported("code,reward,redeemed_at\nGIFT-1,20%,"+yesterday+"\n", backoffice.Imported{Created: 1})
+	s.wantImported("code,reward,redeemed_at\nGIFT-1,20%,"+yesterday+"\n", backoffice.ImportResult{Created: 1})
 	if report := s.verify(s.settled()); report.Found > 0 || report.Redemptions != 1 {
 		t.Errorf("%+v", report)
 	}
@@ -121,7 +123,7 @@ func TestVerify_RecentImportedUse_NeedsNoEvent(t *testing.T) {
 func TestVerify_ImportedUsesAreLost_IsFound(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
-	s.wantImported(sold, backoffice.Imported{Created: 7})
+	s.wantImported(sold, backoffice.ImportResult{Created: 7})
 	s.change("SUMMER20", func(it attributes) { it.add("imported", -1) })
 	s.change("W1NTER", func(it attributes) { delete(it, "imported") })
 	s.change("G1FT1", func(it attributes) { it["imported"] = number(1) })
@@ -132,7 +134,7 @@ func TestVerify_ImportedUsesAreLost_IsFound(t *testing.T) {
 func TestImport_UndoneUse_StaysKnownAsImported(t *testing.T) {
 	t.Parallel()
 	s := newShopWithEvents(t)
-	s.wantImported(sold, backoffice.Imported{Created: 7})
+	s.wantImported(sold, backoffice.ImportResult{Created: 7})
 	used, err := s.operator.Voucher(t.Context(), "G1FT2", s.opened)
 	if err != nil {
 		t.Fatal(err)
@@ -149,7 +151,7 @@ func TestImport_UndoneUse_StaysKnownAsImported(t *testing.T) {
 	if err != nil || now.Imported != 0 || now.UsesLeft != 1 {
 		t.Errorf("%d imported, %d left, %v", now.Imported, now.UsesLeft, err)
 	}
-	s.wantImported(sold, backoffice.Imported{Existed: 7})
+	s.wantImported(sold, backoffice.ImportResult{Existed: 7})
 	if !s.redeem("GIFT-2", "alder", "") {
 		t.Error("GIFT-2 was refused after it was undone")
 	}
@@ -166,23 +168,23 @@ func TestImport_UndoneUse_StaysKnownAsImported(t *testing.T) {
 func TestImport_Again_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
-	s.wantImported(sold, backoffice.Imported{Created: 7})
+	s.wantImported(sold, backoffice.ImportResult{Created: 7})
 	before := s.stored("")
 	s.opened = s.opened.Add(time.Hour)
-	s.wantImported(sold, backoffice.Imported{Existed: 7})
+	s.wantImported(sold, backoffice.ImportResult{Existed: 7})
 	if after := s.stored(""); !reflect.DeepEqual(after, before) {
 		t.Errorf("stored %+v\nwant %+v", after, before)
 	}
 	for _, code := range []string{"GIFT-1", "SUMMER-20", "NEWS", "ARIGATO"} {
 		s.redeem(code, "Alder", "")
 	}
-	s.wantImported(sold, backoffice.Imported{Existed: 7}) // redemptions since the import do not count as a difference
+	s.wantImported(sold, backoffice.ImportResult{Existed: 7}) // redemptions since the import do not count
 }
 
 func TestImport_CodeWithOtherTermsOrAnotherPast_IsReportedAndStays(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
-	s.wantImported(sold, backoffice.Imported{Created: 7})
+	s.wantImported(sold, backoffice.ImportResult{Created: 7})
 	before := s.stored("")
 	const header = "code,reward,max-uses,max-uses-per-nick,created_at,redeemed_at,redeemed_by,uses\n"
 	for row, columns := range map[string]string{
@@ -199,9 +201,9 @@ func TestImport_CodeWithOtherTermsOrAnotherPast_IsReportedAndStays(t *testing.T)
 		"SUMMER-20,20%,10,none,,,,":             "uses",
 		"ARIGATO,20%,none,none,,,,13":           "uses",
 	} {
-		result, rejected, err := s.importAs(header+row+"\n", backoffice.Import{})
+		result, rejected, err := s.importAs(header+row+"\n", backoffice.ImportOrder{})
 		want := []string{"2: " + voucher.ErrCodeTaken.Error() + ", but differs in " + columns + "; it stays as it is"}
-		if err != nil || result != (backoffice.Imported{Differ: 1}) || !slices.Equal(rejected, want) {
+		if err != nil || result != (backoffice.ImportResult{OtherTerms: 1}) || !slices.Equal(rejected, want) {
 			t.Errorf("%s: %+v, %q, %v, want %q", row, result, rejected, err, want)
 		}
 	}
@@ -266,8 +268,8 @@ func TestImport_Mistakes_AreAllReportedAndNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
 	s.sellCoins()
-	result, rejected, err := s.importAs(mistaken, backoffice.Import{})
-	if !errors.Is(err, backoffice.ErrInvalidRows) || result != (backoffice.Imported{Invalid: len(mistakes())}) {
+	result, rejected, err := s.importAs(mistaken, backoffice.ImportOrder{})
+	if !errors.Is(err, backoffice.ErrInvalidRows) || result != (backoffice.ImportResult{Rejected: len(mistakes())}) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	s.wantMistakes(rejected)
@@ -280,12 +282,12 @@ func TestImport_SkipInvalid_WritesTheOtherRows(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
 	s.sellCoins()
-	for _, want := range []backoffice.Imported{
-		{Invalid: len(mistakes()), Created: 4},
-		{Invalid: len(mistakes()), Existed: 4},
+	for _, want := range []backoffice.ImportResult{
+		{Rejected: len(mistakes()), Created: 4},
+		{Rejected: len(mistakes()), Existed: 4},
 	} {
 		begun, written := 0, 0
-		how := backoffice.Import{
+		how := backoffice.ImportOrder{
 			SkipInvalid: true,
 			Bulk:        backoffice.Bulk{Begin: func(count int) { begun = count }, Wrote: func() { written++ }},
 		}
@@ -307,8 +309,8 @@ func TestImport_DryRun_SaysWhatWouldHappenAndWritesNothing(t *testing.T) {
 	s.create(voucher.Terms{Written: "GIFT-1", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}})
 	before := s.stored("")
 	file := strings.Replace(sold, "GIFT-1,20%,,,,2026-01-02T10:00:00Z", "GIFT-1,20%,,,,", 1)
-	result, rejected, err := s.importAs(file, backoffice.Import{DryRun: true})
-	if err != nil || result != (backoffice.Imported{Created: 5, Existed: 1, Differ: 1}) || len(rejected) != 1 {
+	result, rejected, err := s.importAs(file, backoffice.ImportOrder{DryRun: true})
+	if err != nil || result != (backoffice.ImportResult{Created: 5, Existed: 1, OtherTerms: 1}) || len(rejected) != 1 {
 		t.Errorf("%+v, %q, %v", result, rejected, err)
 	}
 	if after := s.stored(""); !reflect.DeepEqual(after, before) {
@@ -323,7 +325,7 @@ func TestImport_UnreadableFile_IsAnErrorAndNothingIsWritten(t *testing.T) {
 		"empty": "", "unknown column": "code,reward,colour\n",
 		"one row too long": "code,reward\nGIFT-1,20%\n" + strings.Repeat("x", csvfile.MaxRecordBytes+1),
 	} {
-		_, _, err := s.importAs(file, backoffice.Import{SkipInvalid: true})
+		_, _, err := s.importAs(file, backoffice.ImportOrder{SkipInvalid: true})
 		if _, is := errors.AsType[*backoffice.InvalidFileError](err); !is {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -349,13 +351,13 @@ func TestImport_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
 	const rows = 200
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	first, err := s.operator.Import(ctx, strings.NewReader(manyRows(rows)), backoffice.Import{
+	first, err := s.operator.Import(ctx, strings.NewReader(manyRows(rows)), backoffice.ImportOrder{
 		Now: s.opened, Random: rand.Reader, Bulk: backoffice.Bulk{Wrote: cancel},
 	})
 	if !errors.Is(err, context.Canceled) || first.Created == 0 || first.Created == rows {
 		t.Fatalf("%+v, %v", first, err)
 	}
-	s.wantImported(manyRows(rows), backoffice.Imported{Created: rows - first.Created, Existed: first.Created})
+	s.wantImported(manyRows(rows), backoffice.ImportResult{Created: rows - first.Created, Existed: first.Created})
 	if report := s.verify(s.opened); report.Vouchers != rows || report.Redemptions != rows/2 || report.Found > 0 {
 		t.Errorf("%+v", report)
 	}
@@ -373,9 +375,9 @@ func TestImport_LostResponses_CreateEachVoucherOnce(t *testing.T) {
 		dynamotest.Serve(t, network), mathrand.Int64N)
 	s.operator = deployment.Open(s.operator.Customer)
 	for file, rows := range map[string]int{sold: 7, manyRows(60): 60} {
-		got, rejected, err := s.importAs(file, backoffice.Import{})
+		got, rejected, err := s.importAs(file, backoffice.ImportOrder{})
 		// After a lost response, a created code may count as one that existed.
-		if err != nil || got.Created+got.Existed != rows || got.Differ > 0 || len(rejected) > 0 {
+		if err != nil || got.Created+got.Existed != rows || got.OtherTerms > 0 || len(rejected) > 0 {
 			t.Errorf("imported %+v, rejected %q, %v", got, rejected, err)
 		}
 	}
@@ -383,6 +385,6 @@ func TestImport_LostResponses_CreateEachVoucherOnce(t *testing.T) {
 		t.Errorf("only %d responses were lost", injected)
 	}
 	network.SetRates(nil)
-	s.wantImported(manyRows(60), backoffice.Imported{Existed: 60})
+	s.wantImported(manyRows(60), backoffice.ImportResult{Existed: 60})
 	s.wantClean("afterwards")
 }

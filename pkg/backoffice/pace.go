@@ -115,14 +115,14 @@ func inParallel[T any](
 	grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, cancel) })()
-	calls, failed := errgroup.WithContext(ctx)
+	calls, callsCtx := errgroup.WithContext(ctx)
 	var unread error
 	for item, err := range work {
 		if unread = err; err != nil {
 			break
 		}
 		p.enter()
-		if failed.Err() != nil {
+		if callsCtx.Err() != nil {
 			p.leave()
 			break
 		}

@@ -30,7 +30,7 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 	return shop, nil
 }
 
-// Open returns the shop of a customer that the caller has read or is about to create.
+// Open returns a shop whose profile the caller has read or is about to create.
 func (d *Deployment) Open(customer catalog.Customer) *Shop { return &Shop{customer, d.store} }
 
 // ShopAccess is a shop's settings with the number of its live keys.

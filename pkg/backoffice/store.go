@@ -57,19 +57,19 @@ func putNew(name string, it table.Item) *types.Put {
 	}
 }
 
-// noFailure means that no condition of a write failed.
-const noFailure = -1
+// noConditionFailed means that no condition of a write failed.
+const noConditionFailed = -1
 
 // write applies all of the actions or none. Each action is a put or a deletion. If a condition fails, failed is the
 // number, from 0, of the first action whose condition failed, and old is the item that is stored under its key.
-// Otherwise failed is noFailure.
+// Otherwise failed is noConditionFailed.
 func (s store) write(ctx context.Context, actions ...types.TransactWriteItem) (failed int, old table.Item, err error) {
 	if len(actions) == 1 {
 		err = s.writeAlone(ctx, actions[0])
 		if old, isFailed := table.OldItem(err); isFailed {
 			return 0, old, nil
 		}
-		return noFailure, nil, err
+		return noConditionFailed, nil, err
 	}
 	err = s.transact(ctx, actions)
 	if canceled, is := errors.AsType[*types.TransactionCanceledException](err); is {
@@ -79,7 +79,7 @@ func (s store) write(ctx context.Context, actions ...types.TransactWriteItem) (f
 			}
 		}
 	}
-	return noFailure, nil, err
+	return noConditionFailed, nil, err
 }
 
 // writeAlone sends one action without a transaction, because a transaction takes twice the write units.

@@ -34,7 +34,7 @@ func (s *Shop) deleteUnused(ctx context.Context, v voucher.Voucher) error {
 	}
 	failed, old, err := s.write(ctx, actions...)
 	switch {
-	case failed == noFailure:
+	case failed == noConditionFailed:
 		return table.Outcome(err)
 	case failed > 0:
 		return voucher.ErrUsed // the condition of a counter failed

@@ -21,9 +21,7 @@ func (s *Shop) CreateVoucher(ctx context.Context, terms voucher.Terms, now time.
 	return v, s.Create(ctx, v)
 }
 
-// Create stores a new voucher. If the voucher has a limit above one, Create also stores its counters. If another
-// voucher has the code, the error is a *voucher.CodeTakenError. If the stored voucher is v itself, an earlier attempt
-// was applied and its response was lost. Then Create succeeds.
+// Create stores a new voucher. If another voucher has the code, the error is a *voucher.CodeTakenError.
 func (s *Shop) Create(ctx context.Context, v voucher.Voucher) error {
 	existing, taken, err := s.createOrFind(ctx, v)
 	if err == nil && taken && !createdAs(existing, v) {
@@ -32,8 +30,9 @@ func (s *Shop) Create(ctx context.Context, v voucher.Voucher) error {
 	return err
 }
 
-// createOrFind creates a voucher, as Create does. If the code is taken, it returns the stored voucher that has the
-// code. If an earlier attempt was applied and its response was lost, that voucher is v itself.
+// createOrFind stores a new voucher, and its counters if it has a limit above one. Only the put of the voucher has a
+// condition, and it guards all of them. If the code is taken, createOrFind stores nothing and returns the voucher that
+// has the code. That is v itself if an earlier attempt was applied and its response was lost.
 func (s *Shop) createOrFind(
 	ctx context.Context, v voucher.Voucher,
 ) (stored voucher.Voucher, taken bool, err error) {
@@ -50,7 +49,7 @@ func (s *Shop) createOrFind(
 		}})
 	}
 	failed, old, err := s.write(ctx, actions...)
-	if failed == noFailure {
+	if failed == noConditionFailed {
 		return voucher.Voucher{}, false, table.Outcome(err)
 	}
 	existing, err := table.DecodeVoucher(old)
