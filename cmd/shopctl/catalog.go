@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -85,7 +84,13 @@ probably slips. With such a price the command changes nothing and exits with 3, 
 					return err
 				}
 			}
-			return cmp.Or(s.showPlan(plan, dryRun), slips, s.differingVouchers(plan))
+			if err := s.showPlan(plan, dryRun); err != nil {
+				return err
+			}
+			if slips != nil {
+				return slips
+			}
+			return s.differingVouchers(plan)
 		}),
 	}
 	flags := command.Flags()
@@ -351,7 +356,7 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 		Example: `  shopctl --local catalog show emberforge > emberforge.yaml
   shopctl --local catalog apply emberforge.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			id, err := parseCustomer(args[0])
+			id, err := parseShop(args[0])
 			if err != nil {
 				return err
 			}
@@ -361,7 +366,7 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 			}
 			shop, err := deployment.CatalogueEntry(ctx, id)
 			if err != nil {
-				return s.describeNoCustomer(err, id)
+				return s.describeNoShop(err, id)
 			}
 			if s.json {
 				return writeJSON(s.stdout, shopJSON{

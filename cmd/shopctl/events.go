@@ -67,7 +67,7 @@ func (f *feedFlags) add(command *cobra.Command) {
 
 // withFeed opens a shop's feed and passes it to the function do.
 func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags, do func(feed) error) error {
-	id, err := parseCustomer(customer)
+	id, err := parseShop(customer)
 	if err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (s *session) temporaryKey(
 ) (secret string, revoke func(), err error) {
 	shop, err := deployment.Shop(ctx, id)
 	if err != nil {
-		return "", func() {}, s.describeNoCustomer(err, id)
+		return "", func() {}, s.describeNoShop(err, id)
 	}
 	key, _, err := shop.CreateKey(ctx, eventsKeyName, s.now().Add(eventsKeyLifetime), s.random, s.now())
 	if errors.Is(err, access.ErrTooManyKeys) {

@@ -34,7 +34,7 @@ func (s *session) eventsCommand(
 	do func(ctx context.Context, events *backoffice.Events, shop *backoffice.Shop, args []string) error,
 ) func(*cobra.Command, []string) error {
 	return s.command(func(ctx context.Context, args []string) error {
-		id, err := parseCustomer(args[0])
+		id, err := parseShop(args[0])
 		if err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (s *session) eventsCommand(
 		}
 		shop, err := deployment.Shop(ctx, id)
 		if err != nil {
-			return s.describeNoCustomer(err, id)
+			return s.describeNoShop(err, id)
 		}
 		return do(ctx, events, shop, args)
 	})
@@ -221,7 +221,7 @@ changed item and the reason. Shopfront retries them every 15 minutes; shopctl ev
 more than 10,000 changes, the command lists only the first.`,
 		Example: "  shopctl --local events parked\n  shopctl --local events parked emberforge --json",
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			customer, err := optionalCustomer(args)
+			customer, err := optionalShop(args)
 			if err != nil {
 				return err
 			}
@@ -231,7 +231,7 @@ more than 10,000 changes, the command lists only the first.`,
 			}
 			if customer != "" {
 				if _, err := deployment.Shop(ctx, customer); err != nil {
-					return s.describeNoCustomer(err, customer)
+					return s.describeNoShop(err, customer)
 				}
 			}
 			parked, err := events.Parking.Parked(ctx)

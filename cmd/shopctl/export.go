@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -47,11 +46,13 @@ func newExportCommand[T any](
 			defer bar.end()
 			write := func(to io.Writer) error {
 				file, one := rows(to, at)
-				err := eachOf(items, one, bar.step)
-				if err != nil && bar.done == 0 {
-					return err // without a flush, so not even the header is printed
+				if err := eachOf(items, one, bar.step); err != nil {
+					if bar.done > 0 { // otherwise not even the header is printed
+						_ = file.Flush() // err came first
+					}
+					return err
 				}
-				return cmp.Or(err, file.Flush())
+				return file.Flush()
 			}
 			if path == "" {
 				return write(s.stdout)
@@ -101,7 +102,13 @@ func newWholeFile(path string) (*wholeFile, error) {
 // end closes the file and gives it its name. If err is not nil, or end itself fails, it removes the file and returns
 // the error.
 func (f *wholeFile) end(err error) error {
-	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
 		err = os.Rename(f.Name(), f.path)
 	}
 	if err != nil {

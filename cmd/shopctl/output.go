@@ -61,7 +61,10 @@ func stream[T any, R row](o *output, plural string, head []string, items iter.Se
 	count := 0
 	for item, err := range items {
 		if err != nil {
-			return cmp.Or(table.flush(), err)
+			if flushErr := table.flush(); flushErr != nil {
+				return flushErr
+			}
+			return err
 		}
 		switch {
 		case o.json:

@@ -131,7 +131,7 @@ func (s *session) commandLine(command string) string {
 
 // shop opens the shop that an argument names.
 func (s *session) shop(ctx context.Context, customer string) (*backoffice.Shop, error) {
-	id, err := parseCustomer(customer)
+	id, err := parseShop(customer)
 	if err != nil {
 		return nil, err
 	}
@@ -141,10 +141,10 @@ func (s *session) shop(ctx context.Context, customer string) (*backoffice.Shop, 
 	}
 	s.customer = id
 	shop, err := deployment.Shop(ctx, id)
-	return shop, s.describeNoCustomer(err, id)
+	return shop, s.describeNoShop(err, id)
 }
 
-func parseCustomer(text string) (catalog.CustomerID, error) {
+func parseShop(text string) (catalog.CustomerID, error) {
 	id, err := catalog.ParseID[catalog.CustomerID](text)
 	if err != nil {
 		return "", misused("SHOP %s", err)
@@ -152,15 +152,15 @@ func parseCustomer(text string) (catalog.CustomerID, error) {
 	return id, nil
 }
 
-// optionalCustomer parses the only argument of a command, or returns "" without one.
-func optionalCustomer(args []string) (catalog.CustomerID, error) {
+// optionalShop parses the only argument of a command, or returns "" without one.
+func optionalShop(args []string) (catalog.CustomerID, error) {
 	if len(args) == 0 {
 		return "", nil
 	}
-	return parseCustomer(args[0])
+	return parseShop(args[0])
 }
 
-func (s *session) describeNoCustomer(err error, id catalog.CustomerID) error {
+func (s *session) describeNoShop(err error, id catalog.CustomerID) error {
 	return describeNotFound(err, "shop %s does not exist: see %s, or load it with %s", id,
 		s.commandLine("catalog list"), s.commandLine("catalog apply FILE"))
 }

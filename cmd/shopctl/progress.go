@@ -88,7 +88,7 @@ func (p *progress) end() {
 // bulk shows the progress of a command that writes many items. The label is that of newProgress.
 func (p *program) bulk(label string, shown *progress) backoffice.Bulk {
 	return backoffice.Bulk{
-		Begin: func(count int) { *shown = *p.newProgress(label, count) },
+		Begin: func(count int) { *shown = *p.newProgress(label, count) }, // the count is not known earlier
 		Wrote: shown.step,
 		Slow: func(writers int) {
 			p.warn(fmt.Sprintf("DynamoDB throttles: writing %d at a time from now on", writers))

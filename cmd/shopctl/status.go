@@ -67,7 +67,7 @@ func newStatusCommand(s *session) *cobra.Command {
 check out, how many refused codes one source may cause, the number of live keys, and what is paused.`,
 		Example: "  shopctl --local status\n  shopctl --local status emberforge",
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			customer, err := optionalCustomer(args)
+			customer, err := optionalShop(args)
 			if err != nil {
 				return err
 			}
@@ -81,7 +81,7 @@ check out, how many refused codes one source may cause, the number of live keys,
 			}
 			shops, err := deployment.Access(ctx, customer, s.now())
 			if err != nil {
-				return s.describeNoCustomer(err, customer)
+				return s.describeNoShop(err, customer)
 			}
 			document := statusJSON{
 				Shops:  represent(shops, representAccess),

@@ -62,7 +62,10 @@ func (d *document) entries(text []byte) []Entry {
 	violations := d.violations(value)
 	d.reportViolations(violations, true)
 	var layout fileLayout
-	if err := cmp.Or(err, d.root.Decode(&layout)); err != nil && len(violations) == 0 {
+	if decodeErr := d.root.Decode(&layout); err == nil {
+		err = decodeErr
+	}
+	if err != nil && len(violations) == 0 {
 		d.fail(d.root.Line, "cannot be read: %v", err)
 	}
 	var entries []Entry

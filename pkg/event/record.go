@@ -165,8 +165,8 @@ func (r Recorder) recordShop(ctx context.Context, customer catalog.CustomerID, c
 	}
 	for _, change := range changes {
 		reason := change.Err
-		if len(change.Facts) > 0 {
-			reason = cmp.Or(reason, lost)
+		if reason == nil && len(change.Facts) > 0 {
+			reason = lost
 		}
 		if reason == nil {
 			continue
