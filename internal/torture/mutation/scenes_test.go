@@ -220,17 +220,21 @@ func refusalWithAttemptInFlight(s *shop) {
 
 // There is always a use left, but a request that reads the two counters one after the other finds both empty. While the
 // request reads the first counter, the use is on the second one. While the request reads the second counter, another
-// use is on the first one. The function always draws the last counter.
+// use is on the first one. The function always draws the last counter. Chance decides which counter a request reads
+// first, so the scene has several requests.
 func useMovesBetweenReads(s *shop) {
-	terms := limited(2)
-	terms.Counters = 2
-	c := s.create(terms)
+	for i := range 12 {
+		terms := limited(2)
+		terms.Written, terms.Counters = fmt.Sprint("SUMMER-", i), 2
+		s.moveUseBetweenReads(s.create(terms))
+	}
+}
+
+func (s *shop) moveUseBetweenReads(c *code) {
 	c.redeem("", "")
 	found := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Applied)
 	half := s.gate.stop(s.T, "BatchGetItem", 1, memdynamo.Applied)
-	for nth := range 10 {
-		s.gate.inflict("BatchGetItem", nth+1, memdynamo.Unprocessed) // half skips responses that leave all keys unread
-	}
+	s.gate.inflict("BatchGetItem", 1, memdynamo.Unprocessed)
 	wait := c.redeeming("", "")
 	found.wait(s.T)
 	c.edit(limitedTo(4)) // raising adds uses to all counters, lowering takes them from the first
