@@ -74,7 +74,6 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 		return err
 	}
 	defer func() { _ = os.RemoveAll(partial) }() // if this fails, the next fetch removes it
-	started := time.Now()
 	say(progress, "fetching DynamoDB Local with Maven: about 50 MB, only this once")
 	if err := fill(ctx, pomDir, partial); err != nil {
 		return err
@@ -85,17 +84,11 @@ func Fetch(ctx context.Context, pomDir, libDir string, progress io.Writer) error
 	if err := os.RemoveAll(libDir); err != nil {
 		return err
 	}
-	if err := os.Rename(partial, libDir); err != nil {
-		return err
-	}
-	say(progress, "fetched DynamoDB Local in %s", time.Since(started).Round(time.Second))
-	return nil
+	return os.Rename(partial, libDir)
 }
 
 // say writes a line to progress. It ignores write errors, because they do not affect the fetch.
-func say(progress io.Writer, format string, args ...any) {
-	_, _ = fmt.Fprintf(progress, format+"\n", args...)
-}
+func say(progress io.Writer, line string) { _, _ = fmt.Fprintln(progress, line) }
 
 // fill copies the library to dir with Maven, and compiles the launcher there.
 func fill(ctx context.Context, pomDir, dir string) error {

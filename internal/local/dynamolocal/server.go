@@ -18,7 +18,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -27,9 +26,6 @@ import (
 
 // region is the region that clients send. DynamoDB Local shows the same tables in every region.
 const region = "eu-central-1"
-
-// startTimeout bounds the start of a server. On an idle machine, a start takes 1 to 2 s.
-const startTimeout = 2 * time.Minute
 
 // Options says how to run a server.
 type Options struct {
@@ -53,12 +49,11 @@ type Server struct {
 	err      error // how the server died; written before done is closed
 }
 
-// Start runs a server on a free port and waits until it responds, at most two minutes. If ctx ends first, Start stops the
-// server and returns an error. Once the server is ready, ctx no longer matters: the server runs until Stop, or until
-// this process ends.
+// Start runs a server on a free port and waits until it responds. If ctx ends first, Start stops the server and returns
+// an error. Once the server is ready, ctx no longer matters: the server runs until Stop, or until this process ends.
 //
-// If Java is missing or too old, the error says what to do. If the server dies or does not respond, the error contains
-// the end of the server's output. After an error, nothing is left running.
+// If Java is missing or too old, the error says what to do. If the server dies, the error contains the end of the
+// server's output. After an error, nothing is left running.
 func Start(ctx context.Context, options Options) (*Server, error) {
 	if _, err := os.Stat(filepath.Join(options.LibDir, markName)); err != nil {
 		return nil, fmt.Errorf("DynamoDB Local in %s is not complete: fetch it first: %w", options.LibDir, err)
@@ -165,32 +160,22 @@ func run(ctx context.Context, java string, options Options) (*Server, error) {
 }
 
 // awaitReady returns nil once the server responds.
-func (s *Server) awaitReady(ctx context.Context) error {
-	starting, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
+func (s *Server) awaitReady(ctx context.Context) (err error) {
 	select {
 	case port := <-s.output.port:
 		s.endpoint = "http://127.0.0.1:" + strconv.Itoa(port)
-		if err := s.probe(starting); err != nil && starting.Err() == nil {
-			return fmt.Errorf("DynamoDB Local does not serve its data: %w. The end of its output:\n%s", err, s.output)
+		client := dynamodb.New(NewClient(s.endpoint).Options(),
+			func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
+		// This call makes the server load everything it needs.
+		if _, err = client.ListTables(ctx, &dynamodb.ListTablesInput{}); err != nil {
+			err = fmt.Errorf("DynamoDB Local does not serve its data: %w. The end of its output:\n%s", err, s.output)
 		}
 	case <-s.done:
 		return s.err
-	case <-starting.Done():
+	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
 		return fmt.Errorf("starting DynamoDB Local was interrupted: %w", context.Cause(ctx))
 	}
-	if starting.Err() != nil {
-		return fmt.Errorf("DynamoDB Local did not respond within %s. The end of its output:\n%s", startTimeout,
-			s.output)
-	}
-	return nil
-}
-
-// probe lists the tables, which makes the server load everything it needs.
-func (s *Server) probe(ctx context.Context) error {
-	client := dynamodb.New(NewClient(s.endpoint).Options(), func(o *dynamodb.Options) { o.Retryer = aws.NopRetryer{} })
-	_, err := client.ListTables(ctx, &dynamodb.ListTablesInput{})
 	return err
 }

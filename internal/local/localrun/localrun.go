@@ -157,7 +157,7 @@ func (r *Run) listen(ctx context.Context) error {
 			"run ARGS=--port=0 picks a free one)", r.Port)
 	}
 	if err != nil {
-		return fmt.Errorf("port %d cannot be used: choose another port with --port: %w", r.Port, err)
+		return err
 	}
 	r.listener = listener
 	r.onStop(func() error {

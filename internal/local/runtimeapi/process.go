@@ -17,13 +17,7 @@ import (
 	"time"
 )
 
-const (
-	apiVersion = "/2018-06-01"
-	// maxErrorReport is how many bytes of a function's error report are read.
-	maxErrorReport = 256 << 10
-	// headerTimeout is how long a client of the runtime API may take to send a request's header.
-	headerTimeout = 10 * time.Second
-)
+const apiVersion = "/2018-06-01"
 
 // Command says which process to start.
 type Command struct {
@@ -83,7 +77,7 @@ func start(ctx context.Context, command Command) (*Process, error) {
 		Command: command, kill: kill,
 		offers: make(chan *invocation), asked: make(chan struct{}, 1), gone: make(chan struct{}),
 	}
-	p.api = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: headerTimeout}
+	p.api = &http.Server{Handler: p.runtimeAPI(), ReadHeaderTimeout: time.Minute}
 	p.command = exec.CommandContext(alive, p.Path) //nolint:gosec // the path is the caller's own build
 	p.command.Dir = filepath.Dir(p.Path)
 	p.command.Env = append([]string{"AWS_LAMBDA_RUNTIME_API=" + listener.Addr().String()}, p.Env...)
@@ -244,9 +238,7 @@ func (p *Process) fail(w http.ResponseWriter, r *http.Request) {
 	var report struct {
 		Type string `json:"errorType"`
 	}
-	if body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxErrorReport)); err == nil {
-		_ = json.Unmarshal(body, &report)
-	}
+	_ = json.NewDecoder(r.Body).Decode(&report) // without a type, the error is reported all the same
 	p.finish(nil, fmt.Errorf("the function reported an error of type %q", report.Type))
 	w.WriteHeader(http.StatusAccepted)
 }
