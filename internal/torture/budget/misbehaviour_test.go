@@ -58,14 +58,13 @@ func drawn() []misbehaviour {
 			spares: spares,
 		}
 	}
+	reads := only(check, area, seePage, readCheckout, listOrders, showOrder, listRedemptions, listEvents)
 	return []misbehaviour{
-		// these write nothing
-		always(memdynamo.Conflict, only(check, area, seePage, readCheckout, listOrders, showOrder, listRedemptions,
-			listEvents)),
+		always(memdynamo.Conflict, reads),
 		always(memdynamo.Throttle, nil),
 		always(memdynamo.ServerError, nil),
 		always(memdynamo.LostRequest, nil),
-		always(memdynamo.LateRequest, nil),
+		always(memdynamo.LateRequest, reads),
 		always(memdynamo.LostResponse, nil),
 		always(memdynamo.CutResponse, nil),
 		always(memdynamo.SlowRequest, everyRequest), // some calls are not slow enough to fail
