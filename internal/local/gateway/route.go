@@ -10,15 +10,12 @@ import (
 // Route names the function for a method and path, such as GET /shop/{customer}/checkout:
 // https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-routes.html.
 type Route struct {
-	// Method is an HTTP method in upper case, or ANY.
-	Method string
-	// Path consists of literal segments and {variables}. A variable matches one segment that is not empty. The last
-	// segment may be a {greedy+} variable, which matches the rest of the path if that is not empty.
+	Method string // in upper case
+	// Path consists of literal segments and {variables}. A variable matches one segment that is not empty. Greedy
+	// variables and the method ANY are not supported, because the shop has no such routes.
 	Path     string
 	Function string
 }
-
-const anyMethod = "ANY"
 
 type route struct {
 	Route
@@ -39,32 +36,18 @@ func newRoutes(declared []Route) ([]route, error) {
 	return all, nil
 }
 
-// newRoute sets a route's pattern and order. AWS documents that a full match takes precedence over a greedy match. The
-// rest of the order is this package's choice: at the first segment in which two routes differ, a literal comes before a
-// variable. If no segment differs, a method comes before ANY.
-func newRoute(d Route) (route, error) {
-	r := route{Route: d, order: []string{"full"}}
+// newRoute sets a route's pattern and order. At the first segment in which two routes differ, a literal comes before a
+// variable. AWS does not document this order.
+func newRoute(d Route) (r route, err error) {
+	r.Route = d
 	pattern := "(?s)^"
 	for segment := range strings.SplitSeq(strings.TrimPrefix(d.Path, "/"), "/") {
-		name, isVariable := strings.CutPrefix(segment, "{")
-		name = strings.TrimSuffix(name, "}")
-		greedy, isGreedy := strings.CutSuffix(name, "+")
-		switch {
-		case isVariable && isGreedy:
-			r.order[0] = "greedy"
-			r.order, pattern = append(r.order, "variables"), pattern+"/(?P<"+greedy+">.+)"
-		case isVariable:
-			r.order, pattern = append(r.order, "variable"), pattern+"/(?P<"+name+">[^/]+)"
-		default:
+		if name, isVariable := strings.CutPrefix(segment, "{"); isVariable {
+			r.order, pattern = append(r.order, "variable"), pattern+"/(?P<"+strings.TrimSuffix(name, "}")+">[^/]+)"
+		} else {
 			r.order, pattern = append(r.order, "literal "+segment), pattern+"/"+regexp.QuoteMeta(segment)
 		}
 	}
-	method := d.Method
-	if method == anyMethod {
-		method = "any" // sorts after all methods, which are in upper case
-	}
-	r.order = append(r.order, method)
-	var err error
 	r.pattern, err = regexp.Compile(pattern + "$")
 	return r, err
 }
@@ -75,7 +58,7 @@ func newRoute(d Route) (route, error) {
 func (g *Gateway) match(method, path string) (*route, map[string]string) {
 	for i := range g.routes {
 		r := &g.routes[i]
-		if r.Method != method && r.Method != anyMethod {
+		if r.Method != method {
 			continue
 		}
 		found := r.pattern.FindStringSubmatch(path)

@@ -72,13 +72,10 @@ type example struct {
 // variable in the route's path with the event's value, or with the variable's name if the event has no value for it.
 func exampleOf(route gateway.Route, event events.APIGatewayV2HTTPRequest) example {
 	request := example{method: route.Method}
-	if request.method == "ANY" {
-		request.method = event.RequestContext.HTTP.Method
-	}
 	if _, path, _ := strings.Cut(event.RouteKey, " "); path != route.Path {
-		request.target = regexp.MustCompile(`{(\w+)\+?}`).ReplaceAllStringFunc(route.Path,
+		request.target = regexp.MustCompile(`{(\w+)}`).ReplaceAllStringFunc(route.Path,
 			func(variable string) string {
-				name := strings.Trim(variable, "{+}")
+				name := strings.Trim(variable, "{}")
 				if value, known := event.PathParameters[name]; known {
 					name = value
 				}
