@@ -21,6 +21,6 @@ func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
 	client := dynamoclient.New(ctx, env, vouchers)
 	service := dynamoclient.Service(env, client)
 	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, env.RefusalsTable()))
-	store := dynamo.NewRedemptions(client, vouchers, mathrand.Int64N)
+	store := dynamo.NewRedeemer(client, vouchers, mathrand.Int64N)
 	return service.RedeemVoucher(voucher.Redeemer{Store: store, Random: rand.Reader})
 }

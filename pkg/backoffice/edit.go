@@ -110,7 +110,8 @@ func (s *Shop) writeEdited(
 // editing starts an update that gives a voucher its next version. The update fails if the voucher was edited, or
 // deleted and created again, since it was read.
 func (s *Shop) editing(before voucher.Voucher) *table.Update {
-	call := &table.Update{Key: table.VoucherKey(s.Customer.ID, before.Code), Condition: "#version = :version"}
+	call := &table.Update{Key: table.VoucherKey(s.Customer.ID, before.Code)}
+	call.Require("#version = :version")
 	call.Value(":version", table.Num(before.Version))
 	call.RequireEqual(table.AttrCreated, table.Millis(before.Created))
 	call.Set(table.AttrVersion, table.Num(before.Version+1))

@@ -111,9 +111,8 @@ func (s *Shop) keysQuery() *dynamodb.QueryInput {
 // RevokeKey marks a key as revoked at the given time and returns its record. If the key was already revoked, RevokeKey
 // changes nothing, and the record says when it was revoked. For an unknown key, the error wraps access.ErrKeyUnknown.
 func (s *Shop) RevokeKey(ctx context.Context, id access.KeyID, at time.Time) (access.KeyRecord, error) {
-	call := &table.Update{
-		Key: table.AccessKeyKey(s.Customer.ID, id), Condition: "attribute_exists(" + table.SortKey + ")",
-	}
+	call := &table.Update{Key: table.AccessKeyKey(s.Customer.ID, id)}
+	call.Require("attribute_exists(" + table.SortKey + ")")
 	call.RequireEqual(table.AttrRevoked, nil)
 	call.Set(table.AttrRevoked, table.Millis(at))
 	out, err := s.api.UpdateItem(ctx, call.Input(s.Tables.Catalogue, types.ReturnValueAllNew))

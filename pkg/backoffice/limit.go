@@ -114,7 +114,7 @@ func (s *Shop) fence(
 ) (table.Counter, error) {
 	call := table.Update{Key: table.CounterKey(s.Customer.ID, code, number)}
 	call.Set(table.AttrVersion, table.Num(edit*writesPerEdit))
-	call.Condition = "#version <= " + table.Placeholder(call.Alias(table.AttrVersion))
+	call.Require("#version <= " + table.Placeholder(call.Alias(table.AttrVersion)))
 	out, err := s.api.UpdateItem(ctx, call.Input(s.Tables.Vouchers, types.ReturnValueAllNew))
 	if _, failed := table.OldItem(err); failed {
 		return table.Counter{}, errEditedMeanwhile
@@ -179,7 +179,7 @@ func (s *Shop) move(
 	call := table.Update{Key: table.CounterKey(s.Customer.ID, code, counter.Number)}
 	call.Add(table.AttrLeft, by)
 	call.Set(table.AttrVersion, table.Num(next))
-	call.Condition = "#version = :version AND #left >= :least"
+	call.Require("#version = :version AND #left >= :least")
 	call.Value(":version", table.Num(counter.Version))
 	call.Value(":least", table.Num(max(-by, 0)))
 	out, err := s.api.UpdateItem(ctx, call.Input(s.Tables.Vouchers, types.ReturnValueAllNew))

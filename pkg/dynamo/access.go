@@ -15,12 +15,12 @@ type Access struct {
 	random func(n int64) int64
 }
 
-// NewAccess returns a reader of the settings and keys in a catalogue table. random is as in NewRedemptions.
+// NewAccess returns a reader of the settings and keys in a catalogue table. random is as in NewRedeemer.
 func NewAccess(api table.BatchGetter, table string, random func(n int64) int64) *Access {
 	return &Access{api: api, table: table, random: random}
 }
 
-// Access reads a customer's settings and one of its keys in one call. If id is empty, it reads only the settings.
+// Access reads a shop's settings and one of its keys in one call. If id is empty, it reads only the settings.
 func (s *Access) Access(
 	ctx context.Context, customer catalog.CustomerID, id access.KeyID,
 ) (access.Settings, access.KeyRecord, error) {

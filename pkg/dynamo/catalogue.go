@@ -26,12 +26,12 @@ type Catalogue struct {
 	random func(n int64) int64
 }
 
-// NewCatalogue returns a reader of a catalogue table. random is as in NewRedemptions.
+// NewCatalogue returns a reader of a catalogue table. random is as in NewRedeemer.
 func NewCatalogue(api CatalogueAPI, table string, random func(n int64) int64) *Catalogue {
 	return &Catalogue{api: api, table: table, random: random}
 }
 
-// Customer reads a customer's profile, or returns catalog.ErrNotFound. The read is eventually consistent, which costs
+// Customer reads a shop's profile, or returns catalog.ErrNotFound. The read is eventually consistent, which costs
 // half as much.
 func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error) {
 	out, err := s.api.GetItem(ctx,
@@ -45,7 +45,7 @@ func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalo
 	return table.DecodeCustomer(out.Item), nil
 }
 
-// Product reads a customer's profile and one product on sale in one consistent call. If either does not exist, it
+// Product reads a shop's profile and one product on sale in one consistent call. If either does not exist, it
 // returns catalog.ErrNotFound.
 func (s *Catalogue) Product(
 	ctx context.Context, customer catalog.CustomerID, product catalog.ProductID,

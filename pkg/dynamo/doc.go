@@ -2,15 +2,16 @@
 // (how many codes were refused to each source of requests, and the live holds of each source), and the events of each
 // shop. Functions use this package. Operators use package backoffice.
 //
-// Every table has the partition key "customer" and the sort key "sk". Package table has a function for each key:
+// Every table has the partition key "customer" and the sort key "sk": stored keys and the interface call a shop a
+// customer. Package table has a function for each key:
 //
 //	table      customer  sk              function       item
-//	catalogue  ID        customer        ProfileKey     the customer's profile
+//	catalogue  ID        customer        ProfileKey     the shop's profile
 //	catalogue  ID        product#P       ProductKey     a product on sale, with its variants
 //	catalogue  ID        offsale#P       OffSaleKey     a product off sale
 //	catalogue  ID        settings        SettingsKey    policies, the limit on refused codes, pauses, and how many
 //	                                                    keys were created
-//	catalogue  ID        key#K           AccessKeyKey   the hash of a secret key of the customer's server
+//	catalogue  ID        key#K           AccessKeyKey   the hash of a secret key of the shop's server
 //	vouchers   ID#bb     CODE            VoucherKey     a voucher; if single-use, also its redemption or hold
 //	vouchers   ID#bb     CODE#c#NN       CounterKey     a counter of a code with a limit above one: uses left and used
 //	vouchers   ID#bb     CODE#h#NN#T#ID  HoldKey        a hold of a use of counter NN, which lapses at T, in
@@ -42,7 +43,7 @@
 // of one partition key value on one partition at first, and a partition takes 1,000 write units a second
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
 //
-// The table of checkouts has the index "orders", which sorts the orders of a customer by time. A checkout that was not
+// The table of checkouts has the index "orders", which sorts the orders of a shop by time. A checkout that was not
 // ordered lacks the index's sort key and is therefore not in the index.
 //
 // The SDK retries a call whose response was lost. Therefore a write that must not be applied twice carries an

@@ -38,7 +38,7 @@ type EventAPI interface {
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
-// EventLog stores the events of customers. It implements event.Log, event.FeedStore and event.Nicks. Create it with
+// EventLog stores the events of shops. It implements event.Log, event.FeedStore and event.Nicks. Create it with
 // NewEventLog.
 //
 // A log is a list of pages, each of which names up to 50 events. The place of an event in the list is its sequence
@@ -54,7 +54,7 @@ type EventLog struct {
 }
 
 // NewEventLog returns the log in a table of events. Events are stored for at least the retention. random is as in
-// NewRedemptions. ids is a source of random bytes for the IDs of new logs.
+// NewRedeemer. ids is a source of random bytes for the IDs of new logs.
 func NewEventLog(
 	api EventAPI, name string, retention time.Duration, now func() time.Time, random func(n int64) int64, ids io.Reader,
 ) *EventLog {
@@ -115,7 +115,7 @@ func (l *EventLog) append(
 	return added, fmt.Errorf("append to the log of events: gave up after %d attempts: %w", mostAttempts, errLookAgain)
 }
 
-// tail returns the last page of a customer's log. Before the first event, it returns an empty page without a feed.
+// tail returns the last page of a shop's log. Before the first event, it returns an empty page without a feed.
 func (l *EventLog) tail(ctx context.Context, customer catalog.CustomerID) (table.EventPage, error) {
 	query := table.EventPagesQuery(l.table, customer, 0)
 	query.ScanIndexForward, query.Limit = aws.Bool(false), aws.Int32(1)

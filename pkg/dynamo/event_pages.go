@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/event"
 )
 
-// EventAddition is an event that was added to the log of its customer.
+// EventAddition is an event that was added to the log of its shop.
 type EventAddition struct {
 	Record   string // the sequence number of the change in the stream of the events table
 	Customer catalog.CustomerID
@@ -58,7 +58,7 @@ type EventPages struct {
 	random func(n int64) int64
 }
 
-// NewEventPages returns a reader of a table of events. random is as in NewRedemptions.
+// NewEventPages returns a reader of a table of events. random is as in NewRedeemer.
 func NewEventPages(api table.BatchGetter, name string, now func() time.Time, random func(n int64) int64) *EventPages {
 	return &EventPages{api, name, now, random}
 }

@@ -36,7 +36,7 @@ type EventSourceAPI interface {
 	table.BatchGetter
 }
 
-// NewEventSource returns the source for the tables of vouchers and checkouts. random is as in NewRedemptions.
+// NewEventSource returns the source for the tables of vouchers and checkouts. random is as in NewRedeemer.
 func NewEventSource(api EventSourceAPI, tables Tables, random func(n int64) int64) *EventSource {
 	return &EventSource{api: api, tables: tables, random: random, terms: make(map[table.Key]voucher.Voucher)}
 }
@@ -219,7 +219,7 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
 }
 
-// termsTime bounds the time for reading vouchers, because the changes of all customers in the batch wait for these
+// termsTime bounds the time for reading vouchers, because the changes of all shops in the batch wait for these
 // reads. Changes whose voucher was not read in time are parked.
 const termsTime = 5 * time.Second
 

@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -29,7 +28,7 @@ type HeldCheckouts struct {
 	tables Tables
 }
 
-// NewHeldCheckouts returns a store of held checkouts. random is as in NewRedemptions.
+// NewHeldCheckouts returns a store of held checkouts. random is as in NewRedeemer.
 func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *HeldCheckouts {
 	return &HeldCheckouts{uses{api, tables.Vouchers, random}, tables}
 }
@@ -39,11 +38,11 @@ func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *H
 // OpenHeld returns that checkout and changes nothing.
 func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
-	kept, err := s.openHeld(ctx, opening, &lost)
+	result, err := s.openHeld(ctx, opening, &lost)
 	if lost.mayContradict(err) {
 		err = &UnavailableError{Err: errMayBeApplied}
 	}
-	return kept, table.Outcome(err)
+	return result, table.Outcome(err)
 }
 
 func (s *HeldCheckouts) openHeld(
@@ -61,7 +60,7 @@ func (s *HeldCheckouts) openHeld(
 	if err != nil {
 		return checkout.Checkout{}, err
 	}
-	return h.kept, nil
+	return h.result, nil
 }
 
 // reread reads the voucher and the nick's uses again, and checks whether the hold that the checkout can share still
@@ -83,7 +82,7 @@ func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
 	// exist any more, for example because a request whose clock is ahead took it over, the new checkout must not try to
 	// share it.
 	key := table.HoldKey(h.Customer, h.Claim.Code, shared)
-	found, err := table.BatchGet(ctx, s.api, s.random, s.table, key)
+	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, key)
 	if err == nil && found[key] == nil {
 		replaced := *h.Replaces
 		replaced.Hold, h.Replaces = nil, &replaced
@@ -103,13 +102,13 @@ func (s *HeldCheckouts) RecallSettled(
 type holding struct {
 	checkout.Opening
 
-	until time.Time         // when a new hold lapses
-	kept  checkout.Checkout // the result
+	until  time.Time // when a new hold lapses
+	result checkout.Checkout
 }
 
 // openOnce tries once to open the checkout with a free use. If free is nil, openOnce looks for a free use.
 func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse, lost *lostAttempt) error {
-	h.kept = h.Checkout
+	h.result = h.Checkout
 	var held []action
 	if h.Checkout.Code != "" {
 		var err error
@@ -117,13 +116,13 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 			return err
 		}
 	}
-	put := putCheckout(s.tables.Checkouts, h.Customer, h.kept)
+	put := putCheckout(s.tables.Checkouts, h.Customer, h.result)
 	actions := []action{{types.TransactWriteItem{Put: &put}, h.keep}}
 	// A replaced checkout with the same token needs no write of its own: the put overwrites it, or finds it still open.
-	if h.Replaces != nil && h.Replaces.ID.Token() != h.kept.ID.Token() {
-		release := change(h.Customer, h.Replaces.ID, table.StatusOpen)
-		release.Set(table.AttrStatus, table.Str(table.StatusReplaced))
-		actions = append(actions, updating(s.tables.Checkouts, release,
+	if h.Replaces != nil && h.Replaces.ID.Token() != h.result.ID.Token() {
+		replace := updateWhile(h.Customer, h.Replaces.ID, table.StatusOpen)
+		replace.Set(table.AttrStatus, table.Str(table.StatusReplaced))
+		actions = append(actions, updating(s.tables.Checkouts, replace,
 			func(table.Item) error { return checkout.ErrNotReplaceable }))
 	}
 	return transact(ctx, s.api, append(actions, held...), lost.note)
@@ -131,7 +130,7 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 
 // keep sets the result to the checkout that is already stored.
 func (h *holding) keep(old table.Item) error {
-	h.kept = table.DecodeCheckout(old)
+	h.result = table.DecodeCheckout(old)
 	return nil
 }
 
@@ -166,11 +165,14 @@ func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]
 // take returns the actions that take a free use for a new hold.
 func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
 	request, kind := h.Claim.Request, h.Voucher.HoldKind()
-	if err := cmp.Or(h.Voucher.Refuse(request), h.Voucher.RefuseNick(h.Uses, request.At)); err != nil {
+	if err := h.Voucher.Refuse(request); err != nil {
+		return nil, err
+	}
+	if err := h.Voucher.RefuseNick(h.Uses, request.At); err != nil {
 		return nil, err
 	}
 	hold := &voucher.Hold{Kind: kind, ID: h.Claim.RedemptionID, Counter: table.NoCounter, Until: h.until}
-	h.kept.Hold = hold
+	h.result.Hold = hold
 	var actions []action
 	switch kind {
 	case voucher.HoldUnlimited:
@@ -180,37 +182,37 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 		// the voucher must still be the one that the rules accepted
 		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version))
 		call.RequireEqual(table.AttrReward, table.Str(h.Voucher.Reward.String()))
-		actions = append(actions, updating(s.table, call, nil))
+		actions = append(actions, updating(s.vouchers, call, nil))
 	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:
 		if own := ownToSwap(h.Voucher, h.Uses, request); own != nil {
 			free = own
 		}
 		if kind.IsCounted() {
 			var err error
-			if free, err = s.settle(ctx, request, h.Voucher, free); err != nil {
+			if free, err = s.secure(ctx, request, h.Voucher, free); err != nil {
 				return nil, err
 			}
 			hold.Counter = free.counter
-			actions = append(s.taking(request, *free, hold.Until), s.inserting(request, *hold))
+			actions = append(s.taking(request, *free, hold.Until), s.storingHold(request, *hold))
 		}
 		if kind.IsByNick() {
 			call := &table.Update{Key: table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))}
 			call.Set(table.HoldPrefix+hold.ID, table.EncodeHold(*hold))
 			countForNick(call, h.Voucher, h.Uses, request, free)
-			actions = append(actions, updating(s.table, call, nil))
+			actions = append(actions, updating(s.vouchers, call, nil))
 		}
 	}
 	counted, err := s.countForSource(ctx, h, hold.Until, time.Time{})
 	return append(actions, counted...), err
 }
 
-// inserting returns the action that stores a counted hold.
-func (s *HeldCheckouts) inserting(request voucher.Request, hold voucher.Hold) action {
+// storingHold returns the action that stores a counted hold.
+func (s *HeldCheckouts) storingHold(request voucher.Request, hold voucher.Hold) action {
 	it := table.HoldKey(request.Customer, request.Code, hold).Attributes()
 	if hold.Kind.IsByNick() {
 		it[table.AttrHolder] = table.Str(table.HashNick(request.Nick))
 	}
-	return inserting(s.table, it)
+	return inserting(s.vouchers, it)
 }
 
 // share returns the actions that let the checkout share a live hold. They make that hold last at least as long as a new
@@ -224,11 +226,11 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 	if h.until.After(shared.Until) {
 		longer.Until = h.until
 	}
-	h.kept.Hold = &longer
+	h.result.Hold = &longer
 	var actions []action
 	if shared.Kind.IsCounted() && longer.Until.After(shared.Until) {
-		actions = append(actions, deleting(s.table, table.HoldKey(request.Customer, request.Code, shared)),
-			s.inserting(request, longer))
+		actions = append(actions, deleting(s.vouchers, table.HoldKey(request.Customer, request.Code, shared)),
+			s.storingHold(request, longer))
 	}
 	switch {
 	case shared.Kind == voucher.HoldSingleUse:
@@ -238,15 +240,15 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 		setSingleUse(call, claim, longer.Until)
 		call.RequireEqual(table.AttrRedemption, table.Str(shared.ID))
 		call.RequireEqual(table.AttrHeldUntil, table.Millis(shared.Until))
-		actions = append(actions, updating(s.table, call, nil))
+		actions = append(actions, updating(s.vouchers, call, nil))
 	case shared.Kind.IsByNick():
 		name := table.HoldPrefix + shared.ID
 		call := &table.Update{Key: table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))}
 		call.Set(name, table.EncodeHold(longer))
 		call.RequireEqual(name, table.EncodeHold(shared))
-		actions = append(actions, updating(s.table, call, nil))
+		actions = append(actions, updating(s.vouchers, call, nil))
 	case len(actions) == 0:
-		actions = append(actions, requiring(s.table, table.HoldKey(request.Customer, request.Code, shared)))
+		actions = append(actions, requiring(s.vouchers, table.HoldKey(request.Customer, request.Code, shared)))
 	}
 	if longer.Until.Equal(shared.Until) {
 		return actions, nil

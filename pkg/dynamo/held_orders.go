@@ -28,21 +28,21 @@ func (s *Orders) placeHeld(
 	hold := *c.Hold
 	var lost lostAttempt
 	for attempt := 0; ; attempt++ {
-		kept, err := s.placeOnce(ctx, claim, hold, c, order, expiresAfter, &lost)
+		result, err := s.placeOnce(ctx, claim, hold, c, order, expiresAfter, &lost)
 		switch {
 		case errors.Is(err, errLookAgain):
 			hold, err = s.holdNow(ctx, claim.Request, hold)
 		case table.IsConflict(err):
 			err = nil
 		case err == nil:
-			return kept, nil
+			return result, nil
 		}
 		if errors.Is(err, checkout.ErrExpired) {
-			kept, err = s.recallExpired(ctx, customer, c)
+			result, err = s.recallExpired(ctx, customer, c)
 			if errors.Is(err, checkout.ErrExpired) && bool(lost) {
 				err = &UnavailableError{Err: errMayBeApplied}
 			}
-			return kept, err
+			return result, err
 		}
 		if err == nil {
 			err = table.Wait(ctx, table.Backoff(attempt, s.random))
@@ -76,14 +76,14 @@ func (s *Orders) placeOnce(
 	if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
 		return checkout.Checkout{}, err
 	}
-	kept := c
-	kept.Order = &order
-	place := updating(s.checkouts, placing(claim.Customer, c.ID, order, expiresAfter), func(old table.Item) error {
-		kept = table.DecodeCheckout(old)
+	result := c
+	result.Order = &order
+	place := updating(s.checkouts, placement(claim.Customer, c.ID, order, expiresAfter), func(old table.Item) error {
+		result = table.DecodeCheckout(old)
 		return nil
 	})
 	err := transact(ctx, s.api, append([]action{place}, s.redeeming(claim, hold)...), lost.note)
-	return kept, err
+	return result, err
 }
 
 // refuseLate returns checkout.ErrExpired for an order whose hold has lapsed, if more uses are taken than a lowered
@@ -94,7 +94,7 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
 		return nil
 	}
-	v, err := table.ReadVoucher(ctx, s.api, s.table, request.Customer, request.Code)
+	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Customer, request.Code)
 	if err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (s *Orders) nickUses(
 	ctx context.Context, request voucher.Request, kind voucher.HoldKind,
 ) (voucher.NickUses, error) {
 	key := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))
-	it, err := table.Get(ctx, s.api, s.table, key, nil)
+	it, err := table.Get(ctx, s.api, s.vouchers, key, nil)
 	if err != nil {
 		return voucher.NickUses{}, err
 	}
@@ -131,7 +131,7 @@ func (s *Orders) nickUses(
 func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 	var actions []action
 	if hold.Kind.IsCounted() {
-		actions = append(actions, deleting(s.table, table.HoldKey(claim.Customer, claim.Code, hold)))
+		actions = append(actions, deleting(s.vouchers, table.HoldKey(claim.Customer, claim.Code, hold)))
 	}
 	call := &table.Update{Key: table.RecordKey(claim.Customer, claim.Code, claim.Nick, claim.Token, hold.Kind)}
 	switch {
@@ -139,7 +139,7 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 		setSingleUse(call, claim, time.Time{})
 		call.RequireEqual(table.AttrRedemption, table.Str(hold.ID))
 		call.Require("attribute_exists(#heldUntil)")
-		return []action{updating(s.table, call, nil)}
+		return []action{updating(s.vouchers, call, nil)}
 	case hold.Kind.IsByNick():
 		name := table.HoldPrefix + hold.ID
 		call.Remove(name)
@@ -149,7 +149,7 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 	call.Set(record, table.EncodeRecord(claim.RedemptionID, claim.At, claim.Nick))
 	setSpelling(call, claim.Nick)
 	call.RequireEqual(record, nil)
-	return append(actions, updating(s.table, call, nil))
+	return append(actions, updating(s.vouchers, call, nil))
 }
 
 // holdNow returns a hold as it is stored now, because a newer checkout that shares the hold may have made it last
@@ -157,7 +157,7 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold voucher.Hold) (voucher.Hold, error) {
 	switch {
 	case hold.Kind == voucher.HoldSingleUse:
-		v, err := table.ReadVoucher(ctx, s.api, s.table, request.Customer, request.Code)
+		v, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Customer, request.Code)
 		if err != nil {
 			return hold, err
 		}
@@ -197,20 +197,20 @@ func (s *Orders) cancelHeld(
 		return checkout.Checkout{}, err
 	}
 	for attempt := 0; ; attempt++ {
-		kept := c
+		result := c
 		order := *c.Order
 		order.Cancelled, order.Reason = at, reason
-		kept.Order = &order
+		result.Order = &order
 		undone, err := s.undoing(ctx, claim,
 			table.RecordKey(customer, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason,
 			voucher.UndoneByOrder)
 		if err == nil {
-			call := cancelling(customer, c.ID, reason, at)
+			call := cancellation(customer, c.ID, reason, at)
 			if c.Order.Fulfilled.IsZero() {
 				call.RequireEqual(table.AttrFulfilled, nil) // the response shows whether the order was fulfilled
 			}
 			cancel := updating(s.checkouts, call, func(old table.Item) error {
-				if kept = table.DecodeCheckout(old); kept.Order != nil && kept.Order.Cancelled.IsZero() {
+				if result = table.DecodeCheckout(old); result.Order != nil && result.Order.Cancelled.IsZero() {
 					return errLookAgain
 				}
 				return nil
@@ -218,7 +218,7 @@ func (s *Orders) cancelHeld(
 			err = transact(ctx, s.api, append([]action{cancel}, undone...))
 		}
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
-			return kept, err
+			return result, err
 		}
 		// Another request may have cancelled the order. Then the redemption is already undone, and its record may have
 		// moved.

@@ -39,7 +39,7 @@ func newMeteredStall(t *testing.T, of limits) *meteredStall {
 	s.opener.Store = dynamo.NewCheckouts(client, s.tables.Checkouts)
 	s.opener.Holds = dynamo.NewHeldCheckouts(client, s.tables, alwaysFirst)
 	s.till = checkout.Orders{Store: dynamo.NewOrders(client, s.tables.Checkouts, s.tables.Vouchers, alwaysFirst)}
-	s.desk = voucher.Redeemer{Store: dynamo.NewRedemptions(client, s.table, alwaysFirst), Random: rand.Reader}
+	s.desk = voucher.Redeemer{Store: dynamo.NewRedeemer(client, s.table, alwaysFirst), Random: rand.Reader}
 	s.undoer = voucher.Redemptions{Store: dynamo.NewRedemptionRecords(client, s.tables, alwaysFirst)}
 	s.percent20(of.uses, of.ofNick)
 	return s

@@ -112,7 +112,7 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 		orders: checkout.Orders{Store: dynamo.NewOrders(s.dynamodb, simulatedCheckouts, simulatedVouchers,
 			s.random.Int64N)},
 		redeemer: voucher.Redeemer{
-			Store:  dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N),
+			Store:  dynamo.NewRedeemer(s.dynamodb, simulatedVouchers, s.random.Int64N),
 			Random: s.random,
 		},
 		undoer: voucher.Redemptions{Store: dynamo.NewRedemptionRecords(s.dynamodb, tables, s.random.Int64N)},
@@ -718,7 +718,7 @@ func (f *fair) takeTheRest() {
 		return
 	}
 	redeemer := voucher.Redeemer{
-		Store:  dynamo.NewRedemptions(f.setup, simulatedVouchers, f.random.Int64N),
+		Store:  dynamo.NewRedeemer(f.setup, simulatedVouchers, f.random.Int64N),
 		Random: f.random,
 	}
 	for taken := 0; ; taken++ {

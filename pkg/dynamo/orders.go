@@ -28,7 +28,7 @@ type Orders struct {
 }
 
 // NewOrders returns a store of the orders in a table of checkouts. Only Place and Cancel need the table of vouchers.
-// random is as in NewRedemptions.
+// random is as in NewRedeemer.
 func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int64) *Orders {
 	return &Orders{uses{api, vouchers, random}, checkouts}
 }
@@ -38,30 +38,31 @@ func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int
 func (s *Orders) Place(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
-	call := placing(customer, id, order, expiresAfter)
+	call := placement(customer, id, order, expiresAfter)
 	call.RequireEqual(table.AttrUse, nil)
 	c, err := s.update(ctx, call)
-	if err != nil || c.ID != id || c.Hold == nil || c.Order != nil || c.Replaced || !c.Expires.After(expiresAfter) {
-		return c, err
-	}
-	if order.Payment == (checkout.Payment{}) && c.Total.Minor != 0 {
-		return c, nil
+	isOpen := c.ID == id && c.Order == nil && !c.Replaced && c.Expires.After(expiresAfter)
+	isPaid := order.Payment != (checkout.Payment{}) || c.Total.Minor == 0
+	if err != nil || c.Hold == nil || !isOpen || !isPaid {
+		return c, err // a checkout with a code is unchanged so far: continue only if its code is the sole reason
 	}
 	c, err = s.placeHeld(ctx, customer, c, order, expiresAfter)
 	return c, table.Outcome(err)
 }
 
-// placing returns the update that makes an open checkout an order.
-func placing(customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time) *table.Update {
-	call := change(customer, id, table.StatusOpen)
+// placement returns the update that makes an open checkout an order.
+func placement(
+	customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
+) *table.Update {
+	call := updateWhile(customer, id, table.StatusOpen)
 	call.Set(table.AttrStatus, table.Str(table.StatusOrdered))
 	call.Set(table.AttrOrdered, table.Str(table.OrderedAt(order.Placed, id.Token())))
 	call.Remove(table.AttrExpiresAt)
-	call.Condition += " AND #expires > :after"
+	call.Require("#expires > :after")
 	call.Name(table.AttrExpires)
 	call.Value(":after", table.Millis(expiresAfter))
 	if order.Payment == (checkout.Payment{}) {
-		call.Condition += " AND #total = :zero"
+		call.Require("#total = :zero")
 		call.Name(table.AttrTotal)
 		call.Value(":zero", table.Num(0))
 	} else {
@@ -74,9 +75,9 @@ func placing(customer catalog.CustomerID, id checkout.ID, order checkout.Order, 
 func (s *Orders) Fulfil(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time,
 ) (checkout.Checkout, error) {
-	call := change(customer, id, table.StatusOrdered)
+	call := updateWhile(customer, id, table.StatusOrdered)
 	call.Set(table.AttrFulfilled, table.Millis(at))
-	call.Condition += " AND attribute_not_exists(#fulfilled)"
+	call.Require("attribute_not_exists(#fulfilled)")
 	return s.update(ctx, call)
 }
 
@@ -84,29 +85,30 @@ func (s *Orders) Fulfil(
 func (s *Orders) Cancel(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
 ) (checkout.Checkout, error) {
-	call := cancelling(customer, id, reason, at)
+	call := cancellation(customer, id, reason, at)
 	call.RequireEqual(table.AttrUse, nil)
 	c, err := s.update(ctx, call)
 	if err != nil || c.ID != id || c.Hold == nil || c.Order == nil || c.Order.Status() == checkout.OrderCancelled {
-		return c, err
+		return c, err // as in Place
 	}
 	c, err = s.cancelHeld(ctx, customer, c, reason, at)
 	return c, table.Outcome(err)
 }
 
-// cancelling returns the update that cancels an order.
-func cancelling(customer catalog.CustomerID, id checkout.ID, reason string, at time.Time) *table.Update {
-	call := change(customer, id, table.StatusOrdered)
+// cancellation returns the update that cancels an order.
+func cancellation(customer catalog.CustomerID, id checkout.ID, reason string, at time.Time) *table.Update {
+	call := updateWhile(customer, id, table.StatusOrdered)
 	call.Set(table.AttrStatus, table.Str(table.StatusCancelled))
 	call.Set(table.AttrCancelled, table.Millis(at))
 	call.Set(table.AttrReason, table.Str(reason))
 	return call
 }
 
-// change begins an update of the checkout with the given ID. The update requires that the checkout has the given
+// updateWhile begins an update of the checkout with the given ID. The update requires that the checkout has the given
 // status. It creates no item, because only an existing item has an #id.
-func change(customer catalog.CustomerID, id checkout.ID, status string) *table.Update {
-	call := &table.Update{Key: table.CheckoutKey(customer, id.Token()), Condition: "#id = :id AND #status = :status"}
+func updateWhile(customer catalog.CustomerID, id checkout.ID, status string) *table.Update {
+	call := &table.Update{Key: table.CheckoutKey(customer, id.Token())}
+	call.Require("#id = :id AND #status = :status")
 	call.Name(table.AttrID, table.AttrStatus)
 	call.Value(":id", table.Str(id))
 	call.Value(":status", table.Str(status))

@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -15,17 +14,17 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Redemptions redeems the vouchers of one table. It implements voucher.Store. Create it with NewRedemptions.
-type Redemptions struct {
+// Redeemer redeems the vouchers of one table. It implements voucher.RedeemerStore. Create it with NewRedeemer.
+type Redeemer struct {
 	uses
 
 	many *manyUseCodes
 }
 
-// NewRedemptions returns a store of the redemptions in a vouchers table. random returns a random number from 0 to n-1.
+// NewRedeemer returns a redeemer of the vouchers in a table. random returns a random number from 0 to n-1.
 // The numbers spread load and need not be secret.
-func NewRedemptions(api UsesAPI, table string, random func(n int64) int64) *Redemptions {
-	return &Redemptions{uses{api, table, random}, newManyUseCodes()}
+func NewRedeemer(api UsesAPI, table string, random func(n int64) int64) *Redeemer {
+	return &Redeemer{uses{api, table, random}, newManyUseCodes()}
 }
 
 // errManyUses and errUndoneBefore tell Redeem which step comes next. Redeem does not return them.
@@ -44,11 +43,11 @@ var errMayBeApplied = errors.New("refused, but an earlier attempt that got no re
 //
 // A single-use code usually takes one call. It takes more if a redemption of it was undone before, or if this process
 // remembers the code as one with many uses. A code with many uses takes at least two: the first returns its rules, and
-// a later one redeems it. Refusing a request with an idempotency
-// key takes one more call, because the same request may have been redeemed before the voucher ended. The extra call is
-// made for unknown codes too, so that response times do not reveal which codes exist. A refusal for the nick's limit
-// takes the extra call only if redemptions of the nick were undone.
-func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
+// a later one redeems it. Refusing a request with an idempotency key takes one more call, because the same request may
+// have been redeemed before the voucher ended. The extra call is made for unknown codes too, so that response times do
+// not reveal which codes exist. A refusal for the nick's limit takes the extra call only if redemptions of the nick
+// were undone.
+func (s *Redeemer) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
 	var lost lostAttempt
 	redemption, v, err := s.redeemSingleUse(ctx, claim, &lost)
 	if errors.Is(err, errManyUses) {
@@ -66,17 +65,20 @@ func (s *Redemptions) Redeem(ctx context.Context, claim voucher.Claim) (voucher.
 // redeemSingleUse redeems a single-use code. For a code with many uses it changes nothing and returns the voucher with
 // errManyUses. If the code is known to have many uses, redeemSingleUse reads the voucher first, because a failed
 // conditional write would use up the item's write capacity.
-func (s *Redemptions) redeemSingleUse(
+func (s *Redeemer) redeemSingleUse(
 	ctx context.Context, claim voucher.Claim, lost *lostAttempt,
 ) (voucher.Redemption, voucher.Voucher, error) {
 	if s.many.has(manyUseCode{claim.Customer, claim.Code}) {
 		v, err := s.read(ctx, claim)
-		if err != nil || !v.SingleUse() { // the memory may be outdated: the voucher itself decides
-			return voucher.Redemption{}, v, cmp.Or(err, errManyUses)
+		if err == nil && !v.SingleUse() { // the memory may be outdated: the voucher itself decides
+			err = errManyUses
+		}
+		if err != nil {
+			return voucher.Redemption{}, v, err
 		}
 	}
 	call := singleUse(claim)
-	taken, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueAllNew), lost.note)
+	taken, err := s.api.UpdateItem(ctx, call.Input(s.vouchers, types.ReturnValueAllNew), lost.note)
 	old, failed := table.OldItem(err)
 	switch {
 	case failed:
@@ -98,7 +100,7 @@ func (s *Redemptions) redeemSingleUse(
 // redeemAgain redeems a single-use code after an earlier redemption of the code was undone. If the claim's own
 // redemption was undone, the error is voucher.ErrUndone. An undone redemption has an item of its own, so redeemAgain
 // needs a transaction that also checks that item.
-func (s *Redemptions) redeemAgain(
+func (s *Redeemer) redeemAgain(
 	ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt,
 ) (redemption voucher.Redemption, judged voucher.Voucher, err error) {
 	for attempt := 0; ; attempt++ {
@@ -108,11 +110,11 @@ func (s *Redemptions) redeemAgain(
 		call.RequireEqual(table.AttrUndone, table.Num(v.Undone))
 		redemption = newRedemption(claim, v)
 		err := transact(ctx, s.api, []action{
-			updating(s.table, call, func(old table.Item) (err error) {
+			updating(s.vouchers, call, func(old table.Item) (err error) {
 				redemption, v, err = s.judgeSingleUse(claim, old)
 				return err
 			}),
-			requiringAbsent(s.table, table.RedemptionKey(claim.Customer, claim.Code, claim.Token), alreadyUndone),
+			requiringAbsent(s.vouchers, table.RedemptionKey(claim.Customer, claim.Code, claim.Token), alreadyUndone),
 		}, lost.note)
 		if !errors.Is(err, errUndoneBefore) && !table.IsConflict(err) {
 			return redemption, v, err
@@ -173,7 +175,7 @@ func setSingleUse(call *table.Update, claim voucher.Claim, until time.Time) {
 // hold. The call is made even then, so that the refusal takes as long as any other.
 func requireUnpaused(call *table.Update, paused voucher.Pause) {
 	if paused.All {
-		call.Condition += " AND attribute_not_exists(#maxUses)"
+		call.Require("attribute_not_exists(#maxUses)")
 		return
 	}
 	if len(paused.Batches) == 0 {
@@ -184,13 +186,13 @@ func requireUnpaused(call *table.Update, paused voucher.Pause) {
 		placeholders[i] = ":paused" + strconv.Itoa(i)
 		call.Value(placeholders[i], table.Str(batch))
 	}
-	call.Condition += " AND (attribute_not_exists(#batch) OR NOT #batch IN (" + strings.Join(placeholders, ", ") + "))"
+	call.Require("(attribute_not_exists(#batch) OR NOT #batch IN (" + strings.Join(placeholders, ", ") + "))")
 	call.Name(table.AttrBatch)
 }
 
 // judgeSingleUse decides by the voucher that DynamoDB returned with the failed condition, and remembers codes with many
 // uses.
-func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (voucher.Redemption, voucher.Voucher, error) {
+func (s *Redeemer) judgeSingleUse(claim voucher.Claim, old table.Item) (voucher.Redemption, voucher.Voucher, error) {
 	if len(old) == 0 {
 		return voucher.Redemption{}, voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
@@ -216,7 +218,7 @@ func (s *Redemptions) judgeSingleUse(claim voucher.Claim, old table.Item) (vouch
 }
 
 // redeemManyUses redeems a code with many uses by the rules in v, which were just read.
-func (s *Redemptions) redeemManyUses(
+func (s *Redeemer) redeemManyUses(
 	ctx context.Context, claim voucher.Claim, v voucher.Voucher, lost *lostAttempt,
 ) (voucher.Redemption, error) {
 	r := &recording{claim: claim, v: v}
@@ -240,19 +242,20 @@ func (s *Redemptions) redeemManyUses(
 }
 
 // redeemFrom tries once to redeem with a free use. If free is nil, redeemFrom looks for a free use.
-func (s *Redemptions) redeemFrom(ctx context.Context, r *recording, free *freeUse, lost *lostAttempt) error {
+func (s *Redeemer) redeemFrom(ctx context.Context, r *recording, free *freeUse, lost *lostAttempt) error {
 	request := r.claim.Request
 	if own := ownToSwap(r.v, r.uses, request); own != nil {
 		free = own
 	}
 	if !r.v.Limited() {
-		return transact(ctx, s.api, r.actions(s.table, free), lost.note)
+		return transact(ctx, s.api, r.actions(s.vouchers, free), lost.note)
 	}
-	free, err := s.settle(ctx, request, r.v, free)
+	free, err := s.secure(ctx, request, r.v, free)
 	if err != nil {
 		return err
 	}
-	return transact(ctx, s.api, append(r.actions(s.table, free), s.taking(request, *free, time.Time{})...), lost.note)
+	actions := append(r.actions(s.vouchers, free), s.taking(request, *free, time.Time{})...)
+	return transact(ctx, s.api, actions, lost.note)
 }
 
 // recording is a redemption of a code with many uses that is being recorded. If the voucher has a limit per nick, the
@@ -268,7 +271,9 @@ type recording struct {
 func (r *recording) actions(name string, free *freeUse) []action {
 	r.redemption = newRedemption(r.claim, r.v)
 	record := table.RecordPrefix + string(r.claim.Token)
-	call := &table.Update{Key: recordKey(r.claim, r.v)}
+	call := &table.Update{
+		Key: table.RecordKey(r.claim.Customer, r.claim.Code, r.claim.Nick, r.claim.Token, r.v.HoldKind()),
+	}
 	call.Set(record, table.EncodeRecord(r.claim.RedemptionID, r.claim.At, r.claim.Nick))
 	setSpelling(call, r.claim.Nick)
 	call.RequireEqual(record, nil)
@@ -310,7 +315,9 @@ func setSpelling(call *table.Update, nick voucher.Nick) {
 	}
 }
 
-func recordKey(claim voucher.Claim, v voucher.Voucher) table.Key {
+// recallKey is the key of the item to read after a refusal. For a single-use code, the voucher itself was already read.
+// Then only an undone redemption can be left, which has an item of its own.
+func recallKey(claim voucher.Claim, v voucher.Voucher) table.Key {
 	if v.MaxUsesPerNick != voucher.NoLimit {
 		return table.NickKey(claim.Customer, claim.Code, table.HashNick(claim.Nick))
 	}
@@ -362,10 +369,10 @@ func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool
 // recall returns the redemption that is recorded under the claim's token. If there is none, it returns the refusal. It
 // waits for a transaction in flight, because a use that the transaction takes may be visible before the record that it
 // writes.
-func (s *Redemptions) recall(
+func (s *Redeemer) recall(
 	ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error,
 ) (voucher.Redemption, error) {
-	it, err := table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))
+	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers, recallKey(claim, v))
 	if err != nil {
 		return voucher.Redemption{}, err
 	}
@@ -380,13 +387,16 @@ func (s *Redemptions) recall(
 }
 
 // recallUndone returns voucher.ErrUndone if the claim's redemption was undone. Otherwise it returns the refusal.
-func (s *Redemptions) recallUndone(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
-	it, err := table.GetSettled(ctx, s.api, s.random, s.table,
+func (s *Redeemer) recallUndone(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
+	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers,
 		table.RedemptionKey(claim.Customer, claim.Code, claim.Token))
 	if err == nil {
 		_, _, err = recorded(claim.Token, v, it)
 	}
-	return cmp.Or(err, refusal)
+	if err != nil {
+		return err
+	}
+	return refusal
 }
 
 func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {
@@ -395,7 +405,7 @@ func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {
 	}
 }
 
-func (s *Redemptions) read(ctx context.Context, claim voucher.Claim) (voucher.Voucher, error) {
-	v, err := table.ReadVoucher(ctx, s.api, s.table, claim.Customer, claim.Code)
+func (s *Redeemer) read(ctx context.Context, claim voucher.Claim) (voucher.Voucher, error) {
+	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, claim.Customer, claim.Code)
 	return v.Voucher, err
 }

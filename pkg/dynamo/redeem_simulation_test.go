@@ -66,7 +66,7 @@ func raceForFiveUses(s *simulation) {
 		}
 	}
 	redeemer := voucher.Redeemer{
-		Store:  dynamo.NewRedemptions(s.dynamodb, simulatedVouchers, s.random.Int64N),
+		Store:  dynamo.NewRedeemer(s.dynamodb, simulatedVouchers, s.random.Int64N),
 		Random: s.random,
 	}
 	redeemed := make(map[string]voucher.Redemption) // by key

@@ -61,7 +61,7 @@ func recordsBetween(code voucher.Code) (first, last string) {
 func (s *uses) records(customer catalog.CustomerID, code voucher.Code, from listPosition) *dynamodb.QueryInput {
 	first, last := recordsBetween(code)
 	return &dynamodb.QueryInput{
-		TableName: aws.String(s.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(recordsPerCall),
+		TableName: aws.String(s.vouchers), ConsistentRead: aws.Bool(true), Limit: aws.Int32(recordsPerCall),
 		KeyConditionExpression: aws.String(table.PartitionKey + " = :bucket AND " + table.SortKey +
 			" BETWEEN :first AND :last"),
 		ExpressionAttributeValues: table.Item{
@@ -82,7 +82,7 @@ func (s *RedemptionRecords) List(
 func (s *RedemptionRecords) list(
 	ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter,
 ) (page []voucher.Redemption, next string, err error) {
-	it, err := table.Get(ctx, s.api, s.table, table.VoucherKey(customer, code), nil)
+	it, err := table.Get(ctx, s.api, s.vouchers, table.VoucherKey(customer, code), nil)
 	if err != nil || len(it) == 0 {
 		return nil, "", err
 	}

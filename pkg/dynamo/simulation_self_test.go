@@ -37,7 +37,8 @@ func trial(t *testing.T, seed uint64, f memdynamo.Rates) (trace string, commits 
 				defer cancel()
 				var actions []types.TransactWriteItem
 				for _, key := range keys {
-					take := &table.Update{Key: key, Condition: "attribute_not_exists(#taken) OR #taken >= :zero"}
+					take := &table.Update{Key: key}
+					take.Require("attribute_not_exists(#taken) OR #taken >= :zero")
 					take.Value(":zero", table.Num(0))
 					take.Add(table.AttrTaken, 1)
 					actions = append(actions, take.Action(simulatedVouchers))

@@ -25,7 +25,7 @@ type RedemptionRecords struct {
 }
 
 // NewRedemptionRecords returns a store of the redemptions in a table of vouchers. The table of checkouts shows which
-// redemptions were made by orders. random is as in NewRedemptions.
+// redemptions were made by orders. random is as in NewRedeemer.
 func NewRedemptionRecords(api UsesAPI, tables Tables, random func(n int64) int64) *RedemptionRecords {
 	return &RedemptionRecords{uses{api, tables.Vouchers, random}, tables.Checkouts}
 }
@@ -70,7 +70,7 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 // refuseOrdered returns voucher.ErrRedemptionOfOrder if an order made the redemption. The checkout of that order has
 // the redemption's token. refuseOrdered waits for an order in flight, because the redemption may be visible before its
 // order.
-func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found stored) error {
+func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found located) error {
 	c, err := recallSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
 	switch {
 	case errors.Is(err, checkout.ErrNotFound):
@@ -85,7 +85,7 @@ func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.U
 // undoing returns the actions that undo the redemption with the claim's ID and token. key is the key of the item that
 // contains the redemption's record. If the record is not there, the error is errLookAgain.
 func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, reason, by string) ([]action, error) {
-	v, err := table.ReadVoucher(ctx, s.api, s.table, claim.Customer, claim.Code)
+	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, claim.Customer, claim.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 		call.RequireEqual(table.AttrToken, table.Str(claim.Token))
 		call.RequireEqual(table.AttrHeldUntil, nil)
 	case kind.IsByNick():
-		it, err := table.Get(ctx, s.api, s.table, key, errLookAgain)
+		it, err := table.Get(ctx, s.api, s.vouchers, key, errLookAgain)
 		if err != nil {
 			return nil, err
 		}
@@ -134,9 +134,9 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 		if err != nil {
 			return nil, err
 		}
-		actions = append(actions, inserting(s.table, undone))
+		actions = append(actions, inserting(s.vouchers, undone))
 	}
-	actions = append(actions, updating(s.table, call, nil))
+	actions = append(actions, updating(s.vouchers, call, nil))
 	if !v.Limited() {
 		return actions, nil
 	}
@@ -163,45 +163,45 @@ func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason, by
 	return it, nil
 }
 
-// stored is a redemption and the item that holds it.
-type stored struct {
+// located is a redemption and the item that holds it.
+type located struct {
 	key        table.Key
 	token      idempotency.Token
 	redemption voucher.Redemption
 }
 
-// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. While look searches,
-// another request may undo the redemption and move its record to a place where look has already searched. A record
-// moves only once, so locate calls look at most twice.
-func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequest) (stored, error) {
-	found, err := s.look(ctx, request)
+// locate finds a redemption of a code, undone or not, or returns voucher.ErrRedemptionNotFound. While search runs,
+// another request may undo the redemption and move its record to a place where search has already looked. A record
+// moves only once, so locate calls search at most twice.
+func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequest) (located, error) {
+	found, err := s.search(ctx, request)
 	if errors.Is(err, voucher.ErrRedemptionNotFound) {
-		found, err = s.look(ctx, request)
+		found, err = s.search(ctx, request)
 	}
 	return found, err
 }
 
-// look looks for a redemption first where it most likely is, and then among all redemptions of the code.
-func (s *RedemptionRecords) look(ctx context.Context, request voucher.UndoRequest) (stored, error) {
+// search looks for a redemption first where it most likely is, and then among all redemptions of the code.
+func (s *RedemptionRecords) search(ctx context.Context, request voucher.UndoRequest) (located, error) {
 	key := table.VoucherKey(request.Customer, request.Code)
-	it, err := table.Get(ctx, s.api, s.table, key, voucher.ErrRedemptionNotFound)
+	it, err := table.Get(ctx, s.api, s.vouchers, key, voucher.ErrRedemptionNotFound)
 	if err != nil {
-		return stored{}, err
+		return located{}, err
 	}
 	v, err := table.DecodeVoucher(it)
 	if err != nil {
-		return stored{}, err
+		return located{}, err
 	}
 	if v.Redeemed != nil && v.Redeemed.ID == request.ID {
-		return stored{key, v.Token, *v.Redeemed}, nil
+		return located{key, v.Token, *v.Redeemed}, nil
 	}
 	likely := []table.Key{table.RedemptionKey(request.Customer, request.Code, idempotency.Token(request.ID))}
 	if request.Nick != (voucher.Nick{}) {
 		likely = append(likely, table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick)))
 	}
-	items, err := table.BatchGet(ctx, s.api, s.random, s.table, likely...)
+	items, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, likely...)
 	if err != nil {
-		return stored{}, err
+		return located{}, err
 	}
 	for _, key := range likely {
 		if found, is, err := withID(request.ID, v.Voucher, items[key]); is || err != nil {
@@ -213,19 +213,19 @@ func (s *RedemptionRecords) look(ctx context.Context, request voucher.UndoReques
 			return found, err
 		}
 	}
-	return stored{}, voucher.ErrRedemptionNotFound
+	return located{}, voucher.ErrRedemptionNotFound
 }
 
 // inBucket looks for a redemption among those in a bucket.
 func (s *RedemptionRecords) inBucket(
 	ctx context.Context, request voucher.UndoRequest, v voucher.Voucher, bucket int,
-) (found stored, is bool, err error) {
+) (found located, is bool, err error) {
 	query := s.records(request.Customer, v.Code, listPosition{bucket: bucket})
 	query.Limit = nil // read as much as fits in a response, because a code may have very many redemptions
 	for {
 		out, err := s.api.Query(ctx, query)
 		if err != nil {
-			return stored{}, false, err
+			return located{}, false, err
 		}
 		for _, it := range out.Items {
 			if found, is, err := withID(request.ID, v, it); is || err != nil {
@@ -233,26 +233,26 @@ func (s *RedemptionRecords) inBucket(
 			}
 		}
 		if len(out.LastEvaluatedKey) == 0 {
-			return stored{}, false, nil
+			return located{}, false, nil
 		}
 		query.ExclusiveStartKey = out.LastEvaluatedKey
 	}
 }
 
 // withID searches an item for the redemption with the given ID. is reports whether the item holds it.
-func withID(id string, v voucher.Voucher, it table.Item) (found stored, is bool, err error) {
+func withID(id string, v voucher.Voucher, it table.Item) (found located, is bool, err error) {
 	all, err := redemptionsIn(it, v)
 	for _, found := range all {
 		if found.redemption.ID == id {
 			return found, true, err
 		}
 	}
-	return stored{}, false, err
+	return located{}, false, err
 }
 
 // redemptionsIn returns the redemptions that an item holds, in the order of their tokens.
-func redemptionsIn(it table.Item, v voucher.Voucher) ([]stored, error) {
-	var found []stored
+func redemptionsIn(it table.Item, v voucher.Voucher) ([]located, error) {
+	var found []located
 	for _, name := range slices.Sorted(maps.Keys(it)) {
 		token, is := strings.CutPrefix(name, table.RecordPrefix)
 		if !is {
@@ -262,7 +262,7 @@ func redemptionsIn(it table.Item, v voucher.Voucher) ([]stored, error) {
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, stored{table.KeyOf(it), idempotency.Token(token), redemption})
+		found = append(found, located{table.KeyOf(it), idempotency.Token(token), redemption})
 	}
 	return found, nil
 }

@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -23,11 +22,11 @@ type UsesAPI interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// uses finds and takes the uses of the vouchers in a table.
+// uses finds and takes the uses of vouchers.
 type uses struct {
-	api    UsesAPI
-	table  string
-	random func(n int64) int64
+	api      UsesAPI
+	vouchers string // the table
+	random   func(n int64) int64
 }
 
 // freeUse is a use of a limited code that can be taken: a use that is left in a counter, or the use of a lapsed hold.
@@ -39,10 +38,9 @@ type freeUse struct {
 
 // untilTaken calls the function try until it takes a use or fails for good. As long as the counters of v may have uses
 // left, the parameter free is a random counter. Once try has found such a counter empty, free is nil, and try looks for
-// a free use itself. If the items have changed since they were read, untilTaken calls the function look, which reads
-// them again.
+// a free use itself. If the items have changed since they were read, untilTaken calls the function reread.
 func (s *uses) untilTaken(
-	ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, look func() error,
+	ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, reread func() error,
 ) error {
 	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
 	for attempt := 0; ; attempt++ {
@@ -50,27 +48,26 @@ func (s *uses) untilTaken(
 		if blind {
 			free = &freeUse{counter: int(s.random(int64(v.Counters)))}
 		}
-		err := try(free)
-		switch {
+		stale, wait := false, true
+		switch err := try(free); {
 		case errors.Is(err, errCounterEmpty):
-			blind = false
-			continue
-		case errors.Is(err, errDropped): // retry without a delay, because many lapsed holds may have to be dropped
-			if err = look(); err == nil {
-				continue
-			}
+			blind, wait = false, false
+		case errors.Is(err, errDropped):
+			stale, wait = true, false // many lapsed holds may have to be dropped
 		case errors.Is(err, errLookAgain):
-			err = look()
-		case table.IsConflict(err):
-			err = nil
-		default:
+			stale = true
+		case !table.IsConflict(err):
 			return err
 		}
-		if err == nil {
-			err = table.Wait(ctx, table.Backoff(attempt, s.random))
+		if stale {
+			if err := reread(); err != nil {
+				return err
+			}
 		}
-		if err != nil {
-			return err
+		if wait {
+			if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+				return err
+			}
 		}
 	}
 }
@@ -88,31 +85,36 @@ func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request
 	return &freeUse{lapsed[0].Counter, &lapsed[0], table.HashNick(request.Nick)}
 }
 
-// settle returns the free use to take. If free is nil, settle looks for one. If no use is free, settle marks the
+// secure returns the free use to take. If free is nil, secure looks for one. If no use is free, secure marks the
 // voucher as full for later requests, and returns a *voucher.RefusalError. If the voucher has changed since it was
-// read, the error is errLookAgain. If more uses are taken than a lowered limit allows, settle drops a lapsed hold
+// read, the error is errLookAgain. If more uses are taken than a lowered limit allows, secure drops a lapsed hold
 // instead of returning it, and returns errDropped.
 //
-// Items are not read at one instant. Therefore settle does not mark the voucher if a use came back or the voucher was
+// Items are not read at one instant. Therefore secure does not mark the voucher if a use came back or the voucher was
 // edited meanwhile.
-func (s *uses) settle(
+func (s *uses) secure(
 	ctx context.Context, request voucher.Request, v voucher.Voucher, free *freeUse,
 ) (*freeUse, error) {
 	if free == nil {
-		found, until, err := s.look(ctx, request, v)
+		found, until, err := s.findFree(ctx, request, v)
 		if err != nil {
 			return nil, err
 		}
 		if found == nil {
-			return nil, cmp.Or[error](s.markFull(ctx, request, v, until),
-				&voucher.RefusalError{Reason: voucher.ReasonUsedUp})
+			if err := s.markFull(ctx, request, v, until); err != nil {
+				return nil, err
+			}
+			return nil, &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
 		}
 		free = found
 	}
 	if free.lapsed == nil || v.Over == 0 {
 		return free, nil
 	}
-	return nil, cmp.Or(s.drop(ctx, request, v, *free), errDropped)
+	if err := s.drop(ctx, request, v, *free); err != nil {
+		return nil, err
+	}
+	return nil, errDropped
 }
 
 // taking returns the actions that take a free use. The parameter until is the time when the taker's hold lapses. If
@@ -126,11 +128,11 @@ func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []
 		if !until.IsZero() {
 			take.SetOnce(table.AttrLapse, table.Millis(until.Add(-lapseMargin)))
 		}
-		take.Condition = "#left >= :least"
+		take.Require("#left >= :least")
 		take.Value(":least", table.Num(1))
-		return []action{updating(s.table, take, func(table.Item) error { return errCounterEmpty })}
+		return []action{updating(s.vouchers, take, func(table.Item) error { return errCounterEmpty })}
 	}
-	taken := []action{deleting(s.table, table.HoldKey(request.Customer, request.Code, *free.lapsed))}
+	taken := []action{deleting(s.vouchers, table.HoldKey(request.Customer, request.Code, *free.lapsed))}
 	if free.holder != "" && free.holder != table.HashNick(request.Nick) {
 		taken = append(taken, s.losing(request, free))
 	}
@@ -144,7 +146,7 @@ func (s *uses) losing(request voucher.Request, free freeUse) action {
 	lose.RequireEqual(name, table.EncodeHold(*free.lapsed))
 	lose.Remove(name)
 	lose.Add(table.AttrTaken, -1)
-	return updating(s.table, lose, nil)
+	return updating(s.vouchers, lose, nil)
 }
 
 const (
@@ -152,8 +154,8 @@ const (
 	// exceed the sum of the holdTick of package voucher, the length of a request and the difference between clocks.
 	// Then no later hold of the counter lapses before AttrLapse.
 	lapseMargin = time.Minute
-	// longestMark bounds how long a code is marked as full if it ever had a hold. The mark must end, because look may
-	// have missed a hold that was just being moved.
+	// longestMark bounds how long a code is marked as full if it ever had a hold. The mark must end, because findFree
+	// may have missed a hold that was just being moved.
 	longestMark = 29 * time.Minute
 	// holdPage is how many holds of a counter one query reads.
 	holdPage = 8
@@ -162,12 +164,12 @@ const (
 // errDropped means that a lapsed hold was dropped, because more uses are taken than a lowered limit allows.
 var errDropped = errors.New("a lapsed hold was dropped")
 
-// look returns a free use. If no use is free, the result is nil, and the voucher can be marked as full until the time
+// findFree returns a free use. If no use is free, the result is nil, and the voucher can be marked as full until
 // fullUntil.
-func (s *uses) look(
+func (s *uses) findFree(
 	ctx context.Context, request voucher.Request, v voucher.Voucher,
 ) (free *freeUse, fullUntil time.Time, err error) {
-	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.vouchers, request.Customer, v.Code, v.Counters)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -218,7 +220,7 @@ func earliest(a, b time.Time) time.Time {
 func (s *uses) lapsed(
 	ctx context.Context, request voucher.Request, v voucher.Voucher, counter int, limit *int32,
 ) (lapsed []freeUse, next time.Time, err error) {
-	query := table.HoldsQuery(s.table, request.Customer, v.Code, counter)
+	query := table.HoldsQuery(s.vouchers, request.Customer, v.Code, counter)
 	query.Limit = limit
 	out, err := s.api.Query(ctx, query)
 	if err != nil {
@@ -247,7 +249,7 @@ func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.
 	call.RequireCount(table.AttrReturns, v.Returns)
 	call.Set(table.AttrFullUntil, table.Millis(until))
 	call.Set(table.AttrFullVersion, table.Num(v.Version))
-	_, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueNone))
+	_, err := s.api.UpdateItem(ctx, call.Input(s.vouchers, types.ReturnValueNone))
 	if _, failed := table.OldItem(err); failed {
 		return errLookAgain
 	}
@@ -260,7 +262,7 @@ func (s *uses) drop(ctx context.Context, request voucher.Request, v voucher.Vouc
 	if err != nil {
 		return err
 	}
-	actions := []action{deleting(s.table, table.HoldKey(request.Customer, v.Code, *free.lapsed))}
+	actions := []action{deleting(s.vouchers, table.HoldKey(request.Customer, v.Code, *free.lapsed))}
 	if free.holder != "" {
 		actions = append(actions, s.losing(request, free))
 	}
@@ -272,27 +274,27 @@ func (s *uses) drop(ctx context.Context, request voucher.Request, v voucher.Vouc
 func (s *uses) returning(request voucher.Request, v voucher.Voucher, counter int) []action {
 	back := &table.Update{Key: table.CounterKey(request.Customer, v.Code, counter)}
 	back.Add(table.AttrUsed, -1)
-	back.Condition = "#used >= :least"
+	back.Require("#used >= :least")
 	back.Value(":least", table.Num(1))
 	returned := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
 	returned.Add(table.AttrReturns, 1)
 	returned.Name(table.AttrOver)
 	if v.Over > 0 {
 		returned.Add(table.AttrOver, -1)
-		returned.Condition = "#over >= :least"
+		returned.Require("#over >= :least")
 		returned.Value(":least", table.Num(1))
 	} else {
 		back.Add(table.AttrLeft, 1)
 		returned.Remove(table.AttrFullUntil)
-		returned.Condition = "(attribute_not_exists(#over) OR #over = :zero)"
+		returned.Require("(attribute_not_exists(#over) OR #over = :zero)")
 		returned.Value(":zero", table.Num(0))
 	}
-	return []action{updating(s.table, back, nil), updating(s.table, returned, nil)}
+	return []action{updating(s.vouchers, back, nil), updating(s.vouchers, returned, nil)}
 }
 
 // usedCounter returns the number of a random counter that has uses taken.
 func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
-	counters, err := table.ReadCounters(ctx, s.api, s.random, s.table, request.Customer, v.Code, v.Counters)
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.vouchers, request.Customer, v.Code, v.Counters)
 	if err != nil {
 		return 0, err
 	}
@@ -309,29 +311,14 @@ func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v vouch
 }
 
 // HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. If v.Over
-// uses are taken beyond a lowered limit, that many lapsed holds are dropped before a use becomes free.
+// uses are taken beyond a lowered limit, that many lapsed holds do not count as free.
 func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
-	for attempt := 0; ; attempt++ {
-		free, err := s.hasFreeUse(ctx, request, v)
-		if !errors.Is(err, errLookAgain) {
-			return free, table.Outcome(err)
-		}
-		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
-			return false, table.Outcome(err)
-		}
-		if v, _, err = s.Look(ctx, request); err != nil {
-			return false, err
-		}
-	}
-}
-
-func (s *uses) hasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
 	if v.Over > 0 {
 		lapsed, err := s.countLapsed(ctx, request, v)
-		return lapsed > v.Over, err
+		return lapsed > v.Over, table.Outcome(err)
 	}
-	free, _, err := s.look(ctx, request, v)
-	return free != nil, err
+	free, _, err := s.findFree(ctx, request, v)
+	return free != nil, table.Outcome(err)
 }
 
 // countLapsed counts the lapsed holds of a voucher. It stops counting once the number exceeds v.Over.
@@ -352,7 +339,7 @@ func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v vouch
 func (s *uses) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
 	key := table.VoucherKey(request.Customer, request.Code)
 	nick := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))
-	found, err := table.BatchGet(ctx, s.api, s.random, s.table, key, nick)
+	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, key, nick)
 	if err != nil {
 		return voucher.Voucher{}, voucher.NickUses{}, table.Outcome(err)
 	}

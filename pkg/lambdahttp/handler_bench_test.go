@@ -67,7 +67,7 @@ func (s wiring) guarded() httpapi.Service {
 
 func allMeasured() []measured {
 	redeemVoucher := func(s wiring) http.Handler {
-		store := dynamo.NewRedemptions(s.client, fixture.VouchersTable, rand.Int64N)
+		store := dynamo.NewRedeemer(s.client, fixture.VouchersTable, rand.Int64N)
 		service := s.guarded()
 		service.Refusals = access.NewRefusals(dynamo.NewRefusals(s.client, fixture.RefusalsTable))
 		return service.RedeemVoucher(voucher.Redeemer{Store: store, Random: zeros{}})

@@ -32,8 +32,8 @@ type Claim struct {
 	Token idempotency.Token
 }
 
-// Store is the part of the voucher store that redeeming needs.
-type Store interface {
+// RedeemerStore is the part of the voucher store that redeeming needs.
+type RedeemerStore interface {
 	// Redeem takes one use of the voucher and records it, at most once for a token. If the token already has a
 	// redemption, Redeem returns that redemption, or ErrUndone if it was undone. After a *RefusalError nothing was
 	// taken. After any other error the claim may or may not be applied.
@@ -45,7 +45,7 @@ type Store interface {
 
 // Redeemer redeems and checks vouchers for a storefront.
 type Redeemer struct {
-	Store  Store
+	Store  RedeemerStore
 	Random io.Reader // of cryptographic quality
 }
 

@@ -376,7 +376,7 @@ func (b *recorderBench) changes(customer catalog.CustomerID) (batch []byte, fact
 func (b *recorderBench) redeem(customer catalog.CustomerID, v voucher.Voucher) []event.Fact {
 	b.t.Helper()
 	redeemer := voucher.Redeemer{
-		Store:  dynamo.NewRedemptions(b.client, b.tables.Vouchers, mathrand.Int64N),
+		Store:  dynamo.NewRedeemer(b.client, b.tables.Vouchers, mathrand.Int64N),
 		Random: rand.Reader,
 	}
 	r, _, err := redeemer.Redeem(b.t.Context(),

@@ -70,7 +70,7 @@ func mutations() []mutation {
 			name: "judges the counter before the record", scene: retryOfTheLastUse, by: []checker{byHistory},
 			removed: change{{
 				redeemGo, recordThenUse,
-				`append(s.taking(request, *free, time.Time{}), r.actions(s.table, free)...)`,
+				`append(s.taking(request, *free, time.Time{}), r.actions(s.vouchers, free)...)`,
 			}},
 			given: withoutRecall(),
 		},
@@ -101,7 +101,7 @@ func mutations() []mutation {
 			removed: withoutLost(),
 		},
 		inHistoryAndRecords("takes no use from a counter", moreRequestsThanUses, redeemGo,
-			recordThenUse, `r.actions(s.table, free)`),
+			recordThenUse, `r.actions(s.vouchers, free)`),
 		inHistory("refuses when one counter is empty", usesOnManyCounters, usesGo,
 			"range counters {\n\t\tif counter.Left", "range counters[:1] {\n\t\tif counter.Left"),
 		inHistory("treats unread counters as empty", unreadCounters, readGo, `len(asked.Keys) == 0 {`,
@@ -153,8 +153,8 @@ func withoutRecall() change {
 // withoutSettling makes the store look up the record without waiting for a transaction that is writing the record.
 func withoutSettling() change {
 	return change{{
-		redeemGo, `table.GetSettled(ctx, s.api, s.random, s.table, recordKey(claim, v))`,
-		`table.Get(ctx, s.api, s.table, recordKey(claim, v), nil)`,
+		redeemGo, `table.GetSettled(ctx, s.api, s.random, s.vouchers, recallKey(claim, v))`,
+		`table.Get(ctx, s.api, s.vouchers, recallKey(claim, v), nil)`,
 	}}
 }
 
@@ -169,12 +169,12 @@ func shortLived() change {
 }
 
 // recordThenUse is the source text that builds the transaction of a limited code's redemption.
-const recordThenUse = `append(r.actions(s.table, free), s.taking(request, *free, time.Time{})...)`
+const recordThenUse = `append(r.actions(s.vouchers, free), s.taking(request, *free, time.Time{})...)`
 
 // drawingTheLast makes the function always draw the last of the counters.
 func drawingTheLast() change {
 	return change{{
-		functionGo, `dynamo.NewRedemptions(client, vouchers, mathrand.Int64N)`,
-		`dynamo.NewRedemptions(client, vouchers, func(n int64) int64 { return max(mathrand.Int64N(n), n-1) })`,
+		functionGo, `dynamo.NewRedeemer(client, vouchers, mathrand.Int64N)`,
+		`dynamo.NewRedeemer(client, vouchers, func(n int64) int64 { return max(mathrand.Int64N(n), n-1) })`,
 	}}
 }

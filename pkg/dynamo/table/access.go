@@ -10,7 +10,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Attributes of a customer's settings, besides AttrVersion.
+// Attributes of a shop's settings, besides AttrVersion.
 const (
 	AttrRedeemPolicy   = "redeem"
 	AttrCheckOutPolicy = "checkOut"
@@ -59,7 +59,7 @@ func SetSettings(u *Update, s access.Settings) {
 	}
 }
 
-// DecodeSettings reads a customer's settings. If none are stored, it returns access.DefaultSettings.
+// DecodeSettings reads a shop's settings. If none are stored, it returns access.DefaultSettings.
 func DecodeSettings(it Item) access.Settings {
 	if !it.Has(AttrVersion) {
 		return access.DefaultSettings()

@@ -9,7 +9,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// Attributes of the catalogue table, besides AttrCurrency and AttrVersion. A product repeats its customer's currency,
+// Attributes of the catalogue table, besides AttrCurrency and AttrVersion. A product repeats its shop's currency,
 // so that reading a product does not require reading the profile.
 const (
 	AttrName        = "name"

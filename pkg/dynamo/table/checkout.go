@@ -44,7 +44,7 @@ const (
 	AttrReason    = "reason" // why the order was cancelled
 )
 
-// OrdersIndex is the name of the index of the checkouts table that sorts the orders of a customer by AttrOrdered. It
+// OrdersIndex is the name of the index of the checkouts table that sorts the orders of a shop by AttrOrdered. It
 // contains whole items.
 const OrdersIndex = "orders"
 

@@ -27,7 +27,7 @@ const (
 	AttrFeed     = "feed"     // in a page: identifies the log
 	AttrFirst    = "first"    // when a change was parked for the first time, in milliseconds
 	AttrAttempts = "attempts" // how often a change was parked
-	AttrOwner    = "owner"    // the customer of a parked change
+	AttrOwner    = "owner"    // the shop of a parked change
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 	// EventIDBytes is the size of an event's ID in a page.
 	EventIDBytes = 16
 
-	// ParkedPartition is the partition key value of parked changes. No customer can have this ID.
+	// ParkedPartition is the partition key value of parked changes. No shop can have this ID.
 	ParkedPartition = "#parked"
 
 	eventPrefix = "e#"
@@ -50,7 +50,7 @@ func EventKey(customer catalog.CustomerID, id event.ID) Key {
 	return Key{Bucket(customer, hashBucket(string(id))), eventPrefix + string(id)}
 }
 
-// EventPageKey is the key of a page of a customer's log. number starts at 0.
+// EventPageKey is the key of a page of a shop's log. number starts at 0.
 func EventPageKey(customer catalog.CustomerID, number int64) Key {
 	return Key{string(customer), fmt.Sprintf("%s%012d", pagePrefix, number)}
 }
@@ -73,7 +73,7 @@ func ParkedPlace(sort string) event.Place {
 	return event.Place{Table: parts[0], Partition: parts[1], Sort: parts[2]}
 }
 
-// EventPage is a page of a customer's log. The first event of page 0 has the sequence number 1.
+// EventPage is a page of a shop's log. The first event of page 0 has the sequence number 1.
 type EventPage struct {
 	Number int64
 	Feed   string
@@ -116,7 +116,7 @@ func DecodeEventPage(it Item) (EventPage, error) {
 	return EventPage{Number: number, Feed: it.Str(AttrFeed), IDs: ids.Value, Extended: it.Time(AttrExtended)}, nil
 }
 
-// EventPagesQuery returns a consistent query for the pages of a customer's log, from a page number on.
+// EventPagesQuery returns a consistent query for the pages of a shop's log, from a page number on.
 func EventPagesQuery(table string, customer catalog.CustomerID, from int64) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
@@ -135,9 +135,9 @@ func EncodeEvent(e event.Event, page int64, expires time.Time) Item {
 	return it
 }
 
-// DecodeEvent reads an event. kept is false if the item is missing or has expired. DynamoDB deletes expired items with
-// a delay.
-func DecodeEvent(customer catalog.CustomerID, sequence int64, it Item, now time.Time) (e event.Event, kept bool) {
+// DecodeEvent reads an event. stored is false if the item is missing or has expired. DynamoDB deletes expired items
+// with a delay.
+func DecodeEvent(customer catalog.CustomerID, sequence int64, it Item, now time.Time) (e event.Event, stored bool) {
 	if len(it) == 0 || it.Num(AttrExpiresAt) <= now.Unix() {
 		return event.Event{Sequence: sequence, Customer: customer}, false
 	}

@@ -25,7 +25,7 @@ const (
 	SortKey      = "sk"
 )
 
-// Buckets is the number of buckets among which a customer's vouchers, refusals and events are spread. Each bucket has
+// Buckets is the number of buckets among which a shop's vouchers, refusals and events are spread. Each bucket has
 // its own partition key value. Stored keys depend on the number of buckets, so it must never change.
 const Buckets = 64
 
@@ -57,7 +57,7 @@ func (k Key) Code() voucher.Code {
 	return voucher.Code(code)
 }
 
-// ProfileKey is the key of a customer's profile.
+// ProfileKey is the key of a shop's profile.
 func ProfileKey(customer catalog.CustomerID) Key { return Key{string(customer), ProfileSort} }
 
 // ProductKey is the key of a product on sale.
@@ -65,7 +65,7 @@ func ProductKey(customer catalog.CustomerID, product catalog.ProductID) Key {
 	return Key{string(customer), ProductPrefix + string(product)}
 }
 
-// SettingsKey is the key of a customer's access settings.
+// SettingsKey is the key of a shop's access settings.
 func SettingsKey(customer catalog.CustomerID) Key { return Key{string(customer), SettingsSort} }
 
 // AccessKeyKey is the key of the record of a secret key.
@@ -156,7 +156,7 @@ func HashNick(nick voucher.Nick) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// Bucket is the partition key value of one of a customer's buckets.
+// Bucket is the partition key value of one of a shop's buckets.
 func Bucket(customer catalog.CustomerID, number int) string {
 	return fmt.Sprintf("%s#%02d", customer, number)
 }

@@ -12,14 +12,14 @@ import (
 // stored item. Expressions refer to an attribute as #attribute, because the names of many attributes are reserved
 // words.
 type Update struct {
-	Key       Key
-	Condition string
+	Key Key
 
-	sets    []string
-	adds    []string
-	removes []string
-	names   map[string]string
-	values  Item
+	condition string
+	sets      []string
+	adds      []string
+	removes   []string
+	names     map[string]string
+	values    Item
 }
 
 // Alias declares an attribute and returns its alias for expressions.
@@ -94,10 +94,10 @@ func (u *Update) expression() string {
 
 // Require adds a condition. All conditions must hold.
 func (u *Update) Require(condition string) {
-	if u.Condition != "" {
+	if u.condition != "" {
 		condition = " AND " + condition
 	}
-	u.Condition += condition
+	u.condition += condition
 }
 
 // RequireEqual adds the condition that an attribute has a value. If value is nil, the attribute must not exist.
@@ -127,8 +127,8 @@ func (u *Update) Input(table string, returns types.ReturnValue) *dynamodb.Update
 		TableName: aws.String(table), Key: u.Key.Attributes(), UpdateExpression: aws.String(u.expression()),
 		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values, ReturnValues: returns,
 	}
-	if u.Condition != "" {
-		input.ConditionExpression = aws.String(u.Condition)
+	if u.condition != "" {
+		input.ConditionExpression = aws.String(u.condition)
 		input.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
 	}
 	return input
@@ -138,7 +138,7 @@ func (u *Update) Input(table string, returns types.ReturnValue) *dynamodb.Update
 func (u *Update) Action(table string) types.TransactWriteItem {
 	return types.TransactWriteItem{Update: &types.Update{
 		TableName: aws.String(table), Key: u.Key.Attributes(), UpdateExpression: aws.String(u.expression()),
-		ConditionExpression: aws.String(u.Condition), ExpressionAttributeNames: u.names,
+		ConditionExpression: aws.String(u.condition), ExpressionAttributeNames: u.names,
 		ExpressionAttributeValues:           u.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
@@ -148,7 +148,7 @@ func (u *Update) Action(table string) types.TransactWriteItem {
 // update must have no Set, Add or Remove, because DynamoDB rejects names and values that no expression uses.
 func (u *Update) Deletion(table string) *types.Delete {
 	return &types.Delete{
-		TableName: aws.String(table), Key: u.Key.Attributes(), ConditionExpression: aws.String(u.Condition),
+		TableName: aws.String(table), Key: u.Key.Attributes(), ConditionExpression: aws.String(u.condition),
 		ExpressionAttributeNames: u.names, ExpressionAttributeValues: u.values,
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}
