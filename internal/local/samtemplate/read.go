@@ -132,8 +132,8 @@ func (r *reader) readEvent(function string, key, event *yaml.Node) {
 	case kind == "HttpApi":
 		var properties struct{ Method, Path string }
 		r.decode(&properties, key.Line, get(event, "Properties"), nil)
-		if properties.Method == "" || properties.Path == "" {
-			r.fail(key, "the event %s needs Method and Path", key.Value)
+		if properties.Method == "" || strings.EqualFold(properties.Method, "any") || properties.Path == "" {
+			r.fail(key, "the event %s needs Method, other than ANY, and Path", key.Value)
 		}
 		r.Routes = append(r.Routes, gateway.Route{
 			Method: strings.ToUpper(properties.Method), Path: properties.Path, Function: function,
