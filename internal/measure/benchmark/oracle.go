@@ -215,9 +215,9 @@ func (r *refusedRequest) send(p *runtimeapi.Process, event fixture.Event, turn i
 	if err != nil {
 		return 0, err
 	}
-	answer, took, err := p.Invoke(request)
-	if err == nil && !bytes.Contains(answer, []byte("voucher-not-found")) {
-		err = fmt.Errorf("a code of the kind %q: response %.200q", r.kind, answer)
+	response, took, err := p.Invoke(request)
+	if err == nil && !bytes.Contains(response, []byte("voucher-not-found")) {
+		err = fmt.Errorf("a code of the kind %q: response %.200q", r.kind, response)
 	}
 	return took, err
 }

@@ -18,9 +18,9 @@ type subject struct {
 	// sample names the function whose event.json is the template for the requests.
 	sample string
 	// request returns the request with a number, about the code, checkout or order with the given ID.
-	request func(e fixture.Event, number int, id string) ([]byte, error)
-	about   string // the code, checkout or order that the requests are about
-	answers string // a regular expression that every response must match
+	request  func(e fixture.Event, number int, id string) ([]byte, error)
+	about    string // the code, checkout or order that the requests are about
+	response string // a regular expression that every response must match
 	// reference names the subject that makes the same calls and does nothing else. It is empty if there is no such
 	// subject.
 	reference string
@@ -60,27 +60,27 @@ func subjects() []subject {
 		[]string{reference.EnvTable + "=" + fixture.CatalogueTable}
 	unwarmed := append(vouchers, reference.EnvNotConnecting+"=yes")
 	references := []subject{
-		{name: hello, pkg: "hello", sample: redeemVoucher, request: asIs, answers: "hello"},
+		{name: hello, pkg: "hello", sample: redeemVoucher, request: asIs, response: "hello"},
 		{
 			name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, about: fixture.SingleUse,
-			answers: read,
-			env:     vouchers,
+			response: read,
+			env:      vouchers,
 		},
 		{
 			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce,
-			about:   fixture.SingleUse,
-			answers: read, env: unwarmed, startOnly: true,
+			about:    fixture.SingleUse,
+			response: read, env: unwarmed, startOnly: true,
 		},
 		{
 			name: referenceManyUses, pkg: "redeem-many-uses", sample: redeemVoucher, request: redeemManyUses,
-			answers: read, env: vouchers,
+			response: read, env: vouchers,
 		},
 		{
-			name: referenceArea, pkg: "checkout-area", sample: "checkout-area", request: asIs, answers: read,
+			name: referenceArea, pkg: "checkout-area", sample: "checkout-area", request: asIs, response: read,
 			env: catalogue,
 		},
 		{
-			name: referenceCheckout, pkg: "checkout", sample: "checkout", request: checkOut, answers: read,
+			name: referenceCheckout, pkg: "checkout", sample: "checkout", request: checkOut, response: read,
 			env: catalogue,
 		},
 	}
@@ -89,48 +89,51 @@ func subjects() []subject {
 	}
 	functions := []subject{
 		{
-			name: singleUse, sample: redeemVoucher, request: redeemOnce, about: fixture.SingleUse, answers: redeemed,
+			name: singleUse, sample: redeemVoucher, request: redeemOnce, about: fixture.SingleUse, response: redeemed,
 			reference: referenceRedeem,
 		},
 		{
-			name: manyUses, sample: redeemVoucher, request: redeemManyUses, answers: redeemed,
+			name: manyUses, sample: redeemVoucher, request: redeemManyUses, response: redeemed,
 			reference: referenceManyUses,
 		},
-		{sample: "checkout-area", request: asIs, answers: onSale, reference: referenceArea},
-		{sample: "storefront", request: asIs, answers: onSale, reference: referenceArea},
-		{sample: "checkout", request: checkOut, answers: open, reference: referenceCheckout},
-		{sample: "checkout-variant", request: checkOut, answers: open, reference: referenceCheckout},
+		{sample: "checkout-area", request: asIs, response: onSale, reference: referenceArea},
+		{sample: "storefront", request: asIs, response: onSale, reference: referenceArea},
+		{sample: "checkout", request: checkOut, response: open, reference: referenceCheckout},
+		{sample: "checkout-variant", request: checkOut, response: open, reference: referenceCheckout},
 		// Each of these functions makes one call, like the reference for redeeming. So they need no references of their
 		// own.
 		{
-			sample: "show-checkout", request: fromServer, answers: `^{"statusCode":200,.*ordered`,
+			sample: "show-checkout", request: fromServer, response: `^{"statusCode":200,.*ordered`,
 			reference: referenceRedeem,
 		},
 		{
-			sample: "place-order", request: aboutOrder, about: fixture.Checkout, answers: placed,
+			sample: "place-order", request: aboutOrder, about: fixture.Checkout, response: placed,
 			reference: referenceRedeem,
 		},
-		{sample: "list-orders", request: listAll, answers: `^{"statusCode":200,.*vip-rank`, reference: referenceRedeem},
-		{sample: "show-order", request: fromServer, answers: placed, reference: referenceRedeem},
+		{
+			sample: "list-orders", request: listAll, response: `^{"statusCode":200,.*vip-rank`,
+			reference: referenceRedeem,
+		},
+		{sample: "show-order", request: fromServer, response: placed, reference: referenceRedeem},
 		{
 			sample: "fulfil-order", request: aboutOrder, about: fixture.Order,
-			answers:   `^{"statusCode":200,.*fulfilled`,
+			response:  `^{"statusCode":200,.*fulfilled`,
 			reference: referenceRedeem,
 		},
 		{
 			sample: "cancel-order", request: aboutOrder, about: fixture.Order,
-			answers:   `^{"statusCode":200,.*cancelled`,
+			response:  `^{"statusCode":200,.*cancelled`,
 			reference: referenceRedeem,
 		},
 		// These two functions read all buckets of a code. No reference does that.
-		{sample: "list-redemptions", request: fromServer, answers: `^{"statusCode":200,.*redemptions`},
-		{sample: "undo-redemption", request: fromServer, answers: `^{"statusCode":404,.*redemption-not-found`},
+		{sample: "list-redemptions", request: fromServer, response: `^{"statusCode":200,.*redemptions`},
+		{sample: "undo-redemption", request: fromServer, response: `^{"statusCode":404,.*redemption-not-found`},
 		// No reference makes the calls of the next three functions either. publish-events finds no event to publish.
-		{sample: "list-events", request: fromServer, answers: `^{"statusCode":200,.*redemption.created`},
-		{sample: "record-events", request: recordOne, answers: recorded},
-		{sample: "publish-events", request: asIs, answers: recorded},
-		{sample: "removed-payment", request: asIs, answers: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
-		{sample: "api-docs", request: asIs, answers: `^{"statusCode":200,`},
+		{sample: "list-events", request: fromServer, response: `^{"statusCode":200,.*redemption.created`},
+		{sample: "record-events", request: recordOne, response: recorded},
+		{sample: "publish-events", request: asIs, response: recorded},
+		{sample: "removed-payment", request: asIs, response: `^{"statusCode":410,.*urn:problem:shopfront:gone`},
+		{sample: "api-docs", request: asIs, response: `^{"statusCode":200,`},
 	}
 	for i, f := range functions {
 		functions[i].pkg, functions[i].name = "functions/"+f.sample, cmp.Or(f.name, f.sample)
@@ -180,9 +183,9 @@ func checkOut(e fixture.Event, number int, _ string) ([]byte, error) {
 func key(number int) string { return fmt.Sprintf("2f1c6f0e-6d0b-4c39-9a3e-%012d", number) }
 
 // check rejects a response other than the expected one, so that a failed request is not measured as if it had worked.
-func (s subject) check(answer []byte) error {
-	if matched, err := regexp.Match(s.answers, answer); err != nil || !matched {
-		return fmt.Errorf("%s responded %.200q", s.name, answer)
+func (s subject) check(got []byte) error {
+	if matched, err := regexp.Match(s.response, got); err != nil || !matched {
+		return fmt.Errorf("%s responded %.200q", s.name, got)
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (l Line) usage(cold *big.Rat) pricing.Usage {
 		return difference.Add(difference, big.NewRat(warm, 1))
 	}
 	u := make(pricing.Usage)
-	if l.AnswerBytes > 0 {
+	if l.ResponseBytes > 0 {
 		u.AddWhole(pricing.APIRequests, max(1, int64(l.BodyBytes+meteredBytes-1)/meteredBytes))
 	}
 	if l.Function == publishEvents {
@@ -107,7 +107,7 @@ func (l Line) usage(cold *big.Rat) pricing.Usage {
 	u.Add(pricing.LogBytes, average(int64(l.WarmLogBytes), int64(l.ColdLogBytes)))
 	l.addStore(u)
 	u.Add(pricing.KeyRequests, new(big.Rat).Mul(cold, big.NewRat(tables([]Line{l}), 1)))
-	u.AddWhole(pricing.TransferBytes, int64(l.AnswerBytes))
+	u.AddWhole(pricing.TransferBytes, int64(l.ResponseBytes))
 	return u
 }
 

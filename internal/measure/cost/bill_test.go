@@ -37,7 +37,7 @@ func TestBilled(t *testing.T) {
 // checkoutLine returns a checkout for which Lambda bills 10 ms, or 110 ms with a cold start.
 func checkoutLine() Line {
 	request := Request{
-		Operation: checkOutKey, Function: checkout, LogBytes: 375, BodyBytes: 400, AnswerBytes: 600,
+		Operation: checkOutKey, Function: checkout, LogBytes: 375, BodyBytes: 400, ResponseBytes: 600,
 		Calls: []memdynamo.Call{
 			{Operation: "BatchGetItem", Units: memdynamo.Units{Read: 2}, Tables: []string{fixture.CatalogueTable}},
 			{
@@ -103,7 +103,7 @@ func TestLine_LargeResponse_CountsAsSeveralGatewayRequests(t *testing.T) {
 
 func TestLine_BatchOfAStream_IsNotBilledByTheGateway(t *testing.T) {
 	line := checkoutLine()
-	line.BodyBytes, line.AnswerBytes = 0, 0
+	line.BodyBytes, line.ResponseBytes = 0, 0
 	used := line.usage(new(big.Rat))
 	if used[pricing.APIRequests] != nil || used[pricing.TransferBytes].Sign() != 0 || used[pricing.BusEvents] != nil {
 		t.Errorf("a batch of a stream is billed as %v; want no gateway request, no transfer and no bus event", used)
@@ -227,7 +227,7 @@ func TestAlarmMetrics_CountsEachMetricOfAnAlarm(t *testing.T) {
 
 func TestReport_TotalAboveItsTarget_IsMarked(t *testing.T) {
 	single := Request{
-		Operation: redeemSingleUse, Function: redeemVoucher, LogBytes: 375, AnswerBytes: 318,
+		Operation: redeemSingleUse, Function: redeemVoucher, LogBytes: 375, ResponseBytes: 318,
 		Calls:   []memdynamo.Call{{Units: memdynamo.Units{Write: 1}}},
 		Figures: process.Figures{Warm: 6 * time.Millisecond, Ready: 20 * time.Millisecond},
 	}

@@ -164,7 +164,7 @@ func (r *Report) Print(w io.Writer) error {
 	millions, months := [][]string{append([]string{"", "total", "target"}, r.columns...)},
 		[][]string{append([]string{"", "total"}, r.columns...)}
 	requests := [][]string{{
-		"", "calls", "read", "write", "line", "logs", "answer", "warm", "CPU", "billed", "start",
+		"", "calls", "read", "write", "line", "logs", "response", "warm", "CPU", "billed", "start",
 		"CPU", "first", "CPU", "billed cold",
 	}}
 	for _, m := range r.Millions {
@@ -223,7 +223,7 @@ func (l Line) cells() []string {
 	return []string{
 		l.Operation, strconv.Itoa(len(l.Calls)), number(l.units().Read), number(l.units().Write),
 		strconv.Itoa(l.LogBytes),
-		strconv.Itoa(l.WarmLogBytes), strconv.Itoa(l.AnswerBytes), milliseconds(l.Warm), milliseconds(l.WarmCPU),
+		strconv.Itoa(l.WarmLogBytes), strconv.Itoa(l.ResponseBytes), milliseconds(l.Warm), milliseconds(l.WarmCPU),
 		whole(l.BilledWarm),
 		milliseconds(l.Ready), milliseconds(l.ReadyCPU), milliseconds(l.First), milliseconds(l.FirstCPU),
 		whole(l.BilledCold),

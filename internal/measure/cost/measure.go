@@ -38,11 +38,11 @@ type Request struct {
 	process.Figures
 
 	Calls []memdynamo.Call `json:"calls"`
-	// LogBytes is the size of the function's own log lines, BodyBytes that of the response's body, and AnswerBytes that
-	// of the whole response. AnswerBytes is 0 if the request did not come from the gateway.
-	LogBytes    int `json:"logBytes"`
-	BodyBytes   int `json:"bodyBytes"`
-	AnswerBytes int `json:"answerBytes"`
+	// LogBytes is the size of the function's own log lines, BodyBytes that of the response's body, and ResponseBytes
+	// that of the whole response. ResponseBytes is 0 if the request did not come from the gateway.
+	LogBytes      int `json:"logBytes"`
+	BodyBytes     int `json:"bodyBytes"`
+	ResponseBytes int `json:"responseBytes"`
 	// Metrics are the custom metrics that the request emits, each with its dimensions.
 	Metrics []string `json:"metrics,omitempty"`
 }
@@ -199,15 +199,15 @@ func (o operation) read(text, log []byte, calls []memdynamo.Call) (Request, erro
 	if err := o.check(text); err != nil {
 		return Request{}, err
 	}
-	answer, err := parseResponse(text)
+	response, err := parseResponse(text)
 	if err != nil {
 		return Request{}, err
 	}
 	r := Request{
-		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(log), BodyBytes: len(answer.Body),
+		Operation: o.name, Function: o.function, Calls: calls, LogBytes: len(log), BodyBytes: len(response.Body),
 	}
 	if o.status != 0 {
-		r.AnswerBytes = size(answer)
+		r.ResponseBytes = size(response)
 	}
 	for line := range strings.Lines(string(log)) {
 		metrics, err := metricsOf([]byte(line))

@@ -129,8 +129,8 @@ func meterAll(t *testing.T, l *lab) {
 			func(c memdynamo.Call) bool { return c.Grown == indexedBytes }) {
 			t.Errorf("no item of %d bytes is indexed: %+v", indexedBytes, r.Calls)
 		}
-		if r.LogBytes == 0 || (r.AnswerBytes == 0) != (o.status == 0) {
-			t.Errorf("%s logs %d bytes, and its response has %d", o.name, r.LogBytes, r.AnswerBytes)
+		if r.LogBytes == 0 || (r.ResponseBytes == 0) != (o.status == 0) {
+			t.Errorf("%s logs %d bytes, and its response has %d", o.name, r.LogBytes, r.ResponseBytes)
 		}
 	}
 	code, err := l.createCode(t.Context())

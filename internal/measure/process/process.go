@@ -54,7 +54,7 @@ type Trial struct {
 	Env    []string
 	// Check rejects a response other than the expected one, so that a failed request is not measured as if it had
 	// worked.
-	Check func(answer []byte) error
+	Check func(response []byte) error
 
 	process                                *runtimeapi.Process
 	ready, readyCPU, first, firstCPU, warm []time.Duration
@@ -97,12 +97,12 @@ func (t *Trial) invoke(ctx context.Context, events [][]byte) (times []time.Durat
 	if err != nil {
 		return nil, 0, err
 	}
-	answers, times := make([][]byte, len(events)), make([]time.Duration, len(events))
+	responses, times := make([][]byte, len(events)), make([]time.Duration, len(events))
 	for i, event := range events {
 		if ctx.Err() != nil {
 			return nil, 0, ctx.Err()
 		}
-		if answers[i], times[i], err = t.process.Invoke(event); err != nil {
+		if responses[i], times[i], err = t.process.Invoke(event); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -110,8 +110,8 @@ func (t *Trial) invoke(ctx context.Context, events [][]byte) (times []time.Durat
 	if err != nil {
 		return nil, 0, err
 	}
-	for _, answer := range answers {
-		if err := t.Check(answer); err != nil {
+	for _, response := range responses {
+		if err := t.Check(response); err != nil {
 			return nil, 0, err
 		}
 	}
