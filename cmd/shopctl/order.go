@@ -134,13 +134,11 @@ func newOrderShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show SHOP ID", Short: "Show an order", Args: exactly("SHOP", "ID"),
 		Example: "  shopctl --local order show emberforge ID",
-		RunE: s.orderCommand("shown", func(ctx context.Context, shop *backoffice.Shop,
-			id checkout.ID) (checkout.Checkout,
-			bool, error,
-		) {
-			order, err := shop.Order(ctx, id)
-			return order, false, err
-		}),
+		RunE: s.orderCommand("shown",
+			func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+				order, err := shop.Order(ctx, id)
+				return order, false, err
+			}),
 	}
 }
 
@@ -236,9 +234,8 @@ func describeMember(err error) error {
 // orderCommand wraps the work of a command about one order, and prints the order. The parameter done names the change
 // in messages, such as placed. The function do reports in replayed whether the change was made before.
 func (s *session) orderCommand(
-	done string, do func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (c checkout.Checkout,
-		replayed bool,
-		err error),
+	done string,
+	do func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (c checkout.Checkout, replayed bool, err error),
 ) func(*cobra.Command, []string) error {
 	return s.command(func(ctx context.Context, args []string) error {
 		shop, id, err := s.shopAndID(ctx, args)
@@ -277,22 +274,19 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffi
 	case errors.Is(err, checkout.ErrOrderNotFound):
 		return s.describeNotOrdered(ctx, shop, id)
 	case errors.Is(err, checkout.ErrExpired):
-		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout "+
-			"since, the use of its code was taken since, "+
-			"or the ID is mistyped; nothing was ordered: check it with %s before you refund anything",
-			id, s.lineAbout("checkout show", shop, id))
+		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout since, "+
+			"the use of its code was taken since, or the ID is mistyped; nothing was ordered: check it with %s "+
+			"before you refund anything", id, s.lineAbout("checkout show", shop, id))
 	case errors.Is(err, checkout.ErrReplaced):
-		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer "+
-			"one with %s, and refund the "+
-			"payment unless it is for the newer one", id, s.commandLine("checkout list "+string(shop.Customer.ID)))
+		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer one "+
+			"with %s, and refund the payment unless it is for the newer one", id,
+			s.commandLine("checkout list "+string(shop.Customer.ID)))
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and "+
-			"refund the payment that "+
-			"the order does not name", id, show)
+			"refund the payment that the order does not name", id, show)
 	case errors.Is(err, checkout.ErrOrderCancelled):
 		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and "+
-			"refund its payment "+
-			"unless that is done; see %s", id, show)
+			"refund its payment unless that is done; see %s", id, show)
 	default:
 		return s.describeNoCheckout(err, shop, id)
 	}

@@ -273,15 +273,16 @@ func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, o
 	if err != nil {
 		return nil, err
 	}
-	live := []int64{until.UnixMilli()}
+	var live []int64
 	for field := range strings.FieldsSeq(it.Str(table.AttrLapses)) {
 		if lapse, err := strconv.ParseInt(field, 36, 64); err == nil && lapse > h.Claim.At.UnixMilli() {
 			live = append(live, lapse)
 		}
 	}
-	if own := slices.Index(live, oldUntil.UnixMilli()); own > 0 { // live[0] is until
-		live = slices.Delete(live, own, own+1)
+	if old := slices.Index(live, oldUntil.UnixMilli()); old >= 0 {
+		live = slices.Delete(live, old, old+1)
 	}
+	live = append(live, until.UnixMilli())
 	slices.Sort(live)
 	if len(live) > checkout.MaxHoldsPerSource {
 		return nil, &checkout.TooManyHoldsError{Until: time.UnixMilli(live[0]).UTC()}

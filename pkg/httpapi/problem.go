@@ -279,8 +279,7 @@ func recogniseCheckout(err error) *problemError {
 		return problemNotFound.new()
 	case errors.Is(err, checkout.ErrExpired):
 		return problemCheckoutExpired.because("The checkout expired more than 7 days ago, its code was used " +
-			"elsewhere since, its key made another checkout, " +
-			"or the ID is mistyped. Nothing was ordered.")
+			"elsewhere since, its key made another checkout, or the ID is mistyped. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrReplaced):
 		return problemCheckoutReplaced.because("Another checkout replaced this one. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrPaymentMismatch):
