@@ -422,9 +422,7 @@ func TestJudge_Messages_NameTheFigures(t *testing.T) {
 	}
 }
 
-func reading(
-	version int64, used, recorded int, change ...func(*voucher.Standing),
-) (*audit.Account, audit.Judgement) {
+func reading(version int64, used, recorded int, change ...func(*voucher.Standing)) (*audit.Account, audit.Judgement) {
 	account := audit.NewAccount("SUMMER20", home())
 	account.AddVoucher(kept(version, change...))
 	counters(account, 10-used, used, 0, 0)

@@ -13,9 +13,7 @@ import (
 
 // accessFaults reads the settings and keys of the shop strictly. It returns a finding for each damaged item, and the
 // number of items read.
-func (s *Shop) accessFaults(
-	ctx context.Context,
-) (findings []audit.Finding, read int, err error) {
+func (s *Shop) accessFaults(ctx context.Context) (findings []audit.Finding, read int, err error) {
 	judge := func(it table.Item, fault error) {
 		read++
 		if fault != nil {

@@ -30,9 +30,7 @@ const (
 // The items of a code are spread over many buckets, but each bucket is sorted. accounts reads listReaders buckets at a
 // time and merges all buckets, which brings the items of a code together. Memory holds only one account, and up to 350
 // items of each bucket.
-func (s *Shop) accounts(
-	ctx context.Context,
-) iter.Seq2[*audit.Account, error] {
+func (s *Shop) accounts(ctx context.Context) iter.Seq2[*audit.Account, error] {
 	return func(yield func(*audit.Account, error) bool) {
 		reader := accountReader{s}
 		var account *audit.Account // of the code whose items are being read
@@ -98,9 +96,7 @@ func (s *Shop) account(
 	return account, err
 }
 
-func (s *Shop) readAccount(
-	ctx context.Context, code voucher.Code,
-) (*audit.Account, error) {
+func (s *Shop) readAccount(ctx context.Context, code voucher.Code) (*audit.Account, error) {
 	reader := accountReader{s}
 	account := reader.newAccount(code)
 	for it, err := range s.inOrder(ctx, code, oneCodeReaders) {
@@ -112,9 +108,7 @@ func (s *Shop) readAccount(
 	return account, nil
 }
 
-func (s *Shop) glance(
-	ctx context.Context, code voucher.Code,
-) (audit.Glance, error) {
+func (s *Shop) glance(ctx context.Context, code voucher.Code) (audit.Glance, error) {
 	it, err := table.Get(ctx, s.api, s.Tables.Vouchers, table.VoucherKey(s.Customer.ID, code), nil)
 	if err != nil || len(it) == 0 {
 		return audit.Glance{}, err

@@ -13,9 +13,7 @@ import (
 
 // inOrder yields the items of all buckets in the order of their sort keys, and stops at the first error. If a code is
 // given, it yields only the items of that code. The parameter readers bounds how many buckets are read at a time.
-func (s *Shop) inOrder(
-	ctx context.Context, code voucher.Code, readers int,
-) iter.Seq2[table.Item, error] {
+func (s *Shop) inOrder(ctx context.Context, code voucher.Code, readers int) iter.Seq2[table.Item, error] {
 	return func(yield func(table.Item, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -27,9 +27,7 @@ func (s *Shop) auditedCheckouts(ctx context.Context) iter.Seq2[audit.Checkout, e
 }
 
 // rereadCheckout reads a stored checkout again. found is false if no checkout with the ID is stored any more.
-func (s *Shop) rereadCheckout(
-	ctx context.Context, id checkout.ID,
-) (c audit.Checkout, found bool, err error) {
+func (s *Shop) rereadCheckout(ctx context.Context, id checkout.ID) (c audit.Checkout, found bool, err error) {
 	it, err := table.Get(ctx, s.api, s.Tables.Checkouts, table.CheckoutKey(s.Customer.ID, id.Token()), nil)
 	if err != nil || it.Str(table.AttrID) != string(id) {
 		return audit.Checkout{}, false, table.Outcome(err)

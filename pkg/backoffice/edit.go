@@ -32,9 +32,7 @@ const (
 // returned. For an unknown code, the error is a *voucher.RefusalError. For an edit that the rules do not allow, it is a
 // *voucher.FieldError. After any other error a part of the edit may have been applied. Running the edit again completes
 // it.
-func (s *Shop) EditVoucher(
-	ctx context.Context, code voucher.Code, edit voucher.Edit,
-) (voucher.Voucher, error) {
+func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	begun := false // whether an edit of the limit may have reached the counters
 	overtaken := 0
 	for attempt := 0; ; attempt++ {
@@ -70,9 +68,7 @@ func (s *Shop) EditVoucher(
 
 // editRead is like EditVoucher, for a voucher that the caller has read. If nobody has edited the voucher since then,
 // and the edit does not change the limit, editRead makes one call instead of two.
-func (s *Shop) editRead(
-	ctx context.Context, read voucher.Voucher, edit voucher.Edit,
-) (voucher.Voucher, error) {
+func (s *Shop) editRead(ctx context.Context, read voucher.Voucher, edit voucher.Edit) (voucher.Voucher, error) {
 	after, err := read.Edited(edit)
 	if err == nil && edit.MaxUses == nil {
 		stored, err := s.writeEdited(ctx, read, after)
@@ -97,9 +93,7 @@ func (s *Shop) apply(
 
 // writeEdited writes an edited voucher. If the voucher no longer has the version that was read, the error is
 // errEditedMeanwhile.
-func (s *Shop) writeEdited(
-	ctx context.Context, before, after voucher.Voucher,
-) (voucher.Voucher, error) {
+func (s *Shop) writeEdited(ctx context.Context, before, after voucher.Voucher) (voucher.Voucher, error) {
 	after.Version = before.Version + 1
 	call := s.editing(before)
 	setEditable(call, after)

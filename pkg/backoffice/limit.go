@@ -83,9 +83,7 @@ func (s *Shop) commitLimit(
 
 // moveCounters fences the counters and changes the sum of their uses to the limit. It returns by how much the uses
 // taken exceed the limit.
-func (s *Shop) moveCounters(
-	ctx context.Context, v voucher.Voucher, limit int,
-) (over int, err error) {
+func (s *Shop) moveCounters(ctx context.Context, v voucher.Voucher, limit int) (over int, err error) {
 	counters := make([]table.Counter, v.Counters)
 	total := 0
 	for number := range counters {
@@ -109,9 +107,7 @@ const writesPerEdit = 1 << 20
 
 // fence sets a counter's version to that of an edit. If a later edit has fenced the counter, the error is
 // errEditedMeanwhile.
-func (s *Shop) fence(
-	ctx context.Context, code voucher.Code, number int, edit int64,
-) (table.Counter, error) {
+func (s *Shop) fence(ctx context.Context, code voucher.Code, number int, edit int64) (table.Counter, error) {
 	call := table.Update{Key: table.CounterKey(s.Customer.ID, code, number)}
 	call.Set(table.AttrVersion, table.Num(edit*writesPerEdit))
 	call.Require("#version <= " + table.Placeholder(call.Alias(table.AttrVersion)))
@@ -125,9 +121,7 @@ func (s *Shop) fence(
 	return table.DecodeCounter(number, out.Attributes), nil
 }
 
-func (s *Shop) raise(
-	ctx context.Context, code voucher.Code, counters []table.Counter, by int,
-) error {
+func (s *Shop) raise(ctx context.Context, code voucher.Code, counters []table.Counter, by int) error {
 	for number, counter := range counters {
 		more := share(by, len(counters), number)
 		if more == 0 {

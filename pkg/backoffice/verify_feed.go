@@ -30,9 +30,7 @@ func (v *verifier) feed(ctx context.Context) error {
 }
 
 // readFeed reads the feed before the records. So the records must show everything that the feed reports.
-func (v *verifier) readFeed(
-	ctx context.Context, feed *audit.Feed,
-) (count int, findings []audit.Finding, err error) {
+func (v *verifier) readFeed(ctx context.Context, feed *audit.Feed) (count int, findings []audit.Finding, err error) {
 	feed.Begin(v.Now())
 	for entry, err := range v.shop.log(ctx, v.Now()) {
 		if err != nil {

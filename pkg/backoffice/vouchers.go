@@ -33,9 +33,7 @@ func (s *Shop) Create(ctx context.Context, v voucher.Voucher) error {
 // createOrFind stores a new voucher, and its counters if it has a limit above one. Only the put of the voucher has a
 // condition, and it guards all of them. If the code is taken, createOrFind stores nothing and returns the voucher that
 // has the code. That is v itself if an earlier attempt was applied and its response was lost.
-func (s *Shop) createOrFind(
-	ctx context.Context, v voucher.Voucher,
-) (stored voucher.Voucher, taken bool, err error) {
+func (s *Shop) createOrFind(ctx context.Context, v voucher.Voucher) (stored voucher.Voucher, taken bool, err error) {
 	actions := []types.TransactWriteItem{{Put: putNew(s.Tables.Vouchers, table.EncodeVoucher(s.Customer.ID, v))}}
 	for number := range v.Counters {
 		counter := table.CounterKey(s.Customer.ID, v.Code, number).Attributes()

@@ -47,56 +47,37 @@ const (
 	problemUnavailable          problemType = "unavailable"
 )
 
+// describe returns the status and the title.
 func (t problemType) describe() (status int, title string) {
-	switch t {
-	case problemMalformedRequest:
-		return http.StatusBadRequest, "Malformed request"
-	case problemUnauthorized:
-		return http.StatusUnauthorized, "Unauthorized"
-	case problemVoucherNotFound:
-		return http.StatusNotFound, "Voucher not found"
-	case problemNotFound:
-		return http.StatusNotFound, "Not found"
-	case problemMethodNotAllowed:
-		return http.StatusMethodNotAllowed, "Method not allowed"
-	case problemContentTooLarge:
-		return http.StatusRequestEntityTooLarge, "Content too large"
-	case problemUnsupportedMediaType:
-		return http.StatusUnsupportedMediaType, "Unsupported media type"
-	case problemInvalid:
-		return http.StatusUnprocessableEntity, "Invalid request"
-	case problemKeyInUse:
-		return http.StatusUnprocessableEntity, "Idempotency-Key in use"
-	case problemTooManyRefusals:
-		return http.StatusTooManyRequests, "Too many refused codes"
-	case problemCheckoutExpired:
-		return http.StatusConflict, "Checkout expired"
-	case problemPaymentMismatch:
-		return http.StatusConflict, "Ordered with another payment"
-	case problemOrderCancelled:
-		return http.StatusConflict, "Order cancelled"
-	case problemCodeRefused:
-		return http.StatusConflict, "Code refused"
-	case problemTooManyHolds:
-		return http.StatusTooManyRequests, "Too many holds"
-	case problemCheckoutReplaced:
-		return http.StatusConflict, "Checkout replaced"
-	case problemRedemptionNotFound:
-		return http.StatusNotFound, "Redemption not found"
-	case problemRedemptionUndone:
-		return http.StatusConflict, "Redemption undone"
-	case problemRedemptionOfOrder:
-		return http.StatusConflict, "Redemption of an order"
-	case problemCursorExpired:
-		return http.StatusGone, "Cursor expired"
-	case problemGone:
-		return http.StatusGone, "Gone"
-	case problemUnavailable:
-		return http.StatusServiceUnavailable, "Temporarily unavailable"
-	case problemInternal:
-		return http.StatusInternalServerError, "Internal error"
-	}
-	return http.StatusInternalServerError, string(t)
+	described := map[problemType]struct {
+		status int
+		title  string
+	}{
+		problemMalformedRequest:     {http.StatusBadRequest, "Malformed request"},
+		problemUnauthorized:         {http.StatusUnauthorized, "Unauthorized"},
+		problemVoucherNotFound:      {http.StatusNotFound, "Voucher not found"},
+		problemNotFound:             {http.StatusNotFound, "Not found"},
+		problemMethodNotAllowed:     {http.StatusMethodNotAllowed, "Method not allowed"},
+		problemContentTooLarge:      {http.StatusRequestEntityTooLarge, "Content too large"},
+		problemUnsupportedMediaType: {http.StatusUnsupportedMediaType, "Unsupported media type"},
+		problemInvalid:              {http.StatusUnprocessableEntity, "Invalid request"},
+		problemKeyInUse:             {http.StatusUnprocessableEntity, "Idempotency-Key in use"},
+		problemTooManyRefusals:      {http.StatusTooManyRequests, "Too many refused codes"},
+		problemCheckoutExpired:      {http.StatusConflict, "Checkout expired"},
+		problemPaymentMismatch:      {http.StatusConflict, "Ordered with another payment"},
+		problemOrderCancelled:       {http.StatusConflict, "Order cancelled"},
+		problemCodeRefused:          {http.StatusConflict, "Code refused"},
+		problemTooManyHolds:         {http.StatusTooManyRequests, "Too many holds"},
+		problemCheckoutReplaced:     {http.StatusConflict, "Checkout replaced"},
+		problemRedemptionNotFound:   {http.StatusNotFound, "Redemption not found"},
+		problemRedemptionUndone:     {http.StatusConflict, "Redemption undone"},
+		problemRedemptionOfOrder:    {http.StatusConflict, "Redemption of an order"},
+		problemCursorExpired:        {http.StatusGone, "Cursor expired"},
+		problemGone:                 {http.StatusGone, "Gone"},
+		problemUnavailable:          {http.StatusServiceUnavailable, "Temporarily unavailable"},
+		problemInternal:             {http.StatusInternalServerError, "Internal error"},
+	}[t]
+	return described.status, described.title
 }
 
 // new returns a problem of this type without a detail, for cases in which the title says enough.
