@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,7 +196,7 @@ func rules(t *testing.T, s stack) map[string]rule {
 	return all
 }
 
-// check compares an alarm, and the figures in its description, with its rule.
+// check compares an alarm with its rule.
 func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	t.Helper()
 	// Two properties must be absent. DatapointsToAlarm defaults to all periods. EvaluateLowSampleCountPercentile, set
@@ -234,37 +233,6 @@ func (r rule) check(t *testing.T, alarm any, metrics []metric) {
 	if slices.Sort(want); !slices.Equal(got, want) {
 		t.Errorf("it watches %q, want %q", got, want)
 	}
-	if figure := r.unfounded(text(alarm, "AlarmDescription")); figure != "" {
-		t.Errorf("its description says %q, which contradicts its rule", figure)
-	}
-}
-
-// unfounded returns the first number or unit of time in a description that does not follow from the rule, or "". It
-// ignores status codes.
-func (r rule) unfounded(description string) string {
-	words, _, _ := strings.Cut(strings.ToLower(description), "what to do:")
-	founded := []string{map[int]string{300: "in five minutes", 900: "for a quarter of an hour"}[r.period*r.periods]}
-	switch r.statistic {
-	case "Sum":
-		count := map[string]string{"3": "three", "5": "five", "50": "fifty"}[r.threshold]
-		founded = append(founded, count+" requests or more", count+" times or more")
-	case "Maximum":
-		founded = append(founded, map[string]string{
-			"3600000":  "an hour late or later",
-			"39600000": "eleven hours late",
-		}[r.threshold],
-			"after twelve hours") // MaximumRecordAgeInSeconds of the template
-	case "p99":
-		founded = append(founded, "one redemption in a hundred", "one checkout in a hundred",
-			map[string]string{"1000": "a second or longer"}[r.threshold])
-	}
-	for _, phrase := range founded {
-		words = strings.ReplaceAll(words, phrase, "")
-	}
-	words = regexp.MustCompile(`\b50[03]\b`).ReplaceAllString(words, "")
-	return regexp.MustCompile(
-		`\b(\d+|one|two|three|four|five|six|ten|twenty|fifty|hundred|thousand|minutes?|hours?|seconds?)\b`,
-	).FindString(words)
 }
 
 func TestAlarms_FollowTheirRules(t *testing.T) {
@@ -300,27 +268,6 @@ func checkAlarms(t *testing.T, s stack) {
 	for _, kind := range []string{"AWS::SNS::Topic", "AWS::SNS::Subscription", "AWS::KMS::Key"} {
 		if made := s.byType[kind]; len(made) > 0 {
 			t.Errorf("without an e-mail address, the stack creates %q", made)
-		}
-	}
-}
-
-func TestAlarms_WrongFigureInADescription_IsFound(t *testing.T) {
-	sum, p99 := rule{statistic: "Sum", period: 300, periods: 1, threshold: "5"},
-		rule{statistic: "p99", period: 300, periods: 3, threshold: "1000"}
-	for _, test := range []struct {
-		rule        rule
-		says, found string
-	}{
-		{sum, "Five requests or more got 503 in five minutes. What to do: look at all nine.", ""},
-		{sum, "Fifty requests or more got 503 in five minutes.", "fifty"},
-		{sum, "Five requests or more got 503 for a quarter of an hour.", "hour"},
-		{p99, "One checkout in a hundred took a second or longer, for a quarter of an hour.", ""},
-		{p99, "One checkout in a hundred took two seconds or longer, for a quarter of an hour.", "two"},
-		{p99, "One checkout in fifty took a second or longer, for a quarter of an hour.", "one"},
-		{p99, "One checkout in a hundred took a second or longer, in five minutes.", "five"},
-	} {
-		if got := test.rule.unfounded(test.says); got != test.found {
-			t.Errorf("%s: found %q, want %q", test.says, got, test.found)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"go.yaml.in/yaml/v3"
 
@@ -166,61 +165,4 @@ func (d declaration) violation(text string) string {
 		return fmt.Sprintf("%s is more than %v", text, *d.MaxValue)
 	}
 	return ""
-}
-
-// write writes a template, and a second template that the first can nest. It returns the path of the first.
-func write(t *testing.T, template string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"template.yaml": template, "watch.yaml": "Parameters:\n  Shop: {Type: String, AllowedValues: [b]}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return filepath.Join(dir, "template.yaml")
-}
-
-func TestDeployment_RejectsWhatCloudFormationRejects(t *testing.T) {
-	const nested = "Resources:\n  Watch:\n    Type: AWS::CloudFormation::Stack\n    Properties:\n      " +
-		"TemplateURL: watch.yaml\n      Parameters: {Shop: "
-	for name, test := range map[string]struct{ template, want string }{
-		"a missing parameter": {
-			"Parameters:\n  Shop: {Type: Number}\n",
-			`template.yaml:2: the parameter Shop: "" is not a number`,
-		},
-		"a wrong default": {
-			"Parameters:\n  Shop: {Type: Number, Default: a, ConstraintDescription: A number.}\n",
-			`template.yaml:2: the parameter Shop: "a" is not a number (A number.)`,
-		},
-		"a broken rule": {
-			"Parameters:\n  Shop: {Type: String, Default: a}\nRules:\n  Open:\n    " +
-				"Assertions:\n      - Assert: !Equals [!Ref Shop, b]\n        AssertDescription: The shop is b.\n",
-			"template.yaml:6: the rule Open: The shop is b.",
-		},
-		"an empty assertion": {
-			"Rules:\n  Open:\n    Assertions: [{}]\n",
-			"template.yaml:1: this machine cannot evaluate this as a condition",
-		},
-		"an unknown expression": {"Resources:\n  Log:\n    Type: AWS::Logs::LogGroup\n    Properties: " +
-			"{LogGroupName: !ImportValue log}\n", "template.yaml:4: this machine cannot evaluate"},
-		"a missing nested file": {
-			strings.Replace(nested, "watch", "none", 1) + "a}\n",
-			"template.yaml:2: the nested stack: read the template: open",
-		},
-		"a nested parameter": {nested + "a}\n", `watch.yaml:2: the parameter Shop: "a" is not one of b`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			path := write(t, test.template)
-			if _, err := resources(path, "", nil); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("%v, want %s", err, test.want)
-			}
-		})
-	}
-	rule := "Rules:\n  Open:\n    RuleCondition: !Equals [a, b]\n    Assertions:\n      - {Assert: !Equals [a, b], " +
-		"AssertDescription: Never.}\n"
-	if _, err := resources(write(t, rule), "", nil); err != nil {
-		t.Errorf("a rule that does not apply: %v", err)
-	}
 }

@@ -14,60 +14,6 @@ import (
 	"shopfront/internal/local/samtemplate"
 )
 
-func TestRoutes_LeadToTheirFunctions(t *testing.T) {
-	want := []string{
-		"GET /assets/{name} → storefront",
-		"GET /changelog → api-docs",
-		"GET /changelog.rss → api-docs",
-		"GET /checkout/paybylink/transfer → removed-payment",
-		"GET /checkout/paybylink/{prepaid_card} → removed-payment",
-		"GET /checkout/{card_processor} → removed-payment",
-		"GET /docs → api-docs",
-		"GET /openapi.json → api-docs",
-		"GET /shop/{customer} → storefront",
-		"GET /shop/{customer}/checkout → checkout-area",
-		"GET /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
-		"GET /shop/{customer}/checkout/{product}/{variant} → checkout",
-		"GET /shop/{customer}/checkouts/{id} → show-checkout",
-		"GET /shop/{customer}/events → list-events",
-		"GET /shop/{customer}/orders → list-orders",
-		"GET /shop/{customer}/orders/{id} → show-order",
-		"GET /shop/{customer}/redemptions → list-redemptions",
-		"HEAD /assets/{name} → storefront",
-		"HEAD /changelog → api-docs",
-		"HEAD /changelog.rss → api-docs",
-		"HEAD /checkout/paybylink/transfer → removed-payment",
-		"HEAD /checkout/paybylink/{prepaid_card} → removed-payment",
-		"HEAD /checkout/{card_processor} → removed-payment",
-		"HEAD /docs → api-docs",
-		"HEAD /openapi.json → api-docs",
-		"HEAD /shop/{customer} → storefront",
-		"HEAD /shop/{customer}/checkout → checkout-area",
-		"HEAD /shop/{customer}/checkout/{product}/variant/{variant} → checkout-variant",
-		"HEAD /shop/{customer}/checkout/{product}/{variant} → checkout",
-		"HEAD /shop/{customer}/checkouts/{id} → show-checkout",
-		"HEAD /shop/{customer}/events → list-events",
-		"HEAD /shop/{customer}/orders → list-orders",
-		"HEAD /shop/{customer}/orders/{id} → show-order",
-		"HEAD /shop/{customer}/redemptions → list-redemptions",
-		"POST /checkout/paybylink/sms → removed-payment",
-		"POST /checkout/{card_processor} → removed-payment",
-		"POST /shop/{customer}/orders → place-order",
-		"POST /shop/{customer}/orders/{id}/cancel → cancel-order",
-		"POST /shop/{customer}/orders/{id}/fulfil → fulfil-order",
-		"POST /shop/{customer}/redemptions/{id}/undo → undo-redemption",
-		"POST /shop/{customer}/voucher → redeem-voucher",
-	}
-	var got []string
-	for _, r := range load(t, nil).Routes {
-		got = append(got, r.Method+" "+r.Path+" → "+r.Function)
-	}
-	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("routes:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
-}
-
 func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
 	const endpoint = "http://127.0.0.1:8000"
 	// dataTables returns the environment of a function that uses these tables.
@@ -228,6 +174,28 @@ func TestParameters_BadValues_AreRejected(t *testing.T) {
 		_, err := resources(filepath.Join(root, samtemplate.File), "", map[string]string{test.name: test.text})
 		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), test.name) {
 			t.Errorf("%s=%s: %v, want %q", test.name, test.text, err, test.want)
+		}
+	}
+}
+
+// The local run and the other tests ignore unknown properties. An authorizer, or credentials in CORS, must not go
+// unnoticed, be it in the resource or in Globals.
+func TestProperties_OfAPIAndFunctions_AreKnown(t *testing.T) {
+	s := deploy(t, map[string]string{
+		"AllowedOrigins": "*", "AccessLogs": "on", "EventBus": "shops", "RedeemVoucherConcurrency": "40",
+	})
+	checkKeys(t, s.properties["Api"], "StageName", "DefaultRouteSettings", "CorsConfiguration",
+		"DisableExecuteApiEndpoint", "AccessLogSettings")
+	checkKeys(t, under(s.properties["Api"], "CorsConfiguration"), "AllowOrigins", "AllowMethods", "AllowHeaders",
+		"ExposeHeaders", "MaxAge")
+	for _, f := range s.byType[typeFunction] {
+		checkKeys(t, s.properties[f], "Description", "Role", "LoggingConfig", "ReservedConcurrentExecutions", "Runtime",
+			"Handler", "CodeUri", "Architectures", "MemorySize", "Timeout", "Tracing", "Environment", "Events")
+		events, _ := under(s.properties[f], "Events").(map[string]any)
+		for name, event := range events {
+			if text(event, "Type") == "HttpApi" {
+				checkKeys(t, under(events, name, "Properties"), "ApiId", "Method", "Path")
+			}
 		}
 	}
 }
