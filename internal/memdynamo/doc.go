@@ -3,7 +3,8 @@
 // compares its responses with DynamoDB Local's.
 //
 // Every read sees the newest committed items: eventually consistent reads are not simulated. Items never expire. It
-// does not know DynamoDB's reserved words, so the tests of the store also run on DynamoDB Local once in each build.
+// does not know DynamoDB's reserved words, so the tests of the store also run on DynamoDB Local once in each build. It
+// accepts sets of numbers or bytes, and nested sets, even if they are empty or have duplicates.
 //
 // A Store has the tables. There are two ways to reach it:
 //

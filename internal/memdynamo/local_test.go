@@ -597,3 +597,82 @@ func (w *twins) orders(forward bool, limit *int32) {
 		}
 	}
 }
+
+// DynamoDB Local accepts an update that makes the key of an index a number, so only a put tries that.
+func TestStore_InvalidCalls_AreRejectedAsInDynamoDB(t *testing.T) {
+	t.Parallel()
+	w := newTwins(t)
+	put := func(at place, name string, value types.AttributeValue) func(*dynamodb.Client) (any, error) {
+		it := at.Attributes()
+		it[name] = value
+		return func(api *dynamodb.Client) (any, error) {
+			return api.PutItem(t.Context(), &dynamodb.PutItemInput{TableName: w.table, Item: it})
+		}
+	}
+	update := func(value types.AttributeValue) func(*dynamodb.Client) (any, error) {
+		return func(api *dynamodb.Client) (any, error) {
+			return api.UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
+				TableName: w.table, Key: summer("").Attributes(), UpdateExpression: aws.String("SET ordered = :o"),
+				ExpressionAttributeValues: memdynamo.Item{":o": value},
+			})
+		}
+	}
+	query := func(in dynamodb.QueryInput) func(*dynamodb.Client) (any, error) {
+		in.TableName, in.KeyConditionExpression = w.table, aws.String("customer = :c")
+		in.ExpressionAttributeValues = memdynamo.Item{":c": str("emberforge")}
+		return func(api *dynamodb.Client) (any, error) { return api.Query(t.Context(), &in) }
+	}
+	read := func(parts ...int) func(*dynamodb.Client) (any, error) {
+		in := &dynamodb.TransactGetItemsInput{}
+		for _, part := range parts {
+			key := summer(strconv.Itoa(part)).Attributes()
+			in.TransactItems = append(in.TransactItems,
+				types.TransactGetItem{Get: &types.Get{TableName: w.table, Key: key}})
+		}
+		return func(api *dynamodb.Client) (any, error) { return api.TransactGetItems(t.Context(), in) }
+	}
+	write := func(token *string, items, size int) func(*dynamodb.Client) (any, error) {
+		in := &dynamodb.TransactWriteItemsInput{ClientRequestToken: token}
+		for part := range items {
+			it := summer(strconv.Itoa(part)).Attributes()
+			it["note"] = str(strings.Repeat("a", size))
+			in.TransactItems = append(in.TransactItems,
+				types.TransactWriteItem{Put: &types.Put{TableName: w.table, Item: it}})
+		}
+		return func(api *dynamodb.Client) (any, error) { return api.TransactWriteItems(t.Context(), in) }
+	}
+	batches := func(names ...string) types.AttributeValue { return &types.AttributeValueMemberSS{Value: names} }
+	long := func(size int) string { return strings.Repeat("a", size) }
+	hundred := make([]int, 101)
+	for i := range hundred {
+		hundred[i] = i
+	}
+	const rejected = "ValidationException"
+	for name, test := range map[string]struct {
+		call func(*dynamodb.Client) (any, error)
+		want string
+	}{
+		"a consistent read of an index": {query(dynamodb.QueryInput{
+			IndexName: aws.String("orders"), ConsistentRead: aws.Bool(true),
+		}), rejected},
+		"a filter on a key":             {query(dynamodb.QueryInput{FilterExpression: aws.String("sk > :c")}), rejected},
+		"an empty key of an index":      {put(summer(""), "ordered", str("")), rejected},
+		"a number as key of an index":   {put(summer(""), "ordered", num(1)), rejected},
+		"an update to an empty key":     {update(str("")), rejected},
+		"an empty set":                  {put(summer(""), "batches", batches()), rejected},
+		"a set with duplicates":         {put(summer(""), "batches", batches("b", "a", "b")), rejected},
+		"a long sort key":               {put(place{"emberforge", long(1025)}, "left", num(1)), rejected},
+		"the longest sort key":          {put(place{"emberforge", long(1024)}, "left", num(1)), ""},
+		"a long partition key":          {put(place{long(2049), "a"}, "left", num(1)), rejected},
+		"the longest partition key":     {put(place{long(2048), "a"}, "left", num(1)), ""},
+		"reading an item twice":         {read(1, 1), rejected},
+		"reading 101 items":             {read(hundred...), rejected},
+		"a long token":                  {write(aws.String(long(37)), 1, 1), rejected},
+		"the longest token":             {write(aws.String(long(36)), 1, 1), "done"},
+		"a transaction of 4.3 megabyte": {write(nil, 11, 390<<10), rejected},
+	} {
+		if got := w.alike(name, test.call); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+}

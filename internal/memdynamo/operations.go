@@ -1,6 +1,7 @@
 package memdynamo
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,8 +19,10 @@ import (
 
 // Limits of DynamoDB, in bytes.
 const (
-	maxItem = 400 << 10
-	maxPage = 1 << 20
+	maxItem        = 400 << 10
+	maxPage        = 1 << 20
+	maxTransaction = 4 << 20
+	maxToken       = 36
 )
 
 // require panics if an input sets a field that is not simulated.
@@ -44,7 +47,7 @@ func (s *Store) key(name *string, it Item, isKey bool) (*table, Key, error) {
 		isKey && len(it) != len(t.attributes(key)) {
 		panic(fmt.Sprintf("the key of %v is malformed, or the table name %q is empty", it, aws.ToString(name)))
 	}
-	return t, key, nil
+	return t, key, t.primary.check(it)
 }
 
 // failing returns an operation that fails.
@@ -166,7 +169,13 @@ func (s *Store) transactGetItems(in *dynamodb.TransactGetItemsInput) operation {
 		if err != nil {
 			return failing(err)
 		}
+		if slices.Contains(keys, key) {
+			return failing(invalid("Transaction request cannot include multiple operations on one item"))
+		}
 		keys, targets, names = append(keys, key), append(targets, t), append(names, t.name)
+	}
+	if len(keys) == 0 || len(keys) > 100 {
+		return failing(invalid(fmt.Sprintf("TransactGetItems asks for %d items", len(keys))))
 	}
 	return operation{
 		name: "TransactGetItems", keys: keys, tables: names, exclusive: true,
@@ -206,7 +215,7 @@ type pages struct {
 func (s *Store) query(in *dynamodb.QueryInput) operation {
 	require(in, "TableName", "IndexName", "KeyConditionExpression", "FilterExpression", "ExpressionAttributeNames",
 		"ExpressionAttributeValues", "Limit", "ScanIndexForward", "ExclusiveStartKey", "ConsistentRead")
-	p, err := s.pages(in.TableName, in.IndexName, in.Limit, in.ExclusiveStartKey)
+	p, err := s.pages(in.TableName, in.IndexName, in.Limit, in.ExclusiveStartKey, in.ConsistentRead)
 	if err != nil {
 		return failing(err)
 	}
@@ -214,8 +223,13 @@ func (s *Store) query(in *dynamodb.QueryInput) operation {
 	var partition string
 	partition, p.sort = e.keyCondition(in.KeyConditionExpression)
 	p.partition, p.filter = &partition, e.condition(in.FilterExpression)
-	p.backward, p.consistent = in.ScanIndexForward != nil && !*in.ScanIndexForward, aws.ToBool(in.ConsistentRead)
+	p.backward = in.ScanIndexForward != nil && !*in.ScanIndexForward
 	e.done()
+	for _, token := range e.parser(in.FilterExpression).tokens {
+		if name := cmp.Or(e.names[token], token); name == p.tree.keys.partition || name == p.tree.keys.sort {
+			return failing(invalid("Filter Expression can only contain non-primary key attributes: " + name))
+		}
+	}
 	return operation{
 		name: "Query", label: p.name + " " + partition, tables: []string{p.name},
 		apply: func(a *attempt) (any, error) {
@@ -230,13 +244,12 @@ func (s *Store) query(in *dynamodb.QueryInput) operation {
 func (s *Store) scan(in *dynamodb.ScanInput) operation {
 	require(in, "TableName", "IndexName", "FilterExpression", "ExpressionAttributeNames", "ExpressionAttributeValues",
 		"Limit", "ExclusiveStartKey", "ConsistentRead")
-	p, err := s.pages(in.TableName, in.IndexName, in.Limit, in.ExclusiveStartKey)
+	p, err := s.pages(in.TableName, in.IndexName, in.Limit, in.ExclusiveStartKey, in.ConsistentRead)
 	if err != nil {
 		return failing(err)
 	}
 	e := newExpressions(p.tree.keys, in.ExpressionAttributeNames, in.ExpressionAttributeValues)
 	p.sort, p.filter = e.condition(nil), e.condition(in.FilterExpression)
-	p.consistent = aws.ToBool(in.ConsistentRead)
 	e.done()
 	return operation{name: "Scan", label: p.name, tables: []string{p.name}, apply: func(a *attempt) (any, error) {
 		items, read, end, err := p.read(s, a)
@@ -246,16 +259,19 @@ func (s *Store) scan(in *dynamodb.ScanInput) operation {
 	}}
 }
 
-func (s *Store) pages(name, index *string, limit *int32, start Item) (*pages, error) {
+func (s *Store) pages(name, index *string, limit *int32, start Item, consistent *bool) (*pages, error) {
 	t := s.table(aws.ToString(name))
 	if t == nil {
 		return nil, missing(aws.ToString(name))
 	}
-	p := &pages{table: t, tree: t.primary, limit: math.MaxInt}
+	p := &pages{table: t, tree: t.primary, limit: math.MaxInt, consistent: aws.ToBool(consistent)}
 	if index != nil {
 		i := slices.IndexFunc(t.indexes, func(tree *tree) bool { return tree.name == *index })
 		if i < 0 {
 			return nil, invalid("The table does not have the specified index: " + *index)
+		}
+		if p.consistent {
+			return nil, invalid("Consistent reads are not supported on global secondary indexes")
 		}
 		p.tree = t.indexes[i]
 	}
@@ -371,7 +387,7 @@ type guarded struct {
 // action parses a write. The function change completes it.
 func (s *Store) action(g guarded, change func(*expressions, *action)) (*action, error) {
 	t, key, err := s.key(g.table, g.item, g.kind != "Put")
-	if err != nil {
+	if err = cmp.Or(err, checkSets(g.item), checkSets(g.values)); err != nil {
 		return nil, err
 	}
 	e := newExpressions(t.names(), g.names, g.values)
@@ -460,6 +476,9 @@ func (s *Store) judge(at *attempt, a *action) (after Item, err error) {
 	after, err = a.change(before)
 	if err == nil && itemSize(after) > maxItem {
 		err = invalid("Item size has exceeded the maximum allowed size")
+	}
+	for _, index := range a.indexes {
+		err = cmp.Or(err, index.check(after))
 	}
 	return after, err
 }
@@ -579,6 +598,9 @@ func (s *Store) transactWriteItems(in *dynamodb.TransactWriteItemsInput) operati
 	if len(in.TransactItems) == 0 || len(in.TransactItems) > 100 {
 		return failing(invalid(fmt.Sprintf("TransactWriteItems has %d actions", len(in.TransactItems))))
 	}
+	if len(aws.ToString(in.ClientRequestToken)) > maxToken {
+		return failing(invalid("The ClientRequestToken is too long"))
+	}
 	actions := make([]*action, len(in.TransactItems))
 	keys := make([]Key, len(actions))
 	names := make([]string, len(actions))
@@ -637,14 +659,17 @@ func (s *Store) transact(
 		}
 	}
 	var reasons cancellation
-	before, after := make([]Item, len(actions)), make([]Item, len(actions))
+	before, after, size := make([]Item, len(actions)), make([]Item, len(actions)), 0
 	for i, a := range actions {
 		before[i] = a.get(a.key)
 		after[i], err = s.judge(at, a)
 		reasons.judge(err)
+		size += max(itemSize(before[i]), itemSize(after[i]))
 	}
 	s.report()
-	err = reasons.err()
+	if err = reasons.err(); err == nil && size > maxTransaction {
+		err = invalid("The items of the transaction exceed 4 MB")
+	}
 	for i, a := range actions {
 		at.wrote(a, 2, before[i], after[i], err) // a transaction prepares and commits
 	}

@@ -3,9 +3,7 @@ package memdynamo
 import (
 	"iter"
 	"maps"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -175,12 +173,6 @@ func (t *tree) rank(it Item) string {
 		switch value := it[name].(type) {
 		case *types.AttributeValueMemberS:
 			parts = append(parts, value.Value)
-		case *types.AttributeValueMemberN:
-			n := integer(value)
-			if n < 0 {
-				panic("a negative number in a key is not simulated")
-			}
-			parts = append(parts, strings.Repeat("0", len(strconv.Itoa(math.MaxInt))-len(value.Value))+value.Value)
 		case nil:
 			if name != "" {
 				return ""
@@ -190,6 +182,17 @@ func (t *tree) rank(it Item) string {
 		}
 	}
 	return strings.Join(parts, "\x00")
+}
+
+// check returns an error if DynamoDB rejects the item because of its keys in the tree. A missing key is no error: the
+// item is not in the index.
+func (t *tree) check(it Item) error {
+	for name, most := range map[string]int{t.keys.partition: 2048, t.keys.sort: 1024} {
+		if key := text(it[name]); it[name] != nil && (key == "" || len(key) > most) {
+			return invalid("The key " + name + " is empty, too long, or no string")
+		}
+	}
+	return nil
 }
 
 func (t *tree) find(partition, rank string) (entries []entry, i int, found bool) {
@@ -218,6 +221,17 @@ func (t *tree) remove(it Item) {
 			delete(t.items, partition)
 		}
 	}
+}
+
+// checkSets returns an error if DynamoDB rejects a set of strings. Sets cannot be empty, or contain a string twice.
+func checkSets(it Item) error {
+	for name, value := range it {
+		set, is := value.(*types.AttributeValueMemberSS)
+		if is && (len(set.Value) == 0 || len(slices.Compact(slices.Sorted(slices.Values(set.Value)))) < len(set.Value)) {
+			return invalid("The set " + name + " is empty or has duplicates")
+		}
+	}
+	return nil
 }
 
 func text(value types.AttributeValue) string {
