@@ -129,9 +129,6 @@ lighthouse: needs-browser $(lighthouse) ## Rate a page of a running `make run` w
 .PHONY: bench
 bench: ## Compare the functions with reference functions, and print the results beside their targets (ARGS= are flags of `measure bench`; takes minutes)
 	@go run -buildvcs=false ./cmd/measure bench $(ARGS)
-	@echo && echo 'Handler benchmarks, per request, with an in-process store:' && \
-	go test -buildvcs=false -run '^$$' -bench Handler -benchmem -benchtime 1000x -count 7 ./pkg/lambdahttp | \
-	go tool benchstat -col '/function@(reference shopfront)' -
 
 .PHONY: bench-bulk
 bench-bulk: ## Compare the commands for many vouchers with a bare loop of writes (ARGS= are flags of `measure bulk`); fails if a command misses its target

@@ -154,24 +154,6 @@ func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 	})
 }
 
-// Check reads a code and the nick's redemptions of it in one BatchGetItem.
-func Check(client *dynamodb.Client, table string) Handler {
-	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
-		out, err := client.BatchGetItem(ctx,
-			&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {
-				ConsistentRead: aws.Bool(true),
-				Keys: []map[string]types.AttributeValue{
-					VoucherKey(customer, asked.Code),
-					key(bucket(customer, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
-				},
-			}}})
-		if err != nil {
-			return 0, err
-		}
-		return len(out.Responses[table]), nil
-	})
-}
-
 // Area reads the customer's profile and queries the products, both with eventual consistency.
 func Area(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
@@ -238,78 +220,6 @@ func Checkout(client *dynamodb.Client, table string) Handler {
 			return events.APIGatewayV2HTTPResponse{}, err
 		}
 		return respond(len(found.Responses[table]), nil)
-	}
-}
-
-// ChangeOrder changes a checkout or an order in one UpdateItem.
-func ChangeOrder(client *dynamodb.Client, table string) Handler {
-	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
-		asked := struct{ Checkout, Reason string }{Checkout: event.PathParameters["id"]}
-		if event.Body != "" {
-			if err := json.Unmarshal([]byte(event.Body), &asked); err != nil {
-				return events.APIGatewayV2HTTPResponse{}, err
-			}
-		}
-		out, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName:           aws.String(table),
-			Key:                 key(event.PathParameters["customer"], asked.Checkout[:len(asked.Checkout)/2]),
-			UpdateExpression:    aws.String("SET #status = :changed, #at = :at, #reason = :reason"),
-			ConditionExpression: aws.String("#id = :id AND #status <> :status"),
-			ExpressionAttributeNames: map[string]string{
-				"#id": "id", "#status": "status", "#at": "cancelled",
-				"#reason": "reason",
-			},
-			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":id": text(asked.Checkout), ":status": text("released"), ":changed": text("cancelled"),
-				":at":     number(time.Now().UnixMilli()),
-				":reason": text(asked.Reason),
-			},
-			ReturnValues:                        types.ReturnValueAllNew,
-			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-		})
-		if err != nil {
-			return events.APIGatewayV2HTTPResponse{}, err
-		}
-		return respond(len(out.Attributes), nil)
-	}
-}
-
-// ShowOrder reads a checkout or an order.
-func ShowOrder(client *dynamodb.Client, table string) Handler {
-	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
-		id := event.PathParameters["id"]
-		out, err := client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: aws.String(table), Key: key(event.PathParameters["customer"], id[:len(id)/2]),
-			ConsistentRead: aws.Bool(true),
-		})
-		if err != nil {
-			return events.APIGatewayV2HTTPResponse{}, err
-		}
-		return respond(len(out.Item), nil)
-	}
-}
-
-// ListOrders queries the index of orders, newest first.
-func ListOrders(client *dynamodb.Client, table string) Handler {
-	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
-		out, err := client.Query(ctx, &dynamodb.QueryInput{
-			TableName: aws.String(table), IndexName: aws.String("orders"), ScanIndexForward: aws.Bool(false),
-			Limit:                  aws.Int32(20),
-			KeyConditionExpression: aws.String("customer = :customer AND #ordered BETWEEN :from AND :until"),
-			FilterExpression:       aws.String("#status = :status AND attribute_not_exists(#fulfilled)"),
-			ExpressionAttributeNames: map[string]string{
-				"#ordered": "ordered", "#status": "status",
-				"#fulfilled": "fulfilled",
-			},
-			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":customer": text(event.PathParameters["customer"]), ":from": text("0"), ":until": text("9"),
-				":status": text("ordered"),
-			},
-		})
-		if err != nil {
-			return events.APIGatewayV2HTTPResponse{}, err
-		}
-		return respond(len(out.Items), nil)
 	}
 }
 
