@@ -134,27 +134,3 @@ func FuzzCompile(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkCheck(b *testing.B) {
-	var validator dataschema.Validator
-	for name, data := range map[string]string{
-		"valid":   `{"player": "Kestrel_9", "server": "survival", "gift": true}`,
-		"invalid": `{"player": "Kestrel 9", "server": "survival", "gift": true}`,
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				_ = validator.Check(rank, data)
-			}
-		})
-	}
-}
-
-func BenchmarkCompile(b *testing.B) {
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := dataschema.Compile(rank); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

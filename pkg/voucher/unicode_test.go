@@ -205,19 +205,3 @@ func pick(random *rand.Rand, letters []rune, n int) string {
 	}
 	return string(slices.Clip(nick))
 }
-
-func BenchmarkParseNick(b *testing.B) {
-	for _, nick := range []string{
-		"alder", "Kestrel_9", "Weißdorn", "Ame\u0301lie", "ΟΔΟΣ", "アルダー", "楓の木",
-		"\u13A0\u13B5\u13CF",
-	} {
-		b.Run(nick, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := voucher.ParseNick(nick); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
