@@ -203,33 +203,3 @@ func TestGuesses_ManyProcesses_EachJudgesAtMostOneGuessAboveTheLimit(t *testing.
 			s.uses())
 	}
 }
-
-func TestGuesses_BlockedSource_CannotRedeemTheRightCode(t *testing.T) {
-	s := newGuessed(t, testshop.Build(t))
-	key, _, err := s.calm.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The requests are sent one at a time, so one process handles them all.
-	for i := range guessLimit {
-		if a := s.redeem(s.wrong[i%len(s.wrong)], "203.0.113.7", ""); a.Code != http.StatusNotFound {
-			t.Fatalf("guess %d got %d %s; want 404", i+1, a.Code, a.Body)
-		}
-	}
-	for _, code := range []string{"INVENTED", "RIGHT", "EXPIRED", "RIGHT"} {
-		if a := s.redeem(code, "203.0.113.7", ""); a.Code != http.StatusTooManyRequests {
-			t.Errorf("the blocked source sent %s and got %d %s; want 429", code, a.Code, a.Body)
-		}
-	}
-	if judged, uncounted := s.logged(guessLimit + 4); judged != guessLimit+1 || uncounted == 0 &&
-		s.counted() != judged {
-		t.Errorf("%d guesses were judged and %d counted, want %d", judged, s.counted(), guessLimit+1)
-	}
-	if s.uses() != 0 {
-		t.Error("the blocked source redeemed the code")
-	}
-	if a := s.redeem("RIGHT", "203.0.113.7", key.Secret()); a.Code != http.StatusOK || s.uses() != 1 {
-		t.Errorf("the shop's server gets %d %s, and the code was redeemed %d times; want 200, once", a.Code, a.Body,
-			s.uses())
-	}
-}
