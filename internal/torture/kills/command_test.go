@@ -28,8 +28,6 @@ const (
 // command is a kind of shopctl command.
 type command struct {
 	kind string
-	// variant distinguishes commands of the same kind. Together they must reach the number of kills for their kind.
-	variant string
 	// isWhole says that each run is about a whole customer.
 	isWhole bool
 	// only is the operation at which the command is ended. If it is empty, the command is ended at every operation.
@@ -98,11 +96,8 @@ type round struct {
 func endCommand(t *testing.T, programs testshop.Programs, c command, e ending) []torture.Row {
 	t.Helper()
 	wanted := wantedKills(t)
-	switch {
-	case e.exit >= 0: // not a kill
+	if e.exit >= 0 { // not a kill
 		wanted = 0
-	case c.variant != "":
-		wanted = (wanted + len(editFields()) - 1) / len(editFields())
 	}
 	r := newRound(t, newBench(t, programs), c, e)
 	steps := r.steps(r.playUndisturbed())
@@ -164,7 +159,7 @@ func (r *round) rows() (rows []torture.Row) {
 func newRound(t *testing.T, b *bench, c command, e ending) *round {
 	t.Helper()
 	r := &round{bench: b, killed: make(map[fate]int), t: t, command: c, ending: e, printed: make(map[subject][]string)}
-	r.prefix = idForm.ReplaceAllString(e.kind+"-"+c.kind+c.variant, "-") + "-0"
+	r.prefix = idForm.ReplaceAllString(e.kind+"-"+c.kind, "-") + "-0"
 	if !c.isWhole {
 		r.shop = r.open(t, catalog.CustomerID(r.prefix))
 	}
@@ -497,7 +492,7 @@ func isOpenShop(it keptItem) bool {
 	return it.sort == "customer" && !offSale
 }
 
-// switched disables or enables a batch again. The run must report all vouchers of the batch.
+// switched disables a batch again. The run must report all vouchers of the batch.
 func switched(r *round, s subject, _ *process) {
 	if p := r.must(r.t, r.command.args(r, s)...); !strings.Contains(p.stdout.String(),
 		fmt.Sprintf(`"vouchers":%d,`, switchedSize)) {

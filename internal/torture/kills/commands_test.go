@@ -51,7 +51,7 @@ func catalogueFiles(s subject) []catalogfile.File {
 	}}
 }
 
-// The number of vouchers in a generated batch, and in a batch to disable or enable.
+// The number of vouchers in a generated batch, and in a batch to disable.
 const (
 	generatedSize = 3
 	switchedSize  = 2
@@ -114,15 +114,6 @@ func generate() command {
 	}
 }
 
-func generateLimited() command {
-	return command{
-		kind: "generate, limited", only: "TransactWriteItems", again: generated, check: wantAllPrinted,
-		mask: mask{codes: true},
-		args: ofBatch("generate", "--count", strconv.Itoa(generatedSize), "--reward", "20%", "--max-uses", "10",
-			"--counters", "2"),
-	}
-}
-
 func generateResumed() command {
 	c := generate()
 	c.kind = "generate --resume"
@@ -147,24 +138,11 @@ func withVoucher(terms voucher.Terms) func(*round, subject) {
 // limited returns the terms of a code with two counters.
 func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(12)), Counters: 2} }
 
-// editField edits a field that does not affect the counters. The commands for these fields make the same calls except
-// for one write. So one command is ended at every call, and the others only at that write.
-func editField(only, field, value string) command {
+// editField edits a field that does not affect the counters.
+func editField() command {
 	return command{
-		kind: "edit, one field", variant: field, only: only, late: true, prepare: withVoucher(limited()),
-		mask: mask{versions: true},
-		args: ofVoucher("edit", field+"="+value),
-	}
-}
-
-func editFields() []command {
-	const write = "UpdateItem"
-	return []command{
-		editField("", "--valid-until", "2031-01-01"), editField(write, "--valid-from", "2026-01-01"),
-		editField(write, "--disabled", "true"),
-		editField(write, "--nick", "Alder"), editField(write, "--batch", "winter"),
-		editField(write, "--note", "prolonged"),
-		editField(write, "--max-uses-per-nick", "3"),
+		kind: "edit, one field", late: true, prepare: withVoucher(limited()), mask: mask{versions: true},
+		args: ofVoucher("edit", "--valid-until=2031-01-01"),
 	}
 }
 
@@ -188,36 +166,16 @@ func disable() command {
 	}
 }
 
-func enable() command {
-	return command{
-		kind: "enable", late: true, prepare: withVoucher(voucher.Terms{Disabled: true}), mask: mask{versions: true},
-		args: ofVoucher("enable"),
-	}
-}
-
 func disableBatch() command {
 	return command{
-		kind: "disable --batch", late: true, prepare: withBatch(false), mask: mask{versions: true},
+		kind: "disable --batch", late: true, prepare: withBatch, mask: mask{versions: true},
 		args: ofBatch("disable"), again: switched,
 	}
 }
 
-func enableBatch() command {
-	return command{
-		kind: "enable --batch", only: "UpdateItem", late: true, prepare: withBatch(true), mask: mask{versions: true},
-		args:  ofBatch("enable"),
-		again: switched,
-	}
-}
-
-func withBatch(disabled bool) func(*round, subject) {
-	return func(r *round, s subject) {
-		for number := range switchedSize {
-			create(r.t, r.shop, voucher.Terms{
-				Written: s.code + "-" + strconv.Itoa(number), Batch: s.batch,
-				Disabled: disabled,
-			})
-		}
+func withBatch(r *round, s subject) {
+	for number := range switchedSize {
+		create(r.t, r.shop, voucher.Terms{Written: s.code + "-" + strconv.Itoa(number), Batch: s.batch})
 	}
 }
 
@@ -242,14 +200,6 @@ func pause() command {
 	return command{
 		kind: "pause", isWhole: true, late: true, mask: mask{versions: true},
 		args: ofShop("voucher", "pause"), prepare: withShop,
-	}
-}
-
-func pauseBatch() command {
-	return command{
-		kind: "pause --batch", isWhole: true, only: "UpdateItem", late: true, mask: mask{versions: true},
-		prepare: withShop,
-		args:    ofShop("voucher", "pause", "--batch", "summer"),
 	}
 }
 

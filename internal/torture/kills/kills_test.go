@@ -54,34 +54,22 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			t.Parallel()
 			done.add(killHeldRequests(t, programs.Linked(t))...)
 		})
-		t.Run("events", func(t *testing.T) {
-			t.Parallel()
-			done.add(killRecorder(t, programs)...)
-		})
-		for _, c := range []busyEdit{{"raise", 20, 30, 30}, {"lower", 20, 12, 10}} {
-			t.Run("busy/"+c.kind, func(t *testing.T) {
-				t.Parallel()
-				done.add(killBusyEdit(t, programs, c))
-			})
-		}
 		endOf := func(programs testshop.Programs, e ending, commands ...command) {
 			for _, c := range commands {
-				t.Run(e.kind+"/"+c.kind+c.variant, func(t *testing.T) {
+				t.Run(e.kind+"/"+c.kind, func(t *testing.T) {
 					t.Parallel()
 					done.add(endCommand(t, programs, c, e)...)
 				})
 			}
 		}
 		end := func(e ending, commands ...command) { endOf(programs, e, commands...) }
-		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateLimited(),
-			generateResumed(),
-			raise(), lower(), disable(), enable(), disableBatch(), enableBatch(), pause(), pauseBatch(), resumeAll(),
+		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateResumed(),
+			editField(), raise(), lower(), disable(), disableBatch(), pause(), resumeAll(),
 			createKey(), revokeKey(),
 			orderPlace(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(), redemptionUndo(),
 			eventsRebuild(),
 			importSold())
 		endOf(impatient(t), killed(), deletions()...)
-		end(killed(), editFields()...)
 		end(interrupted(), applyNew(), generate(), raise())
 		end(credentialsExpired(), applyNew(), generate(), raise())
 	})
