@@ -348,8 +348,7 @@ func TestRedeem_LimitedRace_AllUsesAreTaken(t *testing.T) {
 	}
 }
 
-// race sends the requests of all racers at the same time. It sends a request again if a function of a busy machine runs
-// out of time.
+// race sends the requests of all racers at the same time. It sends a request that is late again.
 func race(t *testing.T, racers int, of func(i int) request) []answer {
 	t.Helper()
 	address := baseURL(t)
@@ -368,7 +367,7 @@ func race(t *testing.T, racers int, of func(i int) request) []answer {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if answers[i].status == http.StatusServiceUnavailable {
+		if answers[i].isLate() {
 			answers[i] = send(t, address, of(i))
 		}
 	}
