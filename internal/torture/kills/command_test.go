@@ -20,7 +20,6 @@ import (
 
 // Exit codes of shopctl.
 const (
-	exitFailed      = 1
 	exitRefused     = 3
 	exitInterrupted = 130
 )
@@ -50,7 +49,7 @@ type command struct {
 type ending struct {
 	kind    string
 	fates   []fate
-	signals []syscall.Signal // used in turn; if empty, the process ends by itself
+	signals []syscall.Signal // used in turn
 	exit    int              // the expected exit code; -1 if the process was killed
 	// brief says to end the command only at writes, once at each write.
 	brief bool
@@ -69,12 +68,6 @@ func interrupted() ending {
 		signals: []syscall.Signal{syscall.SIGINT, syscall.SIGTERM}, exit: exitInterrupted,
 	}
 }
-
-func credentialsExpired() ending {
-	return ending{kind: "credentials expired", fates: []fate{expired}, brief: true, exit: exitFailed}
-}
-
-func storeGone() ending { return ending{kind: "store gone", fates: []fate{gone}, exit: exitFailed} }
 
 // round ends a command at each of its steps, each time with a new subject, and then runs it again for every subject.
 type round struct {
@@ -312,30 +305,13 @@ func (r *round) fates(operation string, n int) []fate {
 	}
 }
 
+// endAt sets the trap for the step, runs the command, and checks that it ended at the step.
 func (r *round) endAt(s subject, at step, number int) *process {
 	r.t.Helper()
-	p := r.startAt(s, at, number)
-	r.wantEnded(p, at)
-	return p
-}
-
-// startAt sets the trap for the step, and starts the command.
-func (r *round) startAt(s subject, at step, number int) *process {
-	r.t.Helper()
 	p := r.process(r.t, r.command.args(r, s)...)
-	var end func()
-	if signals := r.ending.signals; len(signals) > 0 {
-		end = func() { p.end(signals[number%len(signals)]) }
-	}
-	r.trap.set(at, end)
-	p.start(r.t)
-	return p
-}
-
-// wantEnded waits until the process ends, and checks that it ended at the step.
-func (r *round) wantEnded(p *process, at step) {
-	r.t.Helper()
-	<-p.ended
+	signals := r.ending.signals
+	r.trap.set(at, func() { p.end(signals[number%len(signals)]) })
+	p.run(r.t)
 	switch {
 	case !r.trap.hasSprung():
 		r.violation(r.t, "%s never reached %s: %s", r.command.kind, at, p)
@@ -344,6 +320,7 @@ func (r *round) wantEnded(p *process, at step) {
 	default:
 		r.killed[at.fate]++
 	}
+	return p
 }
 
 var times = regexp.MustCompile(`"(created|revoked|ordered|fulfilled|cancelled|redeemed|undone)At":"[^"]*"`)

@@ -39,11 +39,6 @@ func (o *report) tell(t *testing.T) {
 func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 	programs := testshop.Build(t)
 	var done report
-	// These commands wait long for the store before they give up, so start them first.
-	var waiting []*storeless
-	for _, c := range []command{applyNew(), generate(), raise()} {
-		waiting = append(waiting, startWithoutStore(t, programs, c))
-	}
 	t.Run("ended", func(t *testing.T) {
 		t.Run("redemptions", func(t *testing.T) {
 			t.Parallel()
@@ -71,10 +66,6 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			importSold())
 		endOf(impatient(t), killed(), deletions()...)
 		end(interrupted(), applyNew(), generate(), raise())
-		end(credentialsExpired(), applyNew(), generate(), raise())
 	})
-	for _, s := range waiting {
-		s.complete()
-	}
 	done.tell(t)
 }

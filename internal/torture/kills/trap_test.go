@@ -23,8 +23,6 @@ const (
 	lost       fate = "lost"       // not applied
 	unanswered fate = "unanswered" // applied, but the response is lost
 	late       fate = "late"       // applied after the work was done again
-	expired    fate = "expired"    // refused, like all later calls, because the operator's credentials have expired
-	gone       fate = "gone"       // lost, like all later calls, because the store cannot be reached
 )
 
 // relativeTo returns when the kill happened, relative to a call, for the report.
@@ -34,7 +32,7 @@ func (f fate) relativeTo(call string) string {
 		return "after " + call
 	case late:
 		return call + " in flight"
-	case lost, expired, gone:
+	case lost:
 	}
 	return "before " + call
 }
@@ -127,12 +125,7 @@ func (t *trap) front(store http.Handler) http.Handler {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-		if t.watch(operation, arrived) == expired {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = io.WriteString(w, `{"__type":"com.amazon.coral.service#ExpiredTokenException",`+
-				`"message":"The security token included in the request is expired"}`)
-			return
-		}
+		t.watch(operation, arrived)
 		response := httptest.NewRecorder()
 		store.ServeHTTP(response, r)
 		t.watch(operation, done)
@@ -142,14 +135,14 @@ func (t *trap) front(store http.Handler) http.Handler {
 	})
 }
 
-// watch ends the process at the step, and returns the call's fate, if it has one. It panics to cut the connection.
-func (t *trap) watch(operation string, at stage) fate {
+// watch ends the process at the step. It panics to cut the connection.
+func (t *trap) watch(operation string, at stage) {
 	end, what, hold := t.count(operation, at)
 	if end != nil {
 		end()
 	}
 	switch what {
-	case lost, unanswered, gone:
+	case lost, unanswered:
 		panic(http.ErrAbortHandler)
 	case late:
 		<-hold
@@ -157,20 +150,14 @@ func (t *trap) watch(operation string, at stage) fate {
 		defer t.mu.Unlock()
 		t.inFlight++
 		t.held.Done()
-	case expired:
 	}
-	return what
 }
 
 // count counts a call. At the step it returns the function that ends the process, the fate of the call, and the channel
-// that releases the call if it is held. At any other call it returns zero values, unless the fate also affects calls
-// after the step.
+// that releases the call if it is held. At any other call it returns zero values.
 func (t *trap) count(operation string, at stage) (end func(), what fate, hold <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if at == arrived && t.sprung && (t.at.fate == expired || t.at.fate == gone) {
-		return nil, t.at.fate, nil
-	}
 	t.counts[at][operation]++
 	if at == arrived {
 		t.order = append(t.order, operation)
