@@ -1,9 +1,9 @@
 // Command measure measures the built functions and prints a report:
 //
-//	measure bench  [--rounds N] [--requests N] [--starts N] [--samples N] [--json]
-//	measure oracle [--samples N] [--json]
-//	measure cost   [--requests N] [--json]
-//	measure bulk   [--count N] [--rounds N] [--json]
+//	measure bench  [--rounds N] [--requests N] [--starts N] [--samples N]
+//	measure oracle [--samples N]
+//	measure cost   [--requests N]
+//	measure bulk   [--count N] [--rounds N]
 //
 // bench compares the functions with reference functions, oracle compares the times of refused requests, cost computes
 // what requests cost at AWS, and bulk compares the commands that work on many vouchers with a bare loop of writes.
@@ -13,7 +13,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -50,7 +49,6 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	options := benchmark.Options{Setup: fixture.Setup{Progress: progress}}
 	flags := flag.NewFlagSet("measure "+arguments[0], flag.ContinueOnError)
 	flags.SetOutput(progress)
-	asJSON := flags.Bool("json", false, "print JSON")
 	var numbers []*int
 	number := func(value *int, name string, initial int, usage string) {
 		flags.IntVar(value, name, initial, usage)
@@ -101,23 +99,18 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	if err != nil {
 		return err
 	}
-	err = write(out, measured, *asJSON)
+	err = write(out, measured)
 	if bulk, is := measured.(*benchmark.Bulk); is {
 		err = errors.Join(err, bulk.Missed())
 	}
 	return err
 }
 
-func write(out io.Writer, measured report, asJSON bool) error {
-	if !asJSON {
-		if _, err := fmt.Fprintf(out, "%s\n\n", machine(time.Now())); err != nil {
-			return err
-		}
-		return measured.Print(out)
+func write(out io.Writer, measured report) error {
+	if _, err := fmt.Fprintf(out, "%s\n\n", machine(time.Now())); err != nil {
+		return err
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(measured)
+	return measured.Print(out)
 }
 
 // machine describes the machine and the date of a measurement.

@@ -9,18 +9,18 @@ import (
 
 // Call is one call with AWS's bill for it, by AWS's published rules.
 type Call struct {
-	Operation string `json:"operation"` // such as UpdateItem
-	Units     Units  `json:"units"`
+	Operation string // such as UpdateItem
+	Units     Units
 	// Tables are the tables that the call names. A transaction names one for each of its items.
-	Tables []string `json:"tables"`
+	Tables []string
 	// Grown is the growth of storage in bytes, including the storage overhead of new items.
-	Grown int `json:"grown"`
+	Grown int
 }
 
 // Units are request units. Read units come in halves.
 type Units struct {
-	Read  float64 `json:"read"`
-	Write float64 `json:"write"`
+	Read  float64
+	Write float64
 }
 
 // Plus adds units.

@@ -44,22 +44,22 @@ const (
 // Bulk holds how fast shopctl works on many vouchers, compared with a bare loop of the PutItem calls that create
 // vouchers.
 type Bulk struct {
-	Count  int `json:"count"` // vouchers in a round
-	Rounds int `json:"rounds"`
+	Count  int // vouchers in a round
+	Rounds int
 	// Bare holds the bare loop's rate in each round, in items a second, by the number of calls in flight.
-	Bare     map[int][]float64 `json:"bare"`
-	Commands []BulkCommand     `json:"commands"`
+	Bare     map[int][]float64
+	Commands []BulkCommand
 }
 
 // BulkCommand holds the figures of a command in each round.
 type BulkCommand struct {
-	Name    string    `json:"name"`
-	Target  float64   `json:"target,omitempty"` // the least allowed median of OfBare; 0 if there is no target
-	Seconds []float64 `json:"seconds"`
-	OfBare  []float64 `json:"ofBare"` // vouchers a second ÷ items a second of the best bare loop
+	Name    string
+	Target  float64 // the least allowed median of OfBare; 0 if there is no target
+	Seconds []float64
+	OfBare  []float64 // vouchers a second ÷ items a second of the best bare loop
 	// Memory is the largest resident size of shopctl in any round, in bytes. It is an upper bound: Linux also counts
 	// the size that the benchmark's own process has when it starts shopctl.
-	Memory int64 `json:"memory"`
+	Memory int64
 }
 
 const shopctlPackage = "cmd/shopctl"

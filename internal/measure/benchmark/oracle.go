@@ -37,27 +37,27 @@ const (
 // Oracle holds the times of refused requests. If the times differ by kind of refusal, a stranger can find out which
 // codes exist.
 type Oracle struct {
-	Samples  int       `json:"samples"` // of each kind
-	Refusals []Refusal `json:"refusals"`
+	Samples  int // of each kind
+	Refusals []Refusal
 }
 
 // Refusal is one kind of refused request, compared with a request for an unknown code.
 type Refusal struct {
-	Code  string  `json:"code"`  // what is wrong with the code
-	Key   bool    `json:"key"`   // whether the request has an Idempotency-Key
-	Calls float64 `json:"calls"` // to the store, by one request, on average
+	Code  string  // what is wrong with the code
+	Key   bool    // whether the request has an Idempotency-Key
+	Calls float64 // to the store, by one request, on average
 
-	P50 time.Duration `json:"p50"`
-	P95 time.Duration `json:"p95"`
+	P50 time.Duration
+	P95 time.Duration
 	// Apart is the difference between P50 and the p50 of an unknown code, as a fraction of the p50 of an unknown code.
-	Apart float64 `json:"apart"`
+	Apart float64
 
 	comparison
 
 	// ToTell is how many requests a stranger must send for each of two codes to tell which code is of this kind and
 	// which is unknown. The stranger compares the ranks of the times, and errs in 5 % of the cases. If the ranks do not
 	// differ significantly, ToTell is a lower bound.
-	ToTell int `json:"toTell"`
+	ToTell int
 }
 
 func (r Refusal) differs() bool { return r.RankP < significant }

@@ -11,22 +11,22 @@ import (
 
 // Report holds the measurements beside the targets.
 type Report struct {
-	Plan Plan `json:"plan"`
+	Plan Plan
 	// Binaries are the sizes of the binaries in bytes, by subject.
-	Binaries map[string]int64 `json:"binaries"`
+	Binaries map[string]int64
 	// Measured are the rounds, by store and subject.
-	Measured map[string]map[string][]Round `json:"measured"`
-	Lines    []Line                        `json:"lines"`
-	Oracle   Oracle                        `json:"oracle"`
+	Measured map[string]map[string][]Round
+	Lines    []Line
+	Oracle   Oracle
 }
 
 // Line is a row of the report: a figure beside its target.
 type Line struct {
-	What    string `json:"what"`
-	Subject string `json:"subject"`
+	What    string
+	Subject string
 	// Target is an upper bound of the median; 0 if the figure has no target.
-	Target  float64           `json:"target,omitempty"`
-	Reached map[string]Spread `json:"reached"` // by store, or only under anyStore if the store makes no difference
+	Target  float64
+	Reached map[string]Spread // by store, or only under anyStore if the store makes no difference
 }
 
 const anyStore = "any"

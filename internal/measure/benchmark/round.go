@@ -20,7 +20,7 @@ const (
 type Round struct {
 	process.Figures
 
-	Calls float64 `json:"calls,omitempty"` // to the store, by one warm request; 0 if the store does not count them
+	Calls float64 // to the store, by one warm request; 0 if the store does not count them
 }
 
 // runner measures subjects, round by round.

@@ -17,14 +17,14 @@ import (
 // Plan says how much to measure.
 type Plan struct {
 	// Rounds is how often each subject is measured.
-	Rounds int `json:"rounds"`
+	Rounds int
 	// Requests is how many warm requests each subject handles in a round, for each store. It is rounded up to whole
 	// blocks.
-	Requests int `json:"requests"`
+	Requests int
 	// Starts is how often each subject is started in a round, for each store.
-	Starts int `json:"starts"`
+	Starts int
 	// Samples is how many refusals of each kind are timed.
-	Samples int `json:"samples"`
+	Samples int
 }
 
 // Options says what to measure.

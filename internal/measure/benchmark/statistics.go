@@ -9,9 +9,9 @@ import (
 
 // Spread summarises a figure over all rounds.
 type Spread struct {
-	Median   float64 `json:"median"`
-	Least    float64 `json:"least"`
-	Greatest float64 `json:"greatest"`
+	Median   float64
+	Least    float64
+	Greatest float64
 }
 
 // spreadOf summarises one or more values.
@@ -32,15 +32,15 @@ func (s Spread) String() string {
 type comparison struct {
 	// Superiority is the probability that a value of the second sample is above one of the first, where ties count
 	// half. At 0.5 neither sample tends to be greater.
-	Superiority float64 `json:"superiority"`
+	Superiority float64
 	// RankP is the probability of such ranks, or more extreme ones, if both samples come from one distribution
 	// (Mann-Whitney U test, by its normal approximation, corrected for ties).
-	RankP float64 `json:"rankP"`
+	RankP float64
 	// Distance is the greatest distance between the two cumulative distributions. DistanceP is the probability of such
 	// a distance, or a greater one, if both samples come from one distribution (Kolmogorov-Smirnov test, in the limit
 	// of large samples).
-	Distance  float64 `json:"distance"`
-	DistanceP float64 `json:"distanceP"`
+	Distance  float64
+	DistanceP float64
 }
 
 // compare compares two samples. Neither may be empty.

@@ -68,11 +68,11 @@ type Line struct {
 	Request
 
 	// BilledWarm is for a warm request. BilledCold is for the first request of an instance, and includes the start.
-	BilledWarm time.Duration `json:"billedWarm"`
-	BilledCold time.Duration `json:"billedCold"`
+	BilledWarm time.Duration
+	BilledCold time.Duration
 	// WarmLogBytes and ColdLogBytes are the sizes of the logs, with Lambda's own lines.
-	WarmLogBytes int `json:"warmLogBytes"`
-	ColdLogBytes int `json:"coldLogBytes"`
+	WarmLogBytes int
+	ColdLogBytes int
 
 	memoryMB int
 }
@@ -133,16 +133,16 @@ func tables(lines []Line) int64 {
 
 // ShopMonth is what an example shop uses in a month; shops.yaml explains the fields.
 type ShopMonth struct {
-	Name             string           `yaml:"name" json:"name"`
-	Description      string           `yaml:"description" json:"description"`
-	Requests         map[string]int64 `yaml:"requests" json:"requests"`
-	Preflights       int64            `yaml:"preflights" json:"preflights"`
-	Codes            int64            `yaml:"codes" json:"codes"`
-	RequestsPerStart int64            `yaml:"requestsPerStart" json:"requestsPerStart"`
-	Hours            int64            `yaml:"hours" json:"hours"`
-	Instances        int64            `yaml:"instances" json:"instances"`
-	Months           int64            `yaml:"months" json:"months"`
-	Watched          bool             `yaml:"watched" json:"watched"`
+	Name             string           `yaml:"name"`
+	Description      string           `yaml:"description"`
+	Requests         map[string]int64 `yaml:"requests"`
+	Preflights       int64            `yaml:"preflights"`
+	Codes            int64            `yaml:"codes"`
+	RequestsPerStart int64            `yaml:"requestsPerStart"`
+	Hours            int64            `yaml:"hours"`
+	Instances        int64            `yaml:"instances"`
+	Months           int64            `yaml:"months"`
+	Watched          bool             `yaml:"watched"`
 }
 
 //go:embed shops.yaml

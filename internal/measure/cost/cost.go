@@ -34,29 +34,29 @@ const requestsPerStart = 100
 type Million struct {
 	Line
 
-	Units memdynamo.Units `json:"units"`
-	Bill  pricing.Bill    `json:"bill"`
+	Units memdynamo.Units
+	Bill  pricing.Bill
 	// Target is an upper bound of the bill's total; nil if there is no target.
-	Target *pricing.USD `json:"target,omitempty"`
+	Target *pricing.USD
 }
 
 // Month holds what a shop costs in a month.
 type Month struct {
 	ShopMonth
 
-	Bill pricing.Bill `json:"bill"`
+	Bill pricing.Bill
 }
 
 // Report holds what Shopfront costs.
 type Report struct {
-	Region   string                              `json:"region"`
-	Priced   string                              `json:"priced"` // the day of the prices
-	MemoryMB int                                 `json:"memoryMB"`
-	Millions []Million                           `json:"millions"`
-	Code     Request                             `json:"code"` // the creation of a single-use code
-	Months   []Month                             `json:"months"`
-	Polls    []Polling                           `json:"polls"`
-	Prices   map[pricing.UsageType]pricing.Price `json:"prices"`
+	Region   string
+	Priced   string // the day of the prices
+	MemoryMB int
+	Millions []Million
+	Code     Request // the creation of a single-use code
+	Months   []Month
+	Polls    []Polling
+	Prices   map[pricing.UsageType]pricing.Price
 
 	columns []string
 }

@@ -115,8 +115,8 @@ const monthSeconds = 730 * 3600
 
 // Polling holds the monthly cost of a shop's server that polls the shop's feed and finds no new events.
 type Polling struct {
-	Seconds int64       `json:"seconds"` // between polls
-	Cost    pricing.USD `json:"cost"`
+	Seconds int64 // between polls
+	Cost    pricing.USD
 }
 
 // pollings computes the cost of polling from the price of a million polls.

@@ -32,19 +32,19 @@ const (
 
 // Request holds what one request of an operation uses.
 type Request struct {
-	Operation string `json:"operation"`
-	Function  string `json:"function"`
+	Operation string
+	Function  string
 
 	process.Figures
 
-	Calls []memdynamo.Call `json:"calls"`
+	Calls []memdynamo.Call
 	// LogBytes is the size of the function's own log lines, BodyBytes that of the response's body, and ResponseBytes
 	// that of the whole response. ResponseBytes is 0 if the request did not come from the gateway.
-	LogBytes      int `json:"logBytes"`
-	BodyBytes     int `json:"bodyBytes"`
-	ResponseBytes int `json:"responseBytes"`
+	LogBytes      int
+	BodyBytes     int
+	ResponseBytes int
 	// Metrics are the custom metrics that the request emits, each with its dimensions.
-	Metrics []string `json:"metrics,omitempty"`
+	Metrics []string
 }
 
 // units adds up the units of all calls.

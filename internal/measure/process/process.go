@@ -35,17 +35,17 @@ type Figures struct {
 	// Ready is the median time from the start of a process until it asked for an event, and First the median time from
 	// delivering its first event until the response arrived. ReadyCPU and FirstCPU are the medians of the processor
 	// times.
-	Ready    time.Duration `json:"ready"`
-	ReadyCPU time.Duration `json:"readyCPU"`
-	First    time.Duration `json:"first"`
-	FirstCPU time.Duration `json:"firstCPU"`
+	Ready    time.Duration
+	ReadyCPU time.Duration
+	First    time.Duration
+	FirstCPU time.Duration
 	// Warm and WarmP99 are the median and the 99 % quantile of the times of later requests. WarmCPU is their mean
 	// processor time.
-	Warm    time.Duration `json:"warm,omitempty"`
-	WarmP99 time.Duration `json:"warmP99,omitempty"`
-	WarmCPU time.Duration `json:"warmCPU,omitempty"`
+	Warm    time.Duration
+	WarmP99 time.Duration
+	WarmCPU time.Duration
 	// Memory is the peak resident memory of the last process, in bytes.
-	Memory int64 `json:"memory,omitempty"`
+	Memory int64
 }
 
 // Trial measures a function in one process after another. The caller must call Stop.
