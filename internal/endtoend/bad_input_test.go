@@ -96,7 +96,11 @@ func TestRedeem_BadInput_IsRejected(t *testing.T) {
 		bad(415, "unsupported-media-type", fmt.Sprint(header), r)
 	}
 	for _, header := range [][]string{
-		{key("")}, {key("a,b")}, {key("\xff")}, {key(strings.Repeat("k", 9000))}, {key("a"), key("a")},
+		{key("")},
+		{key("a,b")},
+		{key("\xff")},
+		{key(strings.Repeat("k", 9000))},
+		{key("a"), key("a")},
 		{"idempotency-key: a", "IDEMPOTENCY-KEY: b"},
 	} {
 		bad(400, "malformed-request", fmt.Sprint(header), s.redeemRequest(body("SINGLE", ""), header...))

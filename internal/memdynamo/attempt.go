@@ -77,6 +77,15 @@ func (a *attempt) portion(n int) int {
 	return 1 + a.random.IntN(n)
 }
 
+// shorten returns how many items a page may have at most. At its first moment, a read may decide on fewer than its
+// caller allows.
+func (a *attempt) shorten(limit int, first bool) int {
+	if !first || !a.happens(ShortPage) {
+		return limit
+	}
+	return min(limit, 1+a.random.IntN(3))
+}
+
 // whileLocked runs f while some of the items are in another transaction.
 func (s *Store) whileLocked(a *attempt, keys []Key, f func() error) error {
 	certain := a.random.IntN(len(keys))

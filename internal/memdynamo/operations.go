@@ -294,9 +294,7 @@ func (p *pages) read(s *Store, a *attempt) (items []map[string]types.AttributeVa
 	limit, size, atEnd, position := p.limit, 0, false, p.start
 	for first, ended := true, false; !ended; first = false {
 		err := a.at(func() error {
-			if first && a.happens(ShortPage) {
-				limit = min(limit, 1+a.random.IntN(3))
-			}
+			limit = a.shorten(limit, first)
 			ahead := p.ahead(s, a, position)
 			wasAtEnd := atEnd
 			n := min(a.portion(len(ahead)), limit-int(read))

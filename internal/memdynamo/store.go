@@ -227,7 +227,10 @@ func (t *tree) remove(it Item) {
 func checkSets(it Item) error {
 	for name, value := range it {
 		set, is := value.(*types.AttributeValueMemberSS)
-		if is && (len(set.Value) == 0 || len(slices.Compact(slices.Sorted(slices.Values(set.Value)))) < len(set.Value)) {
+		if !is {
+			continue
+		}
+		if n := len(set.Value); n == 0 || len(slices.Compact(slices.Sorted(slices.Values(set.Value)))) < n {
 			return invalid("The set " + name + " is empty or has duplicates")
 		}
 	}

@@ -110,7 +110,8 @@ func (c Checkout) Status(at time.Time) Status {
 	}
 }
 
-// priced fills in the unit price, the subtotal and the total. It returns money.ErrOverflow if the subtotal is too large.
+// priced fills in the unit price, the subtotal and the total. It returns money.ErrOverflow if the subtotal is too
+// large.
 func (c Checkout) priced(unit money.Money) (Checkout, error) {
 	subtotal, err := unit.Times(c.Amount)
 	if err != nil {

@@ -75,13 +75,9 @@ func playAll(t *testing.T) map[memdynamo.Conjunct][]play {
 					t.Parallel()
 					for seed := range uint64(seedsToFind) {
 						p := play{name: test + "/" + name, trial: trial, seed: seed}
-						decides := make(map[memdynamo.Conjunct]int)
-						count := func(c memdynamo.Conjunct, is bool) { decides[c] += map[bool]int{true: 1}[is] }
-						if p.fails(t, func(s *memdynamo.Store) { s.Judged(count) }) {
-							t.Errorf("%s fails with seed %d", p.name, seed)
-						}
+						decisions := p.decisions(t)
 						mu.Lock()
-						for c, n := range decides {
+						for c, n := range decisions {
 							p.decides = n
 							played[c] = append(played[c], p)
 						}
@@ -92,6 +88,16 @@ func playAll(t *testing.T) map[memdynamo.Conjunct][]play {
 		}
 	})
 	return played
+}
+
+// decisions returns the conjuncts that a play judges, and how often each decides.
+func (p play) decisions(t *testing.T) map[memdynamo.Conjunct]int {
+	decides := make(map[memdynamo.Conjunct]int)
+	count := func(c memdynamo.Conjunct, is bool) { decides[c] += map[bool]int{true: 1}[is] }
+	if p.fails(t, func(s *memdynamo.Store) { s.Judged(count) }) {
+		t.Errorf("%s fails with seed %d", p.name, p.seed)
+	}
+	return decides
 }
 
 // likeliest returns plays of different trials, and of each trial first those in which the conjunct decides most often.
@@ -181,25 +187,35 @@ func excuses() []excuse {
 		{checkouts, place, "expires > :", "the call before has compared the time"},
 		{checkouts, "id = : AND status = :", "id = :", "the call before has compared the ID"},
 		{"Check vouchers", "attribute_exists(sk)", "", "what ends a hold also ends the checkout that shares it"},
-		{vouchers, "attribute_exists(r#) AND attribute_not_exists(undone)", "attribute_exists(r#)",
-			"the record was read before, and is never deleted"},
-		{vouchers, "redemption = : AND token = : AND attribute_not_exists(heldUntil)", "",
-			"ID, token and the missing hold identify the same redemption"},
+		{
+			vouchers, "attribute_exists(r#) AND attribute_not_exists(undone)", "attribute_exists(r#)",
+			"the record was read before, and is never deleted",
+		},
+		{
+			vouchers, "redemption = : AND token = : AND attribute_not_exists(heldUntil)", "",
+			"ID, token and the missing hold identify the same redemption",
+		},
 		{vouchers, "r# = :", "r# = :", "the transaction also puts the undone record, which must not exist"},
-		{vouchers, "h# = : AND attribute_not_exists(r#)", "attribute_not_exists(r#)",
-			"the record replaces the hold, so they never exist together"},
+		{
+			vouchers, "h# = : AND attribute_not_exists(r#)", "attribute_not_exists(r#)",
+			"the record replaces the hold, so they never exist together",
+		},
 		{vouchers, "attribute_not_exists(r#) AND taken = : AND attribute_not_exists(undone)", "", rare},
 		{vouchers, "attribute_not_exists(r#) AND taken = : AND h# = : AND attribute_not_exists(undone)", "", rare},
 		{vouchers, "attribute_not_exists(r#) AND taken = : AND h# = : AND undone = :", "", rare},
 		{vouchers, "taken = : AND h# = :", "", rare},
 		{vouchers, again, "undone = :", undone},
-		{vouchers, "attribute_not_exists(r#) AND (attribute_not_exists(taken) OR taken < :) AND undone = :",
-			"undone = :", undone},
+		{
+			vouchers, "attribute_not_exists(r#) AND (attribute_not_exists(taken) OR taken < :) AND undone = :",
+			"undone = :", undone,
+		},
 		{vouchers, "version = : AND created = :", "created = :", recreated},
 		{vouchers, "version = : AND created = : AND attribute_not_exists(returns)", "created = :", recreated},
 		{vouchers, "version = : AND created = : AND returns = :", "created = :", recreated},
-		{vouchers, "(attribute_not_exists(redemption) OR heldUntil <= :) AND version = : AND reward = :", "reward = :",
-			recreated},
+		{
+			vouchers, "(attribute_not_exists(redemption) OR heldUntil <= :) AND version = : AND reward = :", "reward = :",
+			recreated,
+		},
 		{vouchers, "redemption = : AND heldUntil = :", "redemption = :", "no two holds lapse at once"},
 		{vouchers, "used >= :", "", "a counter that has uses is read before, and is seldom emptied meanwhile"},
 		{vouchers, "version = : AND attribute_not_exists(returns)", "version = :", mark},

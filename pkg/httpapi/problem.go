@@ -183,11 +183,11 @@ func problemOf(err error, refusal problemType, c *call) *problemError {
 	}
 	problem := recognise(err)
 	var metrics []string
-	switch problem.problemType {
-	case problemInternal:
+	if problem.problemType == problemInternal {
 		r.err = err
 		metrics = []string{metricErrors}
-	case problemTooManyRefusals:
+	}
+	if problem.problemType == problemTooManyRefusals {
 		metrics = []string{metricTooManyRefusals}
 	}
 	r.note(string(problem.problemType), metrics...)

@@ -36,9 +36,8 @@ func (r *reader) ignore(kind, name string) {
 // evaluate other properties.
 func (r *reader) decode(into any, at int, properties, globals *yaml.Node) {
 	values := make(map[string]any)
-	fields := reflect.TypeOf(into).Elem()
-	for i := range fields.NumField() {
-		name := fields.Field(i).Name
+	for field := range reflect.TypeOf(into).Elem().Fields() {
+		name := field.Name
 		values[name] = merge(r.evaluate(get(globals, name)), r.evaluate(get(properties, name)))
 	}
 	maps.DeleteFunc(values, func(_ string, value any) bool { return value == nil })
