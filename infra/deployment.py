@@ -125,7 +125,7 @@ def check(environment):
     for name in TABLES:
         table = wanted.get(name, before.get(name, ""))
         stream = wanted.get(STREAMS.get(name), before.get(STREAMS.get(name)))
-        if table and (table != before.get(name) or stream or name == INDEXED):  # the index may have been deleted
+        if table and (table != before.get(name) or stream):
             check_table(name, table, stream if wanted.get("Events", before.get("Events")) != "off" else "")
         if not table and before.get(name) and name != "RefusalsTable":  # an empty RefusalsTable loses nothing
             lost.append(f"  {name}: {before[name]}")
