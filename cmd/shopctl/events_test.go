@@ -406,14 +406,12 @@ func TestTail_InterruptedWhileItCreatesItsKey_RevokesTheKey(t *testing.T) {
 func TestTail_OutOfReachFromTheStart_IsReported(t *testing.T) {
 	t.Parallel()
 	s, _ := newEventsShop(t, 1)
-	gone := httptest.NewServer(http.NotFoundHandler())
-	gone.Close()
-	s.state.BaseURL = gone.URL
+	s.state.BaseURL = "http://" + nobody
 	if err := s.state.Write(s.dir); err != nil {
 		t.Fatal(err)
 	}
 	got := s.shopctl(t.Context(), "--local", "events", "tail", "emberforge")
-	if got.exit != exitFailed || !strings.HasPrefix(got.stderr, "error: "+gone.URL+": ") ||
+	if got.exit != exitFailed || !strings.HasPrefix(got.stderr, "error: "+s.state.BaseURL+": ") ||
 		!strings.Contains(got.stderr, "refused") {
 		t.Errorf("got %v", got)
 	}

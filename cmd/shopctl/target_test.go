@@ -244,18 +244,18 @@ func TestCredentials_MissingOrRefused_AreReportedBriefly(t *testing.T) {
 	}
 }
 
+// nobody is an address where nothing listens. The port of a closed listener could be lent to another test.
+const nobody = "127.0.0.1:1"
+
 func TestStack_EndpointOutOfReach_IsUnavailable(t *testing.T) {
 	s := newShopfront(t)
 	s.cloud(t)
-	server := httptest.NewServer(http.NotFoundHandler())
-	address := server.Listener.Addr().String()
-	server.Close()
-	t.Setenv("AWS_ENDPOINT_URL", "http://"+address)
+	t.Setenv("AWS_ENDPOINT_URL", "http://"+nobody)
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 	got := s.shopctl(t.Context(), "--stack", "shopfront-prod", "status", "--json")
 	want := result{
 		stderr: `{"error":{"kind":"unavailable","message":"AWS or the local run cannot be reached: dial tcp ` +
-			address +
+			nobody +
 			`: connect: connection refused; the command may have taken effect: check, and run it again"}}` + "\n",
 		exit: exitFailed,
 	}
