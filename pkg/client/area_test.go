@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"net/http"
@@ -117,107 +118,87 @@ func TestCheckoutArea_PagesOfAnotherCustomerAreNotReused(t *testing.T) {
 	}
 }
 
-func TestCheckoutArea_Responses(t *testing.T) {
+func TestCheckoutArea_Pages_AreReadOnlyIfWellFormed(t *testing.T) {
 	coins, rank := productJSON("coins", 499), productJSON("vip-rank", 799)
-	largest := pageJSON("null", strings.Replace(coins, "<coins>",
-		strings.Repeat("c", 4_000_000-len(pageJSON("null", coins))+len("<coins>")), 1))
+	const second = `"/shop/emberforge/checkout?cursor=Y2"`
+	one := func(products ...string) []string { return []string{pageJSON("null", products...)} }
+	next := func(path string) []string { return []string{pageJSON(path, coins)} }
+	changed := func(old, replacement string) []string {
+		return []string{strings.Replace(pageJSON("null", coins), old, replacement, 1)}
+	}
+	largest := changed("<coins>", strings.Repeat("c", 4_000_000-len(changed("<coins>", "")[0])))
 	for name, test := range map[string]struct {
-		steps []step
-		pages int
-		is    error // nil: a *ResponseError, or no error if ok
-		ok    bool
+		bodies []string
+		pages  int
+		ok     bool // otherwise the list ends with a *ResponseError
 	}{
-		"no products":         {[]step{answers(200, pageJSON("null"))}, 1, nil, true},
-		"4 MB":                {[]step{answers(200, largest)}, 1, nil, true},
-		"more than 4 MB":      {[]step{answers(200, largest+" ")}, 0, nil, false},
-		"an unknown customer": {[]step{problem("not-found", 404)}, 0, client.ErrNotFound, false},
-		"an error on the second page": {[]step{
-			answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)),
-			problem("malformed-request", 400),
-		}, 1, client.ErrMalformedRequest, false},
-		"another customer": {[]step{answers(200,
-			strings.Replace(pageJSON("null", coins), "emberforge", "sakura-goods", 1))}, 0, nil, false},
-		"next is missing": {[]step{answers(200,
-			strings.Replace(pageJSON("null", coins), `"next"`, `"then"`, 1))}, 0, nil, false},
-		"next is a URL": {[]step{answers(200,
-			pageJSON(`"https://shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"next has a host": {[]step{answers(200,
-			pageJSON(`"//shop.example/shop/emberforge/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"another customer's next page": {[]step{answers(200,
-			pageJSON(`"/shop/sakura-goods/checkout?cursor=Y2"`, coins))}, 0, nil, false},
-		"next is a checkout": {[]step{answers(200,
-			pageJSON(`"/shop/emberforge/checkout/coins/500?amount=64"`, coins))}, 0, nil, false},
-		"next is the first page": {
-			[]step{answers(200, pageJSON(`"/shop/emberforge/checkout"`, coins))},
-			0, nil,
-			false,
+		"no products":                 {one(), 1, true},
+		"products in any order":       {one(rank, coins), 1, true},
+		"a product moves to page two": {append(next(second), one(rank, coins)...), 2, true},
+		"4 MB":                        {largest, 1, true},
+		"more than 4 MB":              {[]string{largest[0] + " "}, 0, false},
+
+		"next is missing":               {changed(`"next"`, `"then"`), 0, false},
+		"next is a number":              {next(`2`), 0, false},
+		"next is a URL":                 {next(`"https://shop.example` + second[1:]), 0, false},
+		"next has a host":               {next(`"//shop.example` + second[1:]), 0, false},
+		"next is the first page":        {next(`"/shop/emberforge/checkout"`), 0, false},
+		"next is a checkout":            {next(`"/shop/emberforge/checkout/coins/500?amount=64"`), 0, false},
+		"next is not a path":            {next(`"/shop/emberforge/checkout?cursor=\u0000"`), 0, false},
+		"another customer's next page":  {next(`"/shop/sakura-goods/checkout?cursor=Y2"`), 0, false},
+		"page two leads to itself":      {next(second), 1, false},
+		"an empty page before the last": {[]string{pageJSON(second)}, 0, false},
+		"the pages go in a circle": {
+			slices.Concat(next(second), next(`"/shop/emberforge/checkout?cursor=Y3"`), next(second)), 2, false,
 		},
-		"next is a number": {[]step{answers(200, pageJSON(`2`, coins))}, 0, nil, false},
-		"next is not a path": {[]step{answers(200,
-			pageJSON(`"/shop/emberforge/checkout?cursor=\u0000"`, coins))}, 0, nil, false},
-		"page two leads to itself": {[]step{answers(200,
-			pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins))}, 1, nil, false},
-		"an empty page before the last": {
-			[]step{answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`))},
-			0,
-			nil, false,
-		},
-		"a product comes twice": {[]step{answers(200, pageJSON("null", coins, coins))}, 0, nil, false},
-		"products in any order": {[]step{answers(200, pageJSON("null", rank, coins))}, 1, nil, true},
-		"a product moves to page two": {[]step{
-			answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)),
-			answers(200, pageJSON("null", rank, coins)),
-		}, 2, nil, true},
-		"the pages go in a circle": {[]step{
-			answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)),
-			answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y3"`, rank)),
-			answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, coins)),
-		}, 2, nil, false},
-		"an original price in another currency": {[]step{answers(200,
-			pageJSON("null", onSale(`{"minor":599,"currency":"JPY","display":"-"}`)))}, 0, nil, false},
-		"an original price that is not higher": {[]step{answers(200,
-			pageJSON("null", onSale(`{"minor":499,"currency":"EUR","display":"-"}`)))}, 0, nil, false},
-		"a sale with a malformed end": {
-			[]step{answers(200,
-				pageJSON("null", strings.Replace(coins, `"minAmount"`, `"saleEndsAt":"soon","minAmount"`, 1)))},
-			0, nil,
-			false,
-		},
-		"a product without variants": {[]step{answers(200,
-			pageJSON("null", `{"id":"coins","name":"Coins","variants":[]}`))}, 0, nil, false},
-		"a variant without price": {[]step{answers(200,
-			pageJSON("null", strings.Replace(coins, `"price"`, `"cost"`, 1)))}, 0, nil, false},
-		"a variant in another currency": {[]step{answers(200,
-			pageJSON("null", strings.Replace(coins, `EUR`, `JPY`, 1)))}, 0, nil, false},
-		"a variant without an amount": {[]step{answers(200,
-			pageJSON("null", strings.Replace(coins, `"maxAmount":64`, `"maxAmount":0`, 1)))}, 0, nil, false},
-		"a price that is a float": {[]step{answers(200,
-			pageJSON("null", strings.Replace(coins, `"minor":499`, `"minor":4.99`, 1)))}, 0, nil, false},
-		"not modified, without an ETag": {[]step{answers(304, "")}, 0, nil, false},
+
+		"another customer":                      {changed("emberforge", "sakura-goods"), 0, false},
+		"a product comes twice":                 {one(coins, coins), 0, false},
+		"a product without variants":            {one(`{"id":"coins","name":"Coins","variants":[]}`), 0, false},
+		"a variant without price":               {changed(`"price"`, `"cost"`), 0, false},
+		"a variant in another currency":         {one(strings.Replace(coins, "EUR", "JPY", 1)), 0, false},
+		"a variant without an amount":           {changed(`"maxAmount":64`, `"maxAmount":0`), 0, false},
+		"a price that is a float":               {changed(`"minor":499`, `"minor":4.99`), 0, false},
+		"a sale with a malformed end":           {changed(`"minAmount"`, `"saleEndsAt":"soon","minAmount"`), 0, false},
+		"an original price in another currency": {one(onSale(599, "JPY")), 0, false},
+		"an original price that is not higher":  {one(onSale(499, "EUR")), 0, false},
 	} {
 		inBubble(t, name, func(t *testing.T) {
-			_, c := serve(t, test.steps...)
-			wantPages(t, c.CheckoutArea(t.Context()), test.pages, test.ok, test.is)
+			var steps []step
+			for _, body := range test.bodies {
+				steps = append(steps, answers(200, body))
+			}
+			_, c := serve(t, steps...)
+			wantPages(t, c.CheckoutArea(t.Context()), test.pages, test.ok)
 		})
 	}
 }
 
+func TestCheckoutArea_ErrorOnTheSecondPage_EndsTheList(t *testing.T) {
+	_, c := serve(t, answers(200, pageJSON(`"/shop/emberforge/checkout?cursor=Y2"`, productJSON("coins", 499))),
+		problem("malformed-request", 400))
+	pages, err := collect(t, c.CheckoutArea(t.Context()))
+	if len(pages) != 1 || !errors.Is(err, client.ErrMalformedRequest) {
+		t.Errorf("%+v, %v", pages, err)
+	}
+}
+
 // onSale returns a product at 4.99 EUR with an original price.
-func onSale(original string) string {
-	return strings.Replace(productJSON("coins", 499), `"minAmount"`, `"originalPrice":`+original+`,"minAmount"`, 1)
+func onSale(original int, currency string) string {
+	price := fmt.Sprintf(`"originalPrice":{"minor":%d,"currency":%q,"display":"-"},"minAmount"`, original, currency)
+	return strings.Replace(productJSON("coins", 499), `"minAmount"`, price, 1)
 }
 
 func TestCheckoutArea_DetailsAndSale_AreRead(t *testing.T) {
 	detailed := strings.NewReplacer(
 		`"variants"`, `"image":"https://cdn.example/coins.png","category":"Coins","variants"`,
 		`"minAmount"`, `"saleEndsAt":"2026-11-30T00:00:00.001Z","minAmount"`,
-	).Replace(onSale(`{"minor":599,"currency":"EUR","display":"5.99 EUR"}`))
+	).Replace(onSale(599, "EUR"))
 	_, c := serve(t, answers(200, pageJSON("null", detailed, productJSON("vip-rank", 799))))
 	pages, _ := shown(t, c)
 	coins, rank := pages[0].Products[0], pages[0].Products[1]
-	want := client.Money{Minor: 599, Currency: "EUR", Display: "5.99 EUR"}
 	if v := coins.Variants[0]; coins.Image != "https://cdn.example/coins.png" || coins.Category != "Coins" ||
-		v.OriginalPrice != want ||
+		v.OriginalPrice != (client.Money{Minor: 599, Currency: "EUR", Display: "-"}) ||
 		!v.SaleEndsAt.Equal(time.Date(2026, 11, 30, 0, 0, 0, int(time.Millisecond), time.UTC)) {
 		t.Errorf("got %+v", coins)
 	}

@@ -101,7 +101,7 @@ func ExampleClient_Checkout() {
 		return
 	}
 	fmt.Println(checkout.Amount, checkout.Product, checkout.Variant, checkout.Total.Display)
-	// Output: 1 vip-rank 30-days 90071992547409.91 EUR
+	// Output: 1 vip-rank 30-days 7.99 EUR
 }
 
 // charge stands for the payment provider's library. It stores the checkout's ID with the payment. If the shopper goes
@@ -181,7 +181,7 @@ func ExampleClient_PlaceOrder() {
 	order := client.Order{Product: "vip-rank", Variant: "30-days", Data: `{"player":"Alder"}`}
 	fmt.Println(sell(context.Background(), shop, &till{granted: map[string]bool{}}, order))
 	// Output:
-	// charged 90071992547409.91 EUR for a checkout: true
+	// charged 7.99 EUR for a checkout: true
 	// delivered 1 of vip-rank/30-days to {"player":"Alder"}
 	// <nil>
 }

@@ -96,15 +96,13 @@ func collect[P any](t *testing.T, list iter.Seq2[P, error]) (pages []P, failure 
 	return pages, failure
 }
 
-// wantPages fails the test unless a list has n pages. If ok is true, the list must end without an error. Otherwise it
-// must end with the wanted error, or with a *ResponseError if want is nil.
-func wantPages[P any](t *testing.T, list iter.Seq2[P, error], n int, ok bool, want error) {
+// wantPages fails the test unless a list has n pages. If ok is true, the list must end without an error, otherwise with
+// a *ResponseError.
+func wantPages[P any](t *testing.T, list iter.Seq2[P, error], n int, ok bool) {
 	t.Helper()
 	pages, failure := collect(t, list)
-	_, notUnderstood := errors.AsType[*client.ResponseError](failure)
-	if len(pages) != n || (failure == nil) != ok || !ok && notUnderstood != (want == nil) ||
-		!errors.Is(failure, want) && want != nil {
-		t.Errorf("%d pages, %v; want %d and %v", len(pages), failure, n, want)
+	if _, is := errors.AsType[*client.ResponseError](failure); len(pages) != n || is == ok || (failure == nil) != ok {
+		t.Errorf("%d pages, %v; want %d, and no error: %t", len(pages), failure, n, ok)
 	}
 }
 
@@ -251,21 +249,16 @@ const (
 	redemptionJSON = `{"id":"S90E4paHECWJc7i6kG6dOA","status":"redeemed","code":"WELCOME-COINS","nick":"Alder",` +
 		`"redeemedAt":"2026-11-21T09:11:23.737Z","reward":{"kind":"product","product":"coins","variant":"500",` +
 		`"amount":2},"since":"2027"}`
-	checkoutJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"open","product":"vip-rank",` +
-		`"variant":"30-days",` +
-		`"amount":1,"data":{"player":"Alder"},"unitPrice":{"minor":9007199254740991,"currency":"EUR",` +
-		`"display":"90071992547409.91 EUR"},` +
-		`"subtotal":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
-		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},` +
-		`"total":{"minor":9007199254740991,"currency":"EUR","display":"90071992547409.91 EUR"},` +
-		`"createdAt":"2026-11-21T09:11:23.839Z","expiresAt":"2026-11-21T09:41:23.839Z"}`
-	orderJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed","product":"vip-rank",` +
-		`"variant":"30-days",` +
-		`"amount":1,"data":{"player":"Alder"},"unitPrice":{"minor":799,"currency":"EUR","display":"7.99 EUR"},` +
-		`"subtotal":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"discount":{"minor":0,"currency":"EUR",` +
-		`"display":"0.00 EUR"},` +
-		`"total":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"createdAt":"2026-11-21T09:11:23.839Z",` +
+	checkoutJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"open",` + soldJSON +
+		`"expiresAt":"2026-11-21T09:41:23.839Z"}`
+	orderJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed",` + soldJSON +
 		`"payment":{"provider":"stripe","reference":"pi_3Q0001"},"orderedAt":"2026-11-21T09:12:04.118Z","since":"2027"}`
+	// soldJSON has what a checkout and its order share.
+	soldJSON = `"product":"vip-rank","variant":"30-days","amount":1,"data":{"player":"Alder"},` +
+		`"unitPrice":{"minor":799,"currency":"EUR","display":"7.99 EUR"},` +
+		`"subtotal":{"minor":799,"currency":"EUR","display":"7.99 EUR"},` +
+		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},` +
+		`"total":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"createdAt":"2026-11-21T09:11:23.839Z",`
 )
 
 // redeems redeems once for each key, and sends the same response again when a key is repeated.

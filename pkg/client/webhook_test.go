@@ -49,103 +49,45 @@ func TestVerifyWebhook(t *testing.T) {
 		header.Set(name, value)
 		return header
 	}
-	signature := with("", "").Get("Webhook-Signature")
+	valid, byOld := with("", ""), signed(t, oldSecret, id, now, body)
+	signature := valid.Get("Webhook-Signature")
+	later := strconv.FormatInt(now.Unix()+1, 10)
+	at := func(age time.Duration) http.Header { return signed(t, webhookSecret, id, now.Add(-age), body) }
+	known, refused, malformed := []string{webhookSecret}, client.ErrWebhookRefused, client.ErrMalformedSecret
+	const ping = `{"test":2432232314}`
 	for name, test := range map[string]struct {
 		secrets []string
 		header  http.Header
 		body    string
 		is      error
 	}{
-		"signed": {[]string{webhookSecret}, signed(t, webhookSecret, id, now, body), body, nil},
-		"signed by the second secret": {
-			[]string{webhookSecret, oldSecret},
-			signed(t, oldSecret, id, now, body),
-			body, nil,
-		},
+		"signed":                         {known, valid, body, nil},
+		"signed by the second secret":    {[]string{webhookSecret, oldSecret}, byOld, body, nil},
 		"one of two signatures is known": {[]string{oldSecret}, both, body, nil},
-		"a second, unknown signature": {
-			[]string{webhookSecret},
-			with("Webhook-Signature", "v2,AAAA "+signature),
-			body, nil,
-		},
-		"five minutes old": {
-			[]string{webhookSecret},
-			signed(t, webhookSecret, id, now.Add(-5*time.Minute), body), body, nil,
-		},
-		"five minutes ahead": {
-			[]string{webhookSecret},
-			signed(t, webhookSecret, id, now.Add(5*time.Minute), body), body, nil,
-		},
-		"over five minutes old": {
-			[]string{webhookSecret},
-			signed(t, webhookSecret, id, now.Add(-301*time.Second), body), body, client.ErrWebhookRefused,
-		},
-		"over five minutes ahead": {
-			[]string{webhookSecret},
-			signed(t, webhookSecret, id, now.Add(301*time.Second), body), body, client.ErrWebhookRefused,
-		},
-		"another time than was signed": {
-			[]string{webhookSecret},
-			with("Webhook-Timestamp", strconv.FormatInt(now.Unix()+1, 10)), body, client.ErrWebhookRefused,
-		},
-		"no time": {
-			[]string{webhookSecret},
-			with("Webhook-Timestamp", ""), body,
-			client.ErrWebhookRefused,
-		},
-		"a time far in the past": {
-			[]string{webhookSecret},
-			with("Webhook-Timestamp", "-9223372036854775808"),
-			body, client.ErrWebhookRefused,
-		},
-		"another ID than was signed": {
-			[]string{webhookSecret},
-			with("Webhook-Id", "MTCXgwWFAhhCzmYLdeg-1048"),
-			body, client.ErrWebhookRefused,
-		},
-		"no ID": {
-			[]string{webhookSecret},
-			signed(t, webhookSecret, "", now, body), body,
-			client.ErrWebhookRefused,
-		},
-		"another body than was signed": {
-			[]string{webhookSecret},
-			with("", ""),
-			strings.Replace(body, "Alder", "Heron", 1), client.ErrWebhookRefused,
-		},
-		"no signature": {
-			[]string{webhookSecret},
-			with("Webhook-Signature", ""), body,
-			client.ErrWebhookRefused,
-		},
-		"a signature of another kind": {
-			[]string{webhookSecret},
-			with("Webhook-Signature", "v1a"+signature[2:]),
-			body, client.ErrWebhookRefused,
-		},
-		"a part of the signature": {
-			[]string{webhookSecret},
-			with("Webhook-Signature", signature[:len(signature)-1]), body, client.ErrWebhookRefused,
-		},
-		"no secret":      {nil, with("", ""), body, client.ErrWebhookRefused},
-		"another secret": {[]string{oldSecret}, with("", ""), body, client.ErrWebhookRefused},
-		"signed, but not an event": {
-			[]string{webhookSecret},
-			signed(t, webhookSecret, id, now, `{"test":2432232314}`), `{"test":2432232314}`, client.ErrWebhookRefused,
-		},
-		"a secret without its beginning": {[]string{webhookSecret[6:]}, with("", ""), body, client.ErrMalformedSecret},
-		"a secret that is too short":     {[]string{"whsec_AAAA"}, with("", ""), body, client.ErrMalformedSecret},
-		"a secret that is too long": {
-			[]string{"whsec_" + strings.Repeat("AAAA", 22)},
-			with("", ""), body,
-			client.ErrMalformedSecret,
-		},
-		"a secret that is not base64": {
-			[]string{strings.Replace(webhookSecret, "M", "*", 1)},
-			with("", ""), body,
-			client.ErrMalformedSecret,
-		},
-		"an empty second secret": {[]string{webhookSecret, ""}, with("", ""), body, client.ErrMalformedSecret},
+		"a second, unknown signature":    {known, with("Webhook-Signature", "v2,AAAA "+signature), body, nil},
+		"five minutes old":               {known, at(5 * time.Minute), body, nil},
+		"five minutes ahead":             {known, at(-5 * time.Minute), body, nil},
+
+		"over five minutes old":        {known, at(301 * time.Second), body, refused},
+		"over five minutes ahead":      {known, at(-301 * time.Second), body, refused},
+		"another time than was signed": {known, with("Webhook-Timestamp", later), body, refused},
+		"no time":                      {known, with("Webhook-Timestamp", ""), body, refused},
+		"a time far in the past":       {known, with("Webhook-Timestamp", "-9223372036854775808"), body, refused},
+		"another ID than was signed":   {known, with("Webhook-Id", "MTCXgwWFAhhCzmYLdeg-1048"), body, refused},
+		"no ID":                        {known, signed(t, webhookSecret, "", now, body), body, refused},
+		"another body than was signed": {known, valid, strings.Replace(body, "Alder", "Heron", 1), refused},
+		"no signature":                 {known, with("Webhook-Signature", ""), body, refused},
+		"a signature of another kind":  {known, with("Webhook-Signature", "v1a"+signature[2:]), body, refused},
+		"a part of the signature":      {known, with("Webhook-Signature", signature[:len(signature)-1]), body, refused},
+		"no secret":                    {nil, valid, body, refused},
+		"another secret":               {[]string{oldSecret}, valid, body, refused},
+		"signed, but not an event":     {known, signed(t, webhookSecret, id, now, ping), ping, refused},
+
+		"a secret without its beginning": {[]string{webhookSecret[6:]}, valid, body, malformed},
+		"a secret that is too short":     {[]string{"whsec_AAAA"}, valid, body, malformed},
+		"a secret that is too long":      {[]string{"whsec_" + strings.Repeat("AAAA", 22)}, valid, body, malformed},
+		"a secret that is not base64":    {[]string{strings.Replace(webhookSecret, "M", "*", 1)}, valid, body, malformed},
+		"an empty second secret":         {[]string{webhookSecret, ""}, valid, body, malformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event, err := client.VerifyWebhook(test.secrets, test.header, []byte(test.body), now)
