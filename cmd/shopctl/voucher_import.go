@@ -58,7 +58,8 @@ With --skip-invalid it imports the other rows, and copies the rejected ones to F
 overwrites a code that exists. If its terms differ from those in the file, the command says so and ends with exit
 code 1.
 
-If the command is interrupted, run it again to complete it. A further run changes nothing.`, csvfile.MaxRows),
+If the command is interrupted, run it again to complete it. A further run changes nothing. With --skip-invalid, move
+FILE.rejected.csv away first.`, csvfile.MaxRows),
 		Example: `  shopctl --local voucher export emberforge --batch summer --output summer.csv
   shopctl --local voucher import emberforge summer.csv --dry-run
   shopctl --local voucher import emberforge summer.csv --skip-invalid`,
