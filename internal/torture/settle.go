@@ -128,7 +128,7 @@ func (r *round) recorded(tb testing.TB) map[string][]backoffice.Redemption {
 }
 
 // judgementTime bounds the judging of one history.
-const judgementTime = time.Minute
+const judgementTime = 10 * time.Minute
 
 func (r *round) judgeVoucher(tb testing.TB, t *target, recorded []backoffice.Redemption) {
 	tb.Helper()

@@ -233,9 +233,13 @@ func (c cancelling) happen(v voucher) []voucher {
 	}
 }
 
-// lapsing is the moment at which a checkout's time has passed.
-type lapsing struct{ place int }
+// lapsing is the moment at which the time of some checkouts has passed.
+type lapsing struct{ places []int }
 
 func (l lapsing) happen(v voucher) []voucher {
-	return []voucher{v.change(l.place, func(c *checkout) { c.lapsed = true })}
+	v.checkouts = slices.Clone(v.checkouts)
+	for _, place := range l.places {
+		v.checkouts[place].lapsed = true
+	}
+	return []voucher{v}
 }

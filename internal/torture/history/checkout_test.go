@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -375,6 +376,20 @@ func TestJudge_Checkouts(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) { wantVerdict(t, tt.want, tt.terms, tt.ops) })
 	}
+}
+
+// If the checker tried the lapses in each order, it would try 2^40 sets of them before it let the lost redemption come
+// last.
+func TestJudge_CheckoutsThatLapseTogether_AreTriedInOneOrder(t *testing.T) {
+	operations := []history.Operation{lost(1, "alder", "")}
+	for n := range int64(40) {
+		operations = append(operations, hold(2*n+2, 2*n+3, fmt.Sprint("shopper-", n), fmt.Sprint(n), held))
+	}
+	for n := range 40 {
+		operations = append(operations, lapse(90, 91, fmt.Sprint(n)))
+	}
+	operations = append(operations, list(92, 93))
+	wantVerdict(t, history.Kept, history.Terms{MaxUsesPerNick: 3}, operations)
 }
 
 func TestRecorder_Checkouts_LapseFromTheirExpiryUntilTheirUseMustBeFree(t *testing.T) {

@@ -10,6 +10,7 @@ package history
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -223,7 +224,7 @@ func (m *modelled) event(place int, o Operation, judged judged, until int64) eve
 	case AskCancel:
 		return cancelling{checkout, o.Outcome}.happen
 	case AskLapse:
-		return lapsing{checkout}.happen
+		return lapsing{m.lapsesWith(place)}.happen
 	case AskDelete:
 		return deleting{o.Outcome}.happen
 	case AskList:
@@ -237,8 +238,28 @@ func (m *modelled) event(place int, o Operation, judged judged, until int64) eve
 	return nil
 }
 
+// lapsesWith returns the keys of the checkouts that lapse together with the one at a place.
+func (m *modelled) lapsesWith(place int) []int {
+	keys := []int{m.keys.of(m.Operations[place].Key)}
+	for next := place + 1; next < len(m.Operations) && m.together(place, next); next++ {
+		keys = append(keys, m.keys.of(m.Operations[next].Key))
+	}
+	return keys
+}
+
+// together reports whether two operations are lapses between the same two ticks, while no request with a known outcome
+// is in flight. Nothing can tell their order then. Their number would double the checker's work with each lapse.
+func (h History) together(place, next int) bool {
+	a, b := h.Operations[place], h.Operations[next]
+	return a.Ask == AskLapse && b.Ask == AskLapse && a.Called == b.Called && a.Returned == b.Returned &&
+		a.Returned == a.Called+1 && !slices.ContainsFunc(h.Operations, func(o Operation) bool {
+		return o.Ask != AskLapse && o.Outcome != Unknown && o.Called <= a.Called && o.Returned >= a.Returned
+	})
+}
+
 // withoutEffect finds the operations that the checker does not need:
 //   - edits, because the timelines hold them
+//   - lapses together with an earlier one, which stands for all of them
 //   - denied requests, and checks and lists without a response, because they say nothing
 //   - attempts without a response, except for the first such attempt of each request, which stands for all of them
 //   - attempts without a response if another attempt has the outcome Redeemed or Held: that attempt took the use
@@ -252,7 +273,7 @@ func (h History) withoutEffect() map[int]bool {
 	places := make(map[int]bool)
 	for place, o := range h.Operations {
 		switch {
-		case o.Ask == AskEdit || o.Outcome == Denied:
+		case o.Ask == AskEdit, o.Outcome == Denied, place > 0 && h.together(place-1, place):
 			places[place] = true
 		case o.Outcome != Unknown:
 		case o.Ask == AskCheck || o.Ask == AskList:
