@@ -253,18 +253,53 @@ func TestOpen_Replaces_HandsTheOldCheckoutToTheStore(t *testing.T) {
 }
 
 // Another error would tell a stranger that the code exists, and the guess would not count as a refusal.
-func TestOpen_RefusedCodeAndUnknownCheckoutToReplace_RefusesTheCode(t *testing.T) {
-	disabled := summer20(t, voucher.Terms{})
-	disabled.Disabled = true
-	opener, holds := newHeldOpener(disabled)
-	request := withCode(t, buy("coins", "500", 2), "SUMMER20", "")
-	request.Replaces = checkout.ID(strings.Repeat("a", 44))
-	if _, _, err := opener.Open(t.Context(), request); !isRefusedAs(err, voucher.ReasonDisabled) {
-		t.Errorf("Open = %v, want a refusal of the disabled code", err)
-	}
-	holds.v.Disabled = false
-	if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {
-		t.Errorf("with a code that can be used: Open = %v, want checkout.ErrNotReplaceable", err)
+func TestOpen_CodeThatCannotBeUsed_IsRefusedWhateverElseIsWrong(t *testing.T) {
+	goods := summer20(t, voucher.Terms{Reward: voucher.Reward{
+		Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1,
+	}})
+	used, disabled := summer20(t, voucher.Terms{}), summer20(t, voucher.Terms{})
+	used.Redeemed, disabled.Disabled = &voucher.Redemption{ID: "earlier"}, true
+	limited := summer20(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(1))})
+	replacing := buy("coins", "500", 2)
+	replacing.Replaces = checkout.ID(strings.Repeat("a", 44))
+	for fault, test := range map[string]struct {
+		request checkout.Request
+		err     error // with a code that can be used
+	}{
+		"product":  {buy("gems", "500", 2), catalog.ErrNotFound},
+		"variant":  {buy("coins", "501", 2), catalog.ErrNotFound},
+		"amount":   {buy("coins", "500", 65), &checkout.ParameterError{}},
+		"price":    {buy("castle", "gold", 3), &checkout.ParameterError{}},
+		"data":     {withData(t, buy("vip-rank", "30-day", 1), "{}"), &checkout.ParameterError{}},
+		"replaces": {replacing, checkout.ErrNotReplaceable},
+	} {
+		for what, code := range map[string]struct {
+			v     voucher.Voucher
+			taken int // of the nick
+			free  bool
+			want  voucher.Reason // empty: not refused
+		}{
+			"can be used": {limited, 0, true, ""}, "used": {used, 0, false, voucher.ReasonUsedUp},
+			"no use free": {limited, 0, false, voucher.ReasonUsedUp},
+			"nick limit":  {limited, 1, true, voucher.ReasonNickLimit},
+			"disabled":    {disabled, 0, true, voucher.ReasonDisabled}, "goods": {goods, 0, true, voucher.ReasonNoDiscount},
+			"unknown": {voucher.Voucher{}, 0, true, voucher.ReasonUnknown},
+		} {
+			opener, holds := newHeldOpener(code.v)
+			holds.uses.Taken, holds.free = code.taken, code.free
+			request := withCode(t, test.request, "SUMMER20", "Alder")
+			request.Key = "key-of-the-basket"
+			_, _, opened := opener.Open(t.Context(), request)
+			_, _, quoted := opener.Quote(t.Context(), request)
+			for _, err := range []error{opened, quoted} {
+				_, isParameter := errors.AsType[*checkout.ParameterError](err)
+				_, wantsParameter := errors.AsType[*checkout.ParameterError](test.err)
+				isFault := errors.Is(err, test.err) || isParameter && wantsParameter
+				if !isRefusedAs(err, code.want) || code.want == "" && !isFault {
+					t.Errorf("wrong %s, code %s: %v; want %q", fault, what, err, code.want)
+				}
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -165,31 +166,35 @@ func (o Opening) Shared() (voucher.Hold, bool) {
 	return voucher.Hold{}, false
 }
 
-// prepare validates a request and prices it. It checks the code before it reads the catalogue, so that refusing a code
-// takes few reads.
+// prepare validates a request and prices it. Whatever else is wrong, it refuses a code that cannot be used: any other
+// error would tell a stranger that the code exists. It reads the catalogue last, so that refusing a code takes the same
+// reads as refusing an unknown one.
 func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
-	opening, err := o.claim(ctx, request)
-	if err != nil {
-		return Opening{}, err
-	}
-	var replaceErr error
+	opening := Opening{Customer: request.Customer, Source: request.Source}
+	var fault error
 	if request.Replaces != "" {
-		opening.Replaces, replaceErr = o.findReplaced(ctx, request)
+		opening.Replaces, fault = o.findReplaced(ctx, request)
+		if fault != nil && !isRejection(fault) {
+			return Opening{}, fault
+		}
 	}
 	hasCode := request.Code != ""
-	if hasCode && (replaceErr == nil || errors.Is(replaceErr, ErrNotReplaceable)) {
-		// before ErrNotReplaceable and the errors of the variant, which would reveal that the code exists
-		if err := opening.refuse(); err != nil {
+	if hasCode {
+		if err := o.claim(ctx, request, &opening); err != nil {
 			return Opening{}, err
 		}
 	}
-	if replaceErr != nil {
-		return Opening{}, replaceErr
+	if fault == nil {
+		opening.Checkout, fault = o.price(ctx, request)
 	}
-	if opening.Checkout, err = o.price(ctx, request); err != nil {
-		return Opening{}, err
+	if fault != nil {
+		if hasCode && isRejection(fault) {
+			fault = cmp.Or(o.refuseQuote(ctx, opening), fault)
+		}
+		return Opening{}, fault
 	}
 	opening.Claim.Token = opening.Checkout.ID.Token()
+	var err error
 	if hasCode {
 		opening.Checkout.Code = opening.Voucher.Written
 		opening.Checkout, err = opening.Checkout.discounted(opening.Voucher.Reward)
@@ -197,31 +202,34 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 	return opening, err
 }
 
-// claim begins an opening. If the request has a code, claim looks up its voucher.
-func (o Opener) claim(ctx context.Context, request Request) (Opening, error) {
-	opening := Opening{Customer: request.Customer, Source: request.Source}
-	if request.Code == "" {
-		return opening, nil
-	}
+// claim looks up the voucher of the request's code. It returns a *voucher.RefusalError if the voucher and the nick's
+// uses show that the code cannot be used at any checkout.
+func (o Opener) claim(ctx context.Context, request Request, opening *Opening) error {
 	id, err := idempotency.NewToken(o.Random)
 	if err != nil {
-		return Opening{}, err
+		return err
 	}
 	opening.Claim.RedemptionID = string(id)
 	opening.Claim.Request = voucher.Request{
 		Customer: request.Customer, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
 		Key: request.Key,
 	}
-	opening.Voucher, opening.Uses, err = o.Holds.Look(ctx, opening.Claim.Request)
-	return opening, err
+	if opening.Voucher, opening.Uses, err = o.Holds.Look(ctx, opening.Claim.Request); err != nil {
+		return err
+	}
+	return opening.refuse()
 }
 
-// refuse returns a *voucher.RefusalError if the code cannot be used, whatever its uses are.
 func (o Opening) refuse() error {
+	v, request := o.Voucher, o.Claim.Request
+	refusal := cmp.Or(v.Refuse(request), v.RefuseNick(o.Uses, request.At))
 	if _, shares := o.Shared(); shares {
-		return o.Voucher.RefuseShare(o.Claim.Request)
+		refusal = v.RefuseShare(request)
 	}
-	return o.Voucher.Refuse(o.Claim.Request)
+	if refusal == nil && len(v.Reward.Goods()) > 0 {
+		refusal = &voucher.RefusalError{Reason: voucher.ReasonNoDiscount}
+	}
+	return refusal
 }
 
 // findReplaced reads the checkout that the request replaces.

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -84,6 +85,8 @@ const (
 	findsFull         = "find a code full"
 	redeemsFull       = "be refused a redemption while the code is full"
 	isRefused         = "be refused while the code is full"
+	findsFullWrongly  = "find a code full with a wrong amount"
+	isRefusedReplaced = "be refused while the code is full, with a wrong checkout to replace"
 	orders            = "order"
 	ordersAgain       = "order again"
 	ordersLate        = "order late"
@@ -107,7 +110,8 @@ func TestHolds_EachRequest_TakesItsCallsAndUnits(t *testing.T) {
 			"checkout": (*meteredStall).checkingOut, "stranger": (*meteredStall).checkingOutAsAStranger,
 			"lapsed":     (*meteredStall).takingOver,
 			"own lapsed": (*meteredStall).swapping, "late": (*meteredStall).orderingLate,
-			"full": (*meteredStall).refusing, "undo": (*meteredStall).undoing,
+			"full": (*meteredStall).refusing, "full, wrong": (*meteredStall).refusingWrongRequests,
+			"undo": (*meteredStall).undoing,
 		} {
 			t.Run(what+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -125,8 +129,9 @@ func heldPrices() map[string]map[string]price {
 		"single-use": {
 			checksOut: {2, 2, 4}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 6}, shares: {2, 2, 4},
 			replaces:  {3, 3, 6},
-			takesOver: {2, 2, 4}, redeemsOver: {1, 0, 1}, isRefused: {1, 2, 0}, redeemsFull: {1, 0, 1},
-			orders: {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 6}, cancels: {3, 1, 8},
+			takesOver: {2, 2, 4}, redeemsOver: {1, 0, 1}, isRefused: {1, 2, 0}, isRefusedReplaced: {2, 3, 0},
+			redeemsFull: {1, 0, 1},
+			orders:      {2, 0, 6}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 6}, cancels: {3, 1, 8},
 			cancelsAgain: {1, 0, 1},
 			redeems:      {1, 0, 1}, undoes: {4, 4, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 0, 5},
 			redeemsNoMore: {2, 0, 5}, lists: {65, 65, 0},
@@ -135,6 +140,7 @@ func heldPrices() map[string]map[string]price {
 			checksOut: {2, 2, 8}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 10}, shares: {2, 2, 8},
 			replaces:  {3, 3, 10},
 			takesOver: {4, 4, 10}, redeemsOver: {4, 2, 7}, swaps: {2, 2, 8}, findsFull: {5, 5, 9}, isRefused: {1, 2, 0},
+			findsFullWrongly: {3, 3, 1}, isRefusedReplaced: {2, 3, 0},
 			redeemsFull: {1, 0, 1},
 			orders:      {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {4, 2, 8}, cancels: {5, 3, 12},
 			cancelsAgain: {1, 0, 1},
@@ -144,6 +150,7 @@ func heldPrices() map[string]map[string]price {
 		"limited": {
 			checksOut: {2, 2, 6}, checksOutAgain: {2, 2, 6}, checksOutStranger: {3, 3, 8}, replaces: {3, 3, 8},
 			takesOver: {4, 4, 6}, redeemsOver: {4, 2, 5}, findsFull: {4, 3, 7}, isRefused: {1, 2, 0},
+			findsFullWrongly: {3, 3, 1}, isRefusedReplaced: {2, 3, 0},
 			redeemsFull: {1, 0, 1},
 			orders:      {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {3, 1, 8}, cancels: {4, 2, 10},
 			cancelsAgain: {1, 0, 1},
@@ -286,6 +293,30 @@ func (s *meteredStall) refusing(of limits) {
 	}
 	s.want(isRefused, refuses(s.opens(s.wanted("Birch", "", noon()), &c)))
 	s.want(redeemsFull, refuses(s.redeems("Birch", "", noon(), &r)))
+}
+
+// A stranger must not be able to tell a code that is used up from an unknown one by the time that a wrong request takes.
+// Only the first request that finds the code full takes more calls.
+func (s *meteredStall) refusingWrongRequests(of limits) {
+	if of.uses == 0 {
+		return
+	}
+	for i := range of.uses {
+		s.mustOpen(s.wanted(fmt.Sprint("Visitor ", i), "", noon()))
+	}
+	var c checkout.Checkout
+	wrong := s.wanted("Birch", "", noon())
+	wrong.Amount = 65
+	if of.uses > 1 {
+		s.want(findsFullWrongly, refuses(s.opens(wrong, &c)))
+	}
+	unknown := wrong
+	unknown.Code = request(s.t, "SUMMER-21", "", "").Code
+	for _, r := range []checkout.Request{wrong, unknown} {
+		s.want(isRefused, refuses(s.opens(r, &c)))
+		r.Replaces = checkout.ID(strings.Repeat("a", 44))
+		s.want(isRefusedReplaced, refuses(s.opens(r, &c)))
+	}
 }
 
 func (s *meteredStall) undoing(of limits) {

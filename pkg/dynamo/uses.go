@@ -311,13 +311,20 @@ func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v vouch
 }
 
 // HasFreeUse reports whether a use of a voucher with a limit above one is free at the time of the request. If v.Over
-// uses are taken beyond a lowered limit, that many lapsed holds do not count as free.
+// uses are taken beyond a lowered limit, that many lapsed holds do not count as free. If no use is free, HasFreeUse
+// marks the voucher as full. From then on a refusal takes no longer than that of an unknown code.
 func (s *uses) HasFreeUse(ctx context.Context, request voucher.Request, v voucher.Voucher) (bool, error) {
 	if v.Over > 0 {
 		lapsed, err := s.countLapsed(ctx, request, v)
 		return lapsed > v.Over, table.Outcome(err)
 	}
-	free, _, err := s.findFree(ctx, request, v)
+	free, until, err := s.findFree(ctx, request, v)
+	if err == nil && free == nil {
+		err = s.markFull(ctx, request, v, until)
+	}
+	if errors.Is(err, errLookAgain) { // no use was free when the counters were read
+		err = nil
+	}
 	return free != nil, table.Outcome(err)
 }
 
