@@ -148,7 +148,7 @@ func (r *round) send(tb testing.TB, by caller, query, code, nick, key string) re
 	return r.call(tb, by, request)
 }
 
-// call sends a request.
+// call sends a request. After a 503 it waits as Retry-After says.
 func (r *round) call(tb testing.TB, by caller, request testshop.Request) response {
 	tb.Helper()
 	request.Server = by.secret
@@ -159,6 +159,9 @@ func (r *round) call(tb testing.TB, by caller, request testshop.Request) respons
 	defer inFlight.Done()
 	got := request.Send(tb.Context(), r.shop.API, r.customer)
 	r.count(&r.outcome.requests)
+	if got.Code == http.StatusServiceUnavailable {
+		time.Sleep(time.Second)
+	}
 	return response{got.Code, got.Header(), got.Body.Bytes(), by.secret != ""}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
 )
 
 // Bounds of retries. An operator can wait longer than a shopper, and a busy table throttles for a while.
@@ -46,17 +47,10 @@ func (r patientRetryer) IsErrorRetryable(err error) bool {
 	// the SDK ignores the reasons, which may be throttling
 	canceled, _ := errors.AsType[*types.TransactionCanceledException](err)
 	if retry.IsErrorThrottles(retry.DefaultThrottles).IsErrorThrottle(err) == aws.TrueTernary || canceled != nil &&
-		isThrottled(*canceled) {
+		slices.ContainsFunc(canceled.CancellationReasons, table.IsThrottled) {
 		r.throttled.Add(1)
 	}
 	return r.RetryerV2.IsErrorRetryable(err)
-}
-
-func isThrottled(canceled types.TransactionCanceledException) bool {
-	return slices.ContainsFunc(canceled.CancellationReasons, func(reason types.CancellationReason) bool {
-		code := aws.ToString(reason.Code)
-		return code == "ThrottlingError" || code == "ProvisionedThroughputExceeded"
-	})
 }
 
 func (patientRetryer) MaxAttempts() int { return maxAttempts }

@@ -29,6 +29,9 @@ type Settings struct {
 	Endpoint string
 	// Jitter returns a random number from 0 to n-1, where n is above 0.
 	Jitter func(n int64) int64
+	// ShopperWaits bounds the retries of throttled calls (see throttledRetries). Otherwise a throttled call is retried
+	// until the caller's context ends.
+	ShopperWaits bool
 }
 
 // NewClient returns a client for a function. It does not load the SDK's default configuration: loading it would triple
@@ -41,6 +44,9 @@ func NewClient(settings Settings) *dynamodb.Client {
 		DisableValidateResponseChecksum: true, // the transport validates it
 		Retryer:                         NewRetryer(settings.Jitter),
 	}
+	if settings.ShopperWaits {
+		boundThrottling(&options, settings.Jitter)
+	}
 	if settings.Endpoint != "" {
 		options.BaseEndpoint = aws.String(settings.Endpoint)
 	}
@@ -50,10 +56,12 @@ func NewClient(settings Settings) *dynamodb.Client {
 // NewRetryer returns a retryer for throttled calls, conflicts, server errors, and lost connections or responses. Every
 // call of this package is safe to retry. Delays are short and jittered, because a shopper is waiting. jitter is as in
 // Settings.
-func NewRetryer(jitter func(n int64) int64) aws.RetryerV2 {
+func NewRetryer(jitter func(n int64) int64) aws.RetryerV2 { return newRetryer(jitter, ratelimit.None) }
+
+func newRetryer(jitter func(n int64) int64, retries retry.RateLimiter) aws.RetryerV2 {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = math.MaxInt32 // the deadline of the caller's context ends the retries
-		o.RateLimiter = ratelimit.None
+		o.RateLimiter = retries
 		o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
 			return table.Backoff(attempt, jitter), nil
 		})

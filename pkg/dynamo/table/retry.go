@@ -107,15 +107,20 @@ func IsConflict(err error) bool {
 	}
 	judged := false
 	for _, reason := range canceled.CancellationReasons {
-		switch aws.ToString(reason.Code) {
-		case "TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded":
+		switch code := aws.ToString(reason.Code); {
+		case code == "TransactionConflict" || IsThrottled(reason):
 			return true
-		case "None":
-		default:
+		case code != "None":
 			judged = true
 		}
 	}
 	return !judged
+}
+
+// IsThrottled reports whether throttling canceled a transaction.
+func IsThrottled(reason types.CancellationReason) bool {
+	code := aws.ToString(reason.Code)
+	return code == "ThrottlingError" || code == "ProvisionedThroughputExceeded"
 }
 
 // OldItem returns the item that DynamoDB returned with a failed condition. The result is empty if the item does not

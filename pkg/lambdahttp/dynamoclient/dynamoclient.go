@@ -19,25 +19,34 @@ import (
 const envEndpoint = "AWS_ENDPOINT_URL_DYNAMODB"
 
 // New wires a client for the function's region and role. It opens the connection by reading the table, so the
-// function's role must allow GetItem on the table.
-func New(ctx context.Context, env lambdahttp.Environment, table string) *dynamodb.Client {
+// function's role must allow GetItem on the table. ForStream is the only option.
+func New(
+	ctx context.Context, env lambdahttp.Environment, table string, options ...func(*dynamo.Settings),
+) *dynamodb.Client {
 	// Lambda sets a role's credentials once per process.
 	credentials := aws.Credentials{
 		AccessKeyID:     env.Must("AWS_ACCESS_KEY_ID"),
 		SecretAccessKey: env.Must("AWS_SECRET_ACCESS_KEY"),
 		SessionToken:    env.Lookup("AWS_SESSION_TOKEN"),
 	}
-	client := dynamo.NewClient(dynamo.Settings{
+	settings := dynamo.Settings{
 		Region:   env.Must("AWS_REGION"),
 		Endpoint: env.Lookup(envEndpoint),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return credentials, nil
 		}),
-		Jitter: rand.Int64N,
-	})
+		Jitter: rand.Int64N, ShopperWaits: true,
+	}
+	for _, option := range options {
+		option(&settings)
+	}
+	client := dynamo.NewClient(settings)
 	dynamo.Warm(ctx, client, table)
 	return client
 }
+
+// ForStream is the option of a function that a stream invokes: it retries a throttled call as long as it has time.
+func ForStream(settings *dynamo.Settings) { settings.ShopperWaits = false }
 
 // Service wires the HTTP layer of a function whose callers may have keys. The catalogue's table holds the keys.
 func Service(env lambdahttp.Environment, client *dynamodb.Client) httpapi.Service {
