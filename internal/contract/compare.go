@@ -166,6 +166,8 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 			c.servers(b, r)
 		case name == "parameters", name == "responses", name == "headers", name == "content":
 			c.each(at, name, from, child(base, name), child(revision, name))
+		case name == "links" && parent == "responses":
+			c.links(at, child(base, name), child(revision, name))
 		case name == "requestBody" && isThere:
 			c.object("request body", name, sent, child(base, name), child(revision, name))
 		case name == "schema" && (parent == "content" || wasThere && isThere):
@@ -266,6 +268,20 @@ func (c *comparison) each(at, kind string, from side, base, revision object) {
 			c.schema(place, from, before, now)
 		default:
 			c.object(place, kind, from, b, r)
+		}
+	}
+}
+
+// links judges the links of a response to other operations. A client need not follow a new link.
+func (c *comparison) links(at string, base, revision object) {
+	for _, name := range names(base, revision) {
+		b, r := member(base, name), member(revision, name)
+		switch place := join(at, "link "+name); {
+		case reflect.DeepEqual(b, r):
+		case b == absent{}:
+			c.differs(place, "is new", "")
+		default:
+			c.differs(place, was("it", b, r), asItWas)
 		}
 	}
 }

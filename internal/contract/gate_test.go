@@ -31,6 +31,8 @@ const (
 	nick    = "                nick: {type: string, description: The shopper's handle}\n"
 	header  = "          headers:\n            Request-Id: {schema: {type: string}}\n"
 	coins   = "coins: {type: integer}"
+	linked  = `"200": {description: What is on sale, links: {redeem: {operationId: redeem, ` +
+		`requestBody: {code: $response.body#/code}}}}`
 	// also the last line of the document
 	last = "        reward: {type: object, properties: {coins: {type: integer}}}\n"
 )
@@ -177,6 +179,15 @@ func TestCheck_HarmfulChange_IsReported(t *testing.T) {
 		"a header removed before its sunset": {
 			marked(t, "            Request-Id: {schema: {type: string}}\n", future), edited(t, header, ""),
 			"header Request-Id: was removed before its sunset",
+		},
+		"a link that becomes another": {
+			edited(t, `"200": {description: What is on sale}`, linked),
+			edited(t, `"200": {description: What is on sale}`, strings.Replace(linked, "body#/code", "body#/id", 1)),
+			"response 200, link redeem: it was {",
+		},
+		"a removed link": {
+			edited(t, `"200": {description: What is on sale}`, linked), shop,
+			"response 200, link redeem: it was {",
 		},
 		"a sunset brought forward": {
 			deprecated(t, future), deprecated(t, "2027-02-28"),
@@ -670,6 +681,7 @@ func TestCheck_HarmlessChange_Passes(t *testing.T) {
 			shop,
 			edited(t, `"404":`, "\"429\": {description: Later}\n        \"404\":"), routes(),
 		},
+		"a link to another operation": {shop, edited(t, `"200": {description: What is on sale}`, linked), routes()},
 		"a removal after deprecation": {
 			edited(t, get, get+"      deprecated: true\n"), edited(t, area, ""),
 			routes()[:1],

@@ -19,18 +19,18 @@ type Guard interface {
 // policyOf selects the policy that guards an endpoint. If it is nil, anyone may call the endpoint.
 type policyOf func(access.Settings) access.Policy
 
-// admitted returns the respond function of an endpoint. That function calls read, which validates the form of the
-// request, then admit, which authenticates the caller, and then respond. The first error ends it. So nothing is looked
-// up for a malformed request or an unauthorized caller.
+// admitted returns the respond function of an endpoint. That function calls admit, which authenticates the caller, then
+// read, which validates the form of the request, and then respond. The first error ends it. So an unauthorized caller
+// always gets 401, and nothing but the key and the settings is looked up for a malformed request.
 func admitted[T any](
 	read func(*call) (T, error), admit func(*call) error, respond func(*call, T) (response, error),
 ) func(*call) (response, error) {
 	return func(c *call) (response, error) {
-		request, err := read(c)
-		if err != nil {
+		if err := admit(c); err != nil {
 			return response{}, err
 		}
-		if err := admit(c); err != nil {
+		request, err := read(c)
+		if err != nil {
 			return response{}, err
 		}
 		return respond(c, request)

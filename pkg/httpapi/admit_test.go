@@ -97,6 +97,24 @@ func TestAdmit_WithoutALiveKey_ServerEndpointsAre401BeforeAnyLookup(t *testing.T
 	}
 }
 
+// A malformed request without a key, or with a wrong one, must not tell a caller that the key is all that is missing.
+func TestAdmit_MalformedRequestOfTheServersOwn_Is401WithoutALiveKey(t *testing.T) {
+	s := newService(t)
+	s.Guard = guard{access.DefaultSettings()}
+	for r, endpoint := range serverEndpoints(t, s) {
+		r.URL.RawQuery = "unknown=1"
+		r.Header.Set("Content-Type", "text/plain")
+		for _, credentials := range [][]string{nil, {revokedKey}} {
+			r.Header["Authorization"] = credentials
+			s.send(endpoint, r).want(t, http.StatusUnauthorized, serverOnly)
+		}
+		r.Header["Authorization"] = []string{serverKey}
+		if a := s.send(endpoint, r); a.status != http.StatusBadRequest {
+			t.Errorf("%s %s with a key: got %d %s, want 400", r.Method, r.URL, a.status, a.body)
+		}
+	}
+}
+
 // With the key's ID from the log, an operator can find the program that still sends the key.
 func TestAdmit_KeyThatIsNotLive_IsNamedInTheLog(t *testing.T) {
 	s := newService(t)

@@ -261,7 +261,7 @@ func TestListEvents_Key_ReadsOnlyTheFeedOfItsOwnCustomer(t *testing.T) {
 	}
 }
 
-func TestListEvents_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
+func TestListEvents_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 	list := func(query string) *http.Request { return get(eventsPath + "?" + query) }
 	for _, test := range []struct {
 		what    string
@@ -285,6 +285,7 @@ func TestListEvents_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
 	} {
 		t.Run(test.what, func(t *testing.T) {
 			s := newService(t)
+			test.request.Header.Set("Authorization", serverKey)
 			a := s.send(s.ListEvents(unusedFeed(t)), test.request)
 			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
 				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)

@@ -444,11 +444,13 @@ func badQueries() (bad []badOrderCall) {
 	return bad
 }
 
-func TestOrders_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
+func TestOrders_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 	for _, bad := range slices.Concat(badPaths(), badBodies(), badQueries()) {
 		t.Run(bad.what, func(t *testing.T) {
 			s := newService(t)
-			a := s.send(bad.call.endpoint(s, unusedOrders(t)), bad.call.request())
+			r := bad.call.request()
+			r.Header.Set("Authorization", serverKey)
+			a := s.send(bad.call.endpoint(s, unusedOrders(t)), r)
 			if a.status != bad.status || !strings.HasPrefix(a.body, problemFormat+bad.problem+`"`) {
 				t.Errorf("%d %s; want %d %s", a.status, a.body, bad.status, bad.problem)
 			}
@@ -459,7 +461,8 @@ func TestOrders_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
 	for _, call := range []orderCall{placing(), cancelling()} {
 		for _, contentType := range []string{"", "text/plain", "application/json; charset=latin1"} {
 			s := newService(t)
-			a := s.send(call.endpoint(s, unusedOrders(t)), post(call.target, call.body, "Content-Type", contentType))
+			a := s.send(call.endpoint(s, unusedOrders(t)),
+				post(call.target, call.body, "Content-Type", contentType, "Authorization", serverKey))
 			if a.status != http.StatusUnsupportedMediaType {
 				t.Errorf("%s with %q: %d %s", call.what, contentType, a.status, a.body)
 			}

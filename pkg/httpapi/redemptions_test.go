@@ -118,7 +118,7 @@ func TestUndoRedemption_Retry_IsReplayedAndNotCounted(t *testing.T) {
 	}
 }
 
-func TestRedemptions_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
+func TestRedemptions_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 	undo := func(body string) *http.Request { return post(undoPath, body) }
 	list := func(query string) *http.Request { return get(redemptionsPath + "?" + query) }
 	for _, test := range []struct {
@@ -179,6 +179,7 @@ func TestRedemptions_MalformedRequests_AreRejectedBeforeTheKey(t *testing.T) {
 			if strings.HasPrefix(test.what, "undo") {
 				endpoint = s.UndoRedemption(unusedRedemptions(t))
 			}
+			test.request.Header.Set("Authorization", serverKey)
 			a := s.send(endpoint, test.request)
 			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
 				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)

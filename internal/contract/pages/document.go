@@ -36,6 +36,7 @@ type document struct {
 		Responses  members[response]  `json:"responses"`
 		Schemas    members[schema]    `json:"schemas"`
 		Security   members[scheme]    `json:"securitySchemes"`
+		Links      jsontext.Value     `json:"links"`
 	} `json:"components"`
 }
 
@@ -106,6 +107,7 @@ type response struct {
 	Description string             `json:"description"`
 	Headers     members[header]    `json:"headers"`
 	Content     members[mediaType] `json:"content"`
+	Links       jsontext.Value     `json:"links"` // not shown: programs follow them, people read the description
 }
 
 type header struct {
