@@ -1,9 +1,9 @@
 // Command measure measures the built functions and prints a report:
 //
-//	measure bench  [--rounds N] [--requests N] [--starts N] [--samples N]
+//	measure bench  [--rounds N] [--requests N] [--starts N]
 //	measure oracle [--samples N]
 //	measure cost   [--requests N]
-//	measure bulk   [--count N] [--rounds N]
+//	measure bulk   [--count N]
 //
 // bench compares the functions with reference functions, oracle compares the times of refused requests, cost computes
 // what requests cost at AWS, and bulk compares the commands that work on many vouchers with a bare loop of writes.
@@ -46,33 +46,35 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	if len(arguments) == 0 {
 		return errors.New("name a measurement: bench, oracle, cost or bulk")
 	}
-	options := benchmark.Options{Setup: fixture.Setup{Progress: progress}}
+	setup := fixture.Setup{Progress: progress}
 	flags := flag.NewFlagSet("measure "+arguments[0], flag.ContinueOnError)
 	flags.SetOutput(progress)
 	var numbers []*int
-	number := func(value *int, name string, initial int, usage string) {
-		flags.IntVar(value, name, initial, usage)
+	number := func(name string, initial int, usage string) *int {
+		value := flags.Int(name, initial, usage)
 		numbers = append(numbers, value)
+		return value
 	}
 	var measure func() (report, error)
 	switch arguments[0] {
 	case "bench":
-		number(&options.Rounds, "rounds", 7, "rounds; each measures everything")
-		number(&options.Requests, "requests", 100, "warm requests of each function in a round, for each store")
-		number(&options.Starts, "starts", 9, "starts of each function in a round, for each store")
-		number(&options.Samples, "samples", 200, "refusals of each kind")
-		measure = func() (report, error) { return benchmark.Run(ctx, options) }
+		rounds := number("rounds", 7, "rounds; each measures everything")
+		requests := number("requests", 100, "warm requests of each function in a round")
+		starts := number("starts", 9, "starts of each function in a round")
+		measure = func() (report, error) {
+			return benchmark.Run(ctx, benchmark.Options{
+				Setup: setup, Rounds: *rounds, Requests: *requests, Starts: *starts,
+			})
+		}
 	case "oracle":
-		number(&options.Samples, "samples", 1000, "refusals of each kind")
-		measure = func() (report, error) { return benchmark.TimeRefusals(ctx, options) }
+		samples := number("samples", 1000, "refusals of each kind")
+		measure = func() (report, error) { return benchmark.TimeRefusals(ctx, setup, *samples) }
 	case "cost":
-		number(&options.Requests, "requests", 200, "warm requests of each kind")
-		measure = func() (report, error) { return cost.Run(ctx, options.Setup, options.Requests) }
+		requests := number("requests", 200, "warm requests of each kind")
+		measure = func() (report, error) { return cost.Run(ctx, setup, *requests) }
 	case "bulk":
-		var count int
-		number(&count, "count", 100_000, "vouchers in a round")
-		number(&options.Rounds, "rounds", 1, "rounds; each measures every command")
-		measure = func() (report, error) { return benchmark.TimeBulk(ctx, options.Setup, count, options.Rounds) }
+		count := number("count", 100_000, "vouchers")
+		measure = func() (report, error) { return benchmark.TimeBulk(ctx, setup, *count) }
 	default:
 		return fmt.Errorf("%q is not bench, oracle, cost or bulk", arguments[0])
 	}
@@ -88,14 +90,14 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 		}
 	}
 	var err error
-	if options.Root, err = samtemplate.FindRoot("."); err != nil {
+	if setup.Root, err = samtemplate.FindRoot("."); err != nil {
 		return err
 	}
-	if options.Dir, err = os.MkdirTemp("", "shopfront-measure-"); err != nil {
+	if setup.Dir, err = os.MkdirTemp("", "shopfront-measure-"); err != nil {
 		return err
 	}
 	measured, err := measure()
-	err = errors.Join(err, os.RemoveAll(options.Dir))
+	err = errors.Join(err, os.RemoveAll(setup.Dir))
 	if err != nil {
 		return err
 	}

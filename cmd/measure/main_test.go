@@ -11,7 +11,7 @@ func TestRun_WrongArguments_AreRefused(t *testing.T) {
 		"":                    "bench, oracle, cost or bulk",
 		"speed":               `"speed" is not`,
 		"bench --rounds=0":    "1 or more",
-		"bench --samples=-1":  "1 or more",
+		"oracle --samples=-1": "1 or more",
 		"bench fast":          `unknown argument "fast"`,
 		"bench --speed":       "not defined",
 		"bench --starts=many": "invalid value",

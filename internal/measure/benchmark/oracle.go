@@ -30,47 +30,11 @@ const (
 	codesOfKind = 32
 	// significant is the p-value below which two distributions are said to differ.
 	significant = 0.01
+	// mostApart is the target: the most by which the p50 of a kind may differ from that of unknown codes, as a fraction.
+	mostApart = 0.05
 
 	unknownCode = "unknown"
 )
-
-// Oracle holds the times of refused requests. If the times differ by kind of refusal, a stranger can find out which
-// codes exist.
-type Oracle struct {
-	Samples  int // of each kind
-	Refusals []Refusal
-}
-
-// Refusal is one kind of refused request, compared with a request for an unknown code.
-type Refusal struct {
-	Code  string  // what is wrong with the code
-	Key   bool    // whether the request has an Idempotency-Key
-	Calls float64 // to the store, by one request, on average
-
-	P50 time.Duration
-	P95 time.Duration
-	// Apart is the difference between P50 and the p50 of an unknown code, as a fraction of the p50 of an unknown code.
-	Apart float64
-
-	comparison
-
-	// ToTell is how many requests a stranger must send for each of two codes to tell which code is of this kind and
-	// which is unknown. The stranger compares the ranks of the times, and errs in 5 % of the cases. If the ranks do not
-	// differ significantly, ToTell is a lower bound.
-	ToTell int
-}
-
-func (r Refusal) differs() bool { return r.RankP < significant }
-
-// Apart returns the greatest difference between a refusal's p50 and the p50 of an unknown code, as a fraction of the
-// p50 of an unknown code.
-func (o Oracle) Apart() float64 {
-	apart := 0.0
-	for _, r := range o.Refusals {
-		apart = max(apart, math.Abs(r.Apart))
-	}
-	return apart
-}
 
 // kind is a reason to refuse a code, such as "expired".
 type kind struct {
@@ -139,74 +103,76 @@ func kinds() []kind {
 	}
 }
 
-// TimeRefusals builds the function that redeems, and times its refusals.
-func TimeRefusals(ctx context.Context, options Options) (Oracle, error) {
-	if err := options.Build(ctx, redeemPackage); err != nil {
-		return Oracle{}, err
-	}
-	return timeRefusals(ctx, options)
+// Oracle holds the times of refused requests. If the times differ by kind of refusal, a stranger can find out which
+// codes exist. Unknown codes come first.
+type Oracle []*refusals
+
+// refusals are the refused requests of one kind.
+type refusals struct {
+	kind  string // what is wrong with the code
+	codes []string
+	keyed bool // whether the requests have an Idempotency-Key
+	times []time.Duration
+	calls int // to the store, by all requests
 }
 
-// refusedRequest is one kind of refused request, with the times of all requests of this kind and the number of their
-// calls.
-type refusedRequest struct {
-	kind  string
-	codes []string
-	keyed bool // whether it has an Idempotency-Key
-	times []time.Duration
-	calls int
+// TimeRefusals builds the function that redeems, and times its refusals.
+func TimeRefusals(ctx context.Context, setup fixture.Setup, samples int) (Oracle, error) {
+	if err := setup.Build(ctx, redeemPackage); err != nil {
+		return nil, err
+	}
+	return timeRefusals(ctx, setup, samples)
 }
 
 // timeRefusals sends requests of each kind to one process, in a new order each time.
-func timeRefusals(ctx context.Context, options Options) (Oracle, error) {
-	var requests []*refusedRequest
-	stored, err := fixture.NewStore(ctx, options.Root)
+func timeRefusals(ctx context.Context, setup fixture.Setup, samples int) (oracle Oracle, err error) {
+	stored, err := fixture.NewStore(ctx, setup.Root)
 	if err != nil {
-		return Oracle{}, err
+		return nil, err
 	}
 	for _, kind := range kinds() {
 		codes, err := kind.createCodes(ctx, fixture.Client(stored.Endpoint(memdynamo.Dials{})))
 		if err != nil {
-			return Oracle{}, err
+			return nil, err
 		}
-		requests = append(requests, &refusedRequest{kind: kind.name, codes: codes},
-			&refusedRequest{kind: kind.name, codes: codes, keyed: true})
+		oracle = append(oracle, &refusals{kind: kind.name, codes: codes},
+			&refusals{kind: kind.name, codes: codes, keyed: true})
 	}
-	s, err := serve(stored, options.Dir, stubSteady, steadyDelay)
+	s, err := serve(stored, setup.Dir, storeDelay)
 	if err != nil {
-		return Oracle{}, err
+		return nil, err
 	}
 	defer s.stop()
-	event, err := fixture.ReadEvent(options.Root, redeemVoucher)
+	event, err := fixture.ReadEvent(setup.Root, redeemVoucher)
 	if err != nil {
-		return Oracle{}, err
+		return nil, err
 	}
-	p, err := process.Start(ctx, options.Binary(redeemPackage), s.env, nil)
+	p, err := process.Start(ctx, setup.Binary(redeemPackage), s.env, nil)
 	if err != nil {
-		return Oracle{}, err
+		return nil, err
 	}
 	defer p.Stop()
-	for sample := -min(codesOfKind, options.Samples); sample < options.Samples; sample++ { // negative samples warm up
+	for sample := -min(codesOfKind, samples); sample < samples; sample++ { // negative samples warm up
 		if ctx.Err() != nil {
-			return Oracle{}, ctx.Err()
+			return nil, ctx.Err()
 		}
-		for _, at := range mathrand.Perm(len(requests)) { //nolint:gosec // an order, not a secret
+		for _, at := range mathrand.Perm(len(oracle)) { //nolint:gosec // an order, not a secret
 			calls := s.calls()
-			took, err := requests[at].send(p, event, sample+codesOfKind)
+			took, err := oracle[at].send(p, event, sample+codesOfKind)
 			if err != nil {
-				return Oracle{}, err
+				return nil, err
 			}
 			if sample >= 0 {
-				requests[at].times = append(requests[at].times, took)
-				requests[at].calls += s.calls() - calls
+				oracle[at].times = append(oracle[at].times, took)
+				oracle[at].calls += s.calls() - calls
 			}
 		}
 	}
-	return judgeTimes(requests), nil
+	return oracle, nil
 }
 
 // send sends a request with one of the codes, and returns how long the refusal took.
-func (r *refusedRequest) send(p *runtimeapi.Process, event fixture.Event, turn int) (time.Duration, error) {
+func (r *refusals) send(p *runtimeapi.Process, event fixture.Event, turn int) (time.Duration, error) {
 	key := ""
 	if r.keyed {
 		key = rand.Text()
@@ -222,60 +188,52 @@ func (r *refusedRequest) send(p *runtimeapi.Process, event fixture.Event, turn i
 	return took, err
 }
 
-// judgeTimes compares each kind of request with the requests for an unknown code, which come first in the list. It
-// compares requests with a key only with each other, and requests without a key only with each other.
-func judgeTimes(requests []*refusedRequest) Oracle {
-	o := Oracle{Samples: len(requests[0].times)}
-	unknown := make(map[bool][]time.Duration)
-	for _, r := range requests {
-		if r.kind == unknownCode {
-			unknown[r.keyed] = r.times
-		}
-		p50, unknownP50 := process.Quantile(r.times, 0.5), process.Quantile(unknown[r.keyed], 0.5)
-		refusal := Refusal{
-			Code: r.kind, Key: r.keyed, Calls: float64(r.calls) / float64(len(r.times)), P50: p50,
-			P95:   process.Quantile(r.times, 0.95),
-			Apart: float64(p50-unknownP50) / float64(unknownP50), comparison: compare(unknown[r.keyed], r.times),
-		}
-		effect := math.Abs(refusal.Superiority - 0.5)
-		if !refusal.differs() {
-			effect += uncertainty(len(r.times))
-		}
-		refusal.ToTell = int(math.Ceil(samplesToTell(effect)))
-		o.Refusals = append(o.Refusals, refusal)
-	}
-	return o
-}
-
-// Print writes the comparison for people.
+// Print compares each kind of request with the requests for an unknown code, for people. It compares requests with a
+// key only with each other, and requests without a key only with each other.
 func (o Oracle) Print(w io.Writer) error {
 	rows := [][]string{{
-		"code", "key", "calls", "p50 ms", "p95 ms", "p50 apart", "longer", "p (ranks)", "distance",
-		"p (distance)", "requests to tell",
+		"code", "key", "calls", "p50 ms", "p95 ms", "p50 apart", "longer", "p (ranks)", "requests to tell",
 	}}
 	milliseconds := func(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()*1000) }
-	for _, r := range o.Refusals {
+	unknown := make(map[bool][]time.Duration)
+	for _, r := range o {
+		p50 := process.Quantile(r.times, 0.5)
 		row := []string{
-			r.Code, "no", fmt.Sprintf("%.1f", r.Calls), milliseconds(r.P50), milliseconds(r.P95), "", "",
-			"", "", "", "",
+			r.kind, "no", fmt.Sprintf("%.1f", float64(r.calls)/float64(len(r.times))), milliseconds(p50),
+			milliseconds(process.Quantile(r.times, 0.95)),
 		}
-		if r.Key {
+		if r.keyed {
 			row[1] = "yes"
 		}
-		if r.Code != unknownCode {
-			toTell := strconv.Itoa(r.ToTell)
-			if !r.differs() {
-				toTell = "> " + toTell
-			}
-			row = append(row[:5], fmt.Sprintf("%+.2f %%", 100*r.Apart), fmt.Sprintf("%.1f %%", 100*r.Superiority),
-				fmt.Sprintf("%.3f", r.RankP), fmt.Sprintf("%.3f", r.Distance), fmt.Sprintf("%.3f", r.DistanceP), toTell)
+		if r.kind == unknownCode {
+			unknown[r.keyed] = r.times
+			rows = append(rows, append(row, "", "", "", ""))
+			continue
+		}
+		unknownP50, compared := process.Quantile(unknown[r.keyed], 0.5), compare(unknown[r.keyed], r.times)
+		apart := float64(p50-unknownP50) / float64(unknownP50)
+		row = append(row, fmt.Sprintf("%+.2f %%", 100*apart), fmt.Sprintf("%.1f %%", 100*compared.Superiority),
+			fmt.Sprintf("%.3f", compared.RankP), toTell(compared, len(r.times)))
+		if math.Abs(apart) > mostApart {
+			row[5] += " !"
 		}
 		rows = append(rows, row)
 	}
-	_, err := fmt.Fprintf(w, `Refusals of one process, timed at the runtime API: %d of each kind, in random order. The store responds in 5 ms.
-Each kind is compared with unknown codes. "longer" is how often a request of this kind takes longer than one for an unknown code. The two
-p-values say how likely such samples are if times reveal nothing: by ranks (Mann-Whitney) and by the distance of the cumulative
-distributions (Kolmogorov-Smirnov). "requests to tell" is how many requests each of two codes needs to tell them apart, with errors of 5 %%.
-%s`, o.Samples, table.Align(1, rows))
+	_, err := fmt.Fprintf(w, `Refusals of one process, timed at the runtime API: %d of each kind, in random order. The store responds in %v.
+Each kind is compared with unknown codes. ! marks a p50 that is more than %g %% apart. "longer" is how often a request of this kind takes
+longer than one for an unknown code. The p-value says how likely such samples are if times reveal nothing (Mann-Whitney). "requests to
+tell" is how many requests each of two codes needs to tell them apart, with errors of 5 %%.
+%s`, len(o[0].times), storeDelay, 100*mostApart, table.Align(1, rows))
 	return err
+}
+
+// toTell returns how many requests a stranger must send for each of two codes to tell which code is of a kind and which
+// is unknown. The stranger compares the ranks of the times, and errs in 5 % of the cases. If the ranks do not differ
+// significantly, the result is a lower bound.
+func toTell(compared comparison, samples int) string {
+	effect, bound := math.Abs(compared.Superiority-0.5), ""
+	if compared.RankP >= significant {
+		effect, bound = effect+uncertainty(samples), "> "
+	}
+	return bound + strconv.Itoa(int(math.Ceil(samplesToTell(effect))))
 }

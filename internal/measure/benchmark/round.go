@@ -20,23 +20,24 @@ const (
 type Round struct {
 	process.Figures
 
-	Calls float64 // to the store, by one warm request; 0 if the store does not count them
+	Calls float64 // to the store, by one warm request
 }
 
 // runner measures subjects, round by round.
 type runner struct {
 	Options
 
+	store    *store
 	subjects []subject
 	number   int // of the last request
 }
 
-// round measures every subject with a store.
-func (r *runner) round(ctx context.Context, s *store) (map[string]Round, error) {
+// round measures every subject.
+func (r *runner) round(ctx context.Context) (map[string]Round, error) {
 	trials := make([]*trial, len(r.subjects))
 	for i, subject := range r.subjects {
-		trials[i] = &trial{subject: subject, runner: r, store: s, Trial: process.Trial{
-			Binary: r.Binary(subject.pkg), Env: slices.Concat(s.env, subject.env), Check: subject.check,
+		trials[i] = &trial{subject: subject, runner: r, Trial: process.Trial{
+			Binary: r.Binary(subject.pkg), Env: slices.Concat(r.store.env, subject.env), Check: subject.check,
 		}}
 		defer trials[i].Stop()
 	}
@@ -47,14 +48,13 @@ func (r *runner) round(ctx context.Context, s *store) (map[string]Round, error) 
 			}
 		}
 	}
-	warm := slices.DeleteFunc(slices.Clone(trials), func(t *trial) bool { return t.startOnly })
-	for _, t := range warm {
+	for _, t := range trials {
 		if err := t.send(ctx, warmUp, t.WarmUp); err != nil {
 			return nil, err
 		}
 	}
 	for done := 0; done < r.Requests; done += blockSize {
-		for _, t := range shuffled(warm) {
+		for _, t := range shuffled(trials) {
 			if err := t.send(ctx, blockSize, t.measure); err != nil {
 				return nil, err
 			}
@@ -84,7 +84,6 @@ type trial struct {
 	process.Trial
 
 	runner *runner
-	store  *store
 	sent   int // warm requests
 	calls  int // to the store, by the warm requests
 }
@@ -109,9 +108,9 @@ func (t *trial) start(ctx context.Context, events [][]byte) error { return t.Sta
 
 // measure also counts the calls to the store.
 func (t *trial) measure(ctx context.Context, events [][]byte) error {
-	calls := t.store.calls()
+	calls := t.runner.store.calls()
 	err := t.Measure(ctx, events)
 	t.sent += len(events)
-	t.calls += t.store.calls() - calls
+	t.calls += t.runner.store.calls() - calls
 	return err
 }

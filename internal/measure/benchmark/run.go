@@ -9,70 +9,49 @@ package benchmark
 
 import (
 	"context"
-	"os"
 
 	"shopfront/internal/measure/fixture"
 )
 
-// Plan says how much to measure.
-type Plan struct {
-	// Rounds is how often each subject is measured.
-	Rounds int
-	// Requests is how many warm requests each subject handles in a round, for each store. It is rounded up to whole
-	// blocks.
-	Requests int
-	// Starts is how often each subject is started in a round, for each store.
-	Starts int
-	// Samples is how many refusals of each kind are timed.
-	Samples int
-}
-
 // Options says what to measure.
 type Options struct {
 	fixture.Setup
-	Plan
+
+	// Rounds is how often each subject is measured.
+	Rounds int
+	// Requests is how many warm requests each subject handles in a round. It is rounded up to whole blocks.
+	Requests int
+	// Starts is how often each subject is started in a round.
+	Starts int
 }
 
-// Run measures the functions and the reference functions, then times refusals.
-func Run(ctx context.Context, options Options) (report *Report, err error) {
-	report = &Report{Plan: options.Plan, Binaries: map[string]int64{}, Measured: map[string]map[string][]Round{}}
+// Run measures the functions and the reference functions.
+func Run(ctx context.Context, options Options) (*Report, error) {
 	options.Say("Building the functions and the references")
 	if err := build(ctx, options.Setup, subjects()); err != nil {
 		return nil, err
 	}
-	for _, s := range subjects() {
-		binary, err := os.Stat(options.Binary(s.pkg))
-		if err != nil {
-			return nil, err
-		}
-		report.Binaries[s.name] = binary.Size()
-	}
-	options.Say("Starting the stores")
-	stores, err := startStores(ctx, options.Setup)
-	defer func() {
-		for _, s := range stores {
-			s.stop()
-		}
-	}()
+	stored, err := fixture.NewStore(ctx, options.Root)
 	if err != nil {
 		return nil, err
 	}
-	r := &runner{Options: options, subjects: subjects()}
-	for round := range options.Rounds {
-		options.Say("Round %d of %d", round+1, options.Rounds)
-		for _, s := range stores {
-			measured, err := r.round(ctx, s)
-			if err != nil {
-				return nil, err
-			}
-			report.add(s.name, measured)
-		}
-	}
-	options.Say("Timing refusals")
-	if report.Oracle, err = timeRefusals(ctx, options); err != nil {
+	s, err := serve(stored, options.Dir, storeDelay)
+	if err != nil {
 		return nil, err
 	}
-	report.compare()
+	defer s.stop()
+	r := &runner{Options: options, store: s, subjects: subjects()}
+	report := &Report{options: options, measured: map[string][]Round{}}
+	for number := range options.Rounds {
+		options.Say("Round %d of %d", number+1, options.Rounds)
+		round, err := r.round(ctx)
+		if err != nil {
+			return nil, err
+		}
+		for name, measured := range round {
+			report.measured[name] = append(report.measured[name], measured)
+		}
+	}
 	return report, nil
 }
 

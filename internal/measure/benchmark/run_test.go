@@ -3,7 +3,6 @@ package benchmark
 import (
 	"io"
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,20 +16,19 @@ func TestFunctions(t *testing.T) {
 	setup := fixture.Setup{Root: root, Dir: t.TempDir(), Progress: io.Discard}
 	var measured []subject
 	for _, s := range subjects() {
-		if s.pkg[:len("functions/")] == "functions/" ||
-			slices.Contains([]string{hello, referenceRedeem, referenceUnwarmed}, s.name) {
+		if s.pkg[:len("functions/")] == "functions/" || s.name == referenceRedeem {
 			measured = append(measured, s)
 		}
 	}
 	if err := build(t.Context(), setup, measured); err != nil {
 		t.Fatal(err)
 	}
-	options := Options{Setup: setup, Plan: Plan{Rounds: 1, Requests: 20, Starts: 2, Samples: 1}}
+	options := Options{Setup: setup, Rounds: 1, Requests: 20, Starts: 2}
 	t.Run("no binary is larger than its budget allows", func(t *testing.T) { checkSizes(t, setup) })
 	t.Run("a round measures every subject and counts its calls",
 		func(t *testing.T) { checkRound(t, options, measured) })
 	t.Run("the number of calls does not depend on the kind of refusal",
-		func(t *testing.T) { checkRefusals(t, options) })
+		func(t *testing.T) { checkRefusals(t, setup) })
 }
 
 func checkRound(t *testing.T, options Options, measured []subject) {
@@ -39,18 +37,18 @@ func checkRound(t *testing.T, options Options, measured []subject) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stub, err := serve(stored, options.Dir, stubImmediate, 0)
+	stub, err := serve(stored, options.Dir, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer stub.stop()
-	rounds, err := (&runner{Options: options, subjects: measured}).round(t.Context(), stub)
+	rounds, err := (&runner{Options: options, store: stub, subjects: measured}).round(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	// On a busy machine a round outlasts the memory of settings and keys, and one request reads them again.
 	for name, calls := range map[string]float64{
-		hello: 0, referenceRedeem: 1, singleUse: 1, manyUses: 2, "checkout": 2, "checkout-variant": 2,
+		referenceRedeem: 1, singleUse: 1, manyUses: 2, "checkout": 2, "checkout-variant": 2,
 		"removed-payment": 0, "api-docs": 0,
 		"show-checkout": 1, "place-order": 1, "list-orders": 1, "show-order": 1, "fulfil-order": 1, "cancel-order": 1,
 		"list-events": 2, "record-events": 4, "publish-events": 1,
@@ -66,31 +64,26 @@ func checkRound(t *testing.T, options Options, measured []subject) {
 			t.Errorf("%s: %+v; want at most 2 calls", name, m)
 		}
 	}
-	if m := rounds[referenceUnwarmed]; m.Ready <= 0 || m.Warm != 0 {
-		t.Errorf("%s: %+v; want a start and no warm requests", referenceUnwarmed, m)
-	}
 }
 
 // The number of calls must not reveal what is wrong with a code.
-func checkRefusals(t *testing.T, options Options) {
+func checkRefusals(t *testing.T, setup fixture.Setup) {
 	t.Helper()
-	oracle, err := timeRefusals(t.Context(), options)
+	oracle, err := timeRefusals(t.Context(), setup, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(oracle.Refusals) != 2*len(kinds()) {
-		t.Errorf("%d kinds of refusals were timed, want %d", len(oracle.Refusals), 2*len(kinds()))
+	if len(oracle) != 2*len(kinds()) {
+		t.Errorf("%d kinds of refusals were timed, want %d", len(oracle), 2*len(kinds()))
 	}
-	for _, r := range oracle.Refusals {
+	for _, r := range oracle {
 		calls := 2 // one for the code, and one that counts the refusal
-		if r.Key {
+		if r.keyed {
 			calls = 3
 		}
-		if r.Calls != float64(calls) {
-			t.Errorf("the refusal %q (with a key: %t) takes %g calls, want %d", r.Code, r.Key, r.Calls, calls)
-		}
-		if r.P50 < time.Duration(calls)*steadyDelay {
-			t.Errorf("the refusal %q takes %v, less than its calls to the store take", r.Code, r.P50)
+		if r.calls != calls || r.times[0] < time.Duration(calls)*storeDelay {
+			t.Errorf("the refusal %q (with a key: %t) takes %d calls and %v, want %d calls of %v", r.kind, r.keyed, r.calls,
+				r.times[0], calls, storeDelay)
 		}
 	}
 }

@@ -36,11 +36,6 @@ type comparison struct {
 	// RankP is the probability of such ranks, or more extreme ones, if both samples come from one distribution
 	// (Mann-Whitney U test, by its normal approximation, corrected for ties).
 	RankP float64
-	// Distance is the greatest distance between the two cumulative distributions. DistanceP is the probability of such
-	// a distance, or a greater one, if both samples come from one distribution (Kolmogorov-Smirnov test, in the limit
-	// of large samples).
-	Distance  float64
-	DistanceP float64
 }
 
 // compare compares two samples. Neither may be empty.
@@ -58,14 +53,12 @@ func compare(first, second []time.Duration) comparison {
 			same := upTo - below + upToInB - belowInB
 			ties += same*same*same - same
 		}
-		compared.Distance = max(compared.Distance, math.Abs(upTo/m-upToInB/n))
 	}
 	compared.RankP = 1
 	if variance := m * n / 12 * (m + n + 1 - ties/((m+n)*(m+n-1))); variance > 0 {
 		z := max(math.Abs(compared.Superiority-0.5)*m*n-0.5, 0) / math.Sqrt(variance)
 		compared.RankP = math.Erfc(z / math.Sqrt2)
 	}
-	compared.DistanceP = distanceP(compared.Distance, m*n/(m+n))
 	return compared
 }
 
@@ -74,21 +67,6 @@ func countUpTo(sorted []time.Duration, value time.Duration) (below, notAbove flo
 	from, _ := slices.BinarySearch(sorted, value)
 	to, _ := slices.BinarySearch(sorted, value+1)
 	return float64(from), float64(to)
-}
-
-// distanceP returns the p-value of a distance, by Kolmogorov's limit distribution with Stephens' correction for finite
-// samples.
-func distanceP(distance, size float64) float64 {
-	lambda := (math.Sqrt(size) + 0.12 + 0.11/math.Sqrt(size)) * distance
-	if lambda < 0.2 {
-		return 1 // here the series converges slowly, and its limit is 1 to twelve digits
-	}
-	sum, sign := 0.0, 1.0
-	for k := 1.0; k <= 100; k++ {
-		sum += sign * math.Exp(-2*k*k*lambda*lambda)
-		sign = -sign
-	}
-	return min(max(2*sum, 0), 1)
 }
 
 // samplesToTell returns how many values are needed from each of two distributions to tell by ranks which distribution

@@ -25,19 +25,15 @@ type subject struct {
 	// subject.
 	reference string
 	env       []string // of a reference function
-	// startOnly says that only starts and first requests are measured.
-	startOnly bool
 }
 
 // The names of the subjects that others are compared with, or that the report treats specially. The other subjects are
 // named like their functions.
 const (
-	hello             = "hello"
 	referenceRedeem   = "reference"
 	referenceManyUses = "reference, many uses"
 	referenceArea     = "reference, area"
 	referenceCheckout = "reference, checkout"
-	referenceUnwarmed = "reference, not connecting"
 	singleUse         = "redeem-voucher, single use"
 	manyUses          = "redeem-voucher, many uses"
 
@@ -53,39 +49,26 @@ func subjects() []subject {
 		redeemed = `^{"statusCode":200,.*redeemed`
 		onSale   = `^{"statusCode":200,.*bento-box`
 		open     = `^{"statusCode":200,.*open`
+		ordered  = `^{"statusCode":200,.*ordered`
 		placed   = `^{"statusCode":200,.*placed`
 		recorded = `^{"batchItemFailures":\[\]}$`
 	)
-	vouchers, catalogue := []string{reference.EnvTable + "=" + fixture.VouchersTable},
-		[]string{reference.EnvTable + "=" + fixture.CatalogueTable}
-	unwarmed := append(vouchers, reference.EnvNotConnecting+"=yes")
+	vouchers := []string{reference.EnvTable + "=" + fixture.VouchersTable}
+	catalogue := []string{reference.EnvTable + "=" + fixture.CatalogueTable}
 	references := []subject{
-		{name: hello, pkg: "hello", sample: redeemVoucher, request: asIs, response: "hello"},
 		{
 			name: referenceRedeem, pkg: "redeem", sample: redeemVoucher, request: redeemOnce, about: fixture.SingleUse,
-			response: read,
-			env:      vouchers,
-		},
-		{
-			name: referenceUnwarmed, pkg: "redeem", sample: redeemVoucher, request: redeemOnce,
-			about:    fixture.SingleUse,
-			response: read, env: unwarmed, startOnly: true,
+			env: vouchers,
 		},
 		{
 			name: referenceManyUses, pkg: "redeem-many-uses", sample: redeemVoucher, request: redeemManyUses,
-			response: read, env: vouchers,
+			env: vouchers,
 		},
-		{
-			name: referenceArea, pkg: "checkout-area", sample: "checkout-area", request: asIs, response: read,
-			env: catalogue,
-		},
-		{
-			name: referenceCheckout, pkg: "checkout", sample: "checkout", request: checkOut, response: read,
-			env: catalogue,
-		},
+		{name: referenceArea, pkg: "checkout-area", sample: "checkout-area", request: asIs, env: catalogue},
+		{name: referenceCheckout, pkg: "checkout", sample: "checkout", request: checkOut, env: catalogue},
 	}
 	for i := range references {
-		references[i].pkg = referencesPackages + references[i].pkg
+		references[i].pkg, references[i].response = referencesPackages+references[i].pkg, read
 	}
 	functions := []subject{
 		{
@@ -102,28 +85,20 @@ func subjects() []subject {
 		{sample: "checkout-variant", request: checkOut, response: open, reference: referenceCheckout},
 		// Each of these functions makes one call, like the reference for redeeming. So they need no references of their
 		// own.
-		{
-			sample: "show-checkout", request: fromServer, response: `^{"statusCode":200,.*ordered`,
-			reference: referenceRedeem,
-		},
+		{sample: "show-checkout", request: fromServer, response: ordered, reference: referenceRedeem},
 		{
 			sample: "place-order", request: aboutOrder, about: fixture.Checkout, response: placed,
 			reference: referenceRedeem,
 		},
-		{
-			sample: "list-orders", request: listAll, response: `^{"statusCode":200,.*vip-rank`,
-			reference: referenceRedeem,
-		},
+		{sample: "list-orders", request: listAll, response: `^{"statusCode":200,.*vip-rank`, reference: referenceRedeem},
 		{sample: "show-order", request: fromServer, response: placed, reference: referenceRedeem},
 		{
 			sample: "fulfil-order", request: aboutOrder, about: fixture.Order,
-			response:  `^{"statusCode":200,.*fulfilled`,
-			reference: referenceRedeem,
+			response: `^{"statusCode":200,.*fulfilled`, reference: referenceRedeem,
 		},
 		{
 			sample: "cancel-order", request: aboutOrder, about: fixture.Order,
-			response:  `^{"statusCode":200,.*cancelled`,
-			reference: referenceRedeem,
+			response: `^{"statusCode":200,.*cancelled`, reference: referenceRedeem,
 		},
 		// These two functions read all buckets of a code. No reference does that.
 		{sample: "list-redemptions", request: fromServer, response: `^{"statusCode":200,.*redemptions`},

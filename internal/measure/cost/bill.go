@@ -4,7 +4,7 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"math/big"
+	"math"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -89,37 +89,33 @@ func newLine(r Request, memoryMB int) Line {
 // usage returns the average usage of a request. The argument cold is the fraction of the requests, from 0 to 1, that
 // are the first of their instance. Each instance opens its own connection to DynamoDB, and DynamoDB asks KMS for the
 // key of each table used over the connection.
-func (l Line) usage(cold *big.Rat) pricing.Usage {
-	average := func(warm, first int64) *big.Rat {
-		difference := new(big.Rat).Mul(cold, big.NewRat(first-warm, 1))
-		return difference.Add(difference, big.NewRat(warm, 1))
-	}
-	u := make(pricing.Usage)
+func (l Line) usage(cold float64) pricing.Usage {
+	average := func(warm, first int) float64 { return float64(warm) + cold*float64(first-warm) }
+	u := l.stored()
+	u[pricing.LambdaRequests] = 1
+	u[pricing.LambdaMBMillis] = float64(l.memoryMB) *
+		average(int(l.BilledWarm.Milliseconds()), int(l.BilledCold.Milliseconds()))
+	u[pricing.LogBytes] = average(l.WarmLogBytes, l.ColdLogBytes)
+	u[pricing.KeyRequests] = cold * tables([]Line{l})
+	u[pricing.TransferBytes] = float64(l.ResponseBytes)
 	if l.ResponseBytes > 0 {
-		u.AddWhole(pricing.APIRequests, max(1, int64(l.BodyBytes+meteredBytes-1)/meteredBytes))
+		u[pricing.APIRequests] = max(1, math.Ceil(float64(l.BodyBytes)/meteredBytes))
 	}
 	if l.Function == publishEvents {
-		u.AddWhole(pricing.BusEvents, 1)
+		u[pricing.BusEvents] = 1
 	}
-	u.AddWhole(pricing.LambdaRequests, 1)
-	u.Add(pricing.LambdaMBMillis, new(big.Rat).Mul(big.NewRat(int64(l.memoryMB), 1),
-		average(l.BilledWarm.Milliseconds(), l.BilledCold.Milliseconds())))
-	u.Add(pricing.LogBytes, average(int64(l.WarmLogBytes), int64(l.ColdLogBytes)))
-	l.addStore(u)
-	u.Add(pricing.KeyRequests, new(big.Rat).Mul(cold, big.NewRat(tables([]Line{l}), 1)))
-	u.AddWhole(pricing.TransferBytes, int64(l.ResponseBytes))
 	return u
 }
 
-// addStore adds the units of the calls. Units are multiples of one half, so floats add up exactly.
-func (r Request) addStore(u pricing.Usage) {
-	units := r.units()
-	u.Add(pricing.ReadRequestUnits, new(big.Rat).SetFloat64(units.Read))
-	u.Add(pricing.WriteRequestUnits, new(big.Rat).SetFloat64(units.Write))
+// stored returns the units of the calls.
+func (r Request) stored() pricing.Usage {
+	u := make(pricing.Usage)
+	u[pricing.ReadRequestUnits], u[pricing.WriteRequestUnits] = r.units().Read, r.units().Write
+	return u
 }
 
 // tables counts the pairs of a function and a table that it uses.
-func tables(lines []Line) int64 {
+func tables(lines []Line) float64 {
 	pairs := make(map[string]bool)
 	for _, line := range lines {
 		for _, call := range line.Calls {
@@ -128,21 +124,21 @@ func tables(lines []Line) int64 {
 			}
 		}
 	}
-	return int64(len(pairs))
+	return float64(len(pairs))
 }
 
 // ShopMonth is what an example shop uses in a month; shops.yaml explains the fields.
 type ShopMonth struct {
-	Name             string           `yaml:"name"`
-	Description      string           `yaml:"description"`
-	Requests         map[string]int64 `yaml:"requests"`
-	Preflights       int64            `yaml:"preflights"`
-	Codes            int64            `yaml:"codes"`
-	RequestsPerStart int64            `yaml:"requestsPerStart"`
-	Hours            int64            `yaml:"hours"`
-	Instances        int64            `yaml:"instances"`
-	Months           int64            `yaml:"months"`
-	Watched          bool             `yaml:"watched"`
+	Name             string             `yaml:"name"`
+	Description      string             `yaml:"description"`
+	Requests         map[string]float64 `yaml:"requests"`
+	Preflights       float64            `yaml:"preflights"`
+	Codes            float64            `yaml:"codes"`
+	RequestsPerStart float64            `yaml:"requestsPerStart"`
+	Hours            float64            `yaml:"hours"`
+	Instances        float64            `yaml:"instances"`
+	Months           float64            `yaml:"months"`
+	Watched          bool               `yaml:"watched"`
 }
 
 //go:embed shops.yaml
@@ -158,23 +154,23 @@ func readShops() (shops []ShopMonth, err error) {
 }
 
 // monthly returns what a shop uses in a month. The argument code holds the calls that create a single-use code.
-func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) pricing.Usage {
+func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int) pricing.Usage {
 	u, metrics := make(pricing.Usage), make(map[string]bool)
 	var sent []Line
-	stays, checkedOut, events, indexed := s.Codes*int64(code.grown(fixture.VouchersTable)), int64(0), int64(0), int64(0)
+	stays, checkedOut, events, indexed := s.Codes*code.grown(fixture.VouchersTable), 0.0, 0.0, 0.0
 	for _, line := range lines {
 		count := s.Requests[line.Operation]
 		if count == 0 {
 			continue
 		}
 		sent = append(sent, line)
-		u.AddTimes(line.usage(big.NewRat(1, s.RequestsPerStart)), big.NewRat(count, 1))
-		stays += count * int64(line.grown(fixture.VouchersTable))
-		if grown := int64(line.grown(fixture.EventsTable)); grown > 0 {
+		u.Add(line.usage(1/s.RequestsPerStart), count)
+		stays += count * line.grown(fixture.VouchersTable)
+		if grown := line.grown(fixture.EventsTable); grown > 0 {
 			indexed += count * eventsIn(line.Operation) * indexedBytes
 			events += count * (grown - eventsIn(line.Operation)*indexedBytes)
 		}
-		switch grown, orders := int64(line.grown(fixture.CheckoutsTable)), s.Requests[placeOrder]; {
+		switch grown, orders := line.grown(fixture.CheckoutsTable), s.Requests[placeOrder]; {
 		case line.Operation == checkOutKey: // a checkout that becomes an order is not deleted
 			checkedOut += (count - orders) * grown
 			stays += orders * grown
@@ -184,27 +180,20 @@ func (s ShopMonth) monthly(lines []Line, code Request, alarmMetrics int64) prici
 			stays += count * grown
 		}
 		// Logs are billed compressed; uncompressed bytes are an upper bound.
-		u.AddWhole(pricing.LogByteMonths, count*(int64(line.ColdLogBytes)+eventOverhead*coldEvents))
+		u[pricing.LogByteMonths] += count * float64(line.ColdLogBytes+eventOverhead*coldEvents)
 		for _, metric := range line.Metrics {
 			metrics[metric] = true
 		}
 	}
-	u.AddWhole(pricing.APIRequests, s.Preflights)
-	created := make(pricing.Usage)
-	code.addStore(created)
-	u.AddTimes(created, big.NewRat(s.Codes, 1))
-	stored := big.NewRat(stays*s.Months, 1)
-	stored.Add(stored, big.NewRat(checkedOut*checkoutDays, monthDays))
-	u.Add(pricing.TableByteMonths, stored)
-	u.Add(pricing.BackupByteMonths, stored)
-	u.Add(pricing.TableByteMonths, big.NewRat(events*eventDays, monthDays))
-	u.AddWhole(pricing.TableByteMonths, indexed*s.Months)
-	u.AddWhole(pricing.MetricHours, int64(len(metrics))*s.Hours)
-	u.AddWhole(pricing.KeyRequests, tables(sent)*s.Instances*s.Hours*keyRequestsPerHour)
+	u[pricing.APIRequests] += s.Preflights
+	u.Add(code.stored(), s.Codes)
+	stored := stays*s.Months + checkedOut*checkoutDays/monthDays
+	u[pricing.TableByteMonths] = stored + events*eventDays/monthDays + indexed*s.Months
+	u[pricing.BackupByteMonths] = stored
+	u[pricing.MetricHours] = float64(len(metrics)) * s.Hours
+	u[pricing.KeyRequests] += tables(sent) * s.Instances * s.Hours * keyRequestsPerHour
 	if s.Watched {
-		u.AddWhole(pricing.AlarmMonths, alarmMetrics)
-		u.AddWhole(pricing.DashboardMonths, 1)
-		u.AddWhole(pricing.KeyMonths, 1)
+		u[pricing.AlarmMonths], u[pricing.DashboardMonths], u[pricing.KeyMonths] = float64(alarmMetrics), 1, 1
 	}
 	return u
 }

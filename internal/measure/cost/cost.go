@@ -11,9 +11,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,7 +23,6 @@ import (
 	"shopfront/internal/measure/fixture"
 	"shopfront/internal/measure/pricing"
 	"shopfront/internal/measure/table"
-	"shopfront/internal/memdynamo"
 )
 
 // requestsPerStart is the number of requests for each cold start, in the price of a million requests. According to AWS,
@@ -30,43 +30,21 @@ import (
 // (https://aws.amazon.com/blogs/compute/aws-lambda-standardizes-billing-for-init-phase/).
 const requestsPerStart = 100
 
-// Million holds what a million requests of an operation cost.
-type Million struct {
-	Line
-
-	Units memdynamo.Units
-	Bill  pricing.Bill
-	// Target is an upper bound of the bill's total; nil if there is no target.
-	Target *pricing.USD
-}
-
-// Month holds what a shop costs in a month.
-type Month struct {
-	ShopMonth
-
-	Bill pricing.Bill
-}
-
 // Report holds what Shopfront costs.
 type Report struct {
-	Region   string
-	Priced   string // the day of the prices
-	MemoryMB int
-	Millions []Million
-	Code     Request // the creation of a single-use code
-	Months   []Month
-	Polls    []Polling
-	Prices   map[pricing.UsageType]pricing.Price
-
-	columns []string
+	prices       pricing.Prices
+	shops        []ShopMonth
+	lines        []Line
+	memoryMB     int
+	code         Request // the creation of a single-use code
+	alarmMetrics int
 }
 
 // targets returns the most that a million requests may cost, in USD, by operation.
-func targets() map[string]pricing.USD {
-	single, limited := pricing.USD{Rat: big.NewRat(250, 100)}, pricing.USD{Rat: big.NewRat(450, 100)}
-	return map[string]pricing.USD{
-		redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited,
-		redeemLimitedNicks: limited,
+func targets() map[string]float64 {
+	const single, limited = 2.50, 4.50
+	return map[string]float64{
+		redeemSingleUse: single, redeemLimited: limited, redeemLimitedFirst: limited, redeemLimitedNicks: limited,
 	}
 }
 
@@ -120,12 +98,12 @@ func memoryOf(root string) (memoryMB int, err error) {
 }
 
 // alarmMetrics counts the metrics of the template's alarms. AWS bills an alarm by the metrics that it watches.
-func alarmMetrics(root string) (int64, error) {
+func alarmMetrics(root string) (int, error) {
 	template, err := os.ReadFile(filepath.Join(root, "infra", "alarms.yaml")) //nolint:gosec // the project's own file
-	return int64(bytes.Count(template, []byte("MetricName:"))), err
+	return bytes.Count(template, []byte("MetricName:")), err
 }
 
-func newReport(memoryMB int, requests []Request, code Request, alarms int64) (*Report, error) {
+func newReport(memoryMB int, requests []Request, code Request, alarms int) (*Report, error) {
 	prices, err := pricing.Published()
 	if err != nil {
 		return nil, err
@@ -134,62 +112,57 @@ func newReport(memoryMB int, requests []Request, code Request, alarms int64) (*R
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{
-		Region: prices.Region, Priced: prices.Date.Format(time.DateOnly), MemoryMB: memoryMB, Code: code,
-		Prices: prices.Of, columns: prices.Columns,
-	}
-	var lines []Line
+	report := &Report{prices: prices, shops: shops, memoryMB: memoryMB, code: code, alarmMetrics: alarms}
 	for _, r := range requests {
-		line := newLine(r, memoryMB)
-		lines = append(lines, line)
-		usage := make(pricing.Usage)
-		usage.AddTimes(line.usage(big.NewRat(1, requestsPerStart)), big.NewRat(1_000_000, eventsIn(r.Operation)))
-		million := Million{Line: line, Units: r.units(), Bill: prices.Cost(usage)}
-		if most, has := targets()[r.Operation]; has {
-			million.Target = &most
-		}
-		report.Millions = append(report.Millions, million)
-		if r.Operation == pollFeed {
-			report.Polls = pollings(million.Bill)
-		}
-	}
-	for _, shop := range shops {
-		report.Months = append(report.Months, Month{shop, prices.Cost(shop.monthly(lines, code, alarms))})
+		report.lines = append(report.lines, newLine(r, memoryMB))
 	}
 	return report, nil
 }
 
+// million returns the bill for a million requests, or for a million events.
+func (r *Report) million(line Line) pricing.Bill {
+	usage := make(pricing.Usage)
+	usage.Add(line.usage(1./requestsPerStart), 1_000_000/eventsIn(line.Operation))
+	return r.prices.Cost(usage)
+}
+
+// month returns the monthly bill of a shop.
+func (r *Report) month(shop ShopMonth) pricing.Bill {
+	return r.prices.Cost(shop.monthly(r.lines, r.code, r.alarmMetrics))
+}
+
 // Print writes the report for people.
 func (r *Report) Print(w io.Writer) error {
-	millions, months := [][]string{append([]string{"", "total", "target"}, r.columns...)},
-		[][]string{append([]string{"", "total"}, r.columns...)}
+	millions := [][]string{append([]string{"", "total", "target"}, r.prices.Columns...)}
+	months := [][]string{append([]string{"", "total"}, r.prices.Columns...)}
 	requests := [][]string{{
 		"", "calls", "read", "write", "line", "logs", "response", "warm", "CPU", "billed", "start",
 		"CPU", "first", "CPU", "billed cold",
 	}}
-	for _, m := range r.Millions {
-		target := ""
-		if m.Target != nil {
-			target = m.Target.FloatString(2)
-			if m.Bill.Total.Cmp(m.Target.Rat) > 0 {
+	var shops, published, poll strings.Builder
+	for _, line := range r.lines {
+		bill, target := r.million(line), ""
+		if most, has := targets()[line.Operation]; has {
+			target = dollars(most, 2)
+			if bill.Total > most {
 				target += " !"
 			}
 		}
-		millions = append(millions, append([]string{m.Operation, m.Bill.Total.FloatString(2), target},
-			r.cells(m.Bill, 3)...))
-		requests = append(requests, m.cells())
+		millions = append(millions, append([]string{line.Operation, dollars(bill.Total, 2), target}, r.cells(bill, 3)...))
+		requests = append(requests, line.cells())
+		if line.Operation == pollFeed {
+			const monthSeconds = 730 * 3600
+			fmt.Fprintf(&poll, "Polling the events every 15 seconds costs %s USD a month.\n",
+				dollars(bill.Total*monthSeconds/15/1_000_000, 2))
+		}
 	}
-	var shops, published, polls strings.Builder
-	for _, p := range r.Polls {
-		fmt.Fprintf(&polls, "Polling the events every %d seconds costs %s USD a month.\n", p.Seconds,
-			p.Cost.FloatString(2))
+	for _, shop := range r.shops {
+		bill := r.month(shop)
+		months = append(months, append([]string{shop.Name, dollars(bill.Total, 2)}, r.cells(bill, 2)...))
+		fmt.Fprintf(&shops, "- %s: %s\n", shop.Name, shop.Description)
 	}
-	for _, m := range r.Months {
-		months = append(months, append([]string{m.Name, m.Bill.Total.FloatString(2)}, r.cells(m.Bill, 2)...))
-		fmt.Fprintf(&shops, "- %s: %s\n", m.Name, m.Description)
-	}
-	for _, usage := range pricing.UsageTypes() {
-		fmt.Fprintf(&published, "- %s: %s\n", r.Prices[usage].Published, r.Prices[usage].Source)
+	for _, usage := range slices.Sorted(maps.Keys(r.prices.Of)) {
+		fmt.Fprintf(&published, "- %s: %s\n", r.prices.Of[usage].Published, r.prices.Of[usage].Source)
 	}
 	_, err := fmt.Fprintf(w, `Prices of AWS in %s on %s, in USD, without the free tier. Functions have %d MB on arm64; one request in %d has a cold start.
 
@@ -199,19 +172,24 @@ One request: calls of DynamoDB, and the units that they read and write; bytes of
 response; milliseconds of a warm request, of a start and of the first request after it, each with its processor time on this machine;
 and the milliseconds that Lambda bills for them.
 %sWhile functions were timed, the store took %v for each call.
-Creating a single-use code writes %v unit and stores %d bytes.
+Creating a single-use code writes %v unit and stores %v bytes.
 %s
 The price of a month, in USD. The assumptions about each shop (internal/measure/cost/shops.yaml has the figures):
 %s%s
 The prices, and the pages where AWS publishes them:
-%s`, r.Region, r.Priced, r.MemoryMB, requestsPerStart, table.Align(1, millions), table.Align(1, requests), storeDelay,
-		r.Code.units().Write, r.Code.grown(fixture.VouchersTable), &polls, &shops, table.Align(1, months), &published)
+%s`, r.prices.Region, r.prices.Date.Format(time.DateOnly), r.memoryMB, requestsPerStart, table.Align(1, millions),
+		table.Align(1, requests), storeDelay, r.code.units().Write, r.code.grown(fixture.VouchersTable), &poll, &shops,
+		table.Align(1, months), &published)
 	return err
 }
 
+func dollars(amount float64, decimals int) string {
+	return strconv.FormatFloat(amount, 'f', decimals, 64)
+}
+
 func (r *Report) cells(bill pricing.Bill, decimals int) (cells []string) {
-	for _, column := range r.columns {
-		cells = append(cells, bill.Columns[column].FloatString(decimals))
+	for _, column := range r.prices.Columns {
+		cells = append(cells, dollars(bill.Columns[column], decimals))
 	}
 	return cells
 }
@@ -222,10 +200,8 @@ func (l Line) cells() []string {
 	whole := func(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 	return []string{
 		l.Operation, strconv.Itoa(len(l.Calls)), number(l.units().Read), number(l.units().Write),
-		strconv.Itoa(l.LogBytes),
-		strconv.Itoa(l.WarmLogBytes), strconv.Itoa(l.ResponseBytes), milliseconds(l.Warm), milliseconds(l.WarmCPU),
-		whole(l.BilledWarm),
-		milliseconds(l.Ready), milliseconds(l.ReadyCPU), milliseconds(l.First), milliseconds(l.FirstCPU),
-		whole(l.BilledCold),
+		strconv.Itoa(l.LogBytes), strconv.Itoa(l.WarmLogBytes), strconv.Itoa(l.ResponseBytes),
+		milliseconds(l.Warm), milliseconds(l.WarmCPU), whole(l.BilledWarm), milliseconds(l.Ready),
+		milliseconds(l.ReadyCPU), milliseconds(l.First), milliseconds(l.FirstCPU), whole(l.BilledCold),
 	}
 }

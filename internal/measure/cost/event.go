@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"shopfront/internal/measure/fixture"
-	"shopfront/internal/measure/pricing"
 	"shopfront/pkg/dynamo"
 )
 
@@ -26,7 +25,7 @@ const (
 
 // eventsIn returns how many events a request of an operation handles. The report divides the price of the request by
 // this number.
-func eventsIn(operation string) int64 {
+func eventsIn(operation string) float64 {
 	switch operation {
 	case recordTen:
 		return 10
@@ -108,21 +107,4 @@ func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) 
 	r := measured[slices.IndexFunc(measured, func(r Request) bool { return r.Operation == recordEvent })]
 	r.Operation, r.Function, r.Calls, r.Metrics = "event, sent to the bus", publishEvents, l.meter.Take(), nil
 	return r, err
-}
-
-// monthSeconds are the seconds of a month of 730 hours.
-const monthSeconds = 730 * 3600
-
-// Polling holds the monthly cost of a shop's server that polls the shop's feed and finds no new events.
-type Polling struct {
-	Seconds int64 // between polls
-	Cost    pricing.USD
-}
-
-// pollings computes the cost of polling from the price of a million polls.
-func pollings(million pricing.Bill) (all []Polling) {
-	for _, seconds := range []int64{5, 15, 60} {
-		all = append(all, Polling{seconds, million.Total.Of(monthSeconds/seconds, 1_000_000)})
-	}
-	return all
 }

@@ -56,10 +56,10 @@ func (r Request) units() (units memdynamo.Units) {
 }
 
 // grown returns by how much a table grows, in bytes.
-func (r Request) grown(table string) (bytes int) {
+func (r Request) grown(table string) (bytes float64) {
 	for _, call := range r.Calls {
 		if slices.Contains(call.Tables, table) {
-			bytes += call.Grown
+			bytes += float64(call.Grown)
 		}
 	}
 	return bytes

@@ -1,14 +1,11 @@
-// Package pricing computes the cost of a usage at AWS's published prices. It reads the prices from one dated file.
-// Amounts of money are exact fractions, and are rounded only for display. The package is for `make cost` and tests
-// only, and imports no package of this module.
+// Package pricing computes the cost of a usage at AWS's published prices. It reads the prices from one dated file. The
+// package is for `make cost` and tests only, and imports no package of this module.
 package pricing
 
 import (
 	"bytes"
 	_ "embed"
-	"errors"
 	"fmt"
-	"math/big"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -37,20 +34,11 @@ const (
 	BusEvents         UsageType = "eventbridge-custom-events"
 )
 
-// UsageTypes lists all usage types, in the order of a bill.
-func UsageTypes() []UsageType {
-	return []UsageType{
-		WriteRequestUnits, ReadRequestUnits, TableByteMonths, BackupByteMonths, APIRequests, LambdaRequests,
-		LambdaMBMillis, LogBytes,
-		LogByteMonths, MetricHours, AlarmMonths, DashboardMonths, KeyMonths, KeyRequests, TransferBytes, BusEvents,
-	}
-}
-
 // Price is AWS's price for Per units, in the first tier.
 type Price struct {
-	USD    *big.Rat `yaml:"usd"`
-	Per    int64    `yaml:"per"`
-	Column string   `yaml:"column"` // of the bill
+	USD    float64 `yaml:"usd"`
+	Per    float64 `yaml:"per"`
+	Column string  `yaml:"column"` // of the bill
 	// Published is the price in words, Source the page of AWS that publishes it, and Seen the place where the figure
 	// was read.
 	Published string `yaml:"published"`
@@ -69,66 +57,40 @@ type Prices struct {
 //go:embed us-east-1-2026-11-21.yaml
 var published []byte
 
-// Published returns the prices of us-east-1 on the day when the file was last checked. The file must have a price for
-// each usage type.
+// Published returns the prices of us-east-1 on the day when the file was last checked.
 func Published() (prices Prices, err error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(published))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&prices); err != nil {
 		return Prices{}, fmt.Errorf("prices: %w", err)
 	}
-	if len(prices.Of) != len(UsageTypes()) {
-		return Prices{}, errors.New("prices: a price is missing or unknown")
-	}
 	return prices, nil
 }
 
-// Usage holds how many units of each type are used. It is a map: make it before adding to it.
-type Usage map[UsageType]*big.Rat
+// Usage holds how many units of each type are used.
+type Usage map[UsageType]float64
 
-// Add adds units of a type.
-func (u Usage) Add(usage UsageType, quantity *big.Rat) {
-	if u[usage] == nil {
-		u[usage] = new(big.Rat)
-	}
-	u[usage].Add(u[usage], quantity)
-}
-
-// AddWhole adds a whole number of units.
-func (u Usage) AddWhole(usage UsageType, quantity int64) { u.Add(usage, big.NewRat(quantity, 1)) }
-
-// AddTimes adds a multiple of another usage.
-func (u Usage) AddTimes(other Usage, times *big.Rat) {
+// Add adds a multiple of another usage.
+func (u Usage) Add(other Usage, times float64) {
 	for usage, quantity := range other {
-		u.Add(usage, new(big.Rat).Mul(quantity, times))
+		u[usage] += quantity * times
 	}
 }
 
-// USD is an exact amount of money.
-type USD struct{ *big.Rat }
-
-// Of returns the amount multiplied by times and divided by per.
-func (u USD) Of(times, per int64) USD { return USD{new(big.Rat).Mul(u.Rat, big.NewRat(times, per))} }
-
-// Bill holds the amount in each column, and the total.
+// Bill holds the amount in each column, and the total, in USD.
 type Bill struct {
-	Columns map[string]USD
-	Total   USD
+	Columns map[string]float64
+	Total   float64
 }
 
-// Cost returns the bill for a usage.
+// Cost returns the bill for a usage. A usage without a price makes the total infinite.
 func (p Prices) Cost(u Usage) Bill {
-	bill := Bill{Columns: make(map[string]USD), Total: USD{new(big.Rat)}}
-	for _, column := range p.Columns {
-		bill.Columns[column] = USD{new(big.Rat)}
-	}
+	bill := Bill{Columns: make(map[string]float64)}
 	for usage, quantity := range u {
 		price := p.Of[usage]
-		cost := new(big.Rat).Mul(quantity, price.USD)
-		cost.Quo(cost, big.NewRat(price.Per, 1))
-		column := bill.Columns[price.Column]
-		column.Add(column.Rat, cost)
-		bill.Total.Add(bill.Total.Rat, cost)
+		cost := quantity * price.USD / price.Per
+		bill.Columns[price.Column] += cost
+		bill.Total += cost
 	}
 	return bill
 }

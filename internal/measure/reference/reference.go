@@ -27,12 +27,8 @@ import (
 // Handler handles an event.
 type Handler func(context.Context, events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error)
 
-// The environment variables. EnvTable names the table. If EnvNotConnecting is set, Start opens no connection, and the
-// first request opens it.
-const (
-	EnvTable         = "TABLE"
-	EnvNotConnecting = "NOT_CONNECTING"
-)
+// EnvTable is the environment variable that names the table.
+const EnvTable = "TABLE"
 
 // Start wires a client from the environment, opens its connection and serves the handler.
 func Start(lookup func(string) string, wire func(*dynamodb.Client, string) Handler) {
@@ -44,16 +40,13 @@ func Start(lookup func(string) string, wire func(*dynamodb.Client, string) Handl
 		Region:       lookup("AWS_REGION"),
 		BaseEndpoint: aws.String(lookup("AWS_ENDPOINT_URL_DYNAMODB")),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
-			return credentials,
-				nil
+			return credentials, nil
 		}),
 	})
 	table := lookup(EnvTable)
-	if lookup(EnvNotConnecting) == "" {
-		if _, err := client.GetItem(context.Background(),
-			&dynamodb.GetItemInput{TableName: aws.String(table), Key: key("warm", "warm")}); err != nil {
-			log.Fatal(err)
-		}
+	if _, err := client.GetItem(context.Background(),
+		&dynamodb.GetItemInput{TableName: aws.String(table), Key: key("warm", "warm")}); err != nil {
+		log.Fatal(err)
 	}
 	lambda.Start(wire(client, table))
 }
