@@ -493,15 +493,20 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:12: data: /type must be "object"`,
 		},
 		{"data with a wrong type", in("variant", "data:", "  type: object", "  properties:", "    player:",
-			"      type: text"), `shop.yaml:16: data: /properties/player/type matches none of the allowed forms`},
+			"      type: text"), `shop.yaml:16: data: /properties/player/type must be one of null, boolean, number, integer, string, array, ` +
+			`object, or a list of them`},
 		{
 			"data with a wrong item", in("variant", "data:", "  type: object", "  required:", "    - player",
 				"    - 7"),
 			`shop.yaml:16: data: /required/1 must be a string`,
 		},
 		{
+			"data with a misspelt keyword", in("variant", "data:", "  type: object", "  requird: [player]"),
+			`shop.yaml:14: data: /requird is not a keyword of data schemas: correct its name, or begin it with x-`,
+		},
+		{
 			"data with a malformed pattern", in("variant", `data: {type: object, properties: {p: {pattern: "("}}}`),
-			"shop.yaml:12: data: /properties/p/pattern is not a valid regex: error parsing regexp: missing closing " +
+			"shop.yaml:12: data: /properties/p/pattern is not a valid pattern: error parsing regexp: missing closing " +
 				"): `(`",
 		},
 		{

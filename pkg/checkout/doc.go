@@ -5,6 +5,6 @@
 // (placing, fulfilling and cancelling orders) and filter.go (an operator's search), in this order.
 //
 // It is a rules package: it imports catalog, idempotency, money and voucher. It must not import AWS, net/http, or a
-// storage or HTTP package of Shopfront. It must not import dataschema either, because the validator is a large
-// dependency. api/openapi.yaml describes the rules.
+// storage or HTTP package of Shopfront. It must not import dataschema either, because most functions link this package.
+// api/openapi.yaml describes the rules.
 package checkout

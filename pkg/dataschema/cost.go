@@ -1,11 +1,10 @@
 package dataschema
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // Bounds on a schema after all references are followed: how many schemas it then contains, and how long their patterns
@@ -30,9 +29,9 @@ func (c cost) plus(more cost) cost {
 // checkCost rejects a schema whose references never end, and a schema above the bounds. A schema may refer to itself
 // for the children of a value, because data has at most MaxDataDepth levels. One such reference is fine, but several
 // multiply on each level and soon exceed the bounds.
-func checkCost(schema *jsonschema.Schema) error {
+func checkCost(root *schema) error {
 	w := weigher{known: map[visit]cost{}, open: map[visit]bool{}}
-	total, err := w.weigh(visit{schema, MaxDataDepth})
+	total, err := w.weigh(visit{root, MaxDataDepth})
 	if err != nil {
 		return err
 	}
@@ -49,7 +48,7 @@ func checkCost(schema *jsonschema.Schema) error {
 
 // visit is a schema applied to a value that has at most depth levels below it.
 type visit struct {
-	schema *jsonschema.Schema
+	schema *schema
 	depth  int
 }
 
@@ -66,12 +65,16 @@ func (w weigher) weigh(v visit) (cost, error) {
 		return total, nil
 	}
 	if w.open[v] {
-		return cost{}, &SchemaError{Pointer: fragment(v.schema.Location), Reason: "refers to itself without end"}
+		return cost{}, &SchemaError{Pointer: string(v.schema.at), Reason: "refers to itself without end"}
 	}
 	w.open[v] = true
-	total := cost{schemas: 1, steps: patternSteps(v.schema)}
-	for _, next := range append(onSameValue(v.schema, v.depth), onChildren(v.schema, v.depth-1)...) {
-		more, err := w.weigh(next)
+	total := cost{schemas: 1, steps: v.schema.steps()}
+	for _, sub := range v.schema.inside() {
+		depth := v.depth
+		if !sub.onSameValue {
+			depth--
+		}
+		more, err := w.weigh(visit{sub.schema, depth})
 		if err != nil {
 			return cost{}, err
 		}
@@ -82,50 +85,47 @@ func (w weigher) weigh(v visit) (cost, error) {
 	return total, nil
 }
 
-func patternSteps(s *jsonschema.Schema) int {
-	steps := 0
-	if p, ok := s.Pattern.(pattern); ok {
-		steps += p.steps
-	}
-	for re := range s.PatternProperties {
-		if p, ok := re.(pattern); ok {
-			steps += p.steps
-		}
+func (s *schema) steps() int {
+	steps := get[pattern](s, "pattern").steps
+	for pattern := range get[map[pattern]*schema](s, "patternProperties") {
+		steps += pattern.steps
 	}
 	return steps
 }
 
-func onSameValue(s *jsonschema.Schema, depth int) []visit {
-	schemas := slices.Concat([]*jsonschema.Schema{s.Ref, s.Not, s.If, s.Then, s.Else}, s.AllOf, s.AnyOf, s.OneOf)
-	if s.DynamicRef != nil {
-		schemas = append(schemas, s.DynamicRef.Ref)
-	}
-	for _, dependency := range s.Dependencies {
-		if sub, ok := dependency.(*jsonschema.Schema); ok {
-			schemas = append(schemas, sub)
-		}
-	}
-	return visits(depth, slices.AppendSeq(schemas, maps.Values(s.DependentSchemas)))
+// inner is a schema that another one applies: to the value that it judges itself, or to a member, an item or a name.
+type inner struct {
+	*schema
+
+	onSameValue bool
 }
 
-func onChildren(s *jsonschema.Schema, depth int) []visit {
-	schemas := append([]*jsonschema.Schema{
-		s.PropertyNames, s.UnevaluatedProperties, s.Contains, s.Items2020,
-		s.UnevaluatedItems,
-	}, s.PrefixItems...)
-	if sub, ok := s.AdditionalProperties.(*jsonschema.Schema); ok {
-		schemas = append(schemas, sub)
-	}
-	schemas = slices.AppendSeq(schemas, maps.Values(s.Properties))
-	return visits(depth, slices.AppendSeq(schemas, maps.Values(s.PatternProperties)))
-}
-
-func visits(depth int, schemas []*jsonschema.Schema) []visit {
-	var visits []visit
-	for _, s := range schemas {
-		if s != nil {
-			visits = append(visits, visit{s, depth})
+// inside returns the schemas that s applies, in the order of their places.
+func (s *schema) inside() []inner {
+	var all []inner
+	for keyword, value := range s.keywords {
+		onSameValue := false
+		switch keyword {
+		case "$defs": // it applies nothing
+			continue
+		case "$ref", "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas":
+			onSameValue = true
+		}
+		var schemas []*schema
+		switch value := value.(type) {
+		case *schema:
+			schemas = []*schema{value}
+		case []*schema:
+			schemas = value
+		case map[string]*schema:
+			schemas = slices.Collect(maps.Values(value))
+		case map[pattern]*schema:
+			schemas = slices.Collect(maps.Values(value))
+		}
+		for _, sub := range schemas {
+			all = append(all, inner{sub, onSameValue})
 		}
 	}
-	return visits
+	slices.SortFunc(all, func(a, b inner) int { return cmp.Compare(a.at, b.at) })
+	return all
 }

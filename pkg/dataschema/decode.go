@@ -2,16 +2,16 @@ package dataschema
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// decode reads one JSON value for the validator, with numbers as they are written. It is strict (RFC 7493): duplicate
+// decode reads one JSON value: nil, bool, number, string, []any or map[string]any. It is strict (RFC 7493): duplicate
 // names, invalid UTF-8 and trailing data are errors.
 func decode(text string, maxDepth int) (any, *fault) {
 	d := decoder{jsontext.NewDecoder(bytes.NewBufferString(text)), maxDepth}
@@ -57,8 +57,8 @@ func (d decoder) value() (any, error) {
 	case jsontext.KindString:
 		return token.String(), nil
 	case jsontext.KindNumber:
-		if number := token.String(); !isHuge(number) {
-			return json.Number(number), nil
+		if text := token.String(); !isHuge(text) {
+			return newNumber(text), nil
 		}
 		return nil, d.fault("is a number out of range")
 	case jsontext.KindTrue:
@@ -126,4 +126,31 @@ func isHuge(number string) bool {
 		return false
 	}
 	return len(strings.TrimLeft(number[at+1:], "+-0")) > 3
+}
+
+// number is a number as an exact fraction in lowest terms, such as 5 or 499/100. Equal numbers are equal strings.
+type number string
+
+func newNumber(text string) number { return number(number(text).rat().RatString()) }
+
+func (n number) rat() *big.Rat {
+	value, _ := new(big.Rat).SetString(string(n)) // it accepts every number of JSON
+	return value
+}
+
+func (n number) isInteger() bool { return !strings.Contains(string(n), "/") }
+
+// MarshalJSON formats a number exactly: a number from JSON has finitely many digits.
+func (n number) MarshalJSON() ([]byte, error) {
+	value := n.rat()
+	digits, _ := value.FloatPrec()
+	return []byte(value.FloatString(digits)), nil
+}
+
+// quoted formats a number for a reason.
+func (n number) quoted() string {
+	if text := asJSON(n); len(text) <= maxQuoted {
+		return text
+	}
+	return "the allowed limit"
 }

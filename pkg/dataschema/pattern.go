@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"regexp/syntax"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // maxPatternSteps bounds the instructions of a pattern's program, and with them the steps per character.
@@ -16,21 +14,25 @@ type pattern struct {
 	steps int
 }
 
-func compilePattern(text string) (jsonschema.Regexp, error) {
+func compilePattern(text string) (pattern, error) {
 	tree, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return nil, err
+		return pattern{}, err
 	}
 	steps := countSteps(tree)
 	if steps > maxPatternSteps {
-		return nil, fmt.Errorf("its repetitions take %d steps per character, and at most %d are allowed", steps,
+		return pattern{}, fmt.Errorf("its repetitions take %d steps per character, and at most %d are allowed", steps,
 			maxPatternSteps)
 	}
 	compiled, err := regexp.Compile(text)
-	if err != nil {
-		return nil, err
+	return pattern{compiled, steps}, err
+}
+
+func (p pattern) quoted() string {
+	if text := p.String(); len(text) <= maxQuoted {
+		return "the pattern " + text
 	}
-	return pattern{compiled, steps}, nil
+	return "the required pattern"
 }
 
 // countSteps estimates how many instructions an expression compiles to, without compiling it. {n,m} repeats the program

@@ -111,9 +111,9 @@ func isFitForAClient(fault checkout.ParameterError) bool {
 func FuzzCompile(f *testing.F) {
 	for _, schema := range []string{
 		rank, tree, doubling(5), `{"type": "object", "$ref": "#"}`,
-		`{"type":"object","$defs":{"a":{"$anchor":"a"}},"$ref":"#a"}`,
 		`{"type": "object", "$ref": "#/$defs/a%25b", "$defs": {"a%b": {"pattern": "^\\p{L}{1,30}$"}}}`,
-		`{"type": "object", "minProperties": 1e30, "dependencies": {"a": ["b"], "c": {"$dynamicRef": "#"}}}`,
+		`{"type": "object", "minProperties": 1e30, "dependentRequired": {"a": ["b"]}, "dependentSchemas": {"c": {"$ref": "#"}}}`,
+		`{"type": "object", "properties": {"a": {"pattern": "^(?:a|b[|)]|(?i)c)*\\Qd|e\\E$", "const": 1e-999}}}`,
 	} {
 		f.Add(schema)
 	}
