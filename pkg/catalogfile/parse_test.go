@@ -505,6 +505,18 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:14: data: /requird is not a keyword of data schemas: correct its name, or begin it with x-`,
 		},
 		{
+			"data that requires a misspelt name",
+			in("variant", "data:", "  type: object", "  properties: {player: true}", "  required:", "    - playr"),
+			`shop.yaml:16: data: /required/0 is "playr", which no property is called: correct the name, or declare it ` +
+				`in properties`,
+		},
+		{
+			"data with a pattern that hangs a browser",
+			in("variant", "data: {type: object, properties: {p: {pattern: '^(a+)+$'}}}"),
+			"shop.yaml:12: data: /properties/p/pattern could freeze the shop page: a browser tries all the ways in " +
+				"which it matches a text, and they are too many, as in (a+)+ or (a|a)*",
+		},
+		{
 			"data with a malformed pattern", in("variant", `data: {type: object, properties: {p: {pattern: "("}}}`),
 			"shop.yaml:12: data: /properties/p/pattern is not a valid pattern: error parsing regexp: missing closing " +
 				"): `(`",

@@ -171,7 +171,7 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 	if !layout.Data.IsZero() {
 		d.values = 0
 		variant.DataSchema = string(d.appendJSON(nil, &layout.Data, true))
-		_, err := dataschema.Compile(variant.DataSchema)
+		err := dataschema.Vet(variant.DataSchema)
 		if fault, is := errors.AsType[*dataschema.SchemaError](err); is {
 			_, line := locate(d.root, at+"/data"+jsontext.Pointer(fault.Pointer))
 			d.report(at+"/data", line, "%v", fault)

@@ -7,8 +7,8 @@
 // contentMediaType are only annotations, the default of 2020-12. To validate text, declare a pattern. Patterns are
 // those of Go's regexp (RE2): no look-around, no back-references, linear time.
 //
-// Read parse.go (what each keyword means), check.go (how data is judged), fault.go (how a fault is worded) and
-// cost.go (which schemas could be slow).
+// Read parse.go (what each keyword means), check.go (how data is judged), fault.go (how a fault is worded), cost.go
+// (which schemas could be slow) and vet.go (what else a catalogue must not have).
 //
 // It is a rules package: it may import neither AWS nor net/http nor a storage or HTTP package of Shopfront. Only the
 // checkout functions and shopctl may link it.

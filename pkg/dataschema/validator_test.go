@@ -118,6 +118,7 @@ func FuzzCompile(f *testing.F) {
 		f.Add(schema)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+		_ = dataschema.Vet(text)
 		schema, err := dataschema.Compile(text)
 		if err != nil {
 			var fault *dataschema.SchemaError
