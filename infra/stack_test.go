@@ -15,7 +15,7 @@ import (
 )
 
 func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
-	const endpoint = "http://127.0.0.1:8000"
+	const endpoint, origins = "http://127.0.0.1:8000", "https://shop.example,http://localhost:5173"
 	// dataTables returns the environment of a function that uses these tables.
 	dataTables := func(tables ...string) map[string]string {
 		env := map[string]string{"STACK_NAME": "market", "AWS_ENDPOINT_URL_DYNAMODB": endpoint}
@@ -34,11 +34,14 @@ func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
 		id, name string
 		env      map[string]string
 	}{
-		{"RedeemVoucher", "redeem-voucher", withTables("Vouchers", "Refusals")},
+		{"RedeemVoucher", "redeem-voucher", with(withTables("Vouchers", "Refusals"), "ALLOWED_ORIGINS", origins)},
 		{"CheckoutArea", "checkout-area", withTables()},
 		{"Storefront", "storefront", withTables()},
-		{"Checkout", "checkout", withTables("Checkouts", "Vouchers", "Refusals")},
-		{"CheckoutVariant", "checkout-variant", withTables("Checkouts", "Vouchers", "Refusals")},
+		{"Checkout", "checkout", with(withTables("Checkouts", "Vouchers", "Refusals"), "ALLOWED_ORIGINS", origins)},
+		{
+			"CheckoutVariant", "checkout-variant",
+			with(withTables("Checkouts", "Vouchers", "Refusals"), "ALLOWED_ORIGINS", origins),
+		},
 		{"ShowCheckout", "show-checkout", withTables("Checkouts")},
 		{"PlaceOrder", "place-order", withTables("Checkouts", "Vouchers")},
 		{"ListOrders", "list-orders", withTables("Checkouts")},
@@ -58,7 +61,7 @@ func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
 	}
 	got := load(t, map[string]string{
 		"DynamoDBEndpoint": endpoint, "AWS::StackName": "market", "Architecture": "x86_64",
-		"EventRetentionDays": "120", "EventBus": "shops",
+		"EventRetentionDays": "120", "EventBus": "shops", "AllowedOrigins": origins,
 	}).Functions
 	if len(got) != len(want) {
 		t.Fatalf("%d functions, want %d", len(got), len(want))

@@ -223,6 +223,7 @@ func TestCall_Failure_OutcomeIsUnknownOnlyIfTheChangeMayBeApplied(t *testing.T) 
 		"lost, then refused for good":  {[]step{hangsUp, lasting}, client.ErrOrderCancelled, known, 2, 2},
 		"unavailable, then refused":    {[]step{unavailable, refused}, client.ErrNotFound, known, 3, 2},
 		"unauthorized":                 {[]step{turnedAway}, client.ErrUnauthorized, ifRepeated, 1, 1},
+		"cross-site request":           {[]step{problem("cross-site-request", 403)}, client.ErrCrossSite, ifRepeated, 1, 1},
 		"too many refusals":            {[]step{tooMany}, client.ErrTooManyRefusals, ifRepeated, 1, 1},
 		"throttled":                    {[]step{message(429)}, client.ErrThrottled, ifRepeated, 4, 4},
 		"an unknown problem, 403":      {[]step{problem("blocked", 403)}, nil, ifRepeated, 1, 1},

@@ -23,6 +23,7 @@ var (
 	ErrInvalid              = errors.New("invalid request") // see ProblemError.Parameter and Pointer
 	ErrKeyInUse             = errors.New("Idempotency-Key in use")
 	ErrUnauthorized         = errors.New("unauthorized")           // the shop requires a key, or this key is not valid
+	ErrCrossSite            = errors.New("cross-site request")     // the request has the headers of another site's page
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
 	// by strangers at one network address; see ProblemError.RetryAfter
 	ErrTooManyHolds = errors.New("too many holds")
@@ -66,6 +67,7 @@ func problemTypes() map[string]problemType {
 		"invalid":                {http.StatusUnprocessableEntity, ErrInvalid},
 		"idempotency-key-in-use": {http.StatusUnprocessableEntity, ErrKeyInUse},
 		"unauthorized":           {http.StatusUnauthorized, ErrUnauthorized},
+		"cross-site-request":     {http.StatusForbidden, ErrCrossSite},
 		"too-many-refusals":      {http.StatusTooManyRequests, ErrTooManyRefusals},
 		"too-many-holds":         {http.StatusTooManyRequests, ErrTooManyHolds},
 		"code-refused":           {http.StatusConflict, ErrCodeRefused},
@@ -151,7 +153,7 @@ func describe(what string, status int, requestID string) string {
 type OutcomeUnknownError struct {
 	Key string // not part of the error's text; empty for calls about orders and for UndoRedemption
 	// Err is the error of the last attempt. A refusal comes as text only, so that errors.Is does not take it for final.
-	// 401 and 429 do not count as refusals.
+	// 401, 403 and 429 do not count as refusals.
 	Err error
 }
 
@@ -176,7 +178,7 @@ func (e unsentError) Unwrap() error { return e.error }
 // and 499, for example, may come from a proxy that stopped waiting.
 //
 // isJudged means that the service itself rejected the request. If an earlier attempt had been applied by then, the
-// service would have returned the result of that attempt. 401 and 429 do not count, because the service can send them
+// service would have returned the result of that attempt. 401, 403 and 429 do not count: the service can send them
 // before it looks for an earlier attempt. A problem of an unknown type does not count either.
 func classify(err error) (isRejected, isJudged bool) {
 	problem, is := errors.AsType[*ProblemError](err)
@@ -192,7 +194,9 @@ func classify(err error) (isRejected, isJudged bool) {
 		http.StatusUnsupportedMediaType,
 		http.StatusUnprocessableEntity, http.StatusTooManyRequests, http.StatusRequestHeaderFieldsTooLarge,
 	}, problem.Status)
-	isTurnedAway := problem.Status == http.StatusUnauthorized || problem.Status == http.StatusTooManyRequests
+	isTurnedAway := slices.Contains([]int{
+		http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests,
+	}, problem.Status)
 	return isRejected, isRejected && isKnown && !isTurnedAway
 }
 

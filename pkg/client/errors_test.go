@@ -94,6 +94,7 @@ func TestProblems_MatchTheirError(t *testing.T) {
 		"too-many-holds":         client.ErrTooManyHolds,
 		"too-many-refusals":      client.ErrTooManyRefusals,
 		"unauthorized":           client.ErrUnauthorized,
+		"cross-site-request":     client.ErrCrossSite,
 		"unavailable":            client.ErrUnavailable,
 		"unsupported-media-type": client.ErrUnsupportedMediaType,
 		"voucher-not-found":      client.ErrVoucherNotFound,

@@ -32,7 +32,7 @@ func (s Service) Checkout(opener CheckoutOpener) http.Handler {
 
 func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	return endpoint{
-		path: path, rejectsPrefetch: true,
+		path: path, rejectsUnasked: true,
 		refusal: problemCodeRefused,
 		respond: func(c *call) (response, error) {
 			request, err := checkoutRequest(c)
@@ -73,18 +73,6 @@ func checkoutPolicy(hasCode bool) policyOf {
 		}
 		return settings.CheckOut
 	}
-}
-
-// isPrefetch reports whether a browser sent the request before the shopper asked for it:
-// https://wicg.github.io/nav-speculation/prefetch.html#sec-purpose-header
-func isPrefetch(r *http.Request) bool {
-	for item := range strings.SplitSeq(strings.Join(r.Header.Values("Sec-Purpose"), ","), ",") {
-		purpose, _, _ := strings.Cut(item, ";")
-		if strings.TrimSpace(purpose) == "prefetch" {
-			return true
-		}
-	}
-	return false
 }
 
 // checkoutRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code; the

@@ -160,34 +160,6 @@ func TestCheckout_HEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
 	s.send(s.Checkout(opener), request(http.MethodHead, coinsPath, "")).want(t, http.StatusNotFound, "")
 }
 
-func TestCheckout_Prefetch_IsRejectedAndStoresNothing(t *testing.T) {
-	for _, headers := range [][]string{
-		{"Sec-Purpose", "prefetch"},
-		{"Sec-Purpose", "prefetch;prerender"},
-		{"Sec-Purpose", "prefetch; anonymous-client-ip"},
-		{"Sec-Purpose", "speculation, prefetch"},
-		{"Sec-Purpose", "speculation", "Sec-Purpose", " prefetch"},
-	} {
-		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			s := newService(t)
-			a := s.send(s.Checkout(unusedOpener(t)), request(method, coinsPath, "", headers...))
-			if a.status != http.StatusServiceUnavailable || a.header.Get("Cache-Control") != "no-store" {
-				t.Errorf("%q: got %d %v, want 503 with no-store", headers, a.status, a.header)
-			}
-			if line := s.logged(t); line["Reason"] != "prefetch" || line["StoreErrors"] != nil ||
-				line["level"] != "INFO" {
-				t.Errorf("logged %v", line)
-			}
-		}
-	}
-	for _, purpose := range []string{"", "prefetched", "navigate", "x;prefetch"} {
-		s := newService(t)
-		if a := s.send(s.Checkout(selling()), get(coinsPath, "Sec-Purpose", purpose)); a.status != http.StatusOK {
-			t.Errorf("%q: got %d, want 200", purpose, a.status)
-		}
-	}
-}
-
 func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 	tests := []struct {
 		what    string

@@ -24,6 +24,7 @@ type problemType string
 const (
 	problemMalformedRequest     problemType = "malformed-request"
 	problemUnauthorized         problemType = "unauthorized"
+	problemCrossSite            problemType = "cross-site-request"
 	problemVoucherNotFound      problemType = "voucher-not-found"
 	problemNotFound             problemType = "not-found"
 	problemMethodNotAllowed     problemType = "method-not-allowed"
@@ -55,6 +56,7 @@ func (t problemType) describe() (status int, title string) {
 	}{
 		problemMalformedRequest:     {http.StatusBadRequest, "Malformed request"},
 		problemUnauthorized:         {http.StatusUnauthorized, "Unauthorized"},
+		problemCrossSite:            {http.StatusForbidden, "Cross-site request"},
 		problemVoucherNotFound:      {http.StatusNotFound, "Voucher not found"},
 		problemNotFound:             {http.StatusNotFound, "Not found"},
 		problemMethodNotAllowed:     {http.StatusMethodNotAllowed, "Method not allowed"},

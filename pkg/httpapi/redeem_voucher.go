@@ -22,7 +22,7 @@ type VoucherRedeemer interface {
 func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new,
-		refusal: problemVoucherNotFound,
+		refusal: problemVoucherNotFound, rejectsUnasked: true,
 		respond: func(c *call) (response, error) {
 			request, check, err := voucherRequest(c)
 			_, refused := voucher.IsRefusal(err)

@@ -32,6 +32,8 @@ type Service struct {
 	// SourceAddress returns the network address that connected to the gateway.
 	SourceAddress func(*http.Request) string
 	Refusals      RefusalLimiter
+	// AllowedOrigins are the origins whose pages may make browsers send requests to these endpoints; * allows any page.
+	AllowedOrigins []string
 }
 
 // endpoint is one route: a path with {parameters}, its methods, and how it responds.
@@ -43,8 +45,9 @@ type endpoint struct {
 	respond func(*call) (response, error)
 	// revalidates lets clients store a successful response, if they revalidate it each time.
 	revalidates bool
-	// rejectsPrefetch is set if a GET stores something. Then a browser must not send it before the shopper asks for it.
-	rejectsPrefetch bool
+	// rejectsUnasked is set if strangers can make the endpoint hold, count or store something. Then a browser must not
+	// send the request before the shopper asks for it, or because another site's page asks for it.
+	rejectsUnasked bool
 	// headers returns headers that are added to every response, also to errors. It may be nil.
 	headers func(*http.Request) http.Header
 	// notFound is the problem for a path that does not match or has a malformed ID; problemNotFound if nil.
@@ -65,6 +68,7 @@ type call struct {
 	pathErr  error
 	query    url.Values // set when the query is parsed
 	guard    Guard
+	origins  []string        // Service.AllowedOrigins
 	caller   access.Caller   // set by admit
 	settings access.Settings // of the shop; set by admit
 	record   *record
@@ -114,7 +118,7 @@ func (s Service) handler(e endpoint) http.Handler {
 		begun := s.Now()
 		c := &call{
 			Request: r, begun: begun, received: begun.UTC().Truncate(time.Millisecond), guard: s.Guard,
-			record: &record{},
+			origins: s.AllowedOrigins, record: &record{},
 		}
 		if s.PathError != nil {
 			c.pathErr = s.PathError(r)
@@ -182,9 +186,10 @@ func (e endpoint) route(c *call) (response, error) {
 			"Allow", strings.Join(e.methods, ", "),
 		)
 	}
-	if e.rejectsPrefetch && isPrefetch(c.Request) {
-		c.record.reason = "prefetch"
-		return response{}, problemUnavailable.because("A prefetch cannot create a checkout.").with("Retry-After", "1")
+	if e.rejectsUnasked {
+		if err := c.checkAsked(); err != nil {
+			return response{}, err
+		}
 	}
 	if values["customer"] != string(c.customer) { // the ID is malformed
 		return response{}, e.notFound()

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -281,6 +282,20 @@ func TestEnvironment_MissingVariable_PanicsWithItsName(t *testing.T) {
 	} {
 		if got, want := panicOf(read), "start function: environment variable "+name+" is not set"; got != want {
 			t.Errorf("panics with %v; want %s", got, want)
+		}
+	}
+}
+
+func TestEnvironment_AllowedOrigins_ReachTheService(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": {}, "*": {"*"}, "https://shop.example": {"https://shop.example"},
+		"https://shop.example,http://localhost:5173": {"https://shop.example", "http://localhost:5173"},
+	} {
+		env := lambdahttp.Environment{Log: io.Discard, Lookup: func(name string) string {
+			return map[string]string{"ALLOWED_ORIGINS": text}[name]
+		}}
+		if got := env.Service().AllowedOrigins; !slices.Equal(got, want) {
+			t.Errorf("%q: the service allows %q, want %q", text, got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/awslabs/aws-lambda-go-api-proxy/core"
@@ -22,6 +23,7 @@ const (
 	envEventsTable    = "EVENTS_TABLE"
 	envEventRetention = "EVENT_RETENTION_DAYS"
 	envEventBus       = "EVENT_BUS"
+	envOrigins        = "ALLOWED_ORIGINS"
 	envStack          = "STACK_NAME"
 	envDemoPayment    = "DEMO_PAYMENT_URL" // not in template.yaml: only the local run sets it
 )
@@ -76,12 +78,17 @@ func (e Environment) Must(name string) string {
 	return value
 }
 
+// allowedOrigins returns the origins that may call from a browser. Only some functions have the variable.
+func (e Environment) allowedOrigins() []string {
+	return strings.FieldsFunc(e.Lookup(envOrigins), func(r rune) bool { return r == ',' })
+}
+
 // Service wires the HTTP layer for this function.
 func (e Environment) Service() httpapi.Service {
 	return httpapi.Service{
 		Now: e.Now, Log: slog.New(slog.NewJSONHandler(e.Log, nil)), Stack: e.Lookup(envStack), RequestID: requestID,
-		SourceAddress: sourceAddress,
-		PathError:     pathError,
+		SourceAddress: sourceAddress, AllowedOrigins: e.allowedOrigins(),
+		PathError: pathError,
 	}
 }
 

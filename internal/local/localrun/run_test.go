@@ -288,7 +288,7 @@ func testStateFiles(t *testing.T, run *localruntest.Run) {
 	}
 	want := map[string]string{
 		"STACK_NAME": "shopfront", "CATALOGUE_TABLE": state.Tables.Catalogue, "VOUCHERS_TABLE": state.Tables.Vouchers,
-		"REFUSALS_TABLE":            "RefusalsTable",
+		"REFUSALS_TABLE": "RefusalsTable", "ALLOWED_ORIGINS": "*",
 		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
 	}
 	if len(variables) != 17 || !maps.Equal(variables["RedeemVoucher"], want) {

@@ -106,12 +106,16 @@ func isRead(r *http.Request) bool {
 }
 
 // Functions returns a runtime with its own processes of the run's functions. These processes use the DynamoDB at the
-// endpoint. The runtime is closed when the test ends.
+// endpoint, and allow no page of another site, as a deployment does by default. The runtime is closed when the test
+// ends.
 func (r *Run) Functions(tb testing.TB, endpoint string) *runtimeapi.Runtime {
 	tb.Helper()
 	template, err := localrun.LoadTemplate(r.Root(), endpoint)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	for _, f := range template.Functions {
+		delete(f.Environment, "ALLOWED_ORIGINS")
 	}
 	runtime := localrun.NewRuntime(localrun.BinDir(r.Root()), template,
 		func(function, line string) { tb.Log(function, line) })
