@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strings"
@@ -93,6 +94,10 @@ func newTill(getenv func(string) string, log *slog.Logger) (*till, error) {
 			return nil
 		},
 		nick: func(*http.Request) string { return "" },
+		address: func(r *http.Request) netip.Addr {
+			connection, _ := netip.ParseAddrPort(r.RemoteAddr) // always valid in a request of net/http
+			return connection.Addr()
+		},
 	}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -53,7 +54,10 @@ type till struct {
 	// nick returns the name of the signed-in shopper who sent a request, or "" if nobody is signed in. It must not take
 	// the name from a form, in which a shopper can claim any name.
 	nick func(*http.Request) string
-	log  *slog.Logger
+	// address returns the network address of the shopper who sent a request. It must not take the address from what a
+	// shopper can write, or the shop's limits do not limit anybody.
+	address func(*http.Request) netip.Addr
+	log     *slog.Logger
 }
 
 func (t *till) handler() http.Handler {
@@ -68,8 +72,10 @@ func (t *till) handler() http.Handler {
 	})
 	mux.HandleFunc("POST /buy", t.buy)
 	mux.HandleFunc("POST /webhook", t.webhook)
+	// Another site's page must not make a shopper's browser hold codes. Stripe's server is no browser.
+	handler := http.NewCrossOriginProtection().Handler(mux)
 	// A request that takes too long gets 503, and its context ends.
-	return http.TimeoutHandler(http.MaxBytesHandler(mux, maxBodyBytes), patience, "Please try again.\n")
+	return http.TimeoutHandler(http.MaxBytesHandler(handler, maxBodyBytes), patience, "Please try again.\n")
 }
 
 // buy checks out a variant and sends the shopper to Stripe. The form's attempt is a random value that the page made: a
@@ -81,7 +87,7 @@ func (t *till) buy(w http.ResponseWriter, r *http.Request) {
 		Code: strings.TrimSpace(r.FormValue("code")), Nick: t.nick(r),
 	}
 	checkout, err := t.shop.Checkout(r.Context(), order,
-		client.WithKey(cmp.Or(r.FormValue("attempt"), client.NewKey())))
+		client.WithKey(cmp.Or(r.FormValue("attempt"), client.NewKey())), client.WithShopperAddress(t.address(r)))
 	for _, refusal := range []error{
 		client.ErrNotFound, client.ErrInvalid, client.ErrMalformedID,
 		client.ErrMalformedKey,
@@ -97,6 +103,11 @@ func (t *till) buy(w http.ResponseWriter, r *http.Request) {
 	}
 	if errors.Is(err, client.ErrCodeRefused) { // never sell at the full price instead
 		http.Error(w, "This code cannot be used. Go back, and try another one or none.", http.StatusConflict)
+		return
+	}
+	if errors.Is(err, client.ErrTooManyRefusals) || errors.Is(err, client.ErrTooManyHolds) {
+		http.Error(w, "Too many attempts with codes. Please try again later, or without a code.",
+			http.StatusTooManyRequests)
 		return
 	}
 	next := t.ownURL + "/thanks"

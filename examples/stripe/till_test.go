@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -37,7 +38,8 @@ type shopfront struct {
 	mu       sync.Mutex
 	byKey    map[string]client.Checkout
 	orders   map[string]client.PlacedOrder
-	unlocked bool // whether a request came without the key of the shop's server
+	unlocked bool           // whether a request came without the key of the shop's server
+	guesses  map[string]int // refused codes, by the Shopper-Address
 }
 
 func (s *shopfront) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +80,11 @@ func (s *shopfront) checkOut(w http.ResponseWriter, r *http.Request) {
 		case code == "SUMMER-20":
 			discount.Minor = s.price.Minor / 5
 			total.Minor -= discount.Minor
+		case s.guesses[r.Header.Get("Shopper-Address")] == 2:
+			writeProblem(w, client.ProblemError{Type: "too-many-refusals", Status: http.StatusTooManyRequests})
+			return
 		case code != "":
+			s.guesses[r.Header.Get("Shopper-Address")]++
 			writeProblem(w, client.ProblemError{Type: "code-refused", Status: http.StatusConflict})
 			return
 		}
@@ -207,7 +213,7 @@ func open(t *testing.T) *fixture {
 	s := &fixture{
 		shopfront: &shopfront{
 			price: client.Money{Minor: 499, Currency: "EUR", Display: "4.99 EUR"},
-			byKey: map[string]client.Checkout{}, orders: map[string]client.PlacedOrder{},
+			byKey: map[string]client.Checkout{}, orders: map[string]client.PlacedOrder{}, guesses: map[string]int{},
 		},
 		stripeAPI: &stripeAPI{},
 	}
@@ -436,6 +442,47 @@ func TestBuy_Refusals(t *testing.T) {
 				t.Errorf("buying gets %d, want %d", status, test.want)
 			}
 		})
+	}
+}
+
+// Shopfront limits what it can tell apart: without their address, all shoppers of this server were one.
+func TestBuy_Guesses_AreLimitedByTheAddressOfTheConnection(t *testing.T) {
+	s := open(t)
+	guess := func() int {
+		return s.post(t, "/buy?product=coins&variant=500&code=WINTER-10", "",
+			http.Header{"Shopper-Address": {"203.0.113.8"}, "X-Forwarded-For": {"203.0.113.8"}}).Code
+	}
+	for i, want := range []int{http.StatusConflict, http.StatusConflict, http.StatusTooManyRequests} {
+		if status := guess(); status != want {
+			t.Errorf("guess %d gets %d, want %d", i, status, want)
+		}
+	}
+	if s.shopfront.guesses["192.0.2.1"] != 2 { // the address of httptest's requests
+		t.Errorf("the guesses are counted for %v, want 2 for 192.0.2.1", s.shopfront.guesses)
+	}
+	s.address = func(*http.Request) netip.Addr { return netip.MustParseAddr("2001:db8::7") }
+	if status := guess(); status != http.StatusConflict {
+		t.Errorf("a guess from another address gets %d, want 409", status)
+	}
+}
+
+func TestBuy_PostOfAnotherSite_IsRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		header http.Header
+		want   int
+	}{
+		"another site":             {http.Header{"Sec-Fetch-Site": {"cross-site"}}, http.StatusForbidden},
+		"an older browser":         {http.Header{"Origin": {"https://prizes.example"}}, http.StatusForbidden},
+		"the shop's own page":      {http.Header{"Sec-Fetch-Site": {"same-origin"}}, http.StatusSeeOther},
+		"its page in an older one": {http.Header{"Origin": {"https://example.com"}}, http.StatusSeeOther},
+	} {
+		s := open(t)
+		if status := s.post(t, "/buy?product=coins&variant=500", "", test.header).Code; status != test.want {
+			t.Errorf("%s: buying gets %d, want %d", name, status, test.want)
+		}
+		if isSold := len(s.shopfront.byKey) > 0; isSold != (test.want == http.StatusSeeOther) {
+			t.Errorf("%s: checked out: %t", name, isSold)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package access
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -33,7 +34,8 @@ func (*RejectedKeyError) Unwrap() error { return ErrUnauthorized }
 
 // Caller is who sent a request. The zero Caller is a stranger.
 type Caller struct {
-	Key KeyID // of the shop's server; empty for a stranger
+	Key     KeyID      // of the shop's server; empty for a stranger
+	Shopper netip.Addr // whom the shop's server calls for; the zero Addr if it does not say
 }
 
 // IsServer reports whether the shop's own server is calling.

@@ -31,10 +31,12 @@ type Source struct {
 }
 
 // Source returns the source that a request's refusal counts for. For a stranger this is the network address, as the
-// gateway saw it. All addresses that cannot be parsed share one source. For the shop's server it is the nick together
-// with the server's key; without a nick there is no limit.
+// gateway saw it. All addresses that cannot be parsed share one source. For the shop's server it is the shopper's
+// address, as for a stranger, or else the nick together with the server's key; with neither there is no limit.
 func (c Caller) Source(address string, nick voucher.Nick) Source {
-	if c.IsServer() {
+	if c.Shopper.IsValid() {
+		address = c.Shopper.String()
+	} else if c.IsServer() {
 		if nick.Compared == "" {
 			return Source{}
 		}

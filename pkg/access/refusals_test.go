@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +63,19 @@ func TestSource_Server_IsCountedByNickAndKey(t *testing.T) {
 	}
 	if got := server.Source("203.0.113.7", voucher.Nick{}); got != (access.Source{}) {
 		t.Errorf("without a nick: %+v, want no source", got)
+	}
+}
+
+// The shopper must not get the limit once more by also calling without the shop's server.
+func TestSource_ShopperNamedByTheServer_IsCountedLikeAStranger(t *testing.T) {
+	for _, address := range []string{"203.0.113.7", "::ffff:203.0.113.7", "2001:db8:5:a1::17"} {
+		named := server
+		named.Shopper = netip.MustParseAddr(address)
+		for _, nick := range []voucher.Nick{alder, {}} {
+			if got, want := named.Source("198.51.100.9", nick), (access.Caller{}).Source(address, nick); got != want {
+				t.Errorf("the source of shopper %s is %+v, want %+v", address, got, want)
+			}
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -119,11 +120,20 @@ type CallOption func(*request)
 // are applied once. Use another key for the shopper's next attempt. Without WithKey each call makes its own key.
 //
 // An earlier call may have sent the key. The outcome therefore stays unknown until the service itself has accepted or
-// rejected the request. It stays unknown even if nothing was sent, and after 401 and 429, because the service can send
-// these before it looks for the earlier call. There are two exceptions: errors about arguments, and ErrWrongBaseURL
-// unless an attempt of this call may have been applied. Before you repeat a call, wait DefaultAttemptTimeout after the
-// call ended or its process was killed: an attempt in flight may still be applied after a refusal.
+// rejected the request. It stays unknown even if nothing was sent, and after 401, 403 and 429, because the service can
+// send these before it looks for the earlier call. There are two exceptions: errors about arguments, and
+// ErrWrongBaseURL unless an attempt of this call may have been applied. Before you repeat a call, wait
+// DefaultAttemptTimeout after the call ended or its process was killed: an attempt in flight may still be applied after
+// a refusal.
 func WithKey(key string) CallOption { return func(r *request) { r.key, r.isRepeated = key, true } }
+
+// WithShopperAddress names the network address of the shopper for whom the shop's server calls, see WithServerKey. The
+// service then limits refused codes and holds by this address, as if the shopper had called. Without it, nothing limits
+// shoppers who have no nick. Take the address from the shopper's connection or from your own proxy, never from a header
+// that the shopper can write.
+func WithShopperAddress(address netip.Addr) CallOption {
+	return func(r *request) { r.shopper = address }
+}
 
 // once returns the request with an Idempotency-Key. The service then applies the request once, however often it is
 // sent.

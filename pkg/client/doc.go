@@ -11,8 +11,9 @@
 // that may crash must make its key with [NewKey] and store it before the call. [ErrWrongBaseURL] means that the base
 // URL is wrong. Unless the error also is an [OutcomeUnknownError], the call was not applied.
 //
-// [WithServerKey] makes calls as the shop's server. If the response to an attempt was lost, a later [ErrUnauthorized]
-// or [ErrTooManyRefusals] does not show whether that attempt was applied.
+// [WithServerKey] makes calls as the shop's server, and [WithShopperAddress] names the shopper whose wrong codes and
+// holds are limited. If the response to an attempt was lost, a later [ErrUnauthorized] or [ErrTooManyRefusals] does not
+// show whether that attempt was applied.
 //
 // Place an order with [Client.PlaceOrder] when the shopper has paid, deliver once for each order ID, and then call
 // [Client.FulfilOrder]. Calls about orders have no key: repeat a call with the same arguments, and it is applied once.

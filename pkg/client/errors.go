@@ -25,7 +25,7 @@ var (
 	ErrUnauthorized         = errors.New("unauthorized")           // the shop requires a key, or this key is not valid
 	ErrCrossSite            = errors.New("cross-site request")     // the request has the headers of another site's page
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
-	// by strangers at one network address; see ProblemError.RetryAfter
+	// by the checkouts of one network address; see ProblemError.RetryAfter
 	ErrTooManyHolds = errors.New("too many holds")
 	ErrCodeRefused  = errors.New("code refused") // for this checkout, for any reason
 	// it expired too long ago, its use of a code was taken, or its key made another checkout

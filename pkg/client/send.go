@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptrace"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strconv"
@@ -38,8 +39,9 @@ type request struct {
 	key                 string // empty if the request changes nothing, or is idempotent without a key
 	// the caller chose the key, the order or the redemption, so an earlier call may have sent the request
 	isRepeated bool
-	etag       string // of the response that the caller already has
-	maxBytes   int    // limit of the response's body
+	shopper    netip.Addr // for whom the shop's server calls; the zero Addr if it does not say
+	etag       string     // of the response that the caller already has
+	maxBytes   int        // limit of the response's body
 	// read reads a response with status 200, or 304 if etag is set. It returns a *ResponseError for a malformed
 	// response.
 	read func(response) error
@@ -207,6 +209,9 @@ func (c *Client) exchange(ctx context.Context, r request) (resp response, isRese
 	}
 	if r.key != "" {
 		sent.Header.Set("Idempotency-Key", r.key)
+	}
+	if r.shopper.IsValid() {
+		sent.Header.Set("Shopper-Address", r.shopper.Unmap().WithZone("").String())
 	}
 	if r.etag != "" {
 		sent.Header.Set("If-None-Match", r.etag)

@@ -123,10 +123,11 @@ func (c *Client) Redeem(ctx context.Context, code, nick string, options ...CallO
 }
 
 // Check returns what a redemption would give now. It changes and reserves nothing: somebody else may take the last use
-// a moment later. It returns the same errors as Redeem, except ErrRedemptionUndone and *OutcomeUnknownError.
-func (c *Client) Check(ctx context.Context, code, nick string) (Redeemable, error) {
-	r := c.voucherRequest("check voucher", code, nick)
-	r.query = "check=true"
+// a moment later. It returns the same errors as Redeem, except ErrRedemptionUndone and *OutcomeUnknownError. A check
+// needs no key.
+func (c *Client) Check(ctx context.Context, code, nick string, options ...CallOption) (Redeemable, error) {
+	r := c.voucherRequest("check voucher", code, nick).once(options)
+	r.query, r.key, r.isChange, r.isRepeated = "check=true", "", false, false
 	received, err := receive(ctx, c, r, "a voucher that can be redeemed", func(v *voucherResponse, _ response) bool {
 		return v.isComplete() && v.Status == "redeemable"
 	})

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"net/netip"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -18,6 +19,27 @@ func TestRedeem_CodeAndNick_AreSentAsTyped(t *testing.T) {
 	} {
 		if _, err := c.Redeem(t.Context(), typed.code, typed.nick); err != nil || s.seen()[i].body != typed.body {
 			t.Errorf("%v, body %s, want %s", err, s.seen()[i].body, typed.body)
+		}
+	}
+}
+
+func TestShopperAddress_IsSentIfItIsKnown(t *testing.T) {
+	for address, want := range map[string]string{
+		"203.0.113.7": "203.0.113.7", "::ffff:203.0.113.7": "203.0.113.7", "2001:db8::7": "2001:db8::7",
+		"fe80::1%eth0": "fe80::1", "": "",
+	} {
+		s, c := serve(t, problem("invalid", 422))
+		named, _ := netip.ParseAddr(address) // the zero Addr for an empty text
+		option := client.WithShopperAddress(named)
+		_, redeem := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", option)
+		_, check := c.Check(t.Context(), "WELCOME-COINS", "Alder", option, client.WithKey("till-1047"))
+		_, checkOut := c.Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"}, option)
+		for i, err := range []error{redeem, check, checkOut} {
+			got := s.seen()[i].header
+			if !errors.Is(err, client.ErrInvalid) || got.Get("Shopper-Address") != want ||
+				len(got.Values("Shopper-Address")) > 1 || (i == 1) != (got.Get("Idempotency-Key") == "") {
+				t.Errorf("%q: %v, request %d has %v, want Shopper-Address %q", address, err, i, got, want)
+			}
 		}
 	}
 }

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net/netip"
+	"strings"
 	"time"
 
 	"shopfront/pkg/access"
@@ -54,6 +56,21 @@ func (c *call) admit(policy policyOf) error {
 	c.caller, c.settings, c.record.keyID = caller, settings, caller.Key
 	if policy != nil && !policy(settings).Allows(caller) {
 		return access.ErrUnauthorized
+	}
+	return nil
+}
+
+// admitShopper is admit for an endpoint that limits shoppers by their address. The shop's server may name the address.
+func (c *call) admitShopper(policy policyOf) (err error) {
+	if err := c.admit(policy); err != nil {
+		return err
+	}
+	values := c.Header.Values("Shopper-Address")
+	if len(values) == 0 || !c.caller.IsServer() { // anybody can send a header
+		return nil
+	}
+	if c.caller.Shopper, err = netip.ParseAddr(strings.Join(values, ",")); err != nil || c.caller.Shopper.Zone() != "" {
+		return problemMalformedRequest.because("The Shopper-Address must be sent once, with one IP address.")
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 			}
 			refusal := err // waits until the caller is admitted, so that limitRefusals counts it
 			hasCode := refused || request.Code != ""
-			if err := c.admit(checkoutPolicy(hasCode)); err != nil {
+			if err := c.admitShopper(checkoutPolicy(hasCode)); err != nil {
 				return response{}, err
 			}
 			request.ByServer = c.caller.IsServer()
@@ -50,7 +50,7 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 				return checkOut(c, opener, request)
 			}
 			request.Paused = c.settings.Paused
-			if !request.ByServer {
+			if !request.ByServer || c.caller.Shopper.IsValid() {
 				source := c.caller.Source(s.SourceAddress(c.Request), request.Nick)
 				request.Source = source.Name + source.Subnet
 			}

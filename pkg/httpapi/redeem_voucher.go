@@ -30,7 +30,8 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 				return response{}, err
 			}
 			refusal := err // waits until the caller is admitted, so that limitRefusals counts it
-			if err := c.admit(func(settings access.Settings) access.Policy { return settings.Redeem }); err != nil {
+			err = c.admitShopper(func(settings access.Settings) access.Policy { return settings.Redeem })
+			if err != nil {
 				return response{}, err
 			}
 			request.Paused = c.settings.Paused

@@ -247,3 +247,66 @@ func TestRedeemVoucher_CountFails_RefusalStands(t *testing.T) {
 	s.send(endpoint, from("203.0.113.7",
 		post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`))).wantTooManyRefusals(t)
 }
+
+// The shop's server names the shopper, whose guesses and holds then count as if the shopper had called. From anybody
+// else the header says nothing, because anybody can send it.
+func TestShopperAddress_WithAKey_IsTheSource(t *testing.T) {
+	s, store := limited(t)
+	redeem, checkOut := s.RedeemVoucher(knows(new(int))), s.Checkout(discounting(new(int)))
+	named := []string{"Authorization", serverKey, "Shopper-Address", "198.51.100.9"}
+	guess := func(headers ...string) response {
+		return s.send(redeem, from("203.0.113.7", post(voucherPath, `{"code":"SUMMER-21","nick":"Alder"}`, headers...)))
+	}
+	for range 2 {
+		if a := guess(named...); a.status != http.StatusNotFound {
+			t.Errorf("got %d %s, want 404", a.status, a.body)
+		}
+	}
+	s.send(redeem, from("198.51.100.9", post(voucherPath, `{"code":"SUMMER-21"}`))).wantTooManyRefusals(t)
+	guess(named...).wantTooManyRefusals(t)
+	s.send(checkOut, from("203.0.113.7", get(codePath, named...))).wantTooManyRefusals(t)
+	s.send(redeem, from("198.51.100.9", post(voucherPath, `{"code":"SUMMER-20"}`))).wantTooManyRefusals(t)
+	for what, headers := range map[string][]string{
+		"another shopper":        {"Authorization", serverKey, "Shopper-Address", "2001:db8::7"},
+		"no shopper is named":    {"Authorization", serverKey},
+		"a stranger":             {"Shopper-Address", "198.51.100.9"},
+		"a stranger, no address": {"Shopper-Address", "Alder"},
+	} {
+		if a := guess(headers...); a.status != http.StatusNotFound {
+			t.Errorf("%s: got %d %s, want 404", what, a.status, a.body)
+		}
+	}
+	if got := store.total(); got != 7 {
+		t.Errorf("%d refusals are counted, want 7", got)
+	}
+}
+
+func TestShopperAddress_Malformed_Is400BeforeAnythingIsCounted(t *testing.T) {
+	for _, addresses := range [][]string{
+		{""},
+		{"Alder"},
+		{"203.0.113.7:443"},
+		{"203.0.113.07"},
+		{"203.0.113"},
+		{"fe80::1%eth0"},
+		{"203.0.113.0/24"},
+		{" 203.0.113.7"},
+		{"203.0.113.7, 198.51.100.9"},
+		{"203.0.113.7", "198.51.100.9"},
+		{"[2001:db8::7]"},
+	} {
+		s, store := limited(t)
+		for _, r := range []*http.Request{
+			post(voucherPath, `{"code":"SUMMER-21"}`), post(voucherPath, `{"code":"*"}`), get(codePath), get(coinsPath),
+		} {
+			r.Header["Shopper-Address"], r.Header["Authorization"] = addresses, []string{serverKey}
+			endpoint := s.Checkout(unusedOpener(t))
+			if r.Method == http.MethodPost {
+				endpoint = s.RedeemVoucher(unusedRedeemer(t))
+			}
+			if a := s.send(endpoint, r); a.status != http.StatusBadRequest || store.total() != 0 {
+				t.Errorf("%s with %q: got %d %s, want 400", r.URL, addresses, a.status, a.body)
+			}
+		}
+	}
+}
