@@ -583,8 +583,8 @@ function showCheckoutFault({ schema, fields, amount, note, nick, code, result },
 async function showNewCheckout(entry, outcome) {
   const { target, ...request } = entry;
   pending().filter((other) => !other.paying && target.endsWith(`&replaces=${other.id}`)).forEach(forget);
-  // A shopper who knows how to pay may pay at any time.
-  const rest = { ...request, id: outcome.body.id, paying: kept(entry)?.paying || !paymentUrl || paymentText !== "" };
+  // Without a payment page the shopper may pay at any time.
+  const rest = { ...request, id: outcome.body.id, paying: kept(entry)?.paying || !paymentUrl };
   keep(rest);
   const row = find(outcome.body.product, outcome.body.variant)?.row;
   const shownPrice = row && $(".price", row).value;
@@ -657,7 +657,7 @@ async function showCheckout(entry, outcome, notice = "") {
     forget(entry);
     dialog.close();
   }));
-  const state = entry.paying && paymentUrl && !paymentText ? "paying" : "open";
+  const state = entry.paying && paymentUrl ? "paying" : "open";
   setState(state, [notice && paragraph(notice, { class: "note", role: "alert" }), entry.paying && paragraph(say("payingHelp")), details,
     (paymentText || !paymentUrl) && element("div", { class: "how" }, element("h3", {}, say("howToPay")), paragraph(paymentText || say("askShop"), { dir: "auto", class: "pre" }), number),
     minutes, buttons(...choices)]);
