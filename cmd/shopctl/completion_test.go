@@ -25,7 +25,9 @@ func TestCompletion_Names_AreThoseOfTheTarget(t *testing.T) {
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml", "testdata/sakura-goods.yaml")
 	s.must(t, "voucher", "create", "emberforge", "SPRING-5", "--reward", "5%", "--batch", "spring sale")
+	s.must(t, "voucher", "create", "emberforge", "ADVENT-5", "--reward", "5%", "--batch", "advent 2026")
 	s.must(t, "voucher", "pause", "emberforge", "--batch", "advent 2026", "--batch", "winter")
+	s.must(t, "voucher", "delete", "emberforge", "ADVENT-5") // a paused batch is known without its vouchers
 	customers := []string{"emberforge\tEmberforge", "sakura-goods\tSakura Goods"}
 	batches := []string{"advent 2026", "spring sale", "winter"}
 	for line, want := range map[string][]string{

@@ -189,7 +189,7 @@ func TestImport_SkipInvalid_KeepsTheRejectedRows(t *testing.T) {
 			",20%,first\nSPRING-5,0%\nSPRING-4,20%,last")
 	rejected := filepath.Join(s.dir, "spring.rejected.csv")
 	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path, "--skip-invalid",
-		"--dry-run"); got.exit != exitFailed ||
+		"--dry-run"); got.exit != exitRefused ||
 		got.stdout != "would create 2, 1 with other terms (unchanged), 2 rejected\n" {
 		t.Error(got)
 	}
@@ -197,13 +197,22 @@ func TestImport_SkipInvalid_KeepsTheRejectedRows(t *testing.T) {
 		t.Error("a dry run wrote the rejected rows")
 	}
 	got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path, "--skip-invalid")
-	if got.exit != exitFailed || got.stdout != "created 2, 1 with other terms (unchanged), 2 rejected\n" ||
-		!strings.Contains(got.stderr, "the rejected rows are in "+rejected+"\n") {
+	if got.exit != exitRefused || got.stdout != "created 2, 1 with other terms (unchanged), 2 rejected\n" ||
+		!strings.Contains(got.stderr, "error: not imported: 3 rows: correct "+rejected+" and import it") {
 		t.Error(got)
 	}
-	if text, want := read(t, rejected),
-		"\ufeffcode,reward,note\nSPRING-2,120%,\"two\nlines\"\r\nSPRING-5,0%\r\nSPRING-4,20%,last\r\n"; text != want {
+	if text, want := read(t, rejected), "\ufeffreason,code,reward,note\n"+
+		`"reward: ""120%"": a percentage is a whole number from 1% to 100%; note: must be at most 128 bytes of text without `+
+		`control characters",`+"SPRING-2,120%,\"two\nlines\"\r\n"+
+		"\"row: has 2 cells, but the header has 3\",SPRING-5,0%\r\n"+
+		"\"the code exists already, but differs in reward, note; it stays as it is\",SPRING-4,20%,last\r\n"; text != want {
 		t.Errorf("rejected %q, want %q", text, want)
+	}
+	// the file can be imported again, and rejected again
+	again := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", rejected, "--skip-invalid")
+	if got, want := read(t, filepath.Join(s.dir, "spring.rejected.rejected.csv")), "\ufeffreason,reason,code,reward,note\n"; again.exit != exitRefused || again.stdout != "created 0, 1 with other terms (unchanged), 2 rejected\n" ||
+		!strings.HasPrefix(got, want) {
+		t.Errorf("%v, %q", again, got)
 	}
 	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path,
 		"--skip-invalid"); got.exit != exitRefused ||
@@ -340,8 +349,9 @@ func (s *shopfront) completeImport(t *testing.T, path string, count int) {
 		t.Fatalf("%d codes are stored; want an interruption before the last of %d", stored, count)
 	}
 	s.clock = s.clock.AddDate(0, 0, 1)
-	again := s.must(t, "voucher", "import", "emberforge", path, "--skip-invalid")
-	if want := fmt.Sprintf("created %d, existed %d (unchanged), 1 rejected\n", count-stored, stored); again != want {
+	again := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path, "--skip-invalid")
+	if want := fmt.Sprintf("created %d, existed %d (unchanged), 1 rejected\n", count-stored, stored); again.stdout != want ||
+		again.exit != exitRefused {
 		t.Errorf("%s, want %s", again, want)
 	}
 	s.must(t, "verify", "emberforge")
@@ -379,7 +389,7 @@ func TestImport_AgainAfterRedemptions_LeavesTheCodesUnchanged(t *testing.T) {
 	s.sellAndUse(t)
 	s.clock = s.clock.Add(time.Minute)
 	// The limit of COUNT-9 was changed after the import.
-	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path); got.exit != exitFailed ||
+	if got := s.shopctl(t.Context(), "--local", "voucher", "import", "emberforge", path); got.exit != exitRefused ||
 		got.stdout != "created 0, existed 10 (unchanged), 1 with other terms (unchanged)\n" ||
 		!strings.Contains(got.stderr, "line 10: ") {
 		t.Error(got)

@@ -68,24 +68,19 @@ func newVoucherPauseCommand(s *session) *cobra.Command {
 however many vouchers there are, and the vouchers stay as they are. The refusal of a paused code looks like any other
 refusal. A retry with the key of an earlier redemption still gets that redemption.
 
-Vouchers that join a paused batch later are paused, too. The command warns of a batch that has no vouchers. To
-find out, it may read all of the shop's vouchers, after it has written the pause.`, voucher.MaxPausedBatches),
+Vouchers that join a paused batch later are paused, too. The command refuses a batch that has no vouchers. To find out,
+it may read all of the shop's vouchers.`, voucher.MaxPausedBatches),
 		Example: "  shopctl --local voucher pause emberforge\n  shopctl --local voucher pause emberforge --batch " +
-			"summer --batch advent",
+			"summer --batch spring",
 		RunE: s.batchCommand(&batches, func(ctx context.Context, shop *backoffice.Shop) error {
+			if err := shop.RequireVouchers(ctx, batches); err != nil {
+				return err
+			}
 			paused, err := shop.Pause(ctx, batches...)
 			if err != nil {
 				return err
 			}
-			if err := s.showPause(shop, paused); err != nil || len(batches) == 0 {
-				return err
-			}
-			missing, err := shop.WithoutVouchers(ctx, slices.Compact(slices.Sorted(slices.Values(batches))))
-			for _, batch := range missing {
-				s.warn(fmt.Sprintf("no voucher belongs to batch %s yet: check its name with %s", batch,
-					s.commandLine("voucher list "+string(shop.Customer.ID))))
-			}
-			return err
+			return s.showPause(shop, paused)
 		}),
 	}
 	command.Flags().StringArrayVar(&batches, "batch", nil,

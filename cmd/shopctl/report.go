@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -28,7 +29,8 @@ type reportRowJSON struct {
 	Redeemed int    `json:"redeemed"`
 	Held     *int   `json:"held,omitempty"`
 	Undone   int    `json:"undone"`
-	Left     *int   `json:"left,omitempty"`
+	// Left is null if no code with a limit has uses left, but codes without a limit can be redeemed.
+	Left json.RawMessage `json:"left,omitempty"`
 
 	bar string
 }
@@ -47,7 +49,8 @@ func (r reportRowJSON) columns() []string {
 		cells[0] = reportTotal
 	}
 	if r.Held != nil {
-		cells = append(slices.Insert(cells, 3, strconv.Itoa(*r.Held)), strconv.Itoa(*r.Left))
+		left := strings.Replace(string(r.Left), "null", "no limit", 1)
+		cells = append(slices.Insert(cells, 3, strconv.Itoa(*r.Held)), left)
 	}
 	return cells
 }
@@ -68,7 +71,8 @@ func newReportCommand(s *session) *cobra.Command {
 		Long: fmt.Sprintf(`Count a shop's codes and their uses. The last row is the total.
   created, redeemed, undone   what happened in the period; an undone redemption counts as redeemed, too
   held                        the uses that checkouts hold now, of codes with a limit
-  left                        the uses that are left now, of codes with a limit that are neither disabled nor expired
+  left                        the uses that are left now, of codes with a limit that are neither disabled nor expired;
+                              "no limit" if only codes without a limit are left
 
 held and left are missing with --by day and --by nick. Days are in UTC. With --by nick, a code that only one nick can
 redeem counts as created for that nick. Imported uses count as redeemed. Those of a code with many uses count at the
@@ -127,7 +131,10 @@ func (s *session) showCounts(
 			Undone: counts.Undone,
 		}
 		if by.CountsNow() {
-			row.Held, row.Left = &counts.Held, &counts.Left
+			row.Held, row.Left = &counts.Held, strconv.AppendInt(nil, int64(counts.Left), 10)
+			if counts.Left == 0 && counts.Unlimited > 0 {
+				row.Left = json.RawMessage("null")
+			}
 		}
 		return row
 	}

@@ -25,9 +25,10 @@ Exit codes                                                   kinds of error
     1  failed; the work may be done, or done in part         failed, unavailable, not_running
     2  wrong command line; nothing was done                  usage
     3  refused: not found, exists already, or against the    not_found, exists, invalid
-       rules; nothing was changed. Only catalog apply
-       may have changed something: it leaves out vouchers
-       that differ from the files
+       rules; nothing was changed. Only catalog apply and
+       voucher import may have done the rest: they leave
+       out vouchers that differ from the files, and
+       import --skip-invalid leaves out rejected rows
     4  verify found records that do not add up; nothing      inconsistent
        was changed
   130  interrupted; run the command again to complete it     interrupted`

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -54,12 +53,12 @@ The command ignores the other columns of an export, but checks reward_currency. 
 uses count as uses of the code, but make no events. A file has at most %d rows.
 
 The command checks the whole file first, and names each mistake with its line. If there are any, it writes nothing.
-With --skip-invalid it imports the other rows, and copies the rejected ones to FILE.rejected.csv. The command never
-overwrites a code that exists. If its terms differ from those in the file, the command says so and ends with exit
-code 1.
+With --skip-invalid it imports the other rows, and copies the rejected ones to FILE.rejected.csv, with the reason in
+the first column. The command never overwrites a code that exists: it rejects a row whose terms differ. Whenever it
+rejects a row, it exits with %d. It warns of a code with more uses than its limit.
 
 If the command is interrupted, run it again to complete it. A further run changes nothing. With --skip-invalid, move
-FILE.rejected.csv away first.`, csvfile.MaxRows),
+FILE.rejected.csv away first.`, csvfile.MaxRows, exitRefused),
 		Example: `  shopctl --local voucher export emberforge --batch summer --output summer.csv
   shopctl --local voucher import emberforge summer.csv --dry-run
   shopctl --local voucher import emberforge summer.csv --skip-invalid`,
@@ -104,14 +103,17 @@ func (i *voucherImport) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return refused(kindInvalid, "%s: %s", i.path, err)
 	}
-	i.header = reader.Header()
+	i.header = reader.RejectedHeader()
 	label := "imported"
 	if i.dryRun {
 		label = "checked"
 	}
 	result, err := shop.Import(ctx, file, backoffice.ImportOrder{
 		Bulk: i.bulk(label, &i.bar), SkipInvalid: i.skipInvalid, DryRun: i.dryRun, Now: i.now(), Random: i.random,
-		Reject: i.reject,
+		Reject: i.reject, OverLimit: func(row csvfile.Row) {
+			i.warn(fmt.Sprintf("%s line %d: %d uses of %d: the code is imported as used up", i.path, row.Line,
+				row.Past.Uses, *row.Terms.MaxUses))
+		},
 	})
 	i.bar.end()
 	if i.rejected != nil {
@@ -129,10 +131,12 @@ func (i *voucherImport) rejectedPath() string {
 // reject reports why a row is not imported. With --skip-invalid it also copies the row to the file of rejected rows.
 func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
 	i.bar.end()
+	var reasons []string
 	for _, p := range i.explain(why) {
 		if errors.Is(why, voucher.ErrCodeTaken) {
 			p.kind = kindExists
 		}
+		reasons = append(reasons, p.message)
 		p.message = fmt.Sprintf("%s line %d: %s", i.path, row.Line, p.message)
 		i.reportProblems([]*problem{p})
 	}
@@ -147,8 +151,7 @@ func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
 			return err
 		}
 	}
-	// the last row may lack its line break
-	_, err = i.rejected.Write(append(bytes.TrimRight(row.Text, "\r\n"), "\r\n"...))
+	_, err = i.rejected.Write(row.Rejected(strings.Join(reasons, "; ")))
 	return err
 }
 
@@ -189,13 +192,16 @@ func (i *voucherImport) report(customer string, result backoffice.ImportResult, 
 	}, text); err != nil {
 		return err
 	}
-	if i.rejected != nil {
-		i.note("the rejected rows are in " + i.rejectedPath())
+	kind, place := kindInvalid, i.path
+	if result.Rejected == 0 {
+		kind = kindExists
 	}
-	if result.OtherTerms > 0 {
-		return failed(kindFailed, "not imported: %s with other terms in the store: run %s, or correct the file",
-			countOf(result.OtherTerms, "code"),
-			i.commandLine("voucher edit"))
+	if i.rejected != nil {
+		place = i.rejectedPath()
+	}
+	if rejected := result.Rejected + result.OtherTerms; rejected > 0 {
+		return refused(kind, "not imported: %s: correct %s and import it, or run %s for codes with other terms",
+			countOf(rejected, "row"), place, i.commandLine("voucher edit"))
 	}
 	return nil
 }

@@ -24,6 +24,8 @@ type ImportOrder struct {
 	// Reject is called for each row that is not imported. err is either one or more *voucher.FieldError, joined, or
 	// wraps voucher.ErrCodeTaken. Calls do not overlap. An error of Reject ends the import.
 	Reject func(row csvfile.Row, err error) error
+	// OverLimit, unless it is nil, is called for each row that is imported with more uses than its limit allows.
+	OverLimit func(row csvfile.Row)
 }
 
 // ImportResult counts the rows of an import.
@@ -90,6 +92,9 @@ func (i *importing) validate(ctx context.Context, file io.ReadSeeker) (valid int
 		}
 		if row.Err == nil {
 			valid++
+			if row.voucher.Over > 0 && i.OverLimit != nil {
+				i.OverLimit(row.Row)
+			}
 			continue
 		}
 		i.result.Rejected++

@@ -42,6 +42,7 @@ type ReportCounts struct {
 	Created, Redeemed, Undone int
 	Held                      int
 	Left                      int // uses left of codes that have a limit and are neither disabled nor expired
+	Unlimited                 int // codes without a limit that are neither disabled nor expired
 }
 
 // ReportGroup has the counts of a day, a batch, a reward or a nick.
@@ -157,14 +158,18 @@ func (r reporting) addVoucher(read *tally) {
 			r.group(v, v.Created, voucher.Nick{}).Redeemed += v.Imported
 		}
 	}
-	left := standing.UsesLeft
-	if status := standing.Status(r.now); status == voucher.StatusDisabled || status == voucher.StatusExpired {
-		left = 0
+	left, unlimited := standing.UsesLeft, 0
+	if v.MaxUses == voucher.NoLimit {
+		unlimited = 1
 	}
-	if r.By.CountsNow() && standing.UsesHeld+left > 0 {
+	if status := standing.Status(r.now); status == voucher.StatusDisabled || status == voucher.StatusExpired {
+		left, unlimited = 0, 0
+	}
+	if r.By.CountsNow() && standing.UsesHeld+left+unlimited > 0 {
 		group := r.group(v, time.Time{}, voucher.Nick{})
 		group.Held += standing.UsesHeld
 		group.Left += left
+		group.Unlimited += unlimited
 	}
 }
 
@@ -177,6 +182,7 @@ func (r reporting) sum() (groups []ReportGroup, total ReportCounts) {
 		total.Undone += group.Undone
 		total.Held += group.Held
 		total.Left += group.Left
+		total.Unlimited += group.Unlimited
 	}
 	slices.SortFunc(groups, func(a, b ReportGroup) int {
 		byRedeemed := cmp.Compare(b.Redeemed, a.Redeemed)

@@ -60,11 +60,11 @@ func TestReport_ImportedUsesWithoutATime_CountWhenTheCodeWasCreated(t *testing.T
 		t.Errorf("by day: %+v, total %+v", groups, total)
 	}
 	groups, total = s.report(backoffice.ReportQuery{From: s.opened, To: s.opened.Add(time.Millisecond)}, s.opened)
-	if groups != nil || total != (backoffice.ReportCounts{Redeemed: 2, Undone: 1, Left: 2}) {
+	if groups != nil || total != (backoffice.ReportCounts{Redeemed: 2, Undone: 1, Left: 2, Unlimited: 1}) {
 		t.Errorf("at noon: %+v, total %+v", groups, total)
 	}
 	if _, total = s.report(backoffice.ReportQuery{From: s.opened.Add(time.Millisecond)},
-		s.opened); total != (backoffice.ReportCounts{Left: 2}) {
+		s.opened); total != (backoffice.ReportCounts{Left: 2, Unlimited: 1}) {
 		t.Errorf("after noon: total %+v", total)
 	}
 }

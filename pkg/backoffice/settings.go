@@ -98,16 +98,24 @@ func (s *Shop) backOff(ctx context.Context, attempt int) error {
 	return table.Outcome(table.Wait(ctx, table.Backoff(attempt-1, s.random)))
 }
 
-// WithoutVouchers returns those of the given batches that have no vouchers. It may read all of the shop's vouchers.
-func (s *Shop) WithoutVouchers(ctx context.Context, batches []string) ([]string, error) {
-	missing := slices.Clone(batches)
+// RequireVouchers returns voucher.ErrBatchUnknown for each batch without vouchers, joined. It may read all of the
+// shop's vouchers.
+func (s *Shop) RequireVouchers(ctx context.Context, batches []string) error {
+	if len(batches) == 0 {
+		return nil
+	}
+	missing := slices.Compact(slices.Sorted(slices.Values(batches)))
 	for entry, err := range s.entries(ctx, "") {
 		if err != nil || len(missing) == 0 {
-			return missing, err
+			return err
 		}
 		if entry.voucher != nil {
 			missing = slices.DeleteFunc(missing, func(batch string) bool { return batch == entry.voucher.Batch })
 		}
 	}
-	return missing, nil
+	var errs []error
+	for _, batch := range missing {
+		errs = append(errs, batchUnknown(batch))
+	}
+	return errors.Join(errs...)
 }

@@ -44,14 +44,19 @@ func (w Writer) Row(cells ...string) error {
 		if i > 0 {
 			_ = w.to.WriteByte(',') // the last write returns the same error
 		}
-		cell = defuse(cell)
-		if strings.ContainsAny(cell, "\",\r\n") {
-			cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
-		}
-		_, _ = w.to.WriteString(cell) // as above
+		_, _ = w.to.WriteString(encode(cell)) // as above
 	}
 	_, err := w.to.WriteString("\r\n")
 	return err
+}
+
+// encode returns a cell as it is written: defused, and in quotes if it needs them.
+func encode(cell string) string {
+	cell = defuse(cell)
+	if strings.ContainsAny(cell, "\",\r\n") {
+		cell = `"` + strings.ReplaceAll(cell, `"`, `""`) + `"`
+	}
+	return cell
 }
 
 // Flush writes to the file what is still in memory.

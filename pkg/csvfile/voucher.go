@@ -36,6 +36,9 @@ func voucherHeader() []string {
 // WholeRow is the Field of a mistake that concerns the whole row.
 const WholeRow = "row"
 
+// reasonColumn is the first column of a file of rejected rows. It is first because the rest of a row may be malformed.
+const reasonColumn = "reason"
+
 // Row is one row of a file of vouchers. Its terms and its past are not checked against the rules of vouchers.
 type Row struct {
 	Line  int    // where the row begins
@@ -87,7 +90,8 @@ func separatedOnlyBy(header []byte, separator string) bool {
 
 // nameColumns finds the columns of a header.
 func (r *VoucherReader) nameColumns(header []string) error {
-	known := append(voucherHeader(), "link") // the command voucher generate writes the column link
+	// the command voucher generate writes the column link
+	known := append(voucherHeader(), "link", reasonColumn)
 	unknown := false
 	var errs []error
 	for _, written := range header {
@@ -99,7 +103,7 @@ func (r *VoucherReader) nameColumns(header []string) error {
 			errs = append(errs, fmt.Errorf("unknown column %.40q", written))
 			continue
 		}
-		if slices.Contains(r.columns, known[at]) {
+		if slices.Contains(r.columns, known[at]) && known[at] != reasonColumn { // a row can be rejected again
 			errs = append(errs, fmt.Errorf("the column %s appears twice", written))
 		}
 		r.columns = append(r.columns, known[at])
@@ -121,8 +125,21 @@ func comparedColumn(name string) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
 
-// Header returns the header as in the file, with its byte order mark and its line break.
-func (r *VoucherReader) Header() []byte { return r.header }
+// RejectedHeader returns the header of a file of rejected rows: the file's own, with one more column for the reason.
+func (r *VoucherReader) RejectedHeader() []byte {
+	names, hasMark := bytes.CutPrefix(r.header, []byte(byteOrderMark))
+	header := slices.Concat([]byte(reasonColumn+","), names)
+	if hasMark {
+		header = append([]byte(byteOrderMark), header...)
+	}
+	return header
+}
+
+// Rejected returns the row for a file of rejected rows: the reason, and the row as it is in its file.
+func (r Row) Rejected(reason string) []byte {
+	// the last row of a file may lack its line break
+	return slices.Concat([]byte(encode(reason)+","), bytes.TrimRight(r.Text, "\r\n"), []byte("\r\n"))
+}
 
 // Rows yields the rows after the header. It can be called only once. Rows of empty cells are left out. An error means
 // that the file cannot be read any further.
