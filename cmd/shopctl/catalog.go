@@ -46,8 +46,10 @@ func newCatalogApplyCommand(s *session) *cobra.Command {
 		Long: `Create and update shops, with their products, variants and vouchers, from YAML files; - is standard input.
 examples/demo.yaml shows every field; examples/catalogue.schema.json lets an editor check them.
 
-All files are checked before anything is changed. Whatever the files do not mention stays as it is, unless --prune
-takes it off sale. A voucher is created if its code does not exist yet. An existing voucher is never changed: if its
+All files are checked before anything is changed. Shops, products, variants and vouchers that the files leave out stay as
+they are; --prune takes products and variants off sale. But a shop, product or variant in a file is replaced: a field
+that it lacks goes back to its default, such as page, page.payment-url, data or sale. Only access and refusals stay as
+they are. A voucher is created if its code does not exist yet. An existing voucher is never changed: if its
 terms differ from the file's, the command applies everything else, reports the voucher and exits with 3. Applying the
 same files again changes nothing, or completes an interrupted apply. A shop's currency never changes, and nothing
 is ever deleted.
@@ -55,8 +57,9 @@ is ever deleted.
 Changes of access and refusals take effect within 15 seconds. Create a key (shopctl key create) before you let
 only the shop's server redeem or check out.
 
-A price of zero, a price that becomes ten times higher or lower, and a sale at a tenth of the price or less are
-probably slips. With such a price the command changes nothing and exits with 3, unless --yes accepts it.`,
+A field that goes back to its default is probably a mistake. So is a price of zero, a price that becomes ten times higher
+or lower, and a sale at a tenth of the price or less. With such a change the command changes nothing and exits with 3,
+unless --yes accepts it.`,
 		Example: `  shopctl --local catalog apply examples/demo.yaml --dry-run
   shopctl --local catalog apply examples/demo.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -72,7 +75,7 @@ probably slips. With such a price the command changes nothing and exits with 3, 
 			if err != nil {
 				return err
 			}
-			slips := unlikelyPrices(plan)
+			slips := unlikelyChanges(plan)
 			if yes {
 				slips = nil
 			}
@@ -95,7 +98,7 @@ probably slips. With such a price the command changes nothing and exits with 3, 
 	}
 	flags := command.Flags()
 	flags.BoolVar(&dryRun, "dry-run", false, "show what would change, and change nothing")
-	flags.BoolVar(&yes, "yes", false, "accept prices that are probably slips")
+	flags.BoolVar(&yes, "yes", false, "accept changes that are probably mistakes")
 	flags.BoolVar(&prune, "prune", false, "take products and variants off sale that the files leave out")
 	return command
 }
@@ -140,22 +143,21 @@ func (s *session) apply(ctx context.Context, plan backoffice.CataloguePlan) erro
 	return plan.Apply(ctx, bar.step)
 }
 
-// unlikelyPrices returns an error that lists the prices that are probably slips, or nil.
-func unlikelyPrices(plan backoffice.CataloguePlan) error {
-	var prices []string
+// unlikelyChanges returns an error that lists the changes that are probably mistakes, or nil.
+func unlikelyChanges(plan backoffice.CataloguePlan) error {
+	var changes []string
 	for _, shop := range plan {
 		for _, change := range shop.Catalogue.Changes {
 			if change.Unlikely {
-				prices = append(prices, change.String())
+				changes = append(changes, change.String())
 			}
 		}
 	}
-	if len(prices) == 0 {
+	if len(changes) == 0 {
 		return nil
 	}
-	return refused(kindInvalid, "these prices may be slips, so nothing was changed: correct them, or accept them "+
-		"with --yes:\n%s",
-		strings.Join(prices, "\n"))
+	return refused(kindInvalid, "these changes may be mistakes, so nothing was changed: correct the files, or accept "+
+		"the changes with --yes:\n%s", strings.Join(changes, "\n"))
 }
 
 // differingVouchers returns an error if the store has vouchers with other terms than the files. These vouchers stay as

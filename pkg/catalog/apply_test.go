@@ -254,6 +254,51 @@ emberforge/coins/499: sale 3.99 EUR -> none`
 	}
 }
 
+// A short file of a shop must not wipe what an earlier file set.
+func TestPlan_FieldsLeftOut_AreUnlikely(t *testing.T) {
+	full := shopOf(coins(499))
+	full.Customer.Page = catalog.Page{
+		Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
+		Imprint: catalog.Link{URL: "https://emberforge.example/imprint"}, Privacy: catalog.Link{URL: "https://emberforge.example/privacy"},
+		PaymentURL: "https://pay.example/{checkout}", PaymentText: "Transfer the total.",
+	}
+	product := &full.Products[0]
+	product.Image, product.Category, product.Position = "https://cdn.example/coins.png", "Coins", 10
+	product.Variants[0].Sale = catalog.Sale{Price: euro(399)}
+	product.Variants[0].DataSchema = `{"type":"object"}`
+	short := shopOf(catalog.Product{ID: product.ID, Name: product.Name, Variants: []catalog.Variant{{
+		ID: "499", Name: product.Variants[0].Name, Price: euro(499), MinAmount: 1, MaxAmount: 1,
+	}}})
+	withoutPage := short
+	withoutPage.Customer.Page.Off = true
+	for _, test := range []struct {
+		name                      string
+		stored, wanted            catalog.Shop
+		wantChanges, wantUnlikely int
+	}{
+		{"everything but names and prices is left out", full, short, 13, 13},
+		{"everything is set", short, full, 13, 0},
+		{"the word off for the page is left out", withoutPage, short, 1, 1},
+		{"the page is switched off", short, withoutPage, 1, 0},
+	} {
+		store := &fakeStore{}
+		apply(t, store, test.stored, false)
+		plan, err := catalog.NewPlan(store.shop(), test.wanted, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlikely := 0
+		for _, change := range plan.Changes {
+			if change.Unlikely {
+				unlikely++
+			}
+		}
+		if len(plan.Changes) != test.wantChanges || unlikely != test.wantUnlikely {
+			t.Errorf("%s: %d changes, %d of them unlikely: %v", test.name, len(plan.Changes), unlikely, plan.Changes)
+		}
+	}
+}
+
 func TestPlan_Page_IsComparedFieldByField(t *testing.T) {
 	stored, wanted := &fakeStore{}, shopOf(coins(499))
 	apply(t, stored, wanted, false)

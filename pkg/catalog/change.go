@@ -27,8 +27,9 @@ type Change struct {
 	// From and To are the field's values. For a creation, To is the currency, name or price.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
-	// Unlikely means that the price is probably a mistake: it is zero, or at least ten times the old price, or at most
-	// a tenth of the old price. The price of a sale is unlikely if it is at most a tenth of the variant's price.
+	// Unlikely means that the change is probably a mistake. A field goes back to its default, as if the file had left
+	// it out. Or the price is zero, or at least ten times the old price, or at most a tenth of the old price. The price
+	// of a sale is unlikely if it is at most a tenth of the variant's price.
 	Unlikely bool `json:"-"`
 }
 
@@ -173,7 +174,22 @@ type changeList []Change
 
 func (l *changeList) add(variant VariantID, field, from, to string) {
 	if from != to {
-		*l = append(*l, Change{Variant: variant, Action: Updated, Field: field, From: from, To: to})
+		*l = append(*l, Change{
+			Variant: variant, Action: Updated, Field: field, From: from, To: to, Unlikely: isDefault(field, to),
+		})
+	}
+}
+
+// isDefault reports whether a file sets a field to the value by leaving the field out. Off-sale is no such field: an
+// interrupted apply leaves a new shop off sale, and the same file completes it.
+func isDefault(field, value string) bool {
+	switch field {
+	case fieldPage:
+		return value == onOrOff(Page{})
+	case fieldAmount:
+		return value == amountOf(Variant{MinAmount: 1, MaxAmount: 1})
+	default:
+		return value == ""
 	}
 }
 
@@ -202,7 +218,7 @@ func (l *changeList) addVariant(before, after Variant) {
 	}
 	if from, to := before.Sale, after.Sale; from != to {
 		l.add(after.ID, fieldSale, from.String(), to.String())
-		(*l)[len(*l)-1].Unlikely = after.hasUnlikelySale()
+		(*l)[len(*l)-1].Unlikely = to == (Sale{}) || after.hasUnlikelySale()
 	}
 	l.add(after.ID, fieldAmount, amountOf(before), amountOf(after))
 	l.add(after.ID, fieldData, before.DataSchema, after.DataSchema)
