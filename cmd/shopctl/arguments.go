@@ -166,39 +166,94 @@ func portFlag(value *int) *parsedFlag {
 	}}
 }
 
-// timeFlag is a flag for a time in RFC 3339, or a date, which means midnight UTC.
-func timeFlag(value *time.Time) *parsedFlag {
-	return &parsedFlag{kind: "TIME", parse: func(text string) (err error) {
-		*value, err = voucher.ParseTime(text)
+// parseTime is voucher.ParseTime, voucher.ParseEnd, or one of them with more forms.
+type parseTime func(text string, zone *time.Location) (time.Time, error)
+
+// moment is the time that a flag gives, once the shop's time zone is known. It is nil if the flag was not given.
+type moment func(zone *time.Location) time.Time
+
+// in returns the time, or the zero time if the flag was not given.
+func (m moment) in(zone *time.Location) time.Time {
+	if m == nil {
+		return time.Time{}
+	}
+	return m(zone)
+}
+
+// pointer is in for a flag that changes nothing unless it is given.
+func (m moment) pointer(zone *time.Location) *time.Time {
+	if m == nil {
+		return nil
+	}
+	return new(m(zone))
+}
+
+// timeFlag is a flag for a time.
+func timeFlag(value *moment, parse parseTime) *parsedFlag {
+	return &parsedFlag{kind: "TIME", parse: func(text string) error {
+		*value = func(zone *time.Location) time.Time {
+			at, _ := parse(text, zone) // a date that fails only here is the first or last one, which bounds nothing
+			return at
+		}
+		_, err := parse(text, time.UTC)
 		return err
 	}}
 }
 
 // timeOrNoneFlag is a flag for a time, or "none" for the zero time.
-func timeOrNoneFlag(value **time.Time) *parsedFlag {
-	return &parsedFlag{kind: "TIME|none", parse: func(text string) error {
-		*value = new(time.Time)
+func timeOrNoneFlag(value *moment, parse parseTime) *parsedFlag {
+	flag := timeFlag(value, func(text string, zone *time.Location) (time.Time, error) {
 		if text == csvfile.None {
-			return nil
+			return time.Time{}, nil
 		}
-		return timeFlag(*value).Set(text)
-	}}
+		return parse(text, zone)
+	})
+	flag.kind = "TIME|none"
+	return flag
 }
 
-// checkPeriod requires that --until, if given, is after --since.
-func checkPeriod(since, until time.Time) error {
-	if !until.IsZero() && !since.Before(until) {
-		return misused("--until must be after --since")
+// orAgo also accepts a duration, such as 24h or 7d, for the time that was so long ago.
+func (s *session) orAgo(parse parseTime) parseTime {
+	return func(text string, zone *time.Location) (time.Time, error) {
+		duration := text
+		if days, isDays := strings.CutSuffix(text, "d"); isDays {
+			number, _ := csvfile.ParseWhole(days, 1) // 0 is no duration
+			duration = strconv.Itoa(24*number) + "h"
+		}
+		if ago, err := time.ParseDuration(duration); err == nil && ago > 0 {
+			return s.now().Add(-ago), nil
+		}
+		at, err := parse(text, zone)
+		if err != nil {
+			return time.Time{}, errors.New("must be a duration such as 24h or 7d, a time such as " +
+				"2026-12-24T18:00:00Z, or a date such as 2026-12-24")
+		}
+		return at, nil
 	}
-	return nil
 }
 
-// orZero returns the flag's time, or the zero time if the flag was not given.
-func orZero(given *time.Time) time.Time {
-	if given == nil {
-		return time.Time{}
+// period has the flags --since and --until.
+type period struct{ since, until moment }
+
+func (p *period) add(command *cobra.Command, s *session, what string) {
+	p.addSince(command, s, what)
+	command.Flags().Var(timeFlag(&p.until, s.orAgo(voucher.ParseEnd)), "until",
+		what+" before this `TIME`; a date includes its day")
+}
+
+// addSince adds only --since.
+func (p *period) addSince(command *cobra.Command, s *session, what string) {
+	command.Flags().Var(timeFlag(&p.since, s.orAgo(voucher.ParseTime)), "since",
+		what+" at this `TIME` or later; 24h or 7d means that long ago")
+}
+
+// in returns the period. It is an error if it does not end after it begins.
+func (p *period) in(zone *time.Location) (from, until time.Time, err error) {
+	from, until = p.since.in(zone), p.until.in(zone)
+	if !until.IsZero() && !from.Before(until) {
+		err = misused("--until must be after --since")
 	}
-	return *given
+	return from, until, err
 }
 
 func alternatives[S ~string](all []S) string {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -222,6 +223,7 @@ type customerJSON struct {
 	Name     string `json:"name"`
 	Currency string `json:"currency"`
 	OffSale  bool   `json:"offSale"`
+	TimeZone string `json:"timeZone"` // UTC if none is set
 
 	Page *pageJSON `json:"page"` // null: off
 }
@@ -251,7 +253,7 @@ func (c customerJSON) cells() []string {
 func representCustomer(c catalog.Customer) customerJSON {
 	return customerJSON{
 		ID: string(c.ID), Name: c.Name, Currency: string(c.Currency), OffSale: c.OffSale,
-		Page: representPage(c.Page),
+		TimeZone: cmp.Or(c.TimeZone, "UTC"), Page: representPage(c.Page),
 	}
 }
 

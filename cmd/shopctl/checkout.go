@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"iter"
@@ -75,6 +74,7 @@ type checkoutFilter struct {
 	*session
 
 	filter checkout.Filter
+	period period
 }
 
 func checkoutStatuses() []checkout.Status {
@@ -94,18 +94,17 @@ func (f *checkoutFilter) add(command *cobra.Command) {
 	}}, "product", "only checkouts of the product `ID`")
 	addChoice(command, &f.filter.Status, "status", "only checkouts with the `STATUS` "+alternatives(checkoutStatuses()),
 		checkoutStatuses()...)
-	flags.Var(timeFlag(&f.filter.From), "since", "only checkouts made at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&f.filter.Until), "until", "only checkouts made before this time; a date means midnight UTC")
+	f.period.add(command, f.session, "only checkouts made")
 }
 
 func (f *checkoutFilter) open(
 	ctx context.Context, customer string, at time.Time,
 ) (iter.Seq2[checkout.Checkout, error], error) {
-	if err := checkPeriod(f.filter.From, f.filter.Until); err != nil {
-		return nil, err
-	}
 	shop, err := f.shop(ctx, customer)
 	if err != nil {
+		return nil, err
+	}
+	if f.filter.From, f.filter.Until, err = f.period.in(shop.Zone); err != nil {
 		return nil, err
 	}
 	return shop.Checkouts(ctx, f.filter, at), nil
@@ -125,16 +124,9 @@ checkout was replaced by a newer one, and can no longer be ordered.`,
 			if err != nil {
 				return err
 			}
-			checkouts, err := backoffice.Collect(found)
-			if err != nil {
-				return err
-			}
-			slices.SortFunc(checkouts, func(a, b checkout.Checkout) int {
-				return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
-			})
-			rows := represent(checkouts, func(c checkout.Checkout) checkoutJSON { return representCheckout(c, at) })
 			head := []string{"CREATED", "STATUS", "VARIANT", "AMOUNT", "CODE", "DISCOUNT", "TOTAL", "NICK", "ID"}
-			return list(&s.output, "checkouts", head, rows)
+			return stream(&s.output, "checkouts", head, found,
+				func(c checkout.Checkout) checkoutJSON { return representCheckout(c, at) })
 		}),
 	}
 	filter.add(command)
@@ -147,8 +139,7 @@ func newCheckoutExportCommand(s *session) *cobra.Command {
 			rows := csvfile.NewCheckoutWriter(file)
 			return rows.Writer, func(c checkout.Checkout) error { return rows.Write(c, at) }
 		})
-	command.Long = "Write checkouts to a CSV file, in no particular order. docs/reference/files.md describes the " +
-		"columns."
+	command.Long = "Write checkouts to a CSV file, oldest first. docs/reference/files.md describes the columns."
 	command.Example = "  shopctl --local checkout export emberforge --status expired --output left-behind.csv"
 	return command
 }

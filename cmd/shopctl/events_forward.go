@@ -98,18 +98,18 @@ with exit code 0.
 func newEventsReplayCommand(s *session) *cobra.Command {
 	var flags feedFlags
 	var from, to int
-	var since time.Time
+	var period period
 	command := &cobra.Command{
 		Use: "replay SHOP URL", Short: "Post earlier events again, and end", Args: exactly("SHOP", "URL"),
 		Long: `Post events to a web server again, in sequence. The command ends after the newest event, or after the event --to.
 It does not change where forward continues. With --since it reads the whole feed and posts the events that happened at
-that time or later.
+that time or later; a date is in UTC.
 ` + postHelp + "\n" + feedHelp,
 		Example: `  shopctl --local events replay emberforge http://localhost:8080/events --from 1
   shopctl --local events replay emberforge http://localhost:8080/events --since 24h --to 200`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			switch {
-			case (from == 0) == since.IsZero():
+			case (from == 0) == (period.since == nil):
 				return misused("give either --from or --since")
 			case to != 0 && to < from:
 				return misused("--to must not be below --from")
@@ -119,13 +119,13 @@ that time or later.
 				return err
 			}
 			return s.withFeed(ctx, args[0], flags, func(f feed) error {
-				return p.replay(ctx, f, int64(from), since, int64(to))
+				// the feed does not say which time zone the shop has
+				return p.replay(ctx, f, int64(from), period.since.in(time.UTC), int64(to))
 			})
 		}),
 	}
 	command.Flags().Var(numberFlag(&from, 1), "from", "the sequence `N` of the first event")
-	command.Flags().Var(sinceFlag(s.now, &since), "since",
-		"only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
+	period.addSince(command, s, "only events")
 	command.Flags().Var(numberFlag(&to, 1), "to", "the sequence `N` of the last event (default: the newest)")
 	flags.add(command)
 	return command

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -52,7 +51,7 @@ func (s *session) eventsCommand(
 
 func newEventsListCommand(s *session) *cobra.Command {
 	var after *client.EventCursor
-	var since time.Time
+	var period period
 	var kind event.Type
 	var limit int
 	command := &cobra.Command{
@@ -62,14 +61,18 @@ tables. Events are in the order in which they were recorded, so a later line can
 		Example: `  shopctl --local events list emberforge --since 24h
   shopctl --local events list emberforge --after 0 --type order.created --json`,
 		PreRunE: func(*cobra.Command, []string) error {
-			if after != nil && !since.IsZero() {
+			if after != nil && period.since != nil {
 				return errors.New("give --after or --since, not both")
 			}
 			return nil
 		},
 		RunE: s.eventsCommand(func(ctx context.Context, events *backoffice.Events, shop *backoffice.Shop,
 			_ []string,
-		) (err error) {
+		) error {
+			since, until, err := period.in(shop.Zone)
+			if err != nil {
+				return err
+			}
 			cursor := event.Cursor{After: event.FromOldest}
 			switch {
 			case after != nil && after.After > 0:
@@ -79,33 +82,19 @@ tables. Events are in the order in which they were recorded, so a later line can
 					return err
 				}
 			}
-			wanted := func(e event.Event) bool { return !e.At.Before(since) && (kind == "" || e.Type == kind) }
+			wanted := func(e event.Event) bool {
+				return !e.At.Before(since) && (until.IsZero() || e.At.Before(until)) && (kind == "" || e.Type == kind)
+			}
 			return s.listEvents(ctx, events.Feed, shop.Customer.ID, cursor, wanted, limit)
 		}),
 	}
 	flags := command.Flags()
 	flags.Var(afterFlag(&after), "after",
 		"begin after the event with this sequence `N`; 0 begins with the oldest that is kept")
-	flags.Var(sinceFlag(s.now, &since), "since",
-		"only events of this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
+	period.add(command, s, "only events")
 	addChoice(command, &kind, "type", "only events of this `TYPE`: "+alternatives(event.Types()), event.Types()...)
 	flags.Var(numberFlag(&limit, 1), "limit", "print at most `N` events")
 	return command
-}
-
-// sinceFlag is a flag for a time, or for a duration before now.
-func sinceFlag(now func() time.Time, value *time.Time) *parsedFlag {
-	return &parsedFlag{kind: "TIME", parse: func(text string) error {
-		if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
-			*value = now().Add(-ago)
-			return nil
-		}
-		if timeFlag(value).Set(text) != nil {
-			return errors.New("must be a duration such as 24h, a time such as 2026-12-24T18:00:00Z, or a date such " +
-				"as 2026-12-24")
-		}
-		return nil
-	}}
 }
 
 // listEvents prints at most limit wanted events after a cursor. A limit of 0 means no limit.
@@ -318,14 +307,14 @@ type rebuiltJSON struct {
 }
 
 func newEventsRebuildCommand(s *session) *cobra.Command {
-	var from time.Time
+	var period period
 	var nicks bool
 	command := &cobra.Command{
 		Use: "rebuild SHOP", Short: "Add the events that a feed lacks", Args: exactly("SHOP"),
 		Long: `Read all vouchers, redemptions and orders of a shop, and append the events that the feed lacks, earliest first. An
 event always has the same ID. Use this for redemptions and orders from a time when events were off, and for events that
-were lost in an outage of many hours, or together with the table of events. Without --from the command goes back as far
-as events are kept. An earlier --from can add events again that have expired.
+were lost in an outage of many hours, or together with the table of events. Without --since the command goes back as
+far as events are kept. An earlier --since can add events again that have expired.
 
 With --nicks the command leaves the feed as it is. It adds all redemptions with a nick to the index that shopctl
 redemption list --nick reads.
@@ -334,12 +323,12 @@ The output shows how many events were added (or how many redemptions are indexed
 because they are damaged. If any are, the command adds the rest and ends with exit code 1.
 
 The shop can stay live. If the command is interrupted, run it again to complete it. A further run adds nothing.`,
-		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --from " +
+		Example: "  shopctl --local events rebuild emberforge\n  shopctl --local events rebuild emberforge --since " +
 			"2026-01-01\n" +
 			"  shopctl --local events rebuild emberforge --nicks",
 		PreRunE: func(*cobra.Command, []string) error {
-			if nicks && !from.IsZero() {
-				return errors.New("give --from or --nicks, not both")
+			if nicks && period.since != nil {
+				return errors.New("give --since or --nicks, not both")
 			}
 			return nil
 		},
@@ -354,7 +343,8 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 				result, err = events.RebuildNicks(ctx, shop, bar.steps)
 				document.Indexed, count = &result.Added, "indexed"
 			} else {
-				result, err = events.Rebuild(ctx, shop, backoffice.Rebuilding{From: from, Progress: bar.steps})
+				result, err = events.Rebuild(ctx, shop,
+					backoffice.Rebuilding{From: period.since.in(shop.Zone), Progress: bar.steps})
 				document.Added = &result.Added
 			}
 			bar.end()
@@ -374,7 +364,6 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 		}),
 	}
 	command.Flags().BoolVar(&nicks, "nicks", false, "index redemptions by nick instead")
-	command.Flags().Var(sinceFlag(s.now, &from), "from",
-		"add what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
+	period.addSince(command, s, "add what happened")
 	return command
 }

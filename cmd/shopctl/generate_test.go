@@ -26,7 +26,7 @@ func TestGenerate_CSV_HasALinkForEachCode(t *testing.T) {
 		"--format", "csv", "--prefix", "XMAS", "--length", "20", "--group", "10", "--link",
 		"https://shop.example/{code}?from=letter")
 	const want = "code,reward,valid-until,link\r\n" +
-		"Tenth Visit,5.00,2026-12-24T00:00:00.000Z,https://shop.example/Tenth%20Visit?from=letter\r\n" +
+		"Tenth Visit,5.00,2026-12-25T00:00:00.000Z,https://shop.example/Tenth%20Visit?from=letter\r\n" +
 		"XMAS-S7YEDPACTF-1Y677BVVZ3,5.00,,https://shop.example/XMAS-S7YEDPACTF-1Y677BVVZ3?from=letter\r\n"
 	if got != want {
 		t.Errorf("got\n%q, want\n%q", got, want)

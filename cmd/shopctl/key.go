@@ -10,6 +10,7 @@ import (
 
 	"shopfront/pkg/access"
 	"shopfront/pkg/backoffice"
+	"shopfront/pkg/voucher"
 	"shopfront/pkg/wire"
 )
 
@@ -50,7 +51,7 @@ func (s *session) representKey(shop *backoffice.Shop, record access.KeyRecord) k
 
 func newKeyCreateCommand(s *session) *cobra.Command {
 	var name string
-	var expires time.Time
+	var expires moment
 	command := &cobra.Command{
 		Use: "create SHOP --name NAME", Short: "Create a key and print it once", Args: exactly("SHOP"),
 		Long: fmt.Sprintf(`Create a secret key for the shop's own server, which sends it as "Authorization: Bearer KEY". Anybody who has the
@@ -63,20 +64,21 @@ live keys.`, access.MaxLiveKeys),
 			if err := access.CheckKeyName(name); err != nil {
 				return misused("--name: %s", err)
 			}
-			if !expires.IsZero() && !expires.After(s.now()) {
-				return misused("--expires must be in the future")
-			}
 			shop, err := s.shop(ctx, args[0])
 			if err != nil {
 				return err
 			}
-			return s.createKey(ctx, shop, name, expires)
+			end := expires.in(shop.Zone)
+			if !end.IsZero() && !end.After(s.now()) {
+				return misused("--expires must be in the future")
+			}
+			return s.createKey(ctx, shop, name, end)
 		}),
 	}
 	command.Flags().StringVar(&name, "name", "",
 		fmt.Sprintf("what the key is for, at most %d bytes of `TEXT` (required)", access.MaxKeyNameBytes))
-	command.Flags().Var(timeFlag(&expires), "expires",
-		"the first moment at which the key is refused; a date means midnight UTC (default never)")
+	command.Flags().Var(timeFlag(&expires, voucher.ParseEnd), "expires",
+		"the first moment at which the key is refused, or its last day (default never)")
 	return command
 }
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 	"path"
-	"slices"
 	"strconv"
 	"time"
 
@@ -61,6 +60,7 @@ type orderFilter struct {
 	*session
 
 	filter checkout.OrderFilter
+	period period
 	nick   string
 }
 
@@ -69,22 +69,20 @@ func (f *orderFilter) add(command *cobra.Command) {
 	addChoice(command, &f.filter.Status, "status",
 		"only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()), checkout.OrderStatuses()...)
 	flags.Var(textFlag(&f.nick), "nick", "only orders whose checkout had the nick `NICK`")
-	flags.Var(timeFlag(&f.filter.From), "since", "only orders placed at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&f.filter.Until), "until", "only orders placed before this time; a date means midnight UTC")
+	f.period.add(command, f.session, "only orders placed")
 }
 
 func (f *orderFilter) open(
 	ctx context.Context, customer string, _ time.Time,
-) (iter.Seq2[checkout.Checkout, error], error) {
-	err := checkPeriod(f.filter.From, f.filter.Until)
-	if err != nil {
-		return nil, err
-	}
+) (_ iter.Seq2[checkout.Checkout, error], err error) {
 	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
 	}
 	shop, err := f.shop(ctx, customer)
 	if err != nil {
+		return nil, err
+	}
+	if f.filter.From, f.filter.Until, err = f.period.in(shop.Zone); err != nil {
 		return nil, err
 	}
 	return shop.Orders(ctx, f.filter), nil
@@ -98,19 +96,14 @@ func newOrderListCommand(s *session) *cobra.Command {
 was placed or changed.`,
 		Example: `  shopctl --local order list emberforge --status placed
   shopctl --local order list emberforge --nick Alder
-  shopctl --local order list emberforge --since 2026-11-01 --until 2026-12-01 --json`,
+  shopctl --local order list emberforge --since 2026-11-01 --until 2026-11-30 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			found, err := filter.open(ctx, args[0], s.now())
 			if err != nil {
 				return err
 			}
-			orders, err := backoffice.Collect(found)
-			if err != nil {
-				return err
-			}
-			slices.Reverse(orders) // the oldest first
 			head := []string{"ORDERED", "STATUS", "VARIANT", "AMOUNT", "CODE", "TOTAL", "PAYMENT", "NICK", "ID"}
-			return list(&s.output, "orders", head, represent(orders, representOrder))
+			return stream(&s.output, "orders", head, found, representOrder)
 		}),
 	}
 	filter.add(command)
@@ -123,9 +116,9 @@ func newOrderExportCommand(s *session) *cobra.Command {
 			rows := csvfile.NewOrderWriter(file)
 			return rows.Writer, rows.Write
 		})
-	command.Long = `Write orders to a CSV file, newest first. An order may be missing, or have its former status, for about a second after
+	command.Long = `Write orders to a CSV file, oldest first. An order may be missing, or have its former status, for about a second after
 it was placed or changed. docs/reference/files.md describes the columns.`
-	command.Example = "  shopctl --local order export emberforge --since 2026-11-01 --until 2026-12-01 --output " +
+	command.Example = "  shopctl --local order export emberforge --since 2026-11-01 --until 2026-11-30 --output " +
 		"november.csv"
 	return command
 }

@@ -77,6 +77,7 @@ type redemptionFilter struct {
 	*session
 
 	filter     backoffice.RedemptionFilter
+	period     period
 	code, nick string
 }
 
@@ -85,17 +86,12 @@ func (f *redemptionFilter) add(command *cobra.Command) {
 	flags.Var(textFlag(&f.code), "code", "only redemptions of the voucher `CODE`")
 	flags.Var(textFlag(&f.nick), "nick", "only redemptions by the shopper `NICK`")
 	flags.Var(textFlag(&f.filter.Batch), "batch", "only redemptions of vouchers in the batch `NAME`")
-	flags.Var(timeFlag(&f.filter.From), "since", "only redemptions at or after this time; a date means midnight UTC")
-	flags.Var(timeFlag(&f.filter.Until), "until", "only redemptions before this time; a date means midnight UTC")
+	f.period.add(command, f.session, "only redemptions")
 }
 
 func (f *redemptionFilter) open(
 	ctx context.Context, customer string, _ time.Time,
-) (iter.Seq2[backoffice.Redemption, error], error) {
-	err := checkPeriod(f.filter.From, f.filter.Until)
-	if err != nil {
-		return nil, err
-	}
+) (_ iter.Seq2[backoffice.Redemption, error], err error) {
 	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
 	}
@@ -106,6 +102,9 @@ func (f *redemptionFilter) open(
 	}
 	shop, err := f.shop(ctx, customer)
 	if err != nil {
+		return nil, err
+	}
+	if f.filter.From, f.filter.Until, err = f.period.in(shop.Zone); err != nil {
 		return nil, err
 	}
 	list := shop.Redemptions
@@ -121,15 +120,19 @@ func (f *redemptionFilter) open(
 	}, nil
 }
 
+// redemptionOrder is a part of help texts.
+const redemptionOrder = `They are sorted by code.
+
+Without --code or --nick the command reads all of the shop's vouchers and redemptions. With --nick but no --code it
+reads an index, in which redemptions appear after some seconds; the oldest come first.`
+
 func newRedemptionListCommand(s *session) *cobra.Command {
 	filter := redemptionFilter{session: s}
 	command := &cobra.Command{
 		Use: "list SHOP", Short: "List redemptions, sorted by code", Args: exactly("SHOP"),
-		Long: `List redemptions in the order of their codes, including those that were undone. Without --code or --nick the command
-reads all of the shop's vouchers and redemptions. With --nick but no --code it reads an index, in which redemptions
-appear after some seconds, and lists the oldest first.`,
+		Long: `List redemptions, including those that were undone. ` + redemptionOrder,
 		Example: `  shopctl --local redemption list emberforge
-  shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-12-01 --json`,
+  shopctl --local redemption list emberforge --nick Heron --since 2026-11-01 --until 2026-11-30 --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			redemptions, err := filter.open(ctx, args[0], s.now())
 			if err != nil {
@@ -148,9 +151,9 @@ func newRedemptionExportCommand(s *session) *cobra.Command {
 			rows := csvfile.NewRedemptionWriter(file)
 			return rows.Writer, func(r backoffice.Redemption) error { return rows.Write(r.Redemption, r.Batch) }
 		})
-	command.Long = `Write redemptions to a CSV file, in the order of shopctl redemption list, including those that were undone.
-docs/reference/files.md describes the columns.`
-	command.Example = "  shopctl --local redemption export emberforge --since 2026-11-01 --until 2026-12-01 " +
+	command.Long = `Write redemptions to a CSV file, including those that were undone. docs/reference/files.md describes the columns. ` +
+		redemptionOrder
+	command.Example = "  shopctl --local redemption export emberforge --since 2026-11-01 --until 2026-11-30 " +
 		"--output november.csv"
 	return command
 }

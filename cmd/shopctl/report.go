@@ -64,6 +64,7 @@ func (r reportRowJSON) cells() []string {
 
 func newReportCommand(s *session) *cobra.Command {
 	query := backoffice.ReportQuery{MaxGroups: maxReportGroups}
+	var period period
 	var asCSV bool
 	command := &cobra.Command{
 		Use: "report SHOP", Short: "Count codes and their uses, by day, batch, reward or nick",
@@ -74,17 +75,14 @@ func newReportCommand(s *session) *cobra.Command {
   left                        the uses that are left now, of codes with a limit that are neither disabled nor expired;
                               "no limit" if only codes without a limit are left
 
-held and left are missing with --by day and --by nick. Days are in UTC. With --by nick, a code that only one nick can
-redeem counts as created for that nick. Imported uses count as redeemed. Those of a code with many uses count at the
-time when the code was created.
+held and left are missing with --by day and --by nick. Days are in the shop's time-zone. With --by nick, a code that
+only one nick can redeem counts as created for that nick. Imported uses count as redeemed. Those of a code with many
+uses count at the time when the code was created.
 
 The command reads all of the shop's vouchers and redemptions. A report has at most %d groups.`, maxReportGroups),
 		Example: `  shopctl --local report emberforge --by batch
-  shopctl --local report emberforge --from 2026-11-01 --to 2026-12-01 --by day --csv > november.csv`,
+  shopctl --local report emberforge --since 2026-11-01 --until 2026-11-30 --by day --csv > november.csv`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			if !query.To.IsZero() && !query.From.Before(query.To) {
-				return misused("--to must be after --from")
-			}
 			if asCSV && s.json {
 				return misused("give --csv or --json, not both")
 			}
@@ -92,12 +90,15 @@ The command reads all of the shop's vouchers and redemptions. A report has at mo
 			if err != nil {
 				return err
 			}
+			if query.From, query.Until, err = period.in(shop.Zone); err != nil {
+				return err
+			}
 			bar := s.newProgress("vouchers read", unknownCount, s.stdout)
 			query.Read = bar.steps
 			groups, sum, err := shop.Report(ctx, query, s.now())
 			bar.end()
 			if errors.Is(err, backoffice.ErrTooManyGroups) {
-				return failed(kindFailed, "%s, more than %d: narrow it with --from and --to, or with --batch", err,
+				return failed(kindFailed, "%s, more than %d: narrow it with --since and --until, or with --batch", err,
 					maxReportGroups)
 			}
 			if err != nil {
@@ -108,9 +109,7 @@ The command reads all of the shop's vouchers and redemptions. A report has at mo
 	}
 	flags := command.Flags()
 	flags.Var(textFlag(&query.Batch), "batch", "only vouchers of the batch `NAME`")
-	flags.Var(sinceFlag(s.now, &query.From), "from",
-		"count what happened at this `TIME` or later; 24h means 24 hours ago, a date means midnight UTC")
-	flags.Var(timeFlag(&query.To), "to", "count what happened before this time; a date means midnight UTC")
+	period.add(command, s, "count what happened")
 	addChoice(command, &query.By, "by", "count for each `GROUP`: "+alternatives(backoffice.ReportGroupings()),
 		backoffice.ReportGroupings()...)
 	flags.BoolVar(&asCSV, "csv", false, "print CSV")

@@ -20,6 +20,10 @@ Output
   are RFC 3339 in UTC, money is in minor units. With --json, errors are
   {"error":{"kind":...,"message":...}} on stderr, one per line.
 
+Time
+  A flag takes a time such as 2026-12-24T18:00:00+01:00, or a date, which is in the shop's
+  time-zone (UTC unless its catalogue file names another). As an end, a date includes its day.
+
 Exit codes                                                   kinds of error
     0  done
     1  failed; the work may be done, or done in part         failed, unavailable, not_running

@@ -40,7 +40,7 @@ func newVoucherCommand(s *session) *cobra.Command {
 // editFlags are the fields of a voucher that can be edited.
 type editFlags struct {
 	maxUses, maxUsesPerNick *voucher.Limit
-	validFrom, validUntil   *time.Time
+	validFrom, validUntil   moment
 	disabled                bool
 	nick, batch, note       string
 }
@@ -49,20 +49,20 @@ func (f *editFlags) add(flags *pflag.FlagSet) {
 	flags.Var(limitFlag(&f.maxUses), "max-uses", "how often the code can be redeemed")
 	flags.Var(limitFlag(&f.maxUsesPerNick), "max-uses-per-nick",
 		"how often one nick can redeem it, 1 to 10; with a limit every request needs a nick")
-	flags.Var(timeOrNoneFlag(&f.validFrom), "valid-from", "the first moment of validity; a date means midnight UTC")
-	flags.Var(timeOrNoneFlag(&f.validUntil), "valid-until",
-		"the first moment after validity; a date means midnight UTC")
+	flags.Var(timeOrNoneFlag(&f.validFrom, voucher.ParseTime), "valid-from", "the first moment of validity, or its first day")
+	flags.Var(timeOrNoneFlag(&f.validUntil, voucher.ParseEnd), "valid-until",
+		"the first moment after validity, or its last day")
 	flags.BoolVar(&f.disabled, "disabled", false, "refuse all redemptions")
 	flags.StringVar(&f.nick, "nick", "", "only the shopper `NICK` can redeem it")
 	flags.StringVar(&f.batch, "batch", "", "the batch `NAME` that the voucher belongs to, at most 64 bytes")
 	flags.StringVar(&f.note, "note", "", "a note (`TEXT`) for yourself, at most 128 bytes")
 }
 
-// edit returns the changes that the flags ask for, or an error if no flag was given.
-func (f *editFlags) edit(flags *pflag.FlagSet) (voucher.Edit, error) {
+// edit returns the changes that the flags ask for, or an error if no flag was given. The zone is that of dates.
+func (f *editFlags) edit(flags *pflag.FlagSet, zone *time.Location) (voucher.Edit, error) {
 	edit := voucher.Edit{
 		MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
-		ValidFrom: f.validFrom, ValidUntil: f.validUntil,
+		ValidFrom: f.validFrom.pointer(zone), ValidUntil: f.validUntil.pointer(zone),
 		Disabled: given(flags, "disabled", &f.disabled),
 		Nick:     given(flags, "nick", &f.nick), Batch: given(flags, "batch", &f.batch),
 		Note: given(flags, "note", &f.note),
@@ -129,7 +129,7 @@ func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFla
 	s.warnPaused(shop.Customer.ID, f.batch, settings.Paused)
 	return voucher.Terms{
 		Reward: reward, MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
-		ValidFrom: orZero(f.validFrom), ValidUntil: orZero(f.validUntil), Disabled: f.disabled,
+		ValidFrom: f.validFrom.in(shop.Zone), ValidUntil: f.validUntil.in(shop.Zone), Disabled: f.disabled,
 		Nick: f.nick, Batch: f.batch, Note: f.note, Counters: f.counters,
 	}, nil
 }
@@ -144,7 +144,7 @@ and 0, or I, L and 1. If the code exists already, the command refuses; it never 
 
 ` + rewardHelp,
 		Example: `  shopctl --local voucher create emberforge WELCOME-2026 --reward coins/500
-  shopctl --local voucher create emberforge AUTUMN-20 --reward 20% --max-uses 100 --valid-until 2027-12-01
+  shopctl --local voucher create emberforge AUTUMN-20 --reward 20% --max-uses 100 --valid-until 2027-11-30
   shopctl --local voucher create emberforge NEWCOMERS --reward coins/1200 --reward '2*crate-key/single'
   shopctl --local voucher create sakura-goods ARIGATO --reward 500 --max-uses none`,
 		RunE: s.shopCommand(func(ctx context.Context, shop *backoffice.Shop, args []string) error {
@@ -222,14 +222,12 @@ Code, reward and counters never change. A limit cannot change from a number to n
 change from or to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "",
 --batch "", --note "", --valid-from none or --valid-until none. To complete an interrupted edit, run it again.`,
 		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
-  shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-10-01 --note "extended"`,
+  shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-09-30 --note "extended"`,
 	}
 	command.RunE = s.command(func(ctx context.Context, args []string) error {
-		edit, err := flags.edit(command.Flags())
-		if err != nil {
-			return err
-		}
-		return s.editVoucher(ctx, args, edit)
+		return s.editVoucher(ctx, args, func(zone *time.Location) (voucher.Edit, error) {
+			return flags.edit(command.Flags(), zone)
+		})
 	})
 	flags.add(command.Flags())
 	for _, name := range []string{"reward", "counters"} {
@@ -242,8 +240,14 @@ change from or to 1. A limit below the uses taken means that the code is used up
 	return command
 }
 
-func (s *session) editVoucher(ctx context.Context, args []string, edit voucher.Edit) error {
+func (s *session) editVoucher(
+	ctx context.Context, args []string, wanted func(zone *time.Location) (voucher.Edit, error),
+) error {
 	shop, code, err := s.shopAndCode(ctx, args)
+	if err != nil {
+		return err
+	}
+	edit, err := wanted(shop.Zone)
 	if err != nil {
 		return err
 	}
@@ -277,7 +281,9 @@ So a write of an interrupted command that is still in flight cannot undo the cha
 		Args: codeOrBatch,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
-				return s.editVoucher(ctx, args, voucher.Edit{Disabled: &disabled})
+				return s.editVoucher(ctx, args, func(*time.Location) (voucher.Edit, error) {
+					return voucher.Edit{Disabled: &disabled}, nil
+				})
 			}
 			return s.switchBatch(ctx, args[0], batch, disabled)
 		}),

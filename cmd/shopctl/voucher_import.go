@@ -99,7 +99,8 @@ func (i *voucherImport) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	reader, err := csvfile.NewVoucherReader(file, shop.Customer.Currency) // only for the header of the rejected rows
+	// only for the header of the rejected rows
+	reader, err := csvfile.NewVoucherReader(file, shop.Customer.Currency, shop.Zone)
 	if err != nil {
 		return refused(kindInvalid, "%s: %s", i.path, err)
 	}

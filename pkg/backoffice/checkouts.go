@@ -1,22 +1,37 @@
 package backoffice
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 )
 
-// Checkouts yields the checkouts that the filter picks at the given time, in no particular order, and stops at the
-// first error. It reads all of the shop's stored checkouts.
+// Checkouts yields the checkouts that the filter picks at the given time, oldest first, or the first error. It reads
+// all of the shop's stored checkouts, and holds those that it yields in memory.
 func (s *Shop) Checkouts(
 	ctx context.Context, filter checkout.Filter, at time.Time,
 ) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
+		var picked []checkout.Checkout
 		for c, err := range s.allCheckouts(ctx) {
-			if (err != nil || filter.Picks(c, at)) && !yield(c, err) {
+			if err != nil {
+				yield(c, err)
+				return
+			}
+			if filter.Picks(c, at) {
+				picked = append(picked, c)
+			}
+		}
+		slices.SortFunc(picked, func(a, b checkout.Checkout) int {
+			return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+		})
+		for _, c := range picked {
+			if !yield(c, nil) {
 				return
 			}
 		}

@@ -8,12 +8,12 @@ import (
 	"shopfront/pkg/checkout"
 )
 
-// Orders yields the orders that the filter picks, newest first, and stops at the first error. It reads all pages, so
-// the filter's After and Limit have no effect. A placed or changed order appears in the list with a delay, usually
-// within a second.
+// Orders yields the orders that the filter picks, oldest first, and stops at the first error. It reads all pages, so
+// the filter's After, OldestFirst and Limit have no effect. A placed or changed order appears in the list with a delay,
+// usually within a second.
 func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
-		filter.After, filter.Limit = nil, checkout.MaxOrdersPerPage
+		filter.After, filter.OldestFirst, filter.Limit = nil, true, checkout.MaxOrdersPerPage
 		for more := true; more; more = filter.After != nil {
 			page, end, err := s.orders().List(ctx, s.Customer.ID, filter)
 			if err != nil {

@@ -15,7 +15,7 @@ type ReportGrouping string
 
 // The groupings of reports.
 const (
-	ReportByDay    ReportGrouping = "day" // in UTC
+	ReportByDay    ReportGrouping = "day" // in the shop's time zone
 	ReportByBatch  ReportGrouping = "batch"
 	ReportByReward ReportGrouping = "reward"
 	ReportByNick   ReportGrouping = "nick"
@@ -30,7 +30,7 @@ func ReportGroupings() []ReportGrouping {
 type ReportQuery struct {
 	Batch     string         // empty: all batches
 	From      time.Time      // inclusive
-	To        time.Time      // exclusive; zero: no end
+	Until     time.Time      // exclusive; zero: no end
 	By        ReportGrouping // empty: only the total
 	MaxGroups int
 	Read      func(vouchers int) // called with the number of vouchers read since its last call
@@ -65,7 +65,7 @@ func (g ReportGrouping) CountsNow() bool { return g != ReportByDay && g != Repor
 func (s *Shop) Report(
 	ctx context.Context, query ReportQuery, now time.Time,
 ) (groups []ReportGroup, total ReportCounts, err error) {
-	r := reporting{query, now, make(map[string]*ReportGroup)}
+	r := reporting{query, now, s.Zone, make(map[string]*ReportGroup)}
 	var last *tally
 	for entry, err := range s.stored(ctx, "", query.Batch) {
 		if err != nil {
@@ -102,6 +102,7 @@ type reporting struct {
 	ReportQuery
 
 	now    time.Time
+	zone   *time.Location
 	groups map[string]*ReportGroup
 }
 
@@ -110,7 +111,7 @@ func (r reporting) group(v voucher.Voucher, at time.Time, nick voucher.Nick) *Re
 	var key, name string
 	switch r.By {
 	case ReportByDay:
-		name = at.UTC().Format(time.DateOnly)
+		name = at.In(r.zone).Format(time.DateOnly)
 	case ReportByBatch:
 		name = v.Batch
 	case ReportByReward:
@@ -128,7 +129,7 @@ func (r reporting) group(v voucher.Voucher, at time.Time, nick voucher.Nick) *Re
 }
 
 func (r reporting) covers(at time.Time) bool {
-	return !at.IsZero() && !at.Before(r.From) && (r.To.IsZero() || at.Before(r.To))
+	return !at.IsZero() && !at.Before(r.From) && (r.Until.IsZero() || at.Before(r.Until))
 }
 
 func (r reporting) addRedemption(v voucher.Voucher, redemption voucher.Redemption) {

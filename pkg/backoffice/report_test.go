@@ -59,7 +59,7 @@ func TestReport_ImportedUsesWithoutATime_CountWhenTheCodeWasCreated(t *testing.T
 	if !slices.Equal(groups, want) || total != (backoffice.ReportCounts{Created: 3, Redeemed: 13, Undone: 1}) {
 		t.Errorf("by day: %+v, total %+v", groups, total)
 	}
-	groups, total = s.report(backoffice.ReportQuery{From: s.opened, To: s.opened.Add(time.Millisecond)}, s.opened)
+	groups, total = s.report(backoffice.ReportQuery{From: s.opened, Until: s.opened.Add(time.Millisecond)}, s.opened)
 	if groups != nil || total != (backoffice.ReportCounts{Redeemed: 2, Undone: 1, Left: 2, Unlimited: 1}) {
 		t.Errorf("at noon: %+v, total %+v", groups, total)
 	}

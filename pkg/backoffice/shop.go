@@ -16,6 +16,7 @@ import (
 // Shop is one shop of a deployment. Its methods read and change that shop only.
 type Shop struct {
 	Customer catalog.Customer
+	Zone     *time.Location // of dates that the operator writes, and of the days of reports
 	store
 }
 
@@ -27,11 +28,14 @@ func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, er
 		return nil, fmt.Errorf("shop %s: %w", id, err)
 	}
 	shop.Customer = customer
+	if shop.Zone, err = customer.Location(); err != nil {
+		return nil, fmt.Errorf("shop %s: time-zone: %w", id, err)
+	}
 	return shop, nil
 }
 
-// Open returns a shop whose profile the caller has read or is about to create.
-func (d *Deployment) Open(customer catalog.Customer) *Shop { return &Shop{customer, d.store} }
+// Open returns a shop whose profile the caller has read or is about to create. Its Zone is UTC.
+func (d *Deployment) Open(customer catalog.Customer) *Shop { return &Shop{customer, time.UTC, d.store} }
 
 // ShopAccess is a shop's settings with the number of its live keys.
 type ShopAccess struct {

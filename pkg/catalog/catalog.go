@@ -7,6 +7,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,9 +24,20 @@ type Customer struct {
 	// Currency is the currency of all prices and discounts of the shop. It never changes.
 	Currency money.Currency
 	OffSale  bool // hides the whole shop
+	// TimeZone is the name of an IANA time zone, such as Europe/Berlin; empty: UTC.
+	TimeZone string
 	Page     Page
 	// Version rises by one with each write of the shop; 0 means that it is not stored yet.
 	Version int64
+}
+
+// Location returns the time zone, or an error if it does not exist. A function does not call it: it has no time zones.
+func (c Customer) Location() (*time.Location, error) {
+	zone, err := time.LoadLocation(c.TimeZone)
+	if err != nil || zone == time.Local {
+		return nil, fmt.Errorf("must be the name of an IANA time zone such as Europe/Berlin, not %.60q", c.TimeZone)
+	}
+	return zone, nil
 }
 
 // Product is something sold, in one or more variants.

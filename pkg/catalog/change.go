@@ -79,6 +79,7 @@ const (
 	fieldCategory    = "category"
 	fieldPosition    = "position"
 	fieldOffSale     = "off-sale"
+	fieldTimeZone    = "time-zone"
 	fieldOrder       = "order"
 	fieldPrice       = "price"
 	fieldSale        = "sale"
@@ -98,6 +99,7 @@ func compareCustomers(before, after Customer) []Change {
 	var changes changeList
 	changes.add("", fieldName, before.Name, after.Name)
 	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
+	changes.add("", fieldTimeZone, before.TimeZone, after.TimeZone)
 	changes.addPage(before.Page, after.Page)
 	for i := range changes {
 		changes[i].Customer = after.ID

@@ -81,6 +81,8 @@ func (c Customer) validate(add func(field string, err error)) {
 	add("name", checkLine(c.Name, MaxNameBytes))
 	_, err = money.ParseCurrency(string(c.Currency))
 	add("currency", err)
+	_, err = c.Location()
+	add(fieldTimeZone, err)
 	c.Page.validate(add)
 }
 

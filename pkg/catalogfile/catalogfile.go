@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	_ "time/tzdata" // so that a shop's time zone does not depend on the machine; functions need no time zones
 
 	"go.yaml.in/yaml/v3"
 

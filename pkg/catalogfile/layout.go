@@ -18,6 +18,7 @@ type (
 		Name     text            `yaml:"name"`
 		Currency text            `yaml:"currency"`
 		OffSale  bool            `yaml:"off-sale,omitempty"`
+		TimeZone text            `yaml:"time-zone,omitempty"`
 		Access   accessLayout    `yaml:"access,omitempty,flow"`
 		Refusals yaml.Node       `yaml:"refusals,omitempty"` // the word off, or a refusalsLayout
 		Page     pageLayout      `yaml:"page,omitempty"`

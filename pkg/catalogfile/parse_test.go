@@ -31,6 +31,7 @@ func TestParse_ReadsEveryFieldAsWritten(t *testing.T) {
 # The shop of a game community.
 customers:
   - currency: BHD   # in any order
+    time-zone: Asia/Bahrain # three hours ahead of UTC
     off-sale: true
     products:
       - id: vip-rank
@@ -57,7 +58,7 @@ customers:
       - id: coins
         name: Coins
         variants:
-          - {id: 1e3, name: Thousand, price: 5, data: *player, sale: {price: "4.5", from: 2026-11-27}}
+          - {id: 1e3, name: Thousand, price: 5, data: *player, sale: {price: "4.5", from: 2026-11-27, until: 2026-11-27}}
     name: Emberforge
     id: emberforge
 ---
@@ -69,12 +70,15 @@ customers:
 	bhd := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "BHD"} }
 	want := []catalog.Shop{
 		{
-			Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "BHD", OffSale: true},
+			Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "BHD", OffSale: true, TimeZone: "Asia/Bahrain"},
 			Products: []catalog.Product{
 				{ID: "coins", Name: "Coins", Variants: []catalog.Variant{
 					{
 						ID: "1e3", Name: "Thousand", Price: bhd(5000), MinAmount: 1, MaxAmount: 1, DataSchema: schema,
-						Sale: catalog.Sale{Price: bhd(4500), From: time.Date(2026, 11, 27, 0, 0, 0, 0, time.UTC)},
+						Sale: catalog.Sale{
+							Price: bhd(4500), From: time.Date(2026, 11, 26, 21, 0, 0, 0, time.UTC),
+							Until: time.Date(2026, 11, 27, 21, 0, 0, 0, time.UTC),
+						},
 					},
 				}},
 				{
@@ -153,12 +157,20 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{
 			"unknown key of a customer", in("customer", "webhook: none"),
 			`shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, page, ` +
-				`products, refusals, vouchers`,
+				`products, refusals, time-zone, vouchers`,
+		},
+		{
+			"unknown time zone", in("customer", "time-zone: Europe/Emberforge"),
+			`shop.yaml:5: time-zone: must be the name of an IANA time zone such as Europe/Berlin, not "Europe/Emberforge"`,
+		},
+		{
+			"time zone of the machine", in("customer", "time-zone: Local"),
+			`shop.yaml:5: time-zone: must be the name of an IANA time zone such as Europe/Berlin, not "Local"`,
 		},
 		{
 			"unknown key of a product", in("product", "prize: 4.99"),
-			`shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, off-sale, ` +
-				`position, variants`,
+			`shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, ` +
+				`off-sale, position, variants`,
 		},
 		{
 			"unknown key of a variant", in("variant", "Price: 4.99"),
@@ -457,8 +469,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		},
 		{
 			"sale from a word", in("variant", "sale: {price: 3.99, from: soon}"),
-			`shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24,` +
-				` which means midnight UTC`,
+			`shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24`,
 		},
 		{
 			"sale in the wrong century", in("variant", "sale: {price: 3.99, from: 1926-11-27}"),

@@ -29,6 +29,7 @@ type document struct {
 	root     *yaml.Node
 	reported map[jsontext.Pointer]bool
 	currency money.Currency // of the shop that is being read; empty if it is not valid
+	zone     *time.Location // of the shop that is being read; UTC if it is not valid
 }
 
 // entries reads the shops of a file.
@@ -80,9 +81,12 @@ func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
 	entry := Entry{Place: d.place(at), Access: d.access(layout, at)}
 	entry.Customer = catalog.Customer{
 		ID: catalog.CustomerID(layout.ID), Name: string(layout.Name),
-		OffSale: layout.OffSale, Page: newPage(layout.Page),
+		OffSale: layout.OffSale, TimeZone: string(layout.TimeZone), Page: newPage(layout.Page),
 	}
 	var err error
+	if d.zone, err = entry.Customer.Location(); err != nil { // the method Validate reports it
+		d.zone = time.UTC
+	}
 	if d.currency, err = money.ParseCurrency(string(layout.Currency)); err != nil {
 		d.failAt(at+"/currency", "%v: write a code such as EUR", err)
 	}
@@ -160,8 +164,8 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 	var priced bool
 	if variant.Price, priced = d.price(layout.Price, at+"/price"); priced && layout.Sale != nil {
 		variant.Sale.Price, _ = d.price(layout.Sale.Price, at+"/sale/price")
-		variant.Sale.From, variant.Sale.Until = d.time(layout.Sale.From, at+"/sale/from"),
-			d.time(layout.Sale.Until, at+"/sale/until")
+		variant.Sale.From = d.time(layout.Sale.From, at+"/sale/from", voucher.ParseTime)
+		variant.Sale.Until = d.time(layout.Sale.Until, at+"/sale/until", voucher.ParseEnd)
 	}
 	if amount := layout.Amount; amount != nil {
 		const wanted = "a whole number from 1 to 1000000"
@@ -198,8 +202,8 @@ func (d *document) voucher(layout voucherLayout, at jsontext.Pointer, earlier ma
 		Note:           string(layout.Note),
 		MaxUses:        d.limit(layout.MaxUses, at+"/max-uses"),
 		MaxUsesPerNick: d.limit(layout.MaxUsesPerNick, at+"/max-uses-per-nick"),
-		ValidFrom:      d.time(layout.ValidFrom, at+"/valid-from"),
-		ValidUntil:     d.time(layout.ValidUntil, at+"/valid-until"),
+		ValidFrom:      d.time(layout.ValidFrom, at+"/valid-from", voucher.ParseTime),
+		ValidUntil:     d.time(layout.ValidUntil, at+"/valid-until", voucher.ParseEnd),
 	}
 	var err error
 	if d.currency == "" { // the currency is already reported, and without it the reward cannot be read
@@ -248,12 +252,14 @@ func (d *document) limit(written *text, at jsontext.Pointer) *voucher.Limit {
 	}
 }
 
-// time returns a time in UTC, to the millisecond. A date means its first moment. An absent time is zero.
-func (d *document) time(written *text, at jsontext.Pointer) time.Time {
+// time returns a time in UTC, to the millisecond, as parse reads it. An absent time is zero.
+func (d *document) time(
+	written *text, at jsontext.Pointer, parse func(string, *time.Location) (time.Time, error),
+) time.Time {
 	if written == nil {
 		return time.Time{}
 	}
-	moment, err := voucher.ParseTime(string(*written))
+	moment, err := parse(string(*written), d.zone)
 	if err != nil {
 		d.failAt(at, "%.40q: %v", *written, err)
 	}

@@ -155,7 +155,7 @@ func TestParse_FaultInAVoucher_IsReportedWithItsLine(t *testing.T) {
 		{
 			"a date that does not exist", "{code: A, reward: 5%, valid-from: 2027-06-31}",
 			`6: valid-from: "2027-06-31": must be a time such as 2026-12-24T18:00:00Z, or a date such as ` +
-				`2026-12-24, which means midnight UTC`,
+				`2026-12-24`,
 		},
 		{
 			"the zero time", "{code: A, reward: 5%, valid-until: 0001-01-01}",

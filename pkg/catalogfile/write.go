@@ -21,9 +21,9 @@ func Write(w io.Writer, shops ...Entry) error {
 	for _, shop := range shops {
 		customer := customerLayout{
 			ID: text(shop.Customer.ID), Name: text(shop.Customer.Name), Currency: text(shop.Customer.Currency),
-			OffSale: shop.Customer.OffSale,
-			Access:  accessLayout{text(shop.Access.Redeem), text(shop.Access.CheckOut)},
-			Page:    newPageLayout(shop.Customer.Page),
+			OffSale: shop.Customer.OffSale, TimeZone: text(shop.Customer.TimeZone),
+			Access: accessLayout{text(shop.Access.Redeem), text(shop.Access.CheckOut)},
+			Page:   newPageLayout(shop.Customer.Page),
 		}
 		if shop.Access.Refusals != nil {
 			customer.Refusals = *newRefusalsNode(*shop.Access.Refusals)

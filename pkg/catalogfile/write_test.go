@@ -20,7 +20,7 @@ import (
 
 func TestWrite_IsReadBack(t *testing.T) {
 	shop := catalog.Shop{
-		Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"},
+		Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR", TimeZone: "Europe/Berlin"},
 		Products: []catalog.Product{
 			{
 				ID: "coins", Name: "Ember coins", Description: "The coins of the realm.\nNot refundable.",
@@ -59,6 +59,7 @@ func TestWrite_IsReadBack(t *testing.T) {
   - id: emberforge
     name: Emberforge
     currency: EUR
+    time-zone: Europe/Berlin
     products:
       - id: coins
         name: Ember coins

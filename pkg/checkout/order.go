@@ -148,9 +148,11 @@ type OrderFilter struct {
 	Nick   voucher.Nick
 	From   time.Time // the earliest Order.Placed, inclusive
 	Until  time.Time // the latest Order.Placed, exclusive
-	// After is where the previous page ended; nil: begin with the newest order.
+	// After is where the previous page ended; nil: begin with the first order.
 	After *OrderPosition
-	Limit int // orders on a page: 1 to MaxOrdersPerPage
+	// OldestFirst lists the oldest order first, not the newest. After must then come from a page of the same list.
+	OldestFirst bool
+	Limit       int // orders on a page: 1 to MaxOrdersPerPage
 }
 
 // OrderPosition is a place in a list of orders, which is sorted by time and token.
@@ -173,8 +175,9 @@ type OrderStore interface {
 	// Cancel marks the order with the ID as cancelled, unless it already is. In the same transaction it undoes the
 	// order's redemption.
 	Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (Checkout, error)
-	// List returns a page of orders, newest first. end is where the page ends, or nil if no page follows. A page may
-	// have fewer orders than filter.Limit, even none. An order appears in lists shortly after it was placed or changed.
+	// List returns a page of orders, in the filter's order. end is where the page ends, or nil if no page follows. A
+	// page may have fewer orders than filter.Limit, even none. An order appears in lists shortly after it was placed or
+	// changed.
 	List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) (orders []Checkout, end *OrderPosition,
 		err error)
 	// Recall reads the checkout.

@@ -53,14 +53,15 @@ type Row struct {
 type VoucherReader struct {
 	records  *recordReader
 	currency money.Currency
+	zone     *time.Location
 	header   []byte
 	columns  []string // in the order of the file, named as in voucherHeader
 }
 
-// NewVoucherReader reads the header of a file. The parameter currency is the currency of the rewards. The error lists
-// every mistake in the header.
-func NewVoucherReader(file io.Reader, currency money.Currency) (*VoucherReader, error) {
-	r := &VoucherReader{records: newRecordReader(file), currency: currency}
+// NewVoucherReader reads the header of a file. The parameter currency is the currency of the rewards, and zone is the
+// time zone of dates. The error lists every mistake in the header.
+func NewVoucherReader(file io.Reader, currency money.Currency, zone *time.Location) (*VoucherReader, error) {
+	r := &VoucherReader{records: newRecordReader(file), currency: currency, zone: zone}
 	if start, _ := r.records.file.Peek(len(byteOrderMark)); string(start) == byteOrderMark {
 		r.header = []byte(byteOrderMark)
 		_, _ = r.records.file.Discard(len(byteOrderMark)) // cannot fail, because Peek has read these bytes
@@ -206,9 +207,9 @@ func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 	case "max-uses-per-nick":
 		terms.MaxUsesPerNick, err = ParseLimit(cell)
 	case "valid-from":
-		terms.ValidFrom, err = voucher.ParseTime(cell)
+		terms.ValidFrom, err = voucher.ParseTime(cell, r.zone)
 	case "valid-until":
-		terms.ValidUntil, err = voucher.ParseTime(cell)
+		terms.ValidUntil, err = voucher.ParseEnd(cell, r.zone)
 	case "disabled":
 		if terms.Disabled, err = strconv.ParseBool(cell); err != nil {
 			err = errors.New("must be true or false")
@@ -222,9 +223,9 @@ func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 	case "counters":
 		terms.Counters, err = ParseWhole(cell, 1)
 	case "created_at":
-		past.Created, err = voucher.ParseTime(cell)
+		past.Created, err = voucher.ParseTime(cell, r.zone)
 	case "redeemed_at":
-		past.RedeemedAt, err = voucher.ParseTime(cell)
+		past.RedeemedAt, err = voucher.ParseTime(cell, r.zone)
 	case "redeemed_by":
 		past.RedeemedBy = cell
 	case "uses":

@@ -28,7 +28,7 @@ func day(n int) time.Time {
 // rowsOf yields the rows of a file whose rewards are in euros. It fails the test if the file cannot be read to its end.
 func rowsOf(t *testing.T, file string) iter.Seq[csvfile.Row] {
 	t.Helper()
-	r, err := csvfile.NewVoucherReader(strings.NewReader(file), "EUR")
+	r, err := csvfile.NewVoucherReader(strings.NewReader(file), "EUR", time.UTC)
 	if err != nil {
 		t.Fatalf("%v of %q", err, file)
 	}
@@ -166,7 +166,7 @@ func TestVoucherReader_ForeignFile_IsRead(t *testing.T) {
 		Line: 2,
 		Terms: voucher.Terms{
 			Written: "SUMMER-20", Reward: twenty, MaxUses: new(voucher.Limit(5)),
-			ValidUntil: day(30).Truncate(24 * time.Hour), Note: "'Heron",
+			ValidUntil: day(31).Truncate(24 * time.Hour), Note: "'Heron", // the first moment after the date
 		},
 		Past: voucher.Past{Uses: 2},
 	}
@@ -202,7 +202,7 @@ func TestVoucherReader_ForeignFile_IsRead(t *testing.T) {
 
 func TestNewVoucherReader_Header_IsKeptForRejectedRows(t *testing.T) {
 	const header = "\ufeffcode,\"reward\"\r\n"
-	r, err := csvfile.NewVoucherReader(strings.NewReader(header+"SUMMER-20,20%\r\n"), "EUR")
+	r, err := csvfile.NewVoucherReader(strings.NewReader(header+"SUMMER-20,20%\r\n"), "EUR", time.UTC)
 	if want := "\ufeffreason,code,\"reward\"\r\n"; err != nil || string(r.RejectedHeader()) != want {
 		t.Errorf("RejectedHeader = %q, %v; want %q", r.RejectedHeader(), err, want)
 	}
@@ -233,7 +233,7 @@ func TestNewVoucherReader_WrongHeader_IsRejectedWithEveryMistake(t *testing.T) {
 		"a line without an end": {strings.Repeat("code,", csvfile.MaxRecordBytes), []string{"line 1 is longer"}},
 	} {
 		t.Run(rule, func(t *testing.T) {
-			_, err := csvfile.NewVoucherReader(strings.NewReader(test.file), "EUR")
+			_, err := csvfile.NewVoucherReader(strings.NewReader(test.file), "EUR", time.UTC)
 			for _, want := range test.want {
 				if err == nil || !strings.Contains("^"+err.Error()+"$", want) {
 					t.Errorf("%v, want %q in it", err, want)
@@ -316,7 +316,7 @@ func (e *endless) Read(into []byte) (int, error) {
 func TestVoucherReader_UnclosedQuoteInAnEndlessFile_SpoilsOneRow(t *testing.T) {
 	read := 0
 	file := io.MultiReader(strings.NewReader("code,reward\n\"SUMMER-20,20%\n"), &endless{text: "AUTUMN-20,20%\n"})
-	r, err := csvfile.NewVoucherReader(file, "EUR")
+	r, err := csvfile.NewVoucherReader(file, "EUR", time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestVoucherReader_UnclosedQuoteInAnEndlessFile_SpoilsOneRow(t *testing.T) {
 
 func TestVoucherReader_EndlessLine_EndsReading(t *testing.T) {
 	r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"), &endless{text: "SUMMER"}),
-		"EUR")
+		"EUR", time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func TestVoucherReader_EndlessLine_EndsReading(t *testing.T) {
 
 func TestVoucherReader_TooManyRows_EndReading(t *testing.T) {
 	r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"),
-		&endless{text: "SUMMER-20,20%\n"}), "EUR")
+		&endless{text: "SUMMER-20,20%\n"}), "EUR", time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +375,7 @@ func TestVoucherReader_FailedRead_EndsReading(t *testing.T) {
 		"between rows": "SUMMER-20,20%\n",
 	} {
 		t.Run(rule, func(t *testing.T) {
-			r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"+begun), failing), "EUR")
+			r, err := csvfile.NewVoucherReader(io.MultiReader(strings.NewReader("code,reward\n"+begun), failing), "EUR", time.UTC)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -164,7 +164,8 @@ func (s *Orders) List(
 func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilter) *dynamodb.QueryInput {
 	from, until, start := bounds(filter)
 	query := &dynamodb.QueryInput{
-		TableName: aws.String(s.checkouts), IndexName: aws.String(table.OrdersIndex), ScanIndexForward: aws.Bool(false),
+		TableName: aws.String(s.checkouts), IndexName: aws.String(table.OrdersIndex),
+		ScanIndexForward:         aws.Bool(filter.OldestFirst),
 		KeyConditionExpression:   aws.String(table.PartitionKey + " = :customer AND #ordered BETWEEN :from AND :until"),
 		ExpressionAttributeNames: map[string]string{"#ordered": table.AttrOrdered},
 		ExpressionAttributeValues: table.Item{

@@ -150,24 +150,39 @@ func (r Reward) validate() error {
 
 var errTimeOutOfRange = errors.New("must be in the years 2000 to 9999")
 
-// ParseTime reads a time in RFC 3339, or a date, which means midnight UTC. Times must be in the years 2000 to 9999, in
-// whole milliseconds.
-func ParseTime(text string) (time.Time, error) {
+// ParseTime reads a time in RFC 3339, or a date, which means the first moment of that day in the zone. Times must be in
+// the years 2000 to 9999, in whole milliseconds.
+func ParseTime(text string, zone *time.Location) (time.Time, error) { return parseTime(text, zone, 0) }
+
+// ParseEnd is ParseTime for an end, which is exclusive: a date means the first moment of the next day.
+func ParseEnd(text string, zone *time.Location) (time.Time, error) { return parseTime(text, zone, 1) }
+
+func parseTime(text string, zone *time.Location, days int) (time.Time, error) {
 	t, err := time.Parse(time.DateOnly, text)
-	if err != nil {
+	if err == nil {
+		t = dayIn(zone, t.AddDate(0, 0, days))
+	} else {
 		t, err = time.Parse(time.RFC3339, text)
 	}
 	t = t.UTC()
 	switch {
 	case err != nil:
-		return time.Time{}, errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24, " +
-			"which means midnight UTC")
+		return time.Time{}, errors.New("must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24")
 	case t.IsZero() || !isStorable(t):
 		return time.Time{}, errTimeOutOfRange
 	case !t.Equal(t.Truncate(time.Millisecond)):
 		return time.Time{}, errors.New("must not be finer than milliseconds")
 	}
 	return t, nil
+}
+
+// dayIn returns the first moment of a day in a zone.
+func dayIn(zone *time.Location, day time.Time) time.Time {
+	first := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
+	if first.Day() != day.Day() { // the clock skipped midnight, and first is before it
+		_, first = first.ZoneBounds()
+	}
+	return first
 }
 
 // storable returns a time as it is stored: in UTC and whole milliseconds.

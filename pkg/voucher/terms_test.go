@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata"
 
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
@@ -194,5 +195,44 @@ func TestEdited(t *testing.T) {
 				t.Errorf("Edited = %v; want a *FieldError of %q (empty: no error)", err, test.field)
 			}
 		})
+	}
+}
+
+func TestParseTime_Date_IsADayOfTheZone(t *testing.T) {
+	for _, test := range []struct{ zone, text, start, end string }{
+		{"UTC", "2026-11-30", "2026-11-30T00:00:00Z", "2026-12-01T00:00:00Z"},
+		{"Asia/Tokyo", "2026-11-30", "2026-11-29T15:00:00Z", "2026-11-30T15:00:00Z"},
+		{"Europe/Berlin", "2026-03-29", "2026-03-28T23:00:00Z", "2026-03-29T22:00:00Z"}, // 23 hours
+		{"Europe/Berlin", "2026-10-25", "2026-10-24T22:00:00Z", "2026-10-25T23:00:00Z"}, // 25 hours
+		{"Africa/Cairo", "2026-04-24", "2026-04-23T22:00:00Z", "2026-04-24T21:00:00Z"},  // begins at 01:00
+		{"America/Santiago", "2026-09-06", "2026-09-06T04:00:00Z", "2026-09-07T03:00:00Z"},
+		{"Asia/Tokyo", "2026-11-30T18:00:00Z", "2026-11-30T18:00:00Z", "2026-11-30T18:00:00Z"},
+		{"UTC", "2026-11-30T18:00:00.25+01:00", "2026-11-30T17:00:00.25Z", "2026-11-30T17:00:00.25Z"},
+	} {
+		zone, err := time.LoadLocation(test.zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, startErr := voucher.ParseTime(test.text, zone)
+		end, endErr := voucher.ParseEnd(test.text, zone)
+		if startErr != nil || endErr != nil || start.Format(time.RFC3339Nano) != test.start ||
+			end.Format(time.RFC3339Nano) != test.end {
+			t.Errorf("%s in %s: from %s, %v, until %s, %v", test.text, test.zone, start, startErr, end, endErr)
+		}
+	}
+}
+
+func TestParseTime_WrongText_IsRejected(t *testing.T) {
+	for text, want := range map[string]string{
+		"": "such as", "soon": "such as", "2026-02-29": "such as", "1999-12-30": "2000 to 9999", "0001-01-01": "2000 to 9999",
+		"2026-11-30T18:00:00.0001Z": "milliseconds",
+	} {
+		for name, parse := range map[string]func(string, *time.Location) (time.Time, error){
+			"ParseTime": voucher.ParseTime, "ParseEnd": voucher.ParseEnd,
+		} {
+			if at, err := parse(text, time.UTC); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s(%q) = %s, %v; want an error with %q", name, text, at, err, want)
+			}
+		}
 	}
 }

@@ -19,6 +19,7 @@ const (
 	attrPosition    = "position" // missing: the product follows those that have a position
 	AttrOffSale     = "offSale"  // missing: on sale
 	attrVariants    = "variants" // a list, in display order
+	attrTimeZone    = "timeZone" // of the profile; missing: UTC
 	attrPage        = "page"     // a map in the profile; missing: the default page
 )
 
@@ -53,6 +54,7 @@ func EncodeCustomer(c catalog.Customer) Item {
 	it[AttrName] = Str(c.Name)
 	it[AttrCurrency] = Str(c.Currency)
 	it.setTrue(AttrOffSale, c.OffSale)
+	it.setStr(attrTimeZone, c.TimeZone)
 	it[AttrVersion] = Num(c.Version)
 	if c.Page != (catalog.Page{}) {
 		it[attrPage] = &types.AttributeValueMemberM{Value: encodePage(c.Page)}
@@ -79,6 +81,7 @@ func DecodeCustomer(it Item) catalog.Customer {
 	customer := catalog.Customer{
 		ID: catalog.CustomerID(KeyOf(it).Partition), Name: it.Str(AttrName),
 		Currency: money.Currency(it.Str(AttrCurrency)), OffSale: it.Bool(AttrOffSale), Version: it.Num(AttrVersion),
+		TimeZone: it.Str(attrTimeZone),
 	}
 	if page, is := it[attrPage].(*types.AttributeValueMemberM); is {
 		customer.Page = decodePage(page.Value)

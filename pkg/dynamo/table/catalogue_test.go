@@ -37,10 +37,12 @@ func coins() (catalog.Product, Item) {
 
 func TestCustomer_StoredFormWithoutPage_NeverChanges(t *testing.T) {
 	t.Parallel()
-	customer := catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR", OffSale: true, Version: 2}
+	customer := catalog.Customer{
+		ID: "emberforge", Name: "Emberforge", Currency: "EUR", OffSale: true, TimeZone: "Europe/Berlin", Version: 2,
+	}
 	stored := Item{
 		PartitionKey: Str("emberforge"), SortKey: Str("customer"), "name": Str("Emberforge"), "currency": Str("EUR"),
-		"offSale": Bool(true), "version": Num(2),
+		"offSale": Bool(true), "timeZone": Str("Europe/Berlin"), "version": Num(2),
 	}
 	checkProfile(t, customer, stored)
 }
@@ -117,7 +119,7 @@ func TestCustomer_LargestProfile_IsReadInOneUnit(t *testing.T) {
 	}
 	largest := catalog.Customer{
 		ID: catalog.CustomerID(strings.Repeat("x", 64)), Name: strings.Repeat("x", catalog.MaxNameBytes),
-		Currency: "EUR", OffSale: true, Version: 1 << 60,
+		Currency: "EUR", OffSale: true, Version: 1 << 60, TimeZone: "America/Argentina/ComodRivadavia", // the longest
 		Page: catalog.Page{
 			Accent: "x", Logo: "x", Imprint: catalog.Link{URL: "x", Text: "x"},
 			Privacy: catalog.Link{URL: "x", Text: "x"}, PaymentURL: "x",
