@@ -332,6 +332,7 @@ type productJSON struct {
 	Category    string        `json:"category,omitempty"`
 	Position    int64         `json:"position,omitempty"`
 	OffSale     bool          `json:"offSale"`
+	NickFrom    string        `json:"nickFrom,omitempty"`
 	Variants    []variantJSON `json:"variants"`
 }
 
@@ -388,7 +389,7 @@ func representProduct(p catalog.Product) productJSON {
 	return productJSON{
 		ID: string(p.ID), Name: p.Name, Description: p.Description, Image: p.Image, Category: p.Category,
 		Position: p.Position,
-		OffSale:  p.OffSale, Variants: represent(p.Variants, representVariant),
+		OffSale:  p.OffSale, NickFrom: p.NickFrom, Variants: represent(p.Variants, representVariant),
 	}
 }
 

@@ -266,7 +266,8 @@ func TestPlan_FieldsLeftOut_AreUnlikely(t *testing.T) {
 	product := &full.Products[0]
 	product.Image, product.Category, product.Position = "https://cdn.example/coins.png", "Coins", 10
 	product.Variants[0].Sale = catalog.Sale{Price: euro(399)}
-	product.Variants[0].DataSchema = `{"type":"object"}`
+	product.Variants[0].DataSchema = `{"required":["player"],"properties":{"player":{"type":"string"}}}`
+	product.NickFrom = "player"
 	short := shopOf(catalog.Product{ID: product.ID, Name: product.Name, Variants: []catalog.Variant{{
 		ID: "499", Name: product.Variants[0].Name, Price: euro(499), MinAmount: 1, MaxAmount: 1,
 	}}})
@@ -277,8 +278,8 @@ func TestPlan_FieldsLeftOut_AreUnlikely(t *testing.T) {
 		stored, wanted            catalog.Shop
 		wantChanges, wantUnlikely int
 	}{
-		{"everything but names and prices is left out", full, short, 14, 14},
-		{"everything is set", short, full, 14, 0},
+		{"everything but names and prices is left out", full, short, 15, 15},
+		{"everything is set", short, full, 15, 0},
 		{"the word off for the page is left out", withoutPage, short, 1, 1},
 		{"the page is switched off", short, withoutPage, 1, 0},
 	} {

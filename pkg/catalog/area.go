@@ -237,7 +237,8 @@ func (a *Area) stored(ctx context.Context, customer CustomerID, after ProductID,
 
 // bytes estimates how much memory the product takes.
 func (p Product) bytes() int {
-	size := len(p.ID) + len(p.Name) + len(p.Description) + len(p.Image) + len(p.Category) + structBytes
+	size := len(p.ID) + len(p.Name) + len(p.Description) + len(p.Image) + len(p.Category) + len(p.NickFrom) +
+		structBytes
 	for _, v := range p.Variants {
 		size += len(v.ID) + len(v.Name) + len(v.DataSchema) + structBytes
 	}

@@ -51,6 +51,9 @@ type Product struct {
 	// last.
 	Position int64
 	OffSale  bool
+	// NickFrom names the member of a checkout's data that is the shopper's nick: a string that the data schemas of all
+	// variants require. Empty: none.
+	NickFrom string
 	Variants []Variant // 1 to MaxVariants, in display order
 	Version  int64     // rises with each write of the product; 0 means that it is not stored yet
 }

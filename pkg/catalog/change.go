@@ -78,6 +78,7 @@ const (
 	fieldImage       = "image"
 	fieldCategory    = "category"
 	fieldPosition    = "position"
+	fieldNickFrom    = "nick-from"
 	fieldOffSale     = "off-sale"
 	fieldTimeZone    = "time-zone"
 	fieldOrder       = "order"
@@ -144,6 +145,7 @@ func compareProducts(before, after Product) []Change {
 	changes.add("", fieldImage, before.Image, after.Image)
 	changes.add("", fieldCategory, before.Category, after.Category)
 	changes.add("", fieldPosition, positionOf(before), positionOf(after))
+	changes.add("", fieldNickFrom, before.NickFrom, after.NickFrom)
 	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
 	changes.add("", fieldOrder, orderOf(before, after), orderOf(after, before))
 	for _, variant := range after.Variants {

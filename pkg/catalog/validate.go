@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -112,10 +114,14 @@ func (p Product) validate(currency money.Currency, add func(field string, err er
 		add("variants", fmt.Errorf("a product must have 1 to %d variants, not %d", MaxVariants, len(p.Variants)))
 	}
 	seen := make(map[VariantID]bool, len(p.Variants))
-	bytes := len(p.Description) + len(p.Image) + len(p.Category)
+	bytes := len(p.Description) + len(p.Image) + len(p.Category) + len(p.NickFrom)
 	for i, variant := range p.Variants {
 		at := fmt.Sprintf("variants[%d].", i)
 		variant.validate(currency, func(field string, err error) { add(at+field, err) })
+		if p.NickFrom != "" && !variant.requiresString(p.NickFrom) {
+			add(at+"data", fmt.Errorf("must require %.60q and declare it with type: string, because the product's "+
+				"nick-from names it", p.NickFrom))
+		}
 		if seen[variant.ID] {
 			add(at+"id", fmt.Errorf("variant %q appears twice", variant.ID))
 		}
@@ -151,6 +157,16 @@ func (v Variant) validate(currency money.Currency, add func(field string, err er
 		add("data", fmt.Errorf("the schema has %d bytes, and at most %d are allowed", len(v.DataSchema),
 			MaxDataSchemaBytes))
 	}
+}
+
+// requiresString reports whether the data schema requires a member, and declares it as a string.
+func (v Variant) requiresString(name string) bool {
+	var schema struct {
+		Required   []string
+		Properties map[string]struct{ Type any }
+	}
+	err := json.Unmarshal([]byte(v.DataSchema), &schema)
+	return err == nil && slices.Contains(schema.Required, name) && schema.Properties[name].Type == "string"
 }
 
 func (v Variant) validateSale(add func(field string, err error)) {

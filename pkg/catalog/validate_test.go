@@ -46,6 +46,10 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 		"longest schema": func(s *catalog.Shop) {
 			s.Products[0].Variants[0].DataSchema = strings.Repeat("x", catalog.MaxDataSchemaBytes)
 		},
+		"nick from a required string": func(s *catalog.Shop) {
+			s.Products[0].NickFrom = "player"
+			s.Products[0].Variants[0].DataSchema = `{"required":["seed","player"],"properties":{"player":{"type":"string"}}}`
+		},
 		"widest amount": func(s *catalog.Shop) { s.Products[0].Variants[0].MaxAmount = catalog.MaxAmount },
 		"a single possible amount": func(s *catalog.Shop) {
 			s.Products[0].Variants[0].MinAmount, s.Products[0].Variants[0].MaxAmount = 10, 10
@@ -134,6 +138,9 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 	variant := func(s *catalog.Shop) *catalog.Variant { return &s.Products[0].Variants[0] }
 	image := func(url string) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Products[0].Image = url } }
 	category := func(text string) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Products[0].Category = text } }
+	nickFrom := func(name, schema string) func(*catalog.Shop) {
+		return func(s *catalog.Shop) { s.Products[0].NickFrom, variant(s).DataSchema = name, schema }
+	}
 	page := func(page catalog.Page) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Customer.Page = page } }
 	pay := func(url string) func(*catalog.Shop) { return page(catalog.Page{PaymentURL: url}) }
 	sale := func(price money.Money, from, until time.Time) func(*catalog.Shop) {
@@ -264,6 +271,20 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 		{"products[0].image", "must be an https URL such as", image("https://cdn.example/coins.png?'onload='x")},
 		{"products[0].image", "must be an https URL such as", image("https://cdn.example/coins.png?<script>")},
 		{"products[0].image", "must be an https URL such as", image("https://cdn.example/coins.png\n")},
+		{"products[0].variants[0].data", "must require", nickFrom("player", ``)},
+		{"products[0].variants[0].data", "must require", nickFrom("player", `{"required":["player"]}`)},
+		{
+			"products[0].variants[0].data", "must require",
+			nickFrom("player", `{"required":["nick"],"properties":{"player":{"type":"string"}}}`),
+		},
+		{
+			"products[0].variants[0].data", "must require",
+			nickFrom("player", `{"required":["player"],"properties":{"player":{"type":["string","null"]}}}`),
+		},
+		{
+			"products[0].variants[0].data", `must require "player" and declare it with type: string`,
+			nickFrom("player", `{"required":["player"],"properties":{"player":{"$ref":"#/$defs/name"}}}`),
+		},
 		{"products[0].category", "is missing", category(" ")},
 		{"products[0].category", "must be one line", category("Coins\nand more")},
 		{"products[0].category", "has 65 bytes, and at most 64 are allowed", category(strings.Repeat("x", 65))},

@@ -54,6 +54,7 @@ type (
 		Category    text            `yaml:"category,omitempty"`
 		Position    number          `yaml:"position,omitempty"`
 		OffSale     bool            `yaml:"off-sale,omitempty"`
+		NickFrom    text            `yaml:"nick-from,omitempty"`
 		Variants    []variantLayout `yaml:"variants"`
 	}
 	variantLayout struct {

@@ -169,8 +169,12 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		},
 		{
 			"unknown key of a product", in("product", "prize: 4.99"),
-			`shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, ` +
+			`shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, nick-from, ` +
 				`off-sale, position, variants`,
+		},
+		{
+			"nick from data that the variant does not require", in("product", "nick-from: player"),
+			`shop.yaml:10: data: must require "player" and declare it with type: string, because the product's nick-from names it`,
 		},
 		{
 			"unknown key of a variant", in("variant", "Price: 4.99"),

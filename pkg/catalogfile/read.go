@@ -142,8 +142,8 @@ func newPage(layout pageLayout) catalog.Page {
 func (d *document) product(layout productLayout, at jsontext.Pointer, earlier map[text]int) catalog.Product {
 	product := catalog.Product{
 		ID: catalog.ProductID(layout.ID), Name: string(layout.Name), Description: string(layout.Description),
-		OffSale: layout.OffSale,
-		Image:   string(layout.Image), Category: string(layout.Category),
+		OffSale: layout.OffSale, NickFrom: string(layout.NickFrom),
+		Image: string(layout.Image), Category: string(layout.Category),
 		Position: whole(d, at+"/position", layout.Position, 0, "a whole number from 1 to 1000000"),
 	}
 	d.once(at+"/id", layout.ID, earlier, "product %q is already on line %d: write it once", layout.ID)

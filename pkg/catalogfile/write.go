@@ -31,8 +31,8 @@ func Write(w io.Writer, shops ...Entry) error {
 		for _, product := range shop.Products {
 			layout := productLayout{
 				ID: text(product.ID), Name: text(product.Name), Description: text(product.Description),
-				OffSale: product.OffSale,
-				Image:   text(product.Image), Category: text(product.Category),
+				OffSale: product.OffSale, NickFrom: text(product.NickFrom),
+				Image: text(product.Image), Category: text(product.Category),
 			}
 			if product.Position > 0 {
 				layout.Position = newNumber(product.Position)

@@ -43,7 +43,7 @@ func TestWrite_IsReadBack(t *testing.T) {
 				},
 			},
 			{
-				ID: "vip-rank", Name: "VIP: the rank", OffSale: true,
+				ID: "vip-rank", Name: "VIP: the rank", OffSale: true, NickFrom: "player",
 				Variants: []catalog.Variant{{
 					ID: "30-days", Name: "30 days", Price: money.Money{Minor: 500, Currency: "EUR"}, MinAmount: 1,
 					MaxAmount: 1, OffSale: true,
@@ -82,6 +82,7 @@ func TestWrite_IsReadBack(t *testing.T) {
       - id: vip-rank
         name: 'VIP: the rank'
         off-sale: true
+        nick-from: player
         variants:
           - id: 30-days
             name: 30 days

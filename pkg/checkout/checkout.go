@@ -132,11 +132,13 @@ func (c Checkout) discounted(reward voucher.Reward) (Checkout, error) {
 	return c, err
 }
 
-// isFor reports whether the checkout is for the same product, variant, amount, data, code and nick as the request.
+// isFor reports whether the checkout is for the same product, variant, amount, data, code and nick as the request. The
+// nick of a request without one may have come from the data: the product may be unknown now, so any member counts.
 func (c Checkout) isFor(request Request) bool {
 	code, _ := voucher.ParseCode(c.Code) // empty if there is none
 	nick, err := voucher.ParseNick(c.Nick)
-	return err == nil && code == request.Code && nick.Compared == request.Nick.Compared &&
+	sameNick := nick.Compared == request.Nick.Compared || request.Nick == (voucher.Nick{}) && request.Data.names(nick)
+	return err == nil && code == request.Code && sameNick &&
 		c.Product == request.Product && c.Variant == request.Variant &&
 		c.Amount == request.amount() && c.Data == request.Data.orAbsent(c.DataIsObject)
 }

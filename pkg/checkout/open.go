@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -167,11 +168,17 @@ func (o Opening) Shared() (voucher.Hold, bool) {
 }
 
 // prepare validates a request and prices it. Whatever else is wrong, it refuses a code that cannot be used: any other
-// error would tell a stranger that the code exists. It reads the catalogue last, so that refusing a code takes the same
-// reads as refusing an unknown one.
+// error would tell a stranger that the code exists. It reads the catalogue last, or first if the data may have the
+// nick, so that refusing a code takes the same reads as refusing an unknown one.
 func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
+	offer := sync.OnceValues(func() (catalog.Offer, error) {
+		return o.Catalogue.Offer(ctx, request.Customer, request.Product, request.Variant)
+	})
+	request, fault := withNick(request, offer)
+	if fault != nil {
+		return Opening{}, fault
+	}
 	opening := Opening{Customer: request.Customer, Source: request.Source}
-	var fault error
 	if request.Replaces != "" {
 		opening.Replaces, fault = o.findReplaced(ctx, request)
 		if fault != nil && !isRejection(fault) {
@@ -185,7 +192,7 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 		}
 	}
 	if fault == nil {
-		opening.Checkout, fault = o.price(ctx, request)
+		opening.Checkout, fault = o.price(request, offer)
 	}
 	if fault != nil {
 		if hasCode && isRejection(fault) {
@@ -200,6 +207,20 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 		opening.Checkout, err = opening.Checkout.discounted(opening.Voucher.Reward)
 	}
 	return opening, err
+}
+
+// withNick adds the nick that the product takes from the data, unless the request has a nick. If the data has a wrong
+// one, the method price returns the error, after a refusal of the code.
+func withNick(request Request, find func() (catalog.Offer, error)) (Request, error) {
+	if request.Nick != (voucher.Nick{}) || !request.Data.given {
+		return request, nil
+	}
+	offer, err := find()
+	if err != nil && !isRejection(err) {
+		return Request{}, err
+	}
+	request.Nick, _ = request.Data.nick(offer.Product.NickFrom)
+	return request, nil
 }
 
 // claim looks up the voucher of the request's code. It returns a *voucher.RefusalError if the voucher and the nick's
@@ -245,8 +266,8 @@ func (o Opener) findReplaced(ctx context.Context, request Request) (*Checkout, e
 }
 
 // price validates a request against the catalogue and prices it.
-func (o Opener) price(ctx context.Context, request Request) (Checkout, error) {
-	offer, err := o.Catalogue.Offer(ctx, request.Customer, request.Product, request.Variant)
+func (o Opener) price(request Request, find func() (catalog.Offer, error)) (Checkout, error) {
+	offer, err := find()
 	if err != nil {
 		return Checkout{}, err
 	}
@@ -260,6 +281,9 @@ func (o Opener) price(ctx context.Context, request Request) (Checkout, error) {
 		if err := o.Data.Check(variant.DataSchema, data); err != nil {
 			return Checkout{}, fmt.Errorf("check data: %w", err)
 		}
+	}
+	if err := checkNick(request, offer.Product.NickFrom); err != nil {
+		return Checkout{}, err
 	}
 	id, err := o.newID(request)
 	if err != nil {

@@ -1,6 +1,8 @@
 package checkout
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -36,7 +38,9 @@ type Request struct {
 	Data     Data  // from ParseData; the zero Data if not given
 	// Code is the voucher code that gives a discount. The checkout holds a use of it. Empty: none.
 	Code voucher.Code
-	Nick voucher.Nick // the shopper; the zero Nick if not given
+	// Nick is the shopper; the zero Nick if not given. If the product has a nick-from, the nick is that member of the
+	// data, whether or not it is given here.
+	Nick voucher.Nick
 	// Replaces is the ID of an older checkout to replace. The new checkout can take over the hold of the older one.
 	// Empty: none.
 	Replaces ID
@@ -130,6 +134,55 @@ func (d Data) orAbsent(takesObject bool) string {
 		return "{}"
 	}
 	return d.text
+}
+
+// nick returns the nick in a member of the data. It returns the zero Nick if there is none, which the DataChecker
+// reports. The error is a *ParameterError.
+func (d Data) nick(member string) (voucher.Nick, error) {
+	nick, err := asNick(d.members()[member])
+	if field, is := errors.AsType[*voucher.FieldError](err); is {
+		err = dataError(pointerTo(member), field.Err.Error())
+	}
+	return nick, err
+}
+
+// checkNick requires that the nick of the request, if it has one, is that in a member of the data. An empty name of the
+// member means that the data has no nick.
+func checkNick(request Request, member string) error {
+	if member == "" {
+		return nil
+	}
+	nick, err := request.Data.nick(member)
+	if err == nil && nick.Compared != request.Nick.Compared {
+		err = dataError(pointerTo(member), "must be the nick of the request, or the request must have no nick")
+	}
+	return err
+}
+
+// names reports whether a member of the data is the nick.
+func (d Data) names(nick voucher.Nick) bool {
+	for _, member := range d.members() {
+		if found, err := asNick(member); err == nil && found.Compared == nick.Compared {
+			return true
+		}
+	}
+	return false
+}
+
+func (d Data) members() (members map[string]json.RawMessage) {
+	_ = json.Unmarshal([]byte(d.text), &members) // no members if the data is no object
+	return members
+}
+
+func asNick(value json.RawMessage) (voucher.Nick, error) {
+	var text string
+	_ = json.Unmarshal(value, &text) // no nick if the value is no string
+	return voucher.ParseNick(text)
+}
+
+// pointerTo returns the JSON Pointer to a member of the data.
+func pointerTo(member string) string {
+	return "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(member)
 }
 
 func dataError(pointer, reason string) error {

@@ -219,6 +219,7 @@ type productJSON struct {
 	Description string        `json:"description,omitempty"`
 	Image       string        `json:"image,omitempty"`
 	Category    string        `json:"category,omitempty"`
+	NickFrom    string        `json:"nickFrom,omitempty"` // the member of the data that is the nick
 	Variants    []variantJSON `json:"variants"`
 }
 
@@ -239,7 +240,7 @@ type variantJSON struct {
 func encodeProduct(customer catalog.CustomerID, p catalog.Product, at time.Time) (json.RawMessage, error) {
 	represented := productJSON{
 		ID: string(p.ID), Name: p.Name, Description: p.Description, Image: p.Image, Category: p.Category,
-		Variants: make([]variantJSON, len(p.Variants)),
+		NickFrom: p.NickFrom, Variants: make([]variantJSON, len(p.Variants)),
 	}
 	for i, v := range p.Variants {
 		represented.Variants[i] = variantJSON{

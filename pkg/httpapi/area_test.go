@@ -122,7 +122,7 @@ func TestCheckoutArea_HoldsWhatAStorefrontNeeds(t *testing.T) {
 			},
 		}},
 		catalog.Product{
-			ID: "vip-rank", Name: "VIP <rank> & more", Description: "Perks.\nAnd a title.",
+			ID: "vip-rank", Name: "VIP <rank> & more", Description: "Perks.\nAnd a title.", NickFrom: "player",
 			Variants: []catalog.Variant{{
 				ID: "30-days", Name: "30 days", Price: money.Money{Minor: 999, Currency: "EUR"}, MinAmount: 1,
 				MaxAmount:  1,
@@ -137,7 +137,7 @@ func TestCheckoutArea_HoldsWhatAStorefrontNeeds(t *testing.T) {
 		`"currency":"EUR","display":"4.99 EUR"},`+
 		`"minAmount":2,"maxAmount":64,"checkout":"/shop/emberforge/checkout/coins/500"}]},`+
 		`{"id":"vip-rank","name":"VIP <rank> & more","description":"Perks.\nAnd a title.",`+
-		`"variants":[{"id":"30-days","name":"30 days",`+
+		`"nickFrom":"player","variants":[{"id":"30-days","name":"30 days",`+
 		`"price":{"minor":999,"currency":"EUR","display":"9.99 EUR"},"minAmount":1,"maxAmount":1,`+
 		`"dataSchema":{"type":"object","required":["player"]},`+
 		`"checkout":"/shop/emberforge/checkout/vip-rank/30-days"}]}],"next":null}`)

@@ -74,7 +74,7 @@ func (p *Page) Product(site *Site, product catalog.Product) (string, error) {
 		return "", err
 	}
 	var m markup
-	m.put(`<article class="product" data-product="%s">`, string(product.ID))
+	m.put(`<article class="product" data-product="%s" data-nick-from="%s">`, string(product.ID), product.NickFrom)
 	if product.Image != "" {
 		m.put(`<img class="picture" src="%s" alt="" width="400" height="300" loading="lazy" decoding="async">`,
 			product.Image)

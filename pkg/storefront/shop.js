@@ -1,7 +1,7 @@
 "use strict";
 
-// A request that redeems or checks out has a key. The script stores the key before it sends the request, and removes it once the outcome
-// is known. So a lost response or a reload neither loses nor repeats the request.
+// A request that redeems or checks out has a key, which is stored before the request is sent, and removed once the outcome is known.
+// So a lost response or a reload neither loses nor repeats the request.
 
 const { customer, currency, paymentUrl, paymentText } = document.body.dataset;
 const language = document.documentElement.lang;
@@ -138,7 +138,7 @@ function keep({ key, ...entry }) {
 const kept = ({ key }) => pending().find((entry) => entry.key === key);
 const forget = ({ key }) => storage.removeItem(storagePrefix + key);
 
-// finish sends a pending request until its outcome is known. The entry stays stored while the outcome is unknown.
+// finish sends a pending request until its outcome is known. Until then the entry stays stored.
 async function finish(entry, target, request, waiting) {
   const outcome = await settle(target, { ...request, key: entry.key }, {
     lostAt: entry.sentAt, waiting,
@@ -497,16 +497,17 @@ let lastForm; // with what the shopper has typed
 function openForm(row) {
   const card = row.closest(".product");
   const { min, max } = row.dataset;
+  const { nickFrom } = card.dataset;
   const schema = row.dataset.schema && JSON.parse(row.dataset.schema);
   const form = element("form", { id: "checkout", novalidate: true });
   const amount = element("input", { name: "amount", type: "number", min, max, required: true, value: min, autocomplete: "off" });
   const note = element("textarea", { name: "data", autocomplete: "off" });
   const code = element("input", { name: "code", value: discountCode, maxlength: 80, autocomplete: "off", autocapitalize: "characters" });
-  const nick = element("input", { name: "nick", value: lastNick, maxlength: 128, autocomplete: "nickname" });
+  const nick = element("input", { name: "nick", value: nickFrom ? "" : lastNick, maxlength: 128, autocomplete: "nickname" });
   if (min !== max) form.append(labelled(amount, say("amount"), say("amountRange", { min, max })));
   const fields = schema ? makeFields(schema, schema, "", true) : { all: [], nodes: [labelled(note, say("note"))], read: () => undefined };
   form.append(...fields.nodes);
-  if ($("#redeem")) form.append(labelled(code, say("codeOptional")), labelled(nick, say("nick")));
+  if ($("#redeem")) form.append(labelled(code, say("codeOptional")), nickFrom ? "" : labelled(nick, say("nick")));
   const result = element("div", { id: "checkout-result", tabindex: "-1" });
   form.append(buttons(element("button", { class: "primary" }, say("checkOut"))), result);
   form.addEventListener("submit", (event) => {
@@ -539,7 +540,7 @@ async function submitCheckout(purchase) {
   for (const [name, value] of [["data", schema ? JSON.stringify(fields.read(true)) : note.value], ["code", code.value.trim()], ["nick", nick.value.trim()]]) {
     if (value !== "") query.set(name, value);
   }
-  // Replace an open checkout to free its code, unless it may be in payment: a replaced checkout cannot be ordered.
+  // Replace an open checkout to free its code, unless it may be in payment: then it must stay orderable.
   const replaced = !purchase.alone && pending().find((entry) => entry.id && !entry.paying);
   if (replaced) query.set("replaces", replaced.id);
   const target = `${base}/checkout/${card.dataset.product}/${row.dataset.variant}?${query}`;
@@ -579,7 +580,7 @@ function showCheckoutFault({ schema, fields, amount, note, nick, code, result },
   show(result, alarm(failureText(outcome, { "not-found": say("soldOut"), invalid: say("wrong") })));
 }
 
-// showNewCheckout stores the new checkout instead of its request, whose data may be personal, and shows it.
+// showNewCheckout shows the checkout, and stores it instead of its request, whose data may be personal.
 async function showNewCheckout(entry, outcome) {
   const { target, ...request } = entry;
   pending().filter((other) => !other.paying && target.endsWith(`&replaces=${other.id}`)).forEach(forget);

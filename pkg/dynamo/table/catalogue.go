@@ -17,6 +17,7 @@ const (
 	attrImage       = "image"
 	attrCategory    = "category"
 	attrPosition    = "position" // missing: the product follows those that have a position
+	attrNickFrom    = "nickFrom" // of a product; missing: none
 	AttrOffSale     = "offSale"  // missing: on sale
 	attrVariants    = "variants" // a list, in display order
 	attrTimeZone    = "timeZone" // of the profile; missing: UTC
@@ -110,6 +111,7 @@ func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
 	it.setStr(attrImage, p.Image)
 	it.setStr(attrCategory, p.Category)
 	it.setNum(attrPosition, p.Position)
+	it.setStr(attrNickFrom, p.NickFrom)
 	it.setTrue(AttrOffSale, p.OffSale)
 	it[AttrVersion] = Num(p.Version)
 	variants := make([]types.AttributeValue, len(p.Variants))
@@ -142,7 +144,7 @@ func DecodeProduct(it Item) catalog.Product {
 	p := catalog.Product{
 		ID: catalog.ProductID(id), Name: it.Str(AttrName), Description: it.Str(attrDescription),
 		Image: it.Str(attrImage), Category: it.Str(attrCategory), Position: it.Num(attrPosition),
-		OffSale: it.Bool(AttrOffSale), Version: it.Num(AttrVersion),
+		OffSale: it.Bool(AttrOffSale), NickFrom: it.Str(attrNickFrom), Version: it.Num(AttrVersion),
 	}
 	variants, _ := it[attrVariants].(*types.AttributeValueMemberL)
 	if variants == nil {

@@ -147,6 +147,7 @@ func TestProduct_StoredDetails_NeverChange(t *testing.T) {
 	product, stored := coins()
 	product.Image, product.Category, product.Position = "https://cdn.example/coins.png", "Coins", 7
 	stored["image"], stored["category"], stored["position"] = Str("https://cdn.example/coins.png"), Str("Coins"), Num(7)
+	product.NickFrom, stored["nickFrom"] = "player", Str("player")
 	variants, _ := stored["variants"].(*types.AttributeValueMemberL)
 	variant, _ := variants.Value[0].(*types.AttributeValueMemberM)
 	product.Variants[0].Sale.Price = money.Money{Currency: "EUR"}
