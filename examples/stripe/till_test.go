@@ -281,16 +281,17 @@ func event(kind, paymentStatus, checkout string) string {
 func paid(checkout string) string { return event("checkout.session.completed", "paid", checkout) }
 
 func sign(body, secret string, at time.Time) string {
-	return webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{
-		Payload: []byte(body), Secret: secret,
-		Timestamp: at,
-	}).Header
+	payload := webhook.UnsignedPayload{Payload: []byte(body), Secret: secret, Timestamp: at}
+	return webhook.GenerateTestSignedPayload(&payload).Header
 }
 
-// report sends an event as Stripe does, and returns the status of the response.
-func (s *fixture) report(t *testing.T, body string) int {
+// report sends an event as Stripe does, and fails the test unless the response has the status want.
+func (s *fixture) report(t *testing.T, body string, want int) {
 	t.Helper()
-	return s.post(t, "/webhook", body, http.Header{"Stripe-Signature": {sign(body, webhookSecret, time.Now())}}).Code
+	header := http.Header{"Stripe-Signature": {sign(body, webhookSecret, time.Now())}}
+	if status := s.post(t, "/webhook", body, header).Code; status != want {
+		t.Errorf("the event gets %d, want %d\n%s", status, want, &s.log)
+	}
 }
 
 // wantSold fails the test unless the checkout was ordered with the payment, delivered once, and fulfilled.
@@ -345,9 +346,7 @@ func TestTill_PaidSession_BecomesAFulfilledOrder(t *testing.T) {
 	if got := s.stripeAPI.sessions[0]; got.Encode() != want.Encode() {
 		t.Errorf("the session has %v, want %v", got, want)
 	}
-	if status := s.report(t, paid(checkout)); status != http.StatusOK {
-		t.Errorf("the event gets %d\n%s", status, &s.log)
-	}
+	s.report(t, paid(checkout), http.StatusOK)
 	s.wantSold(t, checkout, stripePayment())
 }
 
@@ -361,9 +360,7 @@ func TestBuy_WithACode_OpensASessionWithTheDiscountedTotal(t *testing.T) {
 	if got := s.stripeAPI.sessions[0].Get("line_items[0][price_data][unit_amount]"); got != "400" {
 		t.Errorf("Stripe got %s, want 400", got)
 	}
-	if status := s.report(t, paid(checkout)); status != http.StatusOK {
-		t.Errorf("the event gets %d\n%s", status, &s.log)
-	}
+	s.report(t, paid(checkout), http.StatusOK)
 	s.wantSold(t, checkout, stripePayment())
 }
 
@@ -414,31 +411,22 @@ func TestBuy_TotalOfZero_IsOrderedAtOnce(t *testing.T) {
 
 func TestBuy_Refusals(t *testing.T) {
 	for name, test := range map[string]struct {
-		target string
-		want   int
+		form string
+		want int
 	}{
-		"an unknown product":  {"/buy?product=cape&variant=red", http.StatusUnprocessableEntity},
-		"a malformed product": {"/buy?product=..&variant=500", http.StatusUnprocessableEntity},
-		"a malformed attempt": {
-			"/buy?product=coins&variant=500&attempt=Alder,1",
-			http.StatusUnprocessableEntity,
-		},
-		"a code that is refused": {
-			"/buy?product=coins&variant=500&attempt=Alder-2&code=WINTER-10",
-			http.StatusConflict,
-		},
-		"the form of a paid checkout": {"/buy?product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
-		"Stripe fails": {
-			"/buy?product=coins&variant=500&attempt=Alder-2",
-			http.StatusServiceUnavailable,
-		},
+		"an unknown product":          {"product=cape&variant=red", http.StatusUnprocessableEntity},
+		"a malformed product":         {"product=..&variant=500", http.StatusUnprocessableEntity},
+		"a malformed attempt":         {"product=coins&variant=500&attempt=Alder,1", http.StatusUnprocessableEntity},
+		"a code that is refused":      {"product=coins&variant=500&attempt=Alder-2&code=WINTER-10", http.StatusConflict},
+		"the form of a paid checkout": {"product=coins&variant=500&attempt=Alder-1", http.StatusConflict},
+		"Stripe fails":                {"product=coins&variant=500&attempt=Alder-2", http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			_, checkout := s.buy(t, "Alder-1")
-			s.report(t, paid(checkout))
+			s.report(t, paid(checkout), http.StatusOK)
 			s.stripeAPI.fails = true
-			if status := s.post(t, test.target, "", nil).Code; status != test.want {
+			if status := s.post(t, "/buy?"+test.form, "", nil).Code; status != test.want {
 				t.Errorf("buying gets %d, want %d", status, test.want)
 			}
 		})
@@ -486,17 +474,6 @@ func TestBuy_PostOfAnotherSite_IsRefused(t *testing.T) {
 	}
 }
 
-func TestWebhook_SameEventTwice_DeliversOnce(t *testing.T) {
-	s := open(t)
-	_, checkout := s.buy(t, "Alder-1")
-	for range 2 {
-		if status := s.report(t, paid(checkout)); status != http.StatusOK {
-			t.Errorf("the event gets %d\n%s", status, &s.log)
-		}
-	}
-	s.wantSold(t, checkout, stripePayment())
-}
-
 func TestWebhook_LostResponseOfShopfront_IsRetried(t *testing.T) {
 	for name, lost := range map[string]string{"placing": "/orders", "fulfilling": "/fulfil"} {
 		t.Run(name, func(t *testing.T) {
@@ -504,9 +481,7 @@ func TestWebhook_LostResponseOfShopfront_IsRetried(t *testing.T) {
 			_, checkout := s.buy(t, "Alder-1")
 			s.shopfront.loses = lost
 			for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {
-				if status := s.report(t, paid(checkout)); status != want {
-					t.Errorf("the event gets %d, want %d\n%s", status, want, &s.log)
-				}
+				s.report(t, paid(checkout), want)
 			}
 			s.wantSold(t, checkout, stripePayment())
 		})
@@ -518,13 +493,9 @@ func TestWebhook_FailedDelivery_IsRetried(t *testing.T) {
 	_, checkout := s.buy(t, "Alder-1")
 	deliver := s.deliver
 	s.deliver = func(context.Context, client.PlacedOrder) error { return io.ErrUnexpectedEOF }
-	if status := s.report(t, paid(checkout)); status != http.StatusServiceUnavailable {
-		t.Errorf("the event gets %d, want 503", status)
-	}
+	s.report(t, paid(checkout), http.StatusServiceUnavailable)
 	s.deliver = deliver
-	if status := s.report(t, paid(checkout)); status != http.StatusOK {
-		t.Errorf("the repeated event gets %d, want 200", status)
-	}
+	s.report(t, paid(checkout), http.StatusOK)
 	s.wantSold(t, checkout, stripePayment())
 }
 
@@ -534,10 +505,7 @@ func TestWebhook_ForgedEvent_Is400(t *testing.T) {
 		"not a signature":          func(string) string { return "t=1,v1=Alder" },
 		"signed by somebody else":  func(body string) string { return sign(body, "whsec_Alder", time.Now()) },
 		"signed for another event": func(string) string { return sign(paid("coins"), webhookSecret, time.Now()) },
-		"an old event, replayed": func(body string) string {
-			return sign(body, webhookSecret,
-				time.Now().Add(-time.Hour))
-		},
+		"an old event, replayed":   func(body string) string { return sign(body, webhookSecret, time.Now().Add(-time.Hour)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
@@ -554,9 +522,7 @@ func TestWebhook_ForgedEvent_Is400(t *testing.T) {
 
 func TestWebhook_LargeBody_Is413(t *testing.T) {
 	s := open(t)
-	if status := s.report(t, strings.Repeat(" ", 64<<10)+paid("coins")); status != http.StatusRequestEntityTooLarge {
-		t.Errorf("the event gets %d, want 413", status)
-	}
+	s.report(t, strings.Repeat(" ", 64<<10)+paid("coins"), http.StatusRequestEntityTooLarge)
 }
 
 func TestWebhook_OnlyAPaidSessionOfACheckout_BecomesAnOrder(t *testing.T) {
@@ -574,9 +540,7 @@ func TestWebhook_OnlyAPaidSessionOfACheckout_BecomesAnOrder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := open(t)
 			_, checkout := s.buy(t, "Alder-1")
-			if status := s.report(t, event(test.kind, test.status, checkout)); status != http.StatusOK {
-				t.Errorf("the event gets %d\n%s", status, &s.log)
-			}
+			s.report(t, event(test.kind, test.status, checkout), http.StatusOK)
 			if !test.isSold {
 				s.wantNothingSold(t)
 				return
@@ -592,19 +556,14 @@ func TestWebhook_ReferenceThatAShopperChose_BuysNothing(t *testing.T) {
 	s := open(t)
 	_, checkout := s.buy(t, "Alder-1")
 	body := strings.Replace(paid(checkout), "shopfront_checkout", "campaign", 1)
-	if status := s.report(t, body); status != http.StatusOK {
-		t.Errorf("the event gets %d\n%s", status, &s.log)
-	}
+	s.report(t, body, http.StatusOK)
 	s.wantNothingSold(t)
 }
 
 func TestWebhook_EventOfAnotherAPIVersion_IsRead(t *testing.T) {
 	s := open(t)
 	_, checkout := s.buy(t, "Alder-1")
-	if status := s.report(t, strings.Replace(paid(checkout), stripe.APIVersion, "2022-11-15",
-		1)); status != http.StatusOK {
-		t.Errorf("the event gets %d\n%s", status, &s.log)
-	}
+	s.report(t, strings.Replace(paid(checkout), stripe.APIVersion, "2022-11-15", 1), http.StatusOK)
 	s.wantSold(t, checkout, stripePayment())
 }
 
@@ -633,34 +592,23 @@ func TestWebhook_Refusals(t *testing.T) {
 			s := open(t)
 			_, checkout := s.buy(t, "Alder-1")
 			s.shopfront.refuses = &client.ProblemError{Type: name, Status: test.status}
-			if status := s.report(t, paid(checkout)); status != test.want {
-				t.Errorf("the event gets %d, want %d", status, test.want)
-			}
+			s.report(t, paid(checkout), test.want)
 			s.wantLine(t, test.logged, checkout, name)
 			s.wantNothingSold(t)
+			if test.want != http.StatusOK { // Stripe sends the event again, perhaps once the key is replaced
+				s.shopfront.refuses = nil
+				s.report(t, paid(checkout), http.StatusOK)
+				s.wantSold(t, checkout, stripePayment())
+			}
 		})
 	}
 }
 
 func TestWebhook_MalformedCheckoutID_CallsTheOperator(t *testing.T) {
 	s := open(t)
-	if status := s.report(t, paid("coins/500")); status != http.StatusServiceUnavailable {
-		t.Errorf("the event gets %d, want 503", status)
-	}
+	s.report(t, paid("coins/500"), http.StatusServiceUnavailable)
 	s.wantLine(t, "level=ERROR msg=\"cannot settle a payment\"", "coins/500", "malformed ID")
 	s.wantNothingSold(t)
-}
-
-func TestWebhook_RevokedKeyIsReplaced_SettlesThePayment(t *testing.T) {
-	s := open(t)
-	_, checkout := s.buy(t, "Alder-1")
-	s.shopfront.refuses = &client.ProblemError{Type: "unauthorized", Status: http.StatusUnauthorized}
-	s.report(t, paid(checkout))
-	s.shopfront.refuses = nil
-	if status := s.report(t, paid(checkout)); status != http.StatusOK {
-		t.Errorf("the repeated event gets %d, want 200", status)
-	}
-	s.wantSold(t, checkout, stripePayment())
 }
 
 func TestWebhook_OrderCancelledDuringDelivery_LogsWhatToTakeBack(t *testing.T) {
@@ -671,28 +619,21 @@ func TestWebhook_OrderCancelledDuringDelivery_LogsWhatToTakeBack(t *testing.T) {
 		s.shopfront.orders[order.ID] = order
 		return nil
 	}
-	if status := s.report(t, paid(checkout)); status != http.StatusOK {
-		t.Errorf("the event gets %d, want 200", status)
-	}
+	s.report(t, paid(checkout), http.StatusOK)
 	s.wantLine(t, "level=ERROR msg=\"take back what was delivered\"", checkout, "")
 }
 
 func TestNewTill_WrongConfiguration_NamesTheVariables(t *testing.T) {
 	whole := environment("https://shop.example/shop/emberforge", "")
-	for without, want := range map[string]string{
-		"SHOP_URL":              "set the environment variables SHOP_URL",
-		"SHOP_KEY":              "set the environment variables SHOP_KEY",
-		"STRIPE_SECRET_KEY":     "set the environment variables STRIPE_SECRET_KEY",
-		"STRIPE_WEBHOOK_SECRET": "set the environment variables STRIPE_WEBHOOK_SECRET",
-		"everything": "set the environment variables SHOP_URL, SHOP_KEY, STRIPE_SECRET_KEY, " +
-			"STRIPE_WEBHOOK_SECRET",
-	} {
+	all := "SHOP_URL, SHOP_KEY, STRIPE_SECRET_KEY, STRIPE_WEBHOOK_SECRET"
+	for _, without := range append(strings.Split(all, ", "), all) {
 		getenv := func(name string) string {
-			if without == "everything" || name == without {
+			if strings.Contains(without, name) {
 				return ""
 			}
 			return whole(name)
 		}
+		want := "set the environment variables " + without
 		if _, err := newTill(getenv, slog.New(slog.DiscardHandler)); err == nil || err.Error() != want {
 			t.Errorf("without %s the error is %v, want %q", without, err, want)
 		}
