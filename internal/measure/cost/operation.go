@@ -69,6 +69,12 @@ func operations() []operation {
 	checked := func(name string, terms voucher.Terms) operation {
 		return operation{name, redeemVoucher, checks(terms), http.StatusOK, `"redeemable"`}
 	}
+	ordered := func(name string, terms voucher.Terms) operation {
+		return operation{name, "place-order", ofNewHeld(terms, fixture.NewHeldCheckout), http.StatusOK, `"placed"`}
+	}
+	cancelled := func(name string, terms voucher.Terms) operation {
+		return operation{name, "cancel-order", ofNewHeld(terms, fixture.NewHeldOrder), http.StatusOK, `"cancelled"`}
+	}
 	return append(eventOperations(), []operation{
 		redeemed(redeemSingleUse, newCodes(single)),
 		redeemed(redeemLimited, oneCode(limited)),
@@ -100,23 +106,11 @@ func operations() []operation {
 		held("checkout, code without limit", unlimited, false),
 		held("checkout, single-use code, by the server", single, true),
 		{"checkout, code refused", checkout, heldInVain, http.StatusConflict, "code-refused"},
-		{
-			"order, single-use code", "place-order", ofNewHeld(single, fixture.NewHeldCheckout), http.StatusOK,
-			`"placed"`,
-		},
-		{"order, limited code", "place-order", ofNewHeld(limited, fixture.NewHeldCheckout), http.StatusOK, `"placed"`},
-		{
-			"order, code without limit", "place-order", ofNewHeld(unlimited, fixture.NewHeldCheckout), http.StatusOK,
-			`"placed"`,
-		},
-		{
-			"order cancelled, single-use code", "cancel-order", ofNewHeld(single, fixture.NewHeldOrder), http.StatusOK,
-			`"cancelled"`,
-		},
-		{
-			"order cancelled, limited code", "cancel-order", ofNewHeld(limited, fixture.NewHeldOrder), http.StatusOK,
-			`"cancelled"`,
-		},
+		ordered("order, single-use code", single),
+		ordered("order, limited code", limited),
+		ordered("order, code without limit", unlimited),
+		cancelled("order cancelled, single-use code", single),
+		cancelled("order cancelled, limited code", limited),
 		{"undo, single use", "undo-redemption", undoes(single), http.StatusOK, `"undone"`},
 		{"undo, limited", "undo-redemption", undoes(limited), http.StatusOK, `"undone"`},
 		{"redemptions of a code, a page", "list-redemptions", listed, http.StatusOK, `"redeemed"`},
@@ -172,10 +166,6 @@ func newKey() string { return (rand.Text() + rand.Text())[:36] }
 
 func noKey() string { return "" }
 
-func (s *scene) redemption(code, nick, key string) ([]byte, error) {
-	return s.event.Redemption(code, nick, key)
-}
-
 // create creates a voucher with a new code, as `shopctl voucher generate --batch launch` does.
 func (s *scene) create(ctx context.Context, terms voucher.Terms) (code string, err error) {
 	if code, err = voucher.GenerateCode(rand.Reader); err != nil {
@@ -193,7 +183,7 @@ func newCodes(terms voucher.Terms) preparation {
 			if err != nil {
 				return nil, err
 			}
-			return s.redemption(code, s.newNick(), newKey())
+			return s.event.Redemption(code, s.newNick(), newKey())
 		}, nil
 	}
 }
@@ -205,8 +195,8 @@ func oneCode(terms voucher.Terms) preparation {
 		if err != nil {
 			return nil, err
 		}
-		err = s.ask(s.redemption(code, "Rowan", newKey()))
-		return func() ([]byte, error) { return s.redemption(code, s.newNick(), newKey()) }, err
+		err = s.ask(s.event.Redemption(code, "Rowan", newKey()))
+		return func() ([]byte, error) { return s.event.Redemption(code, s.newNick(), newKey()) }, err
 	}
 }
 
@@ -218,8 +208,8 @@ func replays(terms voucher.Terms) preparation {
 			return nil, err
 		}
 		key := newKey()
-		err = s.ask(s.redemption(code, "Rowan", key))
-		return func() ([]byte, error) { return s.redemption(code, "Rowan", key) }, err
+		err = s.ask(s.event.Redemption(code, "Rowan", key))
+		return func() ([]byte, error) { return s.event.Redemption(code, "Rowan", key) }, err
 	}
 }
 
@@ -230,7 +220,7 @@ func unknownCodes(key func() string) preparation {
 			if err != nil {
 				return nil, err
 			}
-			return s.redemption(code, s.newNick(), key())
+			return s.event.Redemption(code, s.newNick(), key())
 		}, nil
 	}
 }
@@ -243,11 +233,11 @@ func usedUp(uses voucher.Limit, key func() string) preparation {
 			return nil, err
 		}
 		for range uses + 1 { // the last of these requests finds no use left, and marks a code that had several uses
-			if err := s.ask(s.redemption(code, s.newNick(), "")); err != nil {
+			if err := s.ask(s.event.Redemption(code, s.newNick(), "")); err != nil {
 				return nil, err
 			}
 		}
-		return func() ([]byte, error) { return s.redemption(code, s.newNick(), key()) }, nil
+		return func() ([]byte, error) { return s.event.Redemption(code, s.newNick(), key()) }, nil
 	}
 }
 
