@@ -23,7 +23,7 @@ func (s *scene) discount(ctx context.Context, terms voucher.Terms) (code string,
 
 // withCode returns the sample event of a checkout with a code and a nick.
 func (s *scene) withCode(code, nick string) fixture.Event {
-	query := url.Values{"amount": {"1"}, "data": {`{"player":"Alder"}`}, "code": {code}, "nick": {nick}}
+	query := url.Values{"amount": {"1"}, "data": {`{"player":"` + nick + `"}`}, "code": {code}, "nick": {nick}}
 	return s.event.With("rawQueryString", query.Encode()).WithKey(newKey())
 }
 
