@@ -203,7 +203,7 @@ func (s *session) showPlan(plan backoffice.CataloguePlan, dryRun bool) error {
 		return writeJSON(s.stdout, document)
 	}
 	for _, text := range lines {
-		if _, err := fmt.Fprintln(s.stdout, text); err != nil {
+		if _, err := fmt.Fprintln(&visible{to: s.stdout}, text); err != nil {
 			return err
 		}
 	}
@@ -380,7 +380,7 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 					represent(shop.Products, representProduct),
 				})
 			}
-			return catalogfile.Write(s.stdout, shop)
+			return catalogfile.Write(s.file(), shop)
 		}),
 	}
 }

@@ -55,7 +55,7 @@ func newExportCommand[T any](
 				return file.Flush()
 			}
 			if path == "" {
-				return write(s.stdout)
+				return write(s.file())
 			}
 			file, err := newWholeFile(path)
 			if err != nil {

@@ -158,7 +158,7 @@ func (s *session) issuer(f *codeFlags) (func(voucher.Voucher) error, error) {
 			return nil, err
 		}
 	}
-	rows := csvfile.NewWriter(s.stdout, "code", "reward", "valid-until", "link")
+	rows := csvfile.NewWriter(s.file(), "code", "reward", "valid-until", "link")
 	return func(v voucher.Voucher) error {
 		// a resumed batch may have codes that an operator wrote, with spaces
 		link := strings.Replace(f.link, codeInLink, url.PathEscape(v.Written), 1)

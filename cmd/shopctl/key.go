@@ -56,8 +56,9 @@ func newKeyCreateCommand(s *session) *cobra.Command {
 		Use: "create SHOP --name NAME", Short: "Create a key and print it once", Args: exactly("SHOP"),
 		Long: fmt.Sprintf(`Create a secret key for the shop's own server, which sends it as "Authorization: Bearer KEY". Anybody who has the
 key may do everything over HTTP in this shop. The key is printed once, to stdout; only a hash of it is
-stored. The name is only for your lists: name the program that uses the key, for example. A shop has at most %d
-live keys.`, access.MaxLiveKeys),
+stored. If you send it to a file, run umask 077 before, so that other users of the computer cannot read the file.
+The name is only for your lists: name the program that uses the key, for example. A shop has at most %d live keys.`,
+			access.MaxLiveKeys),
 		Example: `  shopctl --local key create emberforge --name "web shop"
   shopctl --local key create emberforge --name "web shop" --expires 2027-06-30 > web-shop.key`,
 		RunE: s.command(func(ctx context.Context, args []string) error {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -102,7 +103,7 @@ func (o *output) line(document any, text string) error {
 	if o.json {
 		return writeJSON(o.stdout, document)
 	}
-	_, err := fmt.Fprintln(o.stdout, text)
+	_, err := fmt.Fprintln(&visible{to: o.stdout}, text)
 	return err
 }
 
@@ -118,7 +119,7 @@ func (o *output) summary(document any, text string) {
 // note writes a message for people to stderr. With JSON it writes nothing.
 func (o *output) note(text string) {
 	if !o.json {
-		_, _ = fmt.Fprintln(o.stderr, text) // a closed stderr cannot be reported anywhere
+		_, _ = fmt.Fprintln(&visible{to: o.stderr}, text) // a closed stderr cannot be reported anywhere
 	}
 }
 
@@ -137,14 +138,46 @@ func (o *output) reportProblems(problems []*problem) {
 			_ = writeJSON(o.stderr, map[string]any{"error": map[string]string{"kind": p.kind, "message": p.Error()}})
 			continue
 		}
-		_, _ = fmt.Fprintln(o.stderr, "error: "+strings.ReplaceAll(p.Error(), "\n", "\n  ")) // as in note
+		_, _ = fmt.Fprintln(&visible{to: o.stderr}, "error: "+strings.ReplaceAll(p.Error(), "\n", "\n  ")) // as in note
 	}
 }
 
 func writeJSON(w io.Writer, document any) error {
-	encoder := json.NewEncoder(w)
+	encoder := json.NewEncoder(&visible{to: w})
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(document)
+}
+
+// file returns the writer of a file that goes to stdout. A file stays as it is, unless it is shown on a terminal.
+func (o *output) file() io.Writer {
+	if isTerminal(o.stdout) {
+		return &visible{to: o.stdout}
+	}
+	return o.stdout
+}
+
+// visible escapes control and invisible characters as JSON does, because texts of shoppers must not control a terminal.
+type visible struct {
+	to   io.Writer
+	rest []byte // of a character that is not complete yet
+}
+
+func (v *visible) Write(text []byte) (int, error) {
+	var shown []byte
+	for v.rest = append(v.rest, text...); utf8.FullRune(v.rest); {
+		r, size := utf8.DecodeRune(v.rest)
+		switch isInvalid := r == utf8.RuneError && size == 1; {
+		case r == '\n' || r == '\t' || unicode.IsGraphic(r) && !isInvalid:
+			shown = append(shown, v.rest[:size]...)
+		case r != '\r': // CSV has one at the end of each line
+			for _, unit := range utf16.Encode([]rune{r}) {
+				shown = fmt.Appendf(shown, `\u%04x`, unit)
+			}
+		}
+		v.rest = v.rest[size:]
+	}
+	_, err := v.to.Write(shown)
+	return len(text), err
 }
 
 // table prints rows in aligned columns.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +51,41 @@ func TestTable_ControlSequences_AreQuoted(t *testing.T) {
 	want := `"\x1b[2Jkatla"  "a\tb\nc"  "\u202eolleh"  -  Ｈeron 7  "\x9b31m"` + "\n"
 	if terminal.String() != want {
 		t.Errorf("got %q want %q", terminal.String(), want)
+	}
+}
+
+func TestJSON_ControlAndInvisibleCharacters_AreEscaped(t *testing.T) {
+	t.Parallel()
+	var stdout bytes.Buffer
+	nick := "\x1b[2JAlder\x7f\u009b31m\u202e\U000E0041 桜　🌾"
+	if err := writeJSON(&stdout, map[string]any{"nick": nick, "data": json.RawMessage(`{"a":"\u009b"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	want := `{"data":{"a":"\u009b"},"nick":"\u001b[2JAlder\u007f\u009b31m\u202e\udb40\udc41 桜　🌾"}` + "\n"
+	if stdout.String() != want {
+		t.Errorf("got %q, want %q", stdout.String(), want)
+	}
+	var read struct{ Nick string }
+	if err := json.Unmarshal(stdout.Bytes(), &read); err != nil || read.Nick != nick {
+		t.Errorf("reads as %q, %v", read.Nick, err)
+	}
+}
+
+// A file arrives in pieces, which may divide a character.
+func TestVisible_AnyPieces_ShowTheSame(t *testing.T) {
+	t.Parallel()
+	const file, want = "nick,data\r\nAlder,\"a\u009b\rb;桜\u202e\xff\"\r\n", "nick,data\nAlder,\"a\\u009bb;桜\\u202e\\ufffd\"\n"
+	for size := 1; size <= len(file); size++ {
+		var terminal bytes.Buffer
+		screen := visible{to: &terminal}
+		for piece := range slices.Chunk([]byte(file), size) {
+			if n, err := screen.Write(piece); n != len(piece) || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		if terminal.String() != want {
+			t.Errorf("in pieces of %d bytes: %q, want %q", size, terminal.String(), want)
+		}
 	}
 }
 

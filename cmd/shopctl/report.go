@@ -146,7 +146,7 @@ func (s *session) showCounts(
 	if !asCSV {
 		return list(&s.output, "groups", represent(reportHead(by), strings.ToUpper), rows)
 	}
-	file := csvfile.NewWriter(s.stdout, reportHead(by)...)
+	file := csvfile.NewWriter(s.file(), reportHead(by)...)
 	for _, row := range rows {
 		if err := file.Row(row.columns()...); err != nil {
 			return err

@@ -4,7 +4,7 @@
 // A file is read row by row, in constant memory. A mistake spoils only its own row; reading continues after that row.
 //
 // A spreadsheet runs a cell as a formula if the cell begins with a character such as =. Therefore this package writes
-// an apostrophe in front of such a cell, and removes the apostrophe when it reads the cell.
+// an apostrophe in front of such a character, and removes the apostrophe when it reads the cell.
 //
 // Only commands may import this package, never a Lambda function.
 package csvfile
@@ -62,25 +62,43 @@ func encode(cell string) string {
 // Flush writes to the file what is still in memory.
 func (w Writer) Flush() error { return w.to.Flush() }
 
-// isArmed reports whether a cell needs an apostrophe in front, because a spreadsheet may run it as a formula, or
-// because it begins with an apostrophe that reading could remove.
-func isArmed(cell string) bool {
-	first, size := utf8.DecodeRuneInString(cell)
-	return size > 0 && strings.ContainsRune("=+-@\t\r\n'\uff1d\uff0b\uff0d\uff20", first)
+// needsApostrophe reports whether a text in a cell needs an apostrophe in front, because a spreadsheet may run it as a
+// formula, or because reading could remove the apostrophe with which it begins. The text is at the start of the cell if
+// before is empty. Otherwise it is at risk behind a semicolon, a tab or a line break: where a comma is the decimal
+// separator, a spreadsheet separates cells by semicolons, and finds no quotes after a comma.
+func needsApostrophe(before, text string) bool {
+	armed := "=+-@'\uff1d\uff0b\uff0d\uff20"
+	if before == "" {
+		armed += "\t\r\n"
+	} else if !strings.Contains(";\t\r\n", before) {
+		return false
+	}
+	first, size := utf8.DecodeRuneInString(strings.TrimLeft(text, `"`))
+	return size > 0 && strings.ContainsRune(armed, first)
 }
 
 func defuse(cell string) string {
-	if isArmed(cell) {
-		return "'" + cell
+	var safe []byte
+	for at := range len(cell) {
+		if needsApostrophe(cell[max(at-1, 0):at], cell[at:]) {
+			safe = append(safe, '\'')
+		}
+		safe = append(safe, cell[at])
 	}
-	return cell
+	return string(safe)
 }
 
+// undefuse removes the apostrophes that defuse adds.
 func undefuse(cell string) string {
-	if rest, found := strings.CutPrefix(cell, "'"); found && isArmed(rest) {
-		return rest
+	var original []byte
+	before := ""
+	for at := 0; at < len(cell); at++ {
+		if cell[at] == '\'' && needsApostrophe(before, cell[at+1:]) {
+			at++
+		}
+		original, before = append(original, cell[at]), cell[at:at+1]
 	}
-	return cell
+	return string(original)
 }
 
 // record is one row as it is in the file.

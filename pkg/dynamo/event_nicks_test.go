@@ -121,7 +121,7 @@ func TestIndex_EveryKindOfRedemption_IsReadBack(t *testing.T) {
 			Amount: 1,
 		}, {Product: "rank", Variant: "vip", Amount: 2}}},
 	} {
-		r := redeemedBy("#Alder ~ Ash\u0007", i)
+		r := redeemedBy("#Alder ~ Ash 桜", i)
 		r.Reward = reward
 		want = append(want, r)
 	}
@@ -129,7 +129,7 @@ func TestIndex_EveryKindOfRedemption_IsReadBack(t *testing.T) {
 	want[1] = undoneLater(want[1])
 	want[2].Undone = want[2].At.Add(time.Hour) // without a reason
 	n.index(emberforge, append(want, redeemedBy("", 3))...)
-	n.want(emberforge, "#Alder ~ Ash\u0007", want...)
+	n.want(emberforge, "#Alder ~ Ash 桜", want...)
 	out, err := n.client.Scan(within(t), &dynamodb.ScanInput{TableName: aws.String(n.table)})
 	if err != nil || len(out.Items) != len(want) {
 		t.Errorf("%d items, %v; want %d, because a redemption without a nick has no item", len(out.Items), err,

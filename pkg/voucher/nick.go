@@ -19,8 +19,8 @@ const (
 	MaxNickBytes  = 128
 )
 
-// ParseNick reads a nick. It removes outer white space and all invisible characters. A nick that is too long or not
-// UTF-8 is a *FieldError.
+// ParseNick reads a nick. It removes outer white space and all characters that Unicode lets a program ignore. A nick
+// that is too long, is not UTF-8, or has other characters that cannot be seen, is a *FieldError.
 func ParseNick(typed string) (Nick, error) {
 	if !utf8.ValidString(typed) {
 		return Nick{}, &FieldError{Field: "nick", Err: errors.New("must be UTF-8")}
@@ -33,6 +33,9 @@ func ParseNick(typed string) (Nick, error) {
 	}, typed), isWhiteSpace)
 	if len(written) > MaxNickBytes || utf8.RuneCountInString(written) > MaxNickLength {
 		return Nick{}, &FieldError{Field: "nick", Err: errors.New("must have at most 64 characters in 128 bytes")}
+	}
+	if strings.ContainsFunc(written, isUnseen) {
+		return Nick{}, &FieldError{Field: "nick", Err: errors.New("must not have control or blank characters")}
 	}
 	return Nick{Written: written, Compared: foldNick(written)}, nil
 }

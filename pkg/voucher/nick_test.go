@@ -51,6 +51,18 @@ func TestParseNick_Bounds(t *testing.T) {
 		"63 characters in 129 bytes":            {strings.Repeat("é", 60) + "漢漢漢", false},
 		"64 characters and a space before them": {" " + strings.Repeat("a", 64), true},
 		"not UTF-8":                             {"Al\xffder", false},
+		"NUL":                                   {"Al\x00der", false},
+		"line break":                            {"Al\nder", false},
+		"escape sequence":                       {"\x1b[2JAlder", false},
+		"delete":                                {"Alder\x7f", false},
+		"C1 control":                            {"Alder\u009b31m", false},
+		"line separator":                        {"Al\u2028der", false},
+		"braille without dots":                  {"\u2800", false},
+		"nick that looks like another":          {"Alder\u2800", false},
+		"musical note without a head":           {"Alder\U0001D159", false},
+		"interlinear annotation":                {"\uFFF9Alder\uFFFB", false},
+		"braille with dots":                     {"\u2801", true},
+		"emoji of several characters":           {"👩\u200d🌾", true},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			_, err := voucher.ParseNick(test.typed)

@@ -96,3 +96,11 @@ func isDefaultIgnorable(r rune) bool {
 		r == 0x3164 || 0xFE00 <= r && r <= 0xFE0F || r == 0xFEFF || r == 0xFFA0 || 0xFFF0 <= r && r <= 0xFFF8 ||
 		0x1BCA0 <= r && r <= 0x1BCA3 || 0x1D173 <= r && r <= 0x1D17A || 0xE0000 <= r && r <= 0xE0FFF
 }
+
+// isUnseen reports whether a character controls a terminal, breaks a line or looks like nothing, although it is neither
+// a space nor default-ignorable: U+2800 is a braille pattern without dots.
+func isUnseen(r rune) bool {
+	return r < ' ' || 0x7F <= r && r <= 0x9F || r == 0x2028 || r == 0x2029 || r == 0x2800 ||
+		0xFFF9 <= r && r <= 0xFFFB ||
+		0x13430 <= r && r <= 0x1343F || r == 0x16FE4 || r == 0x1D159
+}

@@ -41,6 +41,9 @@ func TestParseNick_AllCharacters_AreComparedAsByTheLibrary(t *testing.T) {
 	const smallCherokee = 0xABBF - 0xAB70 + 1 + 0x13FD - 0x13F8 + 1
 	different, added := 0, 0
 	for r := range allCharacters {
+		if !isOfNicks(r) {
+			continue
+		}
 		nick, err := voucher.ParseNick(string(r))
 		if err != nil {
 			t.Fatal(err)
@@ -73,17 +76,21 @@ func TestParse_AllCharacters_KeepTheirKeys(t *testing.T) {
 		write func(w io.Writer, r rune)
 	}{
 		"nicks": {
-			"a6b0b58bf16568f685a3fdebfad478969b4f8ddb4e70f4a601237104df527b07",
-			func(w io.Writer, r rune) { write(w, r, compared(t, string(r))) },
+			"c4bfc42004eb58d742bb0c480415f4bca982693210e5fccae56f158917e4f54d",
+			func(w io.Writer, r rune) {
+				if isOfNicks(r) {
+					write(w, r, compared(t, string(r)))
+				}
+			},
 		},
-		"nicks with marks, which are reordered and composed": {"f4bce730c98b66e76ace51ccca562851fd969873d4cd813e97dfd689fb690b8e", func(w io.Writer, r rune) {
-			if r <= 0x2FFFF { // no higher character is a mark
+		"nicks with marks, which are reordered and composed": {"c4b4c5259e58dfe20c9041dca88d1a988888fb2e90b01b2328fbbced9724e05a", func(w io.Writer, r rune) {
+			if r <= 0x2FFFF && isOfNicks(r) { // no higher character is a mark
 				write(w, r, compared(t, "\u0391"+string(r)+"\u0345\u0301\u0323"))
 			}
 		}},
 		"nicks that are compared like their decomposed form": {"473d972fee58a9544995c7d82ec7f35e4e18c51856d564cbe6bf1930371eba3b", func(w io.Writer, r rune) {
 			nick, decomposed := string(r), norm.NFD.String(string(r))
-			if nick != decomposed && compared(t, nick) == compared(t, decomposed) {
+			if nick != decomposed && isOfNicks(r) && compared(t, nick) == compared(t, decomposed) {
 				write(w, r, "")
 			}
 		}},
@@ -183,6 +190,12 @@ func allCharacters(yield func(rune) bool) {
 			return
 		}
 	}
+}
+
+// isOfNicks reports whether a nick may have a character.
+func isOfNicks(r rune) bool {
+	_, err := voucher.ParseNick("a" + string(r) + "b")
+	return err == nil
 }
 
 func compared(t *testing.T, nick string) string {
