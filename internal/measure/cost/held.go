@@ -21,7 +21,7 @@ func (s *scene) discount(ctx context.Context, terms voucher.Terms) (code string,
 	return s.create(ctx, terms)
 }
 
-// withCode returns the sample event of a checkout with a code and a nick.
+// withCode returns the sample event of a checkout with a code and a nick, which is also the player of the data.
 func (s *scene) withCode(code, nick string) fixture.Event {
 	query := url.Values{"amount": {"1"}, "data": {`{"player":"` + nick + `"}`}, "code": {code}, "nick": {nick}}
 	return s.event.With("rawQueryString", query.Encode()).WithKey(newKey())
