@@ -78,6 +78,7 @@ type trap struct {
 	at       *step         // if nil, calls are only counted
 	end      func()        // ends the process, and returns when it has ended; may be nil
 	sprung   bool
+	ended    chan struct{} // while the process is being ended; then closed, and nil
 }
 
 func newTrap() *trap {
@@ -123,6 +124,10 @@ func (t *trap) front(store http.Handler) http.Handler {
 		if err != nil {
 			panic(http.ErrAbortHandler) // the process is gone
 		}
+		if ended := t.ending(); ended != nil { // on a busy machine, the process tries again before it ends
+			<-ended
+			panic(http.ErrAbortHandler)
+		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
 		t.watch(operation, arrived)
@@ -141,6 +146,9 @@ func (t *trap) watch(operation string, at stage) {
 	if end != nil {
 		end()
 	}
+	if what != "" {
+		t.noteEnd()
+	}
 	switch what {
 	case lost, unanswered:
 		panic(http.ErrAbortHandler)
@@ -151,6 +159,20 @@ func (t *trap) watch(operation string, at stage) {
 		t.inFlight++
 		t.held.Done()
 	}
+}
+
+// ending returns a channel while the process is being ended. The channel is closed when it has ended.
+func (t *trap) ending() <-chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.ended
+}
+
+func (t *trap) noteEnd() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(t.ended)
+	t.ended = nil
 }
 
 // count counts a call. At the step it returns the function that ends the process, the fate of the call, and the channel
@@ -169,7 +191,7 @@ func (t *trap) count(operation string, at stage) (end func(), what fate, hold <-
 		t.at.n != t.counts[at][operation] {
 		return nil, "", nil
 	}
-	t.sprung = true
+	t.sprung, t.ended = true, make(chan struct{})
 	if at == arrived {
 		t.inFlight--
 	}
