@@ -10,14 +10,14 @@ import (
 
 // Access reads settings and keys from a catalogue table. It implements access.Store. Create it with NewAccess.
 type Access struct {
-	api    table.BatchGetter
-	table  string
-	random func(n int64) int64
+	api       table.BatchGetter
+	tableName string
+	random    func(n int64) int64
 }
 
 // NewAccess returns a reader of the settings and keys in a catalogue table. random is as in NewRedeemer.
-func NewAccess(api table.BatchGetter, table string, random func(n int64) int64) *Access {
-	return &Access{api: api, table: table, random: random}
+func NewAccess(api table.BatchGetter, tableName string, random func(n int64) int64) *Access {
+	return &Access{api: api, tableName: tableName, random: random}
 }
 
 // Access reads a shop's settings and one of its keys in one call. If id is empty, it reads only the settings.
@@ -29,7 +29,7 @@ func (s *Access) Access(
 	if id != "" {
 		keys = append(keys, record)
 	}
-	found, err := table.BatchGet(ctx, s.api, s.random, s.table, keys...)
+	found, err := table.BatchGet(ctx, s.api, s.random, s.tableName, keys...)
 	if err != nil {
 		return access.Settings{}, access.KeyRecord{}, table.Outcome(err)
 	}

@@ -21,21 +21,21 @@ type CatalogueAPI interface {
 
 // Catalogue reads a catalogue table. It implements catalog.Store and catalog.AreaStore. Create it with NewCatalogue.
 type Catalogue struct {
-	api    CatalogueAPI
-	table  string
-	random func(n int64) int64
+	api       CatalogueAPI
+	tableName string
+	random    func(n int64) int64
 }
 
 // NewCatalogue returns a reader of a catalogue table. random is as in NewRedeemer.
-func NewCatalogue(api CatalogueAPI, table string, random func(n int64) int64) *Catalogue {
-	return &Catalogue{api: api, table: table, random: random}
+func NewCatalogue(api CatalogueAPI, tableName string, random func(n int64) int64) *Catalogue {
+	return &Catalogue{api: api, tableName: tableName, random: random}
 }
 
 // Customer reads a shop's profile, or returns catalog.ErrNotFound. The read is eventually consistent, which costs
 // half as much.
 func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error) {
 	out, err := s.api.GetItem(ctx,
-		&dynamodb.GetItemInput{TableName: aws.String(s.table), Key: table.ProfileKey(id).Attributes()})
+		&dynamodb.GetItemInput{TableName: aws.String(s.tableName), Key: table.ProfileKey(id).Attributes()})
 	if err != nil {
 		return catalog.Customer{}, table.Outcome(err)
 	}
@@ -51,7 +51,7 @@ func (s *Catalogue) Product(
 	ctx context.Context, customer catalog.CustomerID, product catalog.ProductID,
 ) (catalog.Customer, catalog.Product, error) {
 	profile, sold := table.ProfileKey(customer), table.ProductKey(customer, product)
-	found, err := table.BatchGet(ctx, s.api, s.random, s.table, profile, sold)
+	found, err := table.BatchGet(ctx, s.api, s.random, s.tableName, profile, sold)
 	if err != nil {
 		return catalog.Customer{}, catalog.Product{}, table.Outcome(err)
 	}
@@ -74,7 +74,7 @@ func (s *Catalogue) ProductsOnSale(
 	return func(yield func(catalog.Product, error) bool) {
 		limit := int32(min(max(want, 1), maxPage))
 		query := &dynamodb.QueryInput{
-			TableName: aws.String(s.table),
+			TableName: aws.String(s.tableName),
 			KeyConditionExpression: aws.String(table.PartitionKey + " = :customer AND begins_with(" + table.SortKey +
 				", :product)"),
 			ExpressionAttributeValues: table.Item{

@@ -21,13 +21,13 @@ type CheckoutsAPI interface {
 
 // Checkouts stores checkouts in a table. It implements checkout.Store. Create it with NewCheckouts.
 type Checkouts struct {
-	api   CheckoutsAPI
-	table string
+	api       CheckoutsAPI
+	tableName string
 }
 
 // NewCheckouts returns a store of the checkouts in a table.
-func NewCheckouts(api CheckoutsAPI, table string) *Checkouts {
-	return &Checkouts{api: api, table: table}
+func NewCheckouts(api CheckoutsAPI, tableName string) *Checkouts {
+	return &Checkouts{api: api, tableName: tableName}
 }
 
 // Open stores a new checkout in one call and returns it. If a checkout with the same key is still open, was ordered, or
@@ -37,7 +37,7 @@ func NewCheckouts(api CheckoutsAPI, table string) *Checkouts {
 func (s *Checkouts) Open(
 	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout,
 ) (checkout.Checkout, error) {
-	put := putCheckout(s.table, customer, c)
+	put := putCheckout(s.tableName, customer, c)
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
 		ExpressionAttributeNames:            put.ExpressionAttributeNames,
@@ -55,9 +55,9 @@ func (s *Checkouts) Open(
 
 // putCheckout returns the write that stores a new checkout. The write fails if another checkout is stored under the
 // same token, and that checkout is still open, was ordered, or was replaced.
-func putCheckout(name string, customer catalog.CustomerID, c checkout.Checkout) types.Put {
+func putCheckout(tableName string, customer catalog.CustomerID, c checkout.Checkout) types.Put {
 	return types.Put{
-		TableName: aws.String(name), Item: table.EncodeCheckout(customer, c),
+		TableName: aws.String(tableName), Item: table.EncodeCheckout(customer, c),
 		// The put may overwrite a checkout only if its status attribute is open and it has expired.
 		ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey +
 			") OR #expires <= :at AND #status = :open"),
@@ -73,25 +73,25 @@ func putCheckout(name string, customer catalog.CustomerID, c checkout.Checkout) 
 func (s *Checkouts) Recall(
 	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	return recall(ctx, s.api, s.table, customer, token)
+	return readCheckout(ctx, s.api, s.tableName, customer, token)
 }
 
-func recall(
-	ctx context.Context, api table.Getter, name string, customer catalog.CustomerID, token idempotency.Token,
+func readCheckout(
+	ctx context.Context, api table.Getter, tableName string, customer catalog.CustomerID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	it, err := table.Get(ctx, api, name, table.CheckoutKey(customer, token), checkout.ErrNotFound)
+	it, err := table.Get(ctx, api, tableName, table.CheckoutKey(customer, token), checkout.ErrNotFound)
 	if err != nil {
 		return checkout.Checkout{}, table.Outcome(err)
 	}
 	return table.DecodeCheckout(it), nil
 }
 
-// recallSettled is like recall, but first waits for a transaction in flight that writes the checkout.
-func recallSettled(
-	ctx context.Context, api table.TransactGetter, random func(n int64) int64, name string, customer catalog.CustomerID,
-	token idempotency.Token,
+// readCheckoutSettled is like readCheckout, but first waits for a transaction in flight that writes the checkout.
+func readCheckoutSettled(
+	ctx context.Context, api table.TransactGetter, random func(n int64) int64, tableName string,
+	customer catalog.CustomerID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	it, err := table.GetSettled(ctx, api, random, name, table.CheckoutKey(customer, token))
+	it, err := table.GetSettled(ctx, api, random, tableName, table.CheckoutKey(customer, token))
 	switch {
 	case err != nil:
 		return checkout.Checkout{}, table.Outcome(err)

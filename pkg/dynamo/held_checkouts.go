@@ -95,7 +95,7 @@ func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
 func (s *HeldCheckouts) RecallSettled(
 	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	return recallSettled(ctx, s.api, s.random, s.tables.Checkouts, customer, token)
+	return readCheckoutSettled(ctx, s.api, s.random, s.tables.Checkouts, customer, token)
 }
 
 // holding is a checkout that is being opened.
@@ -142,24 +142,33 @@ func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
 		return s.share(ctx, h, shared)
 	}
-	taken, refusal := s.take(ctx, h, free)
-	reason, _ := voucher.IsRefusal(refusal)
-	_, tooMany := errors.AsType[*checkout.TooManyHoldsError](refusal)
-	if reason != voucher.ReasonUsedUp && reason != voucher.ReasonNickLimit && !tooMany {
-		return taken, refusal
+	taken, err := s.take(ctx, h, free)
+	if !isShortage(err) {
+		return taken, err
 	}
-	// another request of the nick may have taken the last use
+	_, tooMany := errors.AsType[*checkout.TooManyHoldsError](err)
+	// Of this kind only, take reads counters after the nick's holds: meanwhile another request of the nick may have
+	// taken the last use, for a hold to share.
 	if !canShare && !tooMany && h.Voucher.HoldKind() == voucher.HoldCountedByNick {
-		var err error
-		if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
-			return nil, err
+		v, uses, lookErr := s.Look(ctx, h.Claim.Request)
+		if lookErr != nil {
+			return nil, lookErr
 		}
+		h.Voucher, h.Uses = v, uses
 		shared, canShare = h.Shared()
 	}
 	if !canShare {
-		return nil, refusal
+		return nil, err
 	}
 	return s.share(ctx, h, shared)
+}
+
+// isShortage reports whether the code is valid, but no use could be taken for this request: all are used up, or the
+// nick or the source has reached its limit.
+func isShortage(err error) bool {
+	reason, _ := voucher.IsRefusal(err)
+	_, tooMany := errors.AsType[*checkout.TooManyHoldsError](err)
+	return reason == voucher.ReasonUsedUp || reason == voucher.ReasonNickLimit || tooMany
 }
 
 // take returns the actions that take a free use for a new hold.
@@ -242,10 +251,10 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 		call.RequireEqual(table.AttrHeldUntil, table.Millis(shared.Until))
 		actions = append(actions, updating(s.vouchers, call, nil))
 	case shared.Kind.IsByNick():
-		name := table.HoldPrefix + shared.ID
+		attribute := table.HoldPrefix + shared.ID
 		call := &table.Update{Key: table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))}
-		call.Set(name, table.EncodeHold(longer))
-		call.RequireEqual(name, table.EncodeHold(shared))
+		call.Set(attribute, table.EncodeHold(longer))
+		call.RequireEqual(attribute, table.EncodeHold(shared))
 		actions = append(actions, updating(s.vouchers, call, nil))
 	case len(actions) == 0:
 		actions = append(actions, requiring(s.vouchers, table.HoldKey(request.Customer, request.Code, shared)))

@@ -38,7 +38,7 @@ func (s *Orders) placeHeld(
 			return result, nil
 		}
 		if errors.Is(err, checkout.ErrExpired) {
-			result, err = s.recallExpired(ctx, customer, c)
+			result, err = s.readExpired(ctx, customer, c)
 			if errors.Is(err, checkout.ErrExpired) && bool(lost) {
 				err = &UnavailableError{Err: errMayBeApplied}
 			}
@@ -141,9 +141,9 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 		call.Require("attribute_exists(#heldUntil)")
 		return []action{updating(s.vouchers, call, nil)}
 	case hold.Kind.IsByNick():
-		name := table.HoldPrefix + hold.ID
-		call.Remove(name)
-		call.RequireEqual(name, table.EncodeHold(hold))
+		attribute := table.HoldPrefix + hold.ID
+		call.Remove(attribute)
+		call.RequireEqual(attribute, table.EncodeHold(hold))
 	}
 	record := table.RecordPrefix + string(claim.Token)
 	call.Set(record, table.EncodeRecord(claim.RedemptionID, claim.At, claim.Nick))
@@ -173,15 +173,16 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 			return now, nil
 		}
 	}
+	// A hold of another kind becomes longer only if its checkout is replaced; then the order has failed before.
 	return hold, checkout.ErrExpired
 }
 
-// recallExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has
-// ordered or replaced the checkout, recallExpired returns it. Otherwise the error stays checkout.ErrExpired.
-func (s *Orders) recallExpired(
+// readExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has
+// ordered or replaced the checkout, readExpired returns it. Otherwise the error stays checkout.ErrExpired.
+func (s *Orders) readExpired(
 	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout,
 ) (checkout.Checkout, error) {
-	now, err := recallSettled(ctx, s.api, s.random, s.checkouts, customer, c.ID.Token())
+	now, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, customer, c.ID.Token())
 	if err == nil && now.ID == c.ID && now.Order == nil && !now.Replaced {
 		err = checkout.ErrExpired
 	}
@@ -222,7 +223,7 @@ func (s *Orders) cancelHeld(
 		}
 		// Another request may have cancelled the order. Then the redemption is already undone, and its record may have
 		// moved.
-		if c, err = recall(ctx, s.api, s.checkouts, customer, c.ID.Token()); err != nil || c.Order == nil ||
+		if c, err = readCheckout(ctx, s.api, s.checkouts, customer, c.ID.Token()); err != nil || c.Order == nil ||
 			c.Order.Status() == checkout.OrderCancelled {
 			return c, err
 		}

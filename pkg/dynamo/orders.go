@@ -231,5 +231,5 @@ func bounds(filter checkout.OrderFilter) (from, until, start string) {
 func (s *Orders) Recall(
 	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	return recall(ctx, s.api, s.checkouts, customer, token)
+	return readCheckout(ctx, s.api, s.checkouts, customer, token)
 }

@@ -54,7 +54,7 @@ func (s *Redeemer) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Red
 		redemption, err = s.redeemManyUses(ctx, claim, v, &lost)
 	}
 	if mayBeRedeemedBefore(claim, v, err) {
-		redemption, err = s.recall(ctx, claim, v, err)
+		redemption, err = s.redeemedBefore(ctx, claim, v, err)
 	}
 	if lost.mayContradict(err) {
 		err = &UnavailableError{Err: errMayBeApplied}
@@ -77,7 +77,7 @@ func (s *Redeemer) redeemSingleUse(
 			return voucher.Redemption{}, v, err
 		}
 	}
-	call := singleUse(claim)
+	call := firstRedemption(claim)
 	taken, err := s.api.UpdateItem(ctx, call.Input(s.vouchers, types.ReturnValueAllNew), lost.note)
 	old, failed := table.OldItem(err)
 	switch {
@@ -127,10 +127,10 @@ func (s *Redeemer) redeemAgain(
 
 func alreadyUndone(table.Item) error { return voucher.ErrUndone }
 
-// singleUse returns the update that redeems a single-use voucher, provided that no redemption of it was ever undone.
-// The update's condition contains all rules, so one call decides. The update creates no item, because only existing
-// items have #maxUses.
-func singleUse(claim voucher.Claim) *table.Update {
+// firstRedemption returns the update that redeems a single-use voucher, provided that no redemption of it was ever
+// undone. The update's condition contains all rules, so one call decides. The update creates no item, because only
+// existing items have #maxUses.
+func firstRedemption(claim voucher.Claim) *table.Update {
 	call := takeSingleUse(claim, time.Time{})
 	call.RequireEqual(table.AttrUndone, nil)
 	call.Require("#maxUses = :one AND #disabled = :false AND #from <= :at AND #until > :at" +
@@ -148,6 +148,8 @@ func singleUse(claim voucher.Claim) *table.Update {
 func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(claim.Customer, claim.Code)}
 	setSingleUse(call, claim, until)
+	// setSingleUse has declared #redemption. It is there for a hold, too; a redemption has no #heldUntil, so it passes
+	// neither part.
 	call.Require("(attribute_not_exists(#redemption) OR #heldUntil <= :at)")
 	call.Name(table.AttrHeldUntil)
 	call.Value(":at", table.Millis(claim.At))
@@ -232,8 +234,9 @@ func (s *Redeemer) redeemManyUses(
 		r.v, r.uses, err = s.Look(ctx, claim.Request)
 		return err
 	})
+	// The nick's item has no undone redemptions: they have items of their own.
 	if reason, _ := voucher.IsRefusal(err); reason == voucher.ReasonNickLimit && r.uses.Undone > 0 && claim.Key != "" {
-		err = s.recallUndone(ctx, claim, v, err)
+		err = s.undoneBefore(ctx, claim, v, err)
 	}
 	if err != nil {
 		return voucher.Redemption{}, err
@@ -261,14 +264,16 @@ func (s *Redeemer) redeemFrom(ctx context.Context, r *recording, free *freeUse, 
 // recording is a redemption of a code with many uses that is being recorded. If the voucher has a limit per nick, the
 // record goes into the item of the nick, which counts the nick's uses. Otherwise the record gets an item of its own.
 type recording struct {
-	claim      voucher.Claim
-	v          voucher.Voucher
-	uses       voucher.NickUses   // of the nick, as last read
+	claim voucher.Claim
+	v     voucher.Voucher
+	// uses are those of the nick as last read. They are empty before the first reading, because the write itself finds
+	// out (see judge).
+	uses       voucher.NickUses
 	redemption voucher.Redemption // the result
 }
 
 // actions returns the writes that record the redemption.
-func (r *recording) actions(name string, free *freeUse) []action {
+func (r *recording) actions(tableName string, free *freeUse) []action {
 	r.redemption = newRedemption(r.claim, r.v)
 	record := table.RecordPrefix + string(r.claim.Token)
 	call := &table.Update{
@@ -278,15 +283,15 @@ func (r *recording) actions(name string, free *freeUse) []action {
 	setSpelling(call, r.claim.Nick)
 	call.RequireEqual(record, nil)
 	if r.v.MaxUsesPerNick == voucher.NoLimit {
-		return []action{updating(name, call, r.judge)}
+		return []action{updating(tableName, call, r.judge)}
 	}
 	countForNick(call, r.v, r.uses, r.claim.Request, free)
 	call.RequireCount(table.AttrUndone, int64(r.uses.Undone))
 	if r.uses.Undone == 0 {
-		return []action{updating(name, call, r.judge)}
+		return []action{updating(tableName, call, r.judge)}
 	}
 	undone := table.RedemptionKey(r.claim.Customer, r.claim.Code, r.claim.Token)
-	return []action{updating(name, call, r.judge), requiringAbsent(name, undone, alreadyUndone)}
+	return []action{updating(tableName, call, r.judge), requiringAbsent(tableName, undone, alreadyUndone)}
 }
 
 // countForNick adds a use to the item of the request's nick. If the use is a lapsed hold of the same nick, countForNick
@@ -315,8 +320,9 @@ func setSpelling(call *table.Update, nick voucher.Nick) {
 	}
 }
 
-// recallKey is the key of the item to read after a refusal. For a single-use code, the voucher itself was already read.
-// Then only an undone redemption can be left, which has an item of its own.
+// recallKey returns the key of the item that would record the claim's redemption: the nick's, if nicks have a limit;
+// otherwise an item of its own. For a single-use code that can only be an undone redemption: the voucher itself was
+// already read.
 func recallKey(claim voucher.Claim, v voucher.Voucher) table.Key {
 	if v.MaxUsesPerNick != voucher.NoLimit {
 		return table.NickKey(claim.Customer, claim.Code, table.HashNick(claim.Nick))
@@ -362,14 +368,15 @@ func recorded(
 // decided by the item that contains the records.
 func mayBeRedeemedBefore(claim voucher.Claim, v voucher.Voucher, err error) bool {
 	reason, refused := voucher.IsRefusal(err)
+	// v is as first read. If it was marked as full, no attempt was made.
 	triedForUse := reason == voucher.ReasonUsedUp && v.Limited() && !claim.At.Before(v.FullUntil)
 	return refused && reason != voucher.ReasonNickLimit && (claim.Key != "" || triedForUse)
 }
 
-// recall returns the redemption that is recorded under the claim's token. If there is none, it returns the refusal. It
-// waits for a transaction in flight, because a use that the transaction takes may be visible before the record that it
-// writes.
-func (s *Redeemer) recall(
+// redeemedBefore returns the redemption that is recorded under the claim's token. If there is none, it returns the
+// refusal. It waits for a transaction in flight, because a use that the transaction takes may be visible before the
+// record that it writes.
+func (s *Redeemer) redeemedBefore(
 	ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error,
 ) (voucher.Redemption, error) {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers, recallKey(claim, v))
@@ -381,13 +388,13 @@ func (s *Redeemer) recall(
 		return redemption, err
 	}
 	if v.MaxUsesPerNick != voucher.NoLimit && it.Num(table.AttrUndone) > 0 {
-		refusal = s.recallUndone(ctx, claim, v, refusal)
+		refusal = s.undoneBefore(ctx, claim, v, refusal)
 	}
 	return voucher.Redemption{}, refusal
 }
 
-// recallUndone returns voucher.ErrUndone if the claim's redemption was undone. Otherwise it returns the refusal.
-func (s *Redeemer) recallUndone(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
+// undoneBefore returns voucher.ErrUndone if the claim's redemption was undone. Otherwise it returns the refusal.
+func (s *Redeemer) undoneBefore(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers,
 		table.RedemptionKey(claim.Customer, claim.Code, claim.Token))
 	if err == nil {

@@ -24,13 +24,13 @@ type RefusalsAPI interface {
 
 // Refusals counts refused codes in a table. It implements access.RefusalStore. Create it with NewRefusals.
 type Refusals struct {
-	api   RefusalsAPI
-	table string
+	api       RefusalsAPI
+	tableName string
 }
 
 // NewRefusals returns a store of the counts in a refusals table.
-func NewRefusals(api RefusalsAPI, table string) *Refusals {
-	return &Refusals{api: api, table: table}
+func NewRefusals(api RefusalsAPI, tableName string) *Refusals {
+	return &Refusals{api: api, tableName: tableName}
 }
 
 // Count adds a refusal in one call. The item of an IPv6 network, a /48, has an attribute for each /64 subnet, so that
@@ -48,7 +48,7 @@ func (s *Refusals) Count(
 		call.Add(source.Subnet, 1)
 	}
 	call.Set(table.AttrExpiresAt, table.Num(window.End.Add(refusalRetention).Unix()))
-	out, err := s.api.UpdateItem(ctx, call.Input(s.table, types.ReturnValueUpdatedNew))
+	out, err := s.api.UpdateItem(ctx, call.Input(s.tableName, types.ReturnValueUpdatedNew))
 	if err != nil {
 		return access.RefusalCount{}, table.Outcome(err)
 	}

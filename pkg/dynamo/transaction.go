@@ -31,39 +31,39 @@ type action struct {
 }
 
 // updating returns an action that sends an update.
-func updating(name string, call *table.Update, rejected func(old table.Item) error) action {
-	return action{call.Action(name), rejected}
+func updating(tableName string, call *table.Update, rejected func(old table.Item) error) action {
+	return action{call.Action(tableName), rejected}
 }
 
 // inserting returns an action that puts an item and requires that no item has its key.
-func inserting(name string, it table.Item) action {
+func inserting(tableName string, it table.Item) action {
 	return action{write: types.TransactWriteItem{Put: &types.Put{
-		TableName: aws.String(name), Item: it,
+		TableName: aws.String(tableName), Item: it,
 		ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey + ")"),
 	}}}
 }
 
 // deleting returns an action that deletes an item and requires that it exists.
-func deleting(name string, key table.Key) action {
+func deleting(tableName string, key table.Key) action {
 	return action{write: types.TransactWriteItem{Delete: &types.Delete{
-		TableName: aws.String(name), Key: key.Attributes(),
+		TableName: aws.String(tableName), Key: key.Attributes(),
 		ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),
 	}}}
 }
 
 // requiring returns an action that writes nothing and requires that an item exists.
-func requiring(name string, key table.Key) action {
-	return action{checking(name, key, "attribute_exists("+table.SortKey+")"), nil}
+func requiring(tableName string, key table.Key) action {
+	return action{checking(tableName, key, "attribute_exists("+table.SortKey+")"), nil}
 }
 
 // requiringAbsent returns an action that writes nothing and requires that no item has the key.
-func requiringAbsent(name string, key table.Key, rejected func(old table.Item) error) action {
-	return action{checking(name, key, "attribute_not_exists("+table.SortKey+")"), rejected}
+func requiringAbsent(tableName string, key table.Key, rejected func(old table.Item) error) action {
+	return action{checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected}
 }
 
-func checking(name string, key table.Key, condition string) types.TransactWriteItem {
+func checking(tableName string, key table.Key, condition string) types.TransactWriteItem {
 	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
-		TableName: aws.String(name), Key: key.Attributes(), ConditionExpression: aws.String(condition),
+		TableName: aws.String(tableName), Key: key.Attributes(), ConditionExpression: aws.String(condition),
 	}}
 }
 

@@ -71,7 +71,7 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 // the redemption's token. refuseOrdered waits for an order in flight, because the redemption may be visible before its
 // order.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found located) error {
-	c, err := recallSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
+	c, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
 	switch {
 	case errors.Is(err, checkout.ErrNotFound):
 		return nil
@@ -89,59 +89,86 @@ func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, 
 	if err != nil {
 		return nil, err
 	}
-	record, call := table.RecordPrefix+string(claim.Token), &table.Update{Key: key}
-	redemption := v.Redeemed
+	var actions []action
 	switch kind := v.HoldKind(); {
 	case kind == voucher.HoldSingleUse:
-		for _, name := range []string{
-			table.AttrRedemption, table.AttrToken, table.AttrRedeemed, table.AttrRedeemedBy,
-			table.AttrImported,
-		} {
-			call.Remove(name)
-		}
-		call.RequireEqual(table.AttrRedemption, table.Str(claim.RedemptionID))
-		call.RequireEqual(table.AttrToken, table.Str(claim.Token))
-		call.RequireEqual(table.AttrHeldUntil, nil)
+		actions, err = s.undoingInVoucher(claim, key, v.Redeemed, reason, by)
 	case kind.IsByNick():
-		it, err := table.Get(ctx, s.api, s.vouchers, key, errLookAgain)
-		if err != nil {
-			return nil, err
-		}
-		recorded, found, err := table.Recorded(claim.Token, v.Voucher, it)
-		if err != nil {
-			return nil, err
-		}
-		if redemption = nil; found {
-			redemption = &recorded
-		}
-		call.Remove(record)
-		call.Add(table.AttrTaken, -1)
-		call.RequireEqual(record, it[record])
-	default: // the redemption has its own item, which keeps the record
-		call.Set(table.AttrUndone, table.Millis(claim.At))
-		call.Set(table.AttrReason, table.Str(reason))
-		call.Set(table.AttrUndoneBy, table.Str(by))
-		call.Require("attribute_exists(" + call.Alias(record) + ")")
-		call.RequireEqual(table.AttrUndone, nil)
+		actions, err = s.undoingInNick(ctx, claim, key, v.Voucher, reason, by)
+	default:
+		actions = s.undoingInRecord(claim, key, reason, by)
 	}
-	var actions []action
-	if v.HoldKind() == voucher.HoldSingleUse || v.HoldKind().IsByNick() {
-		if redemption == nil || redemption.ID != claim.RedemptionID {
-			return nil, errLookAgain
-		}
-		call.Add(table.AttrUndone, 1)
-		undone, err := undoneRecord(claim, *redemption, reason, by)
-		if err != nil {
-			return nil, err
-		}
-		actions = append(actions, inserting(s.vouchers, undone))
-	}
-	actions = append(actions, updating(s.vouchers, call, nil))
-	if !v.Limited() {
-		return actions, nil
+	if err != nil || !v.Limited() {
+		return actions, err
 	}
 	counter, err := s.usedCounter(ctx, claim.Request, v.Voucher)
 	return append(actions, s.returning(claim.Request, v.Voucher, counter)...), err
+}
+
+// undoingInVoucher returns the actions that undo the redemption of a single-use voucher.
+func (s *uses) undoingInVoucher(
+	claim voucher.Claim, key table.Key, redemption *voucher.Redemption, reason, by string,
+) ([]action, error) {
+	call := &table.Update{Key: key}
+	for _, attribute := range []string{
+		table.AttrRedemption, table.AttrToken, table.AttrRedeemed, table.AttrRedeemedBy,
+		table.AttrImported,
+	} {
+		call.Remove(attribute)
+	}
+	call.RequireEqual(table.AttrRedemption, table.Str(claim.RedemptionID))
+	call.RequireEqual(table.AttrToken, table.Str(claim.Token))
+	call.RequireEqual(table.AttrHeldUntil, nil)
+	return s.movingUndone(claim, call, redemption, reason, by)
+}
+
+// undoingInNick returns the actions that undo a redemption whose record is in the item of its nick.
+func (s *uses) undoingInNick(
+	ctx context.Context, claim voucher.Claim, key table.Key, v voucher.Voucher, reason, by string,
+) ([]action, error) {
+	it, err := table.Get(ctx, s.api, s.vouchers, key, errLookAgain)
+	if err != nil {
+		return nil, err
+	}
+	redemption, found, err := table.Recorded(claim.Token, v, it)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, errLookAgain
+	}
+	record, call := table.RecordPrefix+string(claim.Token), &table.Update{Key: key}
+	call.Remove(record)
+	call.Add(table.AttrTaken, -1)
+	call.RequireEqual(record, it[record])
+	return s.movingUndone(claim, call, &redemption, reason, by)
+}
+
+// undoingInRecord returns the action that undoes a redemption in its own item, which keeps the record.
+func (s *uses) undoingInRecord(claim voucher.Claim, key table.Key, reason, by string) []action {
+	call := &table.Update{Key: key}
+	call.Set(table.AttrUndone, table.Millis(claim.At))
+	call.Set(table.AttrReason, table.Str(reason))
+	call.Set(table.AttrUndoneBy, table.Str(by))
+	call.Require("attribute_exists(" + call.Alias(table.RecordPrefix+string(claim.Token)) + ")")
+	call.RequireEqual(table.AttrUndone, nil)
+	return []action{updating(s.vouchers, call, nil)}
+}
+
+// movingUndone returns the actions that send the update, which removes a redemption's record, and store the record as
+// undone in an item of its own.
+func (s *uses) movingUndone(
+	claim voucher.Claim, call *table.Update, redemption *voucher.Redemption, reason, by string,
+) ([]action, error) {
+	if redemption == nil || redemption.ID != claim.RedemptionID {
+		return nil, errLookAgain
+	}
+	undone, err := undoneRecord(claim, *redemption, reason, by)
+	if err != nil {
+		return nil, err
+	}
+	call.Add(table.AttrUndone, 1)
+	return []action{inserting(s.vouchers, undone), updating(s.vouchers, call, nil)}, nil
 }
 
 // undoneRecord returns the item that stores an undone redemption under its token.

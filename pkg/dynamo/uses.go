@@ -42,22 +42,25 @@ type freeUse struct {
 func (s *uses) untilTaken(
 	ctx context.Context, v voucher.Voucher, try func(free *freeUse) error, reread func() error,
 ) error {
-	blind := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
+	mayHaveLeft := v.Limited() && v.FullUntil.IsZero() // the counters may have uses left
 	for attempt := 0; ; attempt++ {
 		var free *freeUse
-		if blind {
+		if mayHaveLeft {
 			free = &freeUse{counter: int(s.random(int64(v.Counters)))}
 		}
 		stale, wait := false, true
 		switch err := try(free); {
+		case err == nil:
+			return nil
 		case errors.Is(err, errCounterEmpty):
-			blind, wait = false, false
+			mayHaveLeft, wait = false, false
 		case errors.Is(err, errDropped):
 			stale, wait = true, false // many lapsed holds may have to be dropped
 		case errors.Is(err, errLookAgain):
 			stale = true
 		case !table.IsConflict(err):
 			return err
+		default: // a conflict: wait, then try the same
 		}
 		if stale {
 			if err := reread(); err != nil {
@@ -142,9 +145,9 @@ func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []
 // losing returns the action that removes a lapsed hold from the item of the nick that holds it.
 func (s *uses) losing(request voucher.Request, free freeUse) action {
 	lose := &table.Update{Key: table.NickKey(request.Customer, request.Code, free.holder)}
-	name := table.HoldPrefix + free.lapsed.ID
-	lose.RequireEqual(name, table.EncodeHold(*free.lapsed))
-	lose.Remove(name)
+	attribute := table.HoldPrefix + free.lapsed.ID
+	lose.RequireEqual(attribute, table.EncodeHold(*free.lapsed))
+	lose.Remove(attribute)
 	lose.Add(table.AttrTaken, -1)
 	return updating(s.vouchers, lose, nil)
 }

@@ -105,7 +105,8 @@ func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempot
 	}
 }
 
-// RecordKey is the key of the item that records a redemption. kind is the kind of the voucher's holds.
+// RecordKey is the key of the item that records a redemption. It chooses by kind, the kind of the voucher's holds: the
+// voucher's key, the nick's, or RedemptionKey.
 func RecordKey(
 	customer catalog.CustomerID, code voucher.Code, nick voucher.Nick, token idempotency.Token, kind voucher.HoldKind,
 ) Key {
