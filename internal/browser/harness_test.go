@@ -21,10 +21,12 @@ func TestDocs_EveryView_IsAccessible(t *testing.T) {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
 			b := newTab(t, v)
-			if status := b.open(docs(t)); status != http.StatusOK {
-				t.Errorf("status %d, want 200", status)
+			for _, page := range []string{"/docs", "/changelog"} {
+				if status := b.open(localRun(t).State.BaseURL + page); status != http.StatusOK {
+					t.Errorf("%s: status %d, want 200", page, status)
+				}
+				b.wantAccessible()
 			}
-			b.wantAccessible()
 		})
 	}
 }

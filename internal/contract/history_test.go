@@ -73,79 +73,81 @@ func commit(t *testing.T, root, name, text string) {
 	git(t, root, "commit", "-q", "--allow-empty", "-m", "Work on the shop")
 }
 
+// beginMerge makes the next commit a merge.
+func beginMerge(t *testing.T, root string) {
+	t.Helper()
+	git(t, root, "switch", "-q", "-c", "coins", "HEAD~1")
+	commit(t, root, "README.md", "A shop.\n")
+	git(t, root, "switch", "-q", "main")
+	git(t, root, "merge", "-q", "--no-commit", "--no-ff", "coins")
+}
+
 func TestCheckHistory_EditedOrRemovedRelease_IsReported(t *testing.T) {
 	for name, test := range map[string]struct {
-		harm func(t *testing.T, root string)
+		harm func(root string)
 		want []string // a part of each problem
 	}{
-		"unchanged": {func(*testing.T, string) {}, nil},
-		"edited, sum updated": {func(t *testing.T, root string) {
+		"unchanged": {func(string) {}, nil},
+		"edited, sum updated": {func(root string) {
 			write(t, root, second, shop)
 			sum(t, root)
 		}, []string{second + " is not what was released"}},
 		"edited, sum updated, committed": {
-			func(t *testing.T, root string) { commit(t, root, second, shop) },
-			[]string{second + " is not what was released"},
+			func(root string) { commit(t, root, second, shop) }, []string{second + " is not what was released"},
 		},
-		"edited, then another commit": {func(t *testing.T, root string) {
+		"edited, then another commit": {func(root string) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, "README.md", "A shop.\n")
 		}, []string{first + " is not what was released"}},
-		"edited, then restored": {func(t *testing.T, root string) {
+		"edited, then restored": {func(root string) {
 			commit(t, root, first, edited(t, "Redeemed", "Used"))
 			commit(t, root, first, shop)
 		}, nil},
-		"the last release deleted, with its sum": {func(t *testing.T,
-			root string,
-		) {
+		"the last release deleted, with its sum": {func(root string) {
 			remove(t, root, third)
 			sum(t, root)
 		}, []string{third + " was released and does not exist any more"}},
-		"the last release deleted, with its sum, committed": {func(t *testing.T, root string) {
+		"the last release deleted, with its sum, committed": {func(root string) {
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
 		}, []string{third + " was released and does not exist any more"}},
-		"the first release deleted, the others renamed": {func(t *testing.T, root string) {
-			remove(t, root, first)
-			git(t, root, "mv", second, first)
-			git(t, root, "mv", third, strings.Replace(third, "0003", "0002", 1))
-			commit(t, root, "README.md", "A shop.\n")
-		}, []string{
-			first + " is not what was released", second + " was released and does not exist any more",
-			third + " was released and does not exist any more",
-		}},
-		"deleted, then replaced by another release": {func(t *testing.T, root string) {
+		"the first release deleted, the others renamed": {
+			func(root string) {
+				remove(t, root, first)
+				git(t, root, "mv", second, first)
+				git(t, root, "mv", third, strings.Replace(third, "0003", "0002", 1))
+				commit(t, root, "README.md", "A shop.\n")
+			}, []string{
+				first + " is not what was released", second + " was released and does not exist any more",
+				third + " was released and does not exist any more",
+			},
+		},
+		"deleted, then replaced by another release": {func(root string) {
 			remove(t, root, third)
 			commit(t, root, "README.md", "A shop.\n")
 			commit(t, root, third, shop)
 		}, []string{third + " is not what was released"}},
-		"edited by a merge": {func(t *testing.T, root string) {
-			git(t, root, "switch", "-q", "-c", "coins", "HEAD~1")
-			commit(t, root, "README.md", "A shop.\n")
-			git(t, root, "switch", "-q", "main")
-			git(t, root, "merge", "-q", "--no-commit", "--no-ff", "coins")
+		"edited by a merge": {func(root string) {
+			beginMerge(t, root)
 			commit(t, root, second, shop)
 		}, []string{second + " is not what was released"}},
-		"added by a merge, and edited": {func(t *testing.T, root string) {
-			git(t, root, "switch", "-q", "-c", "coins", "HEAD~1")
-			commit(t, root, "README.md", "A shop.\n")
-			git(t, root, "switch", "-q", "main")
-			git(t, root, "merge", "-q", "--no-commit", "--no-ff", "coins")
+		"added by a merge, and edited": {func(root string) {
+			beginMerge(t, root)
 			commit(t, root, "api/releases/0004-2026-12-01.yaml", shop)
 			commit(t, root, "api/releases/0004-2026-12-01.yaml", edited(t, "Redeemed", "Used"))
 		}, []string{"0004-2026-12-01.yaml is not what was released"}},
-		"a new release, not committed": {func(t *testing.T, root string) {
+		"a new release, not committed": {func(root string) {
 			write(t, root, "api/releases/0004-2026-12-01.yaml", shop)
 			sum(t, root)
 		}, nil},
-		"edited on a branch": {func(t *testing.T, root string) {
+		"edited on a branch": {func(root string) {
 			git(t, root, "switch", "-q", "-c", "coins")
 			commit(t, root, third, shop)
 		}, []string{third + " is not what was released"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := committed(t)
-			test.harm(t, root)
+			test.harm(root)
 			problems, err := open(t, root).CheckHistory(t.Context())
 			if err != nil {
 				t.Fatal(err)

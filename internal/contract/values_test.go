@@ -42,14 +42,14 @@ func documented(t *testing.T) any {
 	return document
 }
 
-// at returns the value at a place of a document.
-func at(t *testing.T, document any, place ...string) any {
+// at returns the value at a place of a document. The place consists of names and dots.
+func at(t *testing.T, document any, place string) any {
 	t.Helper()
-	for _, name := range place {
+	for name := range strings.SplitSeq(place, ".") {
 		members, _ := document.(map[string]any) // only an object has members
 		member, found := members[name]
 		if !found {
-			t.Fatalf("the document has nothing at %v", place)
+			t.Fatalf("the document has nothing at %s", place)
 		}
 		document = member
 	}
@@ -59,44 +59,28 @@ func at(t *testing.T, document any, place ...string) any {
 // The code accepts exactly the strings that match the document's patterns.
 func TestDocument_Patterns_MatchWhatTheCodeAccepts(t *testing.T) {
 	document := documented(t)
-	for name, test := range map[string]struct {
-		place   []string
+	for place, test := range map[string]struct {
 		longest int
 		takes   func(string) error
 	}{
-		"ID": {
-			[]string{"components", "schemas", "ID", "pattern"},
-			64,
-			func(text string) error { _, err := catalog.ParseID[catalog.ProductID](text); return err },
+		"components.schemas.ID.pattern": {
+			64, func(text string) error { _, err := catalog.ParseID[catalog.ProductID](text); return err },
 		},
-		"Idempotency-Key": {
-			[]string{"components", "parameters", "IdempotencyKey", "schema", "pattern"},
-			255,
-			func(text string) error { _, err := idempotency.ParseKey(text); return err },
+		"components.parameters.IdempotencyKey.schema.pattern": {
+			255, func(text string) error { _, err := idempotency.ParseKey(text); return err },
 		},
-		"provider": {
-			[]string{"components", "schemas", "Payment", "properties", "provider", "pattern"},
-			checkout.MaxProviderLength, func(text string) error {
-				_,
-					err := checkout.ParsePayment(text, "pi_1")
-				return err
-			},
+		"components.schemas.Payment.properties.provider.pattern": {
+			checkout.MaxProviderLength,
+			func(text string) error { _, err := checkout.ParsePayment(text, "pi_1"); return err },
 		},
-		"reference": {
-			[]string{"components", "schemas", "Payment", "properties", "reference", "pattern"},
-			checkout.MaxReferenceLength, func(text string) error {
-				_,
-					err := checkout.ParsePayment("stripe", text)
-				return err
-			},
+		"components.schemas.Payment.properties.reference.pattern": {
+			checkout.MaxReferenceLength,
+			func(text string) error { _, err := checkout.ParsePayment("stripe", text); return err },
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			pattern := regexp.MustCompile(at(t, document, test.place...).(string)) //nolint:errcheck // a pattern is a string
-			texts := []string{
-				"", "a", strings.Repeat("a", test.longest), strings.Repeat("a", test.longest+1), "é",
-				"a\n",
-			}
+		t.Run(place, func(t *testing.T) {
+			pattern := regexp.MustCompile(at(t, document, place).(string)) //nolint:errcheck // a pattern is a string
+			texts := []string{"", "a", strings.Repeat("a", test.longest), strings.Repeat("a", test.longest+1), "é", "a\n"}
 			for c := range 256 {
 				texts = append(texts, string([]byte{byte(c)}), string([]byte{'a', byte(c), 'b'}))
 			}
@@ -111,7 +95,7 @@ func TestDocument_Patterns_MatchWhatTheCodeAccepts(t *testing.T) {
 }
 
 func TestDocument_Limits_MatchTheCode(t *testing.T) {
-	schemas := at(t, documented(t), "components", "schemas")
+	schemas := at(t, documented(t), "components.schemas")
 	for _, test := range []struct {
 		limit int64
 		place string
@@ -135,11 +119,11 @@ func TestDocument_Limits_MatchTheCode(t *testing.T) {
 		{voucher.MaxUndoReasonBytes, "StoredRedemption.properties.undoReason.maxLength"},
 		{voucher.MaxUndoReasonBytes, "UndoRequest.properties.reason.maxLength"},
 	} {
-		if got := at(t, schemas, strings.Split(test.place, ".")...); got != float64(test.limit) {
+		if got := at(t, schemas, test.place); got != float64(test.limit) {
 			t.Errorf("%s is %v, but %d in the code", test.place, got, test.limit)
 		}
 	}
-	percent := at(t, schemas, "Reward", "properties", "percentOff")
+	percent := at(t, schemas, "Reward.properties.percentOff")
 	for _, bound := range []struct {
 		name    string
 		outside float64
@@ -156,53 +140,34 @@ func TestDocument_Limits_MatchTheCode(t *testing.T) {
 
 // Some limits are only in descriptions, because JSON Schema has no keyword for them.
 func TestDocument_LimitsInDescriptions_MatchTheCode(t *testing.T) {
+	const checksOut = "paths./shop/{customer}/checkout/{product}/{variant}.get"
 	document := documented(t)
 	days := func(span time.Duration) string { return fmt.Sprintf("%.0f days after it expired", span.Hours()/24) }
-	for _, test := range []struct {
-		words string
-		place []string
-	}{
+	nick := fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes)
+	for _, test := range []struct{ place, words string }{
 		{
+			"components.schemas.VoucherRequest.properties.code",
 			fmt.Sprintf("1 to %d letters and digits", voucher.MaxCodeLength),
-			[]string{"components", "schemas", "VoucherRequest", "properties", "code"},
 		},
-		{
-			fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes),
-			[]string{"components", "schemas", "VoucherRequest", "properties", "nick"},
-		},
-		{fmt.Sprintf("%d KiB", checkout.MaxDataBytes>>10), []string{"components", "parameters", "Data"}},
-		{
-			fmt.Sprintf("%.0f minutes", checkout.Lifetime.Minutes()),
-			[]string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"},
-		},
-		{days(checkout.Retention), []string{"paths", "/shop/{customer}/checkouts/{id}", "get"}},
-		{days(checkout.LateOrders), []string{"paths", "/shop/{customer}/orders", "post"}},
-		{
-			fmt.Sprintf("at most %d uses", checkout.MaxHoldsPerSource),
-			[]string{"paths", "/shop/{customer}/checkout/{product}/{variant}", "get"},
-		},
-		{
-			fmt.Sprintf("at most %d bytes", voucher.MaxUndoReasonBytes),
-			[]string{"components", "schemas", "UndoRequest", "properties", "reason"},
-		},
-		{
-			fmt.Sprintf("%d characters in %d bytes", voucher.MaxNickLength, voucher.MaxNickBytes),
-			[]string{"components", "parameters", "Nick"},
-		},
-		{
-			fmt.Sprintf("1 to %d bytes", checkout.MaxReasonBytes),
-			[]string{"components", "schemas", "CancelRequest", "properties", "reason"},
-		},
+		{"components.schemas.VoucherRequest.properties.nick", nick},
+		{"components.parameters.Nick", nick},
+		{"components.parameters.Data", fmt.Sprintf("%d KiB", checkout.MaxDataBytes>>10)},
+		{"components.schemas.UndoRequest.properties.reason", fmt.Sprintf("at most %d bytes", voucher.MaxUndoReasonBytes)},
+		{"components.schemas.CancelRequest.properties.reason", fmt.Sprintf("1 to %d bytes", checkout.MaxReasonBytes)},
+		{checksOut, fmt.Sprintf("%.0f minutes", checkout.Lifetime.Minutes())},
+		{checksOut, fmt.Sprintf("at most %d uses", checkout.MaxHoldsPerSource)},
+		{"paths./shop/{customer}/checkouts/{id}.get", days(checkout.Retention)},
+		{"paths./shop/{customer}/orders.post", days(checkout.LateOrders)},
 	} {
-		description, _ := at(t, document, append(test.place, "description")...).(string)
+		description, _ := at(t, document, test.place+".description").(string)
 		if !strings.Contains(strings.ReplaceAll(description, "\n", " "), test.words) {
-			t.Errorf("%v: %q is not in %q", test.place, test.words, description)
+			t.Errorf("%s: %q is not in %q", test.place, test.words, description)
 		}
 	}
 }
 
 func TestDocument_ListedValues_MatchTheCode(t *testing.T) {
-	schemas := at(t, documented(t), "components", "schemas")
+	schemas := at(t, documented(t), "components.schemas")
 	for _, test := range []struct {
 		place, folder, kind, prefix string
 	}{
@@ -212,7 +177,7 @@ func TestDocument_ListedValues_MatchTheCode(t *testing.T) {
 		{"Order.properties.status.x-extensible-enum", "checkout", "OrderStatus", ""},
 	} {
 		var listed []string
-		for _, value := range at(t, schemas, strings.Split(test.place, ".")...).([]any) { //nolint:errcheck // a list
+		for _, value := range at(t, schemas, test.place).([]any) { //nolint:errcheck // a list
 			listed = append(listed, fmt.Sprint(value))
 		}
 		slices.Sort(listed)
@@ -278,7 +243,7 @@ func TestDocument_DeprecatedOperation_AgreesWithItsHeaders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := at(t, documented(t), "paths", path, "get", "x-sunset"); got != sunset.Format(time.DateOnly) {
+	if got := at(t, documented(t), "paths."+path+".get.x-sunset"); got != sunset.Format(time.DateOnly) {
 		t.Errorf("the sunset is %v in the document, but %v in the header", got, sunset)
 	}
 	marked := ""

@@ -450,7 +450,9 @@ func TestHTML_Footer_HasTheLinksOfTheShop(t *testing.T) {
 			"ja", catalog.Link{URL: imprint, Text: "About us"}, none, []string{"About us (" + imprint + ")"},
 		},
 		"the page's words": {
-			"de", catalog.Link{URL: imprint}, catalog.Link{URL: privacy},
+			"de",
+			catalog.Link{URL: imprint},
+			catalog.Link{URL: privacy},
 			[]string{"Impressum (" + imprint + ")", "Datenschutz (" + privacy + ")"},
 		},
 	} {

@@ -27,6 +27,8 @@ const (
 	unknown = `{"type":"urn:problem:shopfront:not-found","title":"Not found","status":404}`
 	gone    = `{"type":"urn:problem:shopfront:gone","title":"Gone","status":410,"detail":"This path was ` +
 		`removed on 19 September 2023."}`
+	keyInUse = `{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,` +
+		`"detail":"Send a new one."}`
 	refused     = `{"type":"urn:problem:shopfront:voucher-not-found","title":"Voucher not found","status":404}`
 	unavailable = `{"type":"urn:problem:shopfront:unavailable","title":"Temporarily unavailable","status":503,` +
 		`"detail":"Try again."}`
@@ -35,7 +37,7 @@ const (
 		`"unitPrice":` + price + `,"subtotal":` + price + `,"discount":` + price + `,"total":` + price +
 		`,"createdAt":"2026-11-21T09:22:55.364Z","expiresAt":"2026-11-21T09:52:55.364Z"}`
 	price = `{"minor":499,"currency":"EUR","display":"4.99 EUR"}`
-	page  = `{"feed":"Zk3p0c8QmX1a","events":[{"id":"MTCXgwWFAhhCzmYLdegdZw","type":"redemption.created",` +
+	feed  = `{"feed":"Zk3p0c8QmX1a","events":[{"id":"MTCXgwWFAhhCzmYLdegdZw","type":"redemption.created",` +
 		`"timestamp":"2026-11-21T09:22:54.893Z",` +
 		`"sequence":1,"customer":"emberforge","data":` + redeemed +
 		`}],"next":"/shop/emberforge/events?after=1&feed=Zk3p0c8QmX1a","pollAfterSeconds":5}`
@@ -85,289 +87,165 @@ func set(header http.Header, lines []string) {
 	}
 }
 
+func get(target string, status int, answer string, header ...string) exchange {
+	return exchange{method: "GET", target: target, status: status, answer: answer, header: header}
+}
+
+// head returns a HEAD request that succeeds.
+func head(target string, header ...string) exchange {
+	return exchange{method: "HEAD", target: target, status: http.StatusOK, header: header}
+}
+
+// redeem returns a request to redeem a code.
+func redeem(status int, answer string, header ...string) exchange {
+	return exchange{
+		method: "POST", target: "/shop/emberforge/voucher", body: `{"code":"FIVE"}`,
+		status: status, answer: answer, header: header,
+	}
+}
+
+// by returns the exchange with another method.
+func (e exchange) by(method string) exchange {
+	e.method = method
+	return e
+}
+
+// with returns the exchange with header lines of the request.
+func (e exchange) with(lines ...string) exchange {
+	e.send = lines
+	return e
+}
+
+// about returns the exchange with another query and body of the request.
+func (e exchange) about(query, body string) exchange {
+	e.target, e.body = e.target+query, body
+	return e
+}
+
 func TestExchange(t *testing.T) {
 	v, err := contracttest.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	const voucher, code, events = "/shop/emberforge/voucher", `{"code":"FIVE"}`, "/shop/emberforge/events"
-	server, cached := []string{"Authorization: Bearer sf_key"}, []string{"Cache-Control: no-cache", `ETag: "x"`}
-	// the headers of the gateway's own responses
-	message := slices.Clip([]string{"Content-Type: application/json", "Request-Id:", "Cache-Control:"})
-	html := slices.Clip([]string{
-		"Content-Type: text/html; charset=utf-8", "Cache-Control: no-cache", `ETag: "x"`,
-		"Content-Security-Policy: default-src 'none'", "Referrer-Policy: no-referrer",
-		"X-Content-Type-Options: nosniff",
-	})
+	const (
+		area, events, page = "/shop/emberforge/checkout", "/shop/emberforge/events", "/shop/emberforge"
+		script             = "/assets/shop-0.js"
+		key                = "Authorization: Bearer sf_key"
+	)
+	cached := []string{"Cache-Control: no-cache", `ETag: "x"`}
+	html := slices.Clip(append(cached, "Content-Type: text/html; charset=utf-8",
+		"Content-Security-Policy: default-src 'none'", "Referrer-Policy: no-referrer", "X-Content-Type-Options: nosniff"))
 	asset := slices.Clip(append(html, "Content-Type: text/javascript; charset=utf-8",
 		"Cache-Control: public, max-age=31536000, immutable", "ETag:"))
-	tests := map[string]struct {
+	unknownPage := slices.Clip(append(html, "Cache-Control: no-store", "ETag:"))
+	// the headers of the gateway's own responses
+	gateway := slices.Clip([]string{"Content-Type: application/json", "Request-Id:", "Cache-Control:"})
+	message := func(target string, status int, more ...string) exchange {
+		return get(target, status, `{"message":"`+http.StatusText(status)+`"}`, append(gateway, more...)...)
+	}
+	changed := func(body, old, replacement string) string { return strings.Replace(body, old, replacement, 1) }
+	for name, test := range map[string]struct {
 		exchange
 		want string // a part of the error; empty: no error
 	}{
-		"redeemed": {exchange{
-			"POST", voucher, code,
-			[]string{"Idempotency-Key: till-1", "User-Agent: till"},
-			200, redeemed, nil,
-		}, ""},
-		"replayed": {exchange{
-			"POST", voucher + "?check=false", code, nil, 200, redeemed,
-			[]string{"Idempotency-Replayed: true"},
-		}, ""},
-		"refused": {exchange{"POST", voucher, code, nil, 404, refused, nil}, ""},
-		"a bad request": {
-			exchange{"POST", voucher + "?chek=true", `{"cod":1}`, nil, 404, refused, nil},
-			"",
+		"redeemed":      {redeem(200, redeemed).with("Idempotency-Key: till-1", "User-Agent: till"), ""},
+		"replayed":      {redeem(200, redeemed, "Idempotency-Replayed: true").about("?check=false", `{"code":"FIVE"}`), ""},
+		"refused":       {redeem(404, refused), ""},
+		"a bad request": {redeem(404, refused).about("?chek=true", `{"cod":1}`), ""},
+		"checked out":   {get(coins, 200, opened), ""},
+		"HEAD":          {head(coins), ""},
+		"from a browser": {
+			get(coins, 200, opened, "Access-Control-Allow-Origin: *").with("Origin: https://shop.example"), "",
 		},
-		"checked out": {exchange{"GET", coins, "", nil, 200, opened, nil}, ""},
-		"HEAD":        {exchange{"HEAD", coins, "", nil, 200, "", nil}, ""},
-		"an encoded slash": {exchange{
-			"GET", "/shop/a%2Fb/checkout/coins/500", "", nil, 404,
-			`{"message":"Not Found"}`, message,
-		}, ""},
-		"a slash encoded twice": {
-			exchange{"GET", "/shop/a%252Fb/checkout/coins/500", "", nil, 404, unknown, nil},
-			"",
+		"varies by origin":            {get(coins, 200, opened, "Vary: Origin"), ""},
+		"a preflight":                 {get(coins, 204, "").by("OPTIONS"), ""},
+		"an encoded slash":            {message("/shop/a%2Fb/checkout/coins/500", 404), ""},
+		"a slash encoded twice":       {get("/shop/a%252Fb/checkout/coins/500", 404, unknown), ""},
+		"an idempotency key in use":   {get(coins, 422, keyInUse), ""},
+		"unavailable":                 {get(coins, 503, unavailable, "Retry-After: 1"), ""},
+		"no route":                    {message("/favicon.ico", 404), ""},
+		"too many requests":           {message(coins, 429), ""},
+		"a malformed request":         {message(coins, 400), ""},
+		"a page that is out of reach": {message(page, 503), ""},
+		"HEAD without a route":        {get("/favicon.ico", 404, "", gateway...).by("HEAD"), ""},
+		"a removed operation":         {get("/checkout/card", 410, gone), ""},
+		"HEAD of a removed operation": {get("/checkout/card", 410, "").by("HEAD"), ""},
+		"events":                      {get(events+"?after=0", 200, feed, cached...).with(key), ""},
+		"an expired cursor":           {get(events+"?after=2&feed=a", 410, expired).with(key), ""},
+		"events of new types": {
+			get(events, 200, strings.NewReplacer("redemption.created", "payout.sent", redeemed, `{"net":1}`).Replace(feed),
+				cached...).with(key), "",
 		},
-		"from a browser": {exchange{
-			"GET", coins, "",
-			[]string{"Origin: https://shop.example"},
-			200,
-			opened,
-			[]string{"Access-Control-Allow-Origin: *"},
-		}, ""},
-		"a preflight": {exchange{"OPTIONS", coins, "", nil, 204, "", nil}, ""},
-		"no route": {exchange{
-			"GET", "/favicon.ico", "", nil, 404, `{"message":"Not Found"}`,
-			message,
-		}, ""},
-		"an idempotency key in use": {exchange{
-			"GET", coins, "", nil, 422,
-			`{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,` +
-				`"detail":"Send a new one."}`, nil,
-		}, ""},
-		"too many requests": {exchange{
-			"GET", coins, "", nil, 429, `{"message":"Too Many Requests"}`,
-			message,
-		}, ""},
-		"a removed operation":         {exchange{"GET", "/checkout/card", "", nil, 410, gone, nil}, ""},
-		"HEAD of a removed operation": {exchange{"HEAD", "/checkout/card", "", nil, 410, "", nil}, ""},
-		"HEAD without a route":        {exchange{"HEAD", "/favicon.ico", "", nil, 404, "", message}, ""},
-		"unavailable": {
-			exchange{"GET", coins, "", nil, 503, unavailable, []string{"Retry-After: 1"}},
-			"",
+		"a compressed page":    {head("/docs", append(html, "Content-Encoding: gzip", "Vary: Accept-Encoding")...), ""},
+		"a page for a browser": {head("/docs", append(html, "Vary: Accept-Encoding, Origin")...), ""},
+		"the shop's page": {
+			head(page+"?lang=de&utm_source=forum", append(html, "Content-Encoding: gzip",
+				"Vary: Accept-Encoding, Accept-Language")...), "",
 		},
-		"a malformed request": {exchange{"GET", coins, "", nil, 400, `{"message":"Bad Request"}`, message}, ""},
+		"no page for a shop": {get(page, 404, "<h1>Not found</h1>", unknownPage...), ""},
+		"an asset":           {head(script, asset...), ""},
 
-		"events": {exchange{"GET", events + "?after=0", "", server, 200, page, cached}, ""},
-		"events of new types": {exchange{
-			"GET", events, "", server, 200,
-			strings.NewReplacer("redemption.created", "payout.sent", redeemed, `{"net":1}`).Replace(page), cached,
-		}, ""},
-		"an expired cursor": {exchange{"GET", events + "?after=2&feed=a", "", server, 410, expired, nil}, ""},
 		"an order's event with a redemption": {
-			exchange{
-				"GET", events, "", server, 200, strings.Replace(page, "redemption.created", "order.created", 1),
-				cached,
-			}, "payment",
+			get(events, 200, changed(feed, "redemption.created", "order.created"), cached...).with(key), "payment",
 		},
-		"an event with an unknown member": {exchange{
-			"GET", events, "", server, 200,
-			strings.Replace(page, `"type"`, `"trace":"x","type"`, 1), cached,
-		}, "trace"},
+		"an event with an unknown member": {
+			get(events, 200, changed(feed, `"type"`, `"trace":"x","type"`), cached...).with(key), "trace",
+		},
 
-		"a compressed page": {exchange{
-			"HEAD", "/docs", "", nil, 200, "",
-			append(html, "Content-Encoding: gzip", "Vary: Accept-Encoding"),
-		}, ""},
-		"a page for a browser": {exchange{
-			"HEAD", "/docs", "", nil, 200, "",
-			append(html, "Vary: Accept-Encoding, Origin"),
-		}, ""},
-		"varies by origin": {exchange{"GET", coins, "", nil, 200, opened, []string{"Vary: Origin"}}, ""},
+		"compressed, but not a page": {head(coins, "Content-Encoding: gzip"), "Content-Encoding: gzip"},
+		"another compression":        {head("/docs", append(html, "Content-Encoding: br")...), "Content-Encoding: br"},
+		"varies, but is not a page":  {get(coins, 200, opened, "Vary: Accept-Encoding"), "Vary: Accept-Encoding"},
+		"varies by the shopper":      {head("/docs", append(html, "Vary: Accept-Encoding, Cookie")...), "Vary: Cookie"},
+		"a page of the interface by language": {
+			head("/docs", append(html, "Vary: Accept-Language")...), "Vary: Accept-Language",
+		},
+		"no page, as JSON": {get(page, 404, unknown), "application/problem+json"},
+		"no page, without a policy": {
+			get(page, 404, "<h1>Not found</h1>", append(unknownPage, "Content-Security-Policy:")...), "Content-Security-Policy",
+		},
+		"an asset to revalidate": {head(script, append(asset, "Cache-Control: no-cache")...), "immutable"},
 
-		"the shop's page": {exchange{
-			"HEAD", "/shop/emberforge?lang=de&utm_source=forum", "", nil, 200, "",
-			append(html, "Content-Encoding: gzip", "Vary: Accept-Encoding, Accept-Language"),
-		}, ""},
-		"no page for a shop": {exchange{
-			"GET", "/shop/emberforge", "", nil, 404, "<h1>Not found</h1>",
-			append(html, "Cache-Control: no-store", "ETag:"),
-		}, ""},
-		"a page that is out of reach": {exchange{
-			"GET", "/shop/emberforge", "", nil, 503,
-			`{"message":"Service Unavailable"}`, message,
-		}, ""},
-		"an asset": {exchange{"HEAD", "/assets/shop-0.js", "", nil, 200, "", asset}, ""},
+		"no body from the gateway":        {get("/favicon.ico", 404, "", gateway...), "does not have"},
+		"no body for a malformed request": {get(coins, 400, "", gateway...), "there is a body: true"},
+		"an empty 410":                    {get("/checkout/card", 410, `{}`), "type"},
+		"a 410 that may be cached":        {get("/checkout/card", 410, gone, "Cache-Control: max-age=60"), "no-store"},
+		"a 410 from the gateway":          {message("/checkout/card", 410), "application/json"},
+		"a 410 for another method":        {get("/checkout/card", 410, gone).by("PUT"), "does not have"},
+		"a 410 of an existing operation":  {get(coins, 410, gone), "'410'"},
 
-		"compressed, but not a page": {exchange{
-			"HEAD", coins, "", nil, 200, "",
-			[]string{"Content-Encoding: gzip"},
-		}, "Content-Encoding: gzip"},
-		"another compression": {exchange{
-			"HEAD", "/docs", "", nil, 200, "",
-			append(html, "Content-Encoding: br"),
-		}, "Content-Encoding: br"},
-		"varies, but is not a page": {exchange{
-			"GET", coins, "", nil, 200, opened,
-			[]string{"Vary: Accept-Encoding"},
-		}, "Vary: Accept-Encoding"},
-		"a page of the interface by language": {exchange{
-			"HEAD", "/docs", "", nil, 200, "",
-			append(html, "Vary: Accept-Language"),
-		}, "Vary: Accept-Language"},
-		"no page, as JSON": {
-			exchange{"GET", "/shop/emberforge", "", nil, 404, unknown, nil},
-			"application/problem+json",
+		"an undocumented operation": {get("/shop/emberforge/vouchers", 200, "[]"), "does not have"},
+		"a method in lower case":    {get(coins, 200, opened).by("get"), "does not have"},
+		"an undocumented method":    {get(coins, 200, opened).by("DELETE"), "does not have"},
+		"an undocumented status":    {get(coins, 202, opened), "'202'"},
+		"an undocumented type":      {get(coins, 404, unknown, "Content-Type: text/html"), "text/html"},
+		"an undocumented header":    {get(coins, 200, opened, "X-Powered-By: magic"), "X-Powered-By"},
+		"a missing header":          {get(coins, 200, opened, "Request-Id:"), "Request-Id"},
+		"a wrong header":            {get(coins, 200, opened, "Cache-Control: max-age=60"), "no-store"},
+		"a wrong optional header":   {redeem(200, redeemed, "Idempotency-Replayed: 1"), "Idempotency-Replayed"},
+		"a malformed Retry-After":   {get(coins, 503, unavailable, "Retry-After: soon"), "Retry-After"},
+		"a failure that may be cached": {
+			get(coins, 503, unavailable, "Cache-Control: max-age=60"), "no-store",
 		},
-		"no page, without a policy": {exchange{
-			"GET", "/shop/emberforge", "", nil, 404, "<h1>Not found</h1>",
-			append(html, "Cache-Control: no-store", "Content-Security-Policy:"),
-		}, "Content-Security-Policy"},
-		"an asset to revalidate": {exchange{
-			"HEAD", "/assets/shop-0.js", "", nil, 200, "",
-			append(asset, "Cache-Control: no-cache"),
-		}, "immutable"},
-		"varies by the shopper": {exchange{
-			"HEAD", "/docs", "", nil, 200, "",
-			append(html, "Vary: Accept-Encoding, Cookie"),
-		}, "Vary: Cookie"},
+		"a cookie":                       {get(coins, 200, opened, "Set-Cookie: shopper=alder"), "Set-Cookie"},
+		"an undocumented gateway header": {message(coins, 429, "X-Powered-By: magic"), "X-Powered-By"},
+		"a function's 429":               {get(area, 429, `{"message":"Too Many Requests"}`, gateway[0]), "Request-Id"},
+		"a function's message":           {get("/favicon.ico", 404, `{"message":"Not Found"}`, gateway[0]), "does not have"},
 
-		"no body from the gateway": {
-			exchange{"GET", "/favicon.ico", "", nil, 404, "", message},
-			"does not have",
-		},
-		"no body for a malformed request": {exchange{"GET", coins, "", nil, 400, "", message}, "there is a body: true"},
-		"an empty 410":                    {exchange{"GET", "/checkout/card", "", nil, 410, `{}`, nil}, "type"},
-		"a 410 that may be cached": {exchange{
-			"GET", "/checkout/card", "", nil, 410, gone,
-			[]string{"Cache-Control: max-age=60"},
-		}, "no-store"},
-		"a 410 from the gateway": {exchange{
-			"GET", "/checkout/card", "", nil, 410, `{"message":"Gone"}`,
-			message,
-		}, "application/json"},
-		"a 410 for another method": {
-			exchange{"PUT", "/checkout/card", "", nil, 410, gone, nil},
-			"does not have",
-		},
-		"a 410 of an existing operation": {exchange{"GET", coins, "", nil, 410, gone, nil}, "'410'"},
+		"a body that is null":           {get(coins, 200, "null"), "null"},
+		"no body":                       {get(coins, 200, ""), "there is a body: true"},
+		"a 304 with a body":             {get(area, 304, opened, cached...), "there is a body: false"},
+		"an undocumented field":         {get(coins, 200, changed(opened, "{", `{"secret":1,`)), "secret"},
+		"an undocumented problem":       {get(coins, 422, changed(keyInUse, "{", `{"trace":"x",`)), "trace"},
+		"a missing field":               {redeem(200, changed(redeemed, `"redeemedAt"`, `"at"`)), "redeemedAt"},
+		"a reward without its members":  {redeem(200, changed(redeemed, `,"percentOff":5`, "")), "percentOff"},
+		"the status of another problem": {get(coins, 404, refused), "urn:problem:shopfront:not-found"},
 
-		"an undocumented operation": {exchange{
-			"GET", "/shop/emberforge/vouchers", "", nil, 200,
-			"[]", nil,
-		}, "does not have"},
-		"a method in lower case": {
-			exchange{"get", coins, "", nil, 200, opened, nil},
-			"does not have",
-		},
-		"an undocumented method": {
-			exchange{"DELETE", coins, "", nil, 200, opened, nil},
-			"does not have",
-		},
-		"an undocumented status": {exchange{"GET", coins, "", nil, 202, opened, nil}, "'202'"},
-		"an undocumented type": {exchange{
-			"GET", coins, "", nil, 404, unknown,
-			[]string{"Content-Type: text/html"},
-		}, "text/html"},
-		"an undocumented header": {exchange{
-			"GET", coins, "", nil, 200, opened,
-			[]string{"X-Powered-By: magic"},
-		}, "X-Powered-By"},
-		"a missing header": {exchange{
-			"GET", coins, "", nil, 200, opened,
-			[]string{"Request-Id:"},
-		}, "Request-Id"},
-		"a wrong header": {exchange{
-			"GET", coins, "", nil, 200, opened,
-			[]string{"Cache-Control: max-age=60"},
-		}, "no-store"},
-		"a wrong optional header": {exchange{
-			"POST", voucher, code, nil, 200, redeemed,
-			[]string{"Idempotency-Replayed: 1"},
-		}, "Idempotency-Replayed"},
-		"a malformed Retry-After": {exchange{
-			"GET", coins, "", nil, 503, unavailable,
-			[]string{"Retry-After: soon"},
-		}, "Retry-After"},
-		"a failure that may be cached": {exchange{
-			"GET", coins, "", nil, 503, unavailable,
-			[]string{"Cache-Control: max-age=60"},
-		}, "no-store"},
-		"a cookie": {exchange{
-			"GET", coins, "", nil, 200, opened,
-			[]string{"Set-Cookie: shopper=alder"},
-		}, "Set-Cookie"},
-		"an undocumented gateway header": {exchange{
-			"GET", coins, "", nil, 429,
-			`{"message":"Too Many Requests"}`, append(message, "X-Powered-By: magic"),
-		}, "X-Powered-By"},
-		"a function's 429": {exchange{
-			"GET", "/shop/emberforge/checkout", "", nil, 429,
-			`{"message":"Too Many Requests"}`, message[:1],
-		}, "Request-Id"},
-		"a function's message": {exchange{
-			"GET", "/favicon.ico", "", nil, 404,
-			`{"message":"Not Found"}`, message[:1],
-		}, "does not have"},
-		"a body that is null": {exchange{"GET", coins, "", nil, 200, "null", nil}, "null"},
-		"an undocumented field": {exchange{
-			"GET", coins, "", nil, 200,
-			strings.Replace(opened, "{", `{"secret":1,`, 1), nil,
-		}, "secret"},
-		"an undocumented field of one of two problems": {
-			exchange{
-				"GET", coins, "", nil, 422,
-				`{"type":"urn:problem:shopfront:invalid","title":"Invalid request","status":422,"trace":"x"}`, nil,
-			},
-			"trace",
-		},
-		"a missing field": {exchange{
-			"POST", voucher, code, nil, 200,
-			strings.Replace(redeemed, `"redeemedAt":"2026-11-21T09:22:54.893Z",`, "", 1), nil,
-		}, "redeemedAt"},
-		"a reward without its members": {exchange{
-			"POST", voucher, code, nil, 200,
-			strings.Replace(redeemed, `,"percentOff":5`, "", 1), nil,
-		}, "percentOff"},
-		"the status of another problem": {
-			exchange{"GET", coins, "", nil, 404, refused, nil},
-			"urn:problem:shopfront:not-found",
-		},
-		"no body": {
-			exchange{"GET", coins, "", nil, 200, "", nil},
-			"there is a body: true",
-		},
-		"a 304 with a body": {exchange{
-			"GET", "/shop/emberforge/checkout", "", nil, 304,
-			opened,
-			[]string{"Cache-Control: no-cache", `ETag: "x"`},
-		}, "there is a body: false"},
-		"an undocumented parameter": {exchange{
-			"GET", coins + "?quantity=2", "", nil, 200, opened,
-			nil,
-		}, "quantity"},
-		"an undocumented request header": {exchange{
-			"GET", coins, "",
-			[]string{"X-Coupon: FIVE"},
-			200,
-			opened, nil,
-		}, "X-Coupon"},
-		"an undocumented member": {exchange{
-			"POST", voucher, `{"code":"FIVE","nik":"Alder"}`, nil,
-			200, redeemed, nil,
-		}, "nik"},
-		"a malformed key": {exchange{
-			"POST", voucher, code,
-			[]string{"Idempotency-Key: a,b"},
-			200, redeemed, nil,
-		}, "Idempotency-Key"},
-		"a success without a request body": {
-			exchange{"POST", voucher, "", nil, 200, redeemed, nil},
-			"content type",
-		},
-	}
-	for name, test := range tests {
+		"an undocumented parameter":        {get(coins+"?quantity=2", 200, opened), "quantity"},
+		"an undocumented request header":   {get(coins, 200, opened).with("X-Coupon: FIVE"), "X-Coupon"},
+		"an undocumented member":           {redeem(200, redeemed).about("", `{"code":"FIVE","nik":"Alder"}`), "nik"},
+		"a malformed key":                  {redeem(200, redeemed).with("Idempotency-Key: a,b"), "Idempotency-Key"},
+		"a success without a request body": {redeem(200, redeemed).about("", ""), "content type"},
+	} {
 		t.Run(name, func(t *testing.T) {
 			request, response := test.build(t) //nolint:bodyclose // the response has no body yet
 			err := v.Exchange(request, []byte(test.body), response, []byte(test.answer))

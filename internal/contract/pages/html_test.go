@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"iter"
-	"math"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -228,32 +226,6 @@ func sources(texts []string) string {
 	return strings.Join(slices.Compact(found), " ")
 }
 
-func TestPages_ControlsAndRegions_HaveLabels(t *testing.T) {
-	for name, p := range servedPages(t) {
-		labelled := make(map[string]bool)
-		for node := range p.elements("label") {
-			id, _ := attribute(node, "for")
-			labelled[id] = textOf(node) != ""
-		}
-		for node := range p.elements("input", "select", "textarea") {
-			kind, _ := attribute(node, "type")
-			if id, _ := attribute(node, "id"); kind != "hidden" && !labelled[id] {
-				t.Errorf("%s: the %s %q has no label", name, node.Data, id)
-			}
-		}
-		for node := range p.elements("nav", "form") {
-			if label, _ := attribute(node, "aria-label"); label == "" {
-				t.Errorf("%s: a %s has no label", name, node.Data)
-			}
-		}
-		for node := range p.elements("a", "button", "summary", "option", "figcaption", "dt") {
-			if textOf(node) == "" {
-				t.Errorf("%s: a %s has no text", name, node.Data)
-			}
-		}
-	}
-}
-
 func TestPages_Layout_AdaptsToScreenWidthAndColourScheme(t *testing.T) {
 	for name, p := range servedPages(t) {
 		said := make(map[string]string)
@@ -317,47 +289,4 @@ func TestPages_OutlineAndSkipLink_AreValid(t *testing.T) {
 			t.Errorf("%s: the element main has the id %q, want main", name, id)
 		}
 	}
-}
-
-// WCAG 2.2, success criterion 1.4.3, requires a contrast of 4.5 to 1. The test checks the light and the dark scheme.
-func TestPages_Colours_HaveEnoughContrast(t *testing.T) {
-	style := parse(t, api.DocsPage()).single(t, "style").FirstChild.Data
-	light, dark, found := strings.Cut(style, "prefers-color-scheme: dark")
-	if !found {
-		t.Fatal("there is no dark scheme")
-	}
-	for scheme, text := range map[string]string{"light": light, "dark": dark} {
-		colours := make(map[string]float64)
-		for _, match := range regexp.MustCompile(`--([a-z]+): #([0-9a-f]{6});`).FindAllStringSubmatch(text, -1) {
-			colours[match[1]] = luminance(t, match[2])
-		}
-		for ground, texts := range map[string][]string{
-			"ground": {"text", "quiet", "link", "get", "post", "breaking"},
-			"raised": {"text"},
-			"note":   {"text"},
-		} {
-			for _, text := range texts {
-				bright, dim := max(colours[ground], colours[text]), min(colours[ground], colours[text])
-				if contrast := (bright + 0.05) / (dim + 0.05); contrast < 4.5 {
-					t.Errorf("%s: %s on %s has a contrast of %.2f", scheme, text, ground, contrast)
-				}
-			}
-		}
-	}
-}
-
-// luminance returns the relative luminance of a colour rrggbb.
-func luminance(t *testing.T, colour string) float64 {
-	t.Helper()
-	channel := func(at int) float64 {
-		value, err := strconv.ParseUint(colour[at:at+2], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if c := float64(value) / 255; c > 0.04045 {
-			return math.Pow((c+0.055)/1.055, 2.4)
-		}
-		return float64(value) / 255 / 12.92
-	}
-	return 0.2126*channel(0) + 0.7152*channel(2) + 0.0722*channel(4)
 }

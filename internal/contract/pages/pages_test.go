@@ -19,24 +19,6 @@ func releases(t *testing.T) []changelog.Release {
 	return releases
 }
 
-func TestRender_EmbeddedPages_AreUpToDate(t *testing.T) {
-	made, err := pages.Render([]byte(api.OpenAPI()), releases(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, embedded := range map[string]string{
-		"docs.html": api.DocsPage(), "changelog.html": api.ChangelogPage(), "changelog.rss": api.Feed(),
-		"policy.txt": api.Policy(),
-	} {
-		if embedded != string(made[name]) {
-			t.Errorf("api/pages/%s is out of date: run `go generate ./api`", name)
-		}
-	}
-	if api.Origin != pages.Origin {
-		t.Errorf("the function replaces %s in the feed, but the feed has %s", api.Origin, pages.Origin)
-	}
-}
-
 func TestRender_UnsupportedDocument_IsRejected(t *testing.T) {
 	for name, test := range map[string]struct{ old, replacement, want string }{
 		"an unknown member":  {`"title":`, `"termsOfService": "none", "title":`, "termsOfService"},
