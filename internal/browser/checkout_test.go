@@ -5,7 +5,6 @@ package browser_test
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +13,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/localrun/localruntest"
 	"shopfront/pkg/backoffice"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/client"
@@ -195,21 +193,6 @@ func TestCheckout_ReloadBeforeTheResponse_CanBeContinued(t *testing.T) {
 	if kept := b.storage(); len(kept) != 1 || strings.Contains(fmt.Sprint(kept), "SUMMER") {
 		t.Errorf("local storage has %v, want one entry without the code", kept)
 	}
-}
-
-func TestCheckout_StoreDown_SucceedsWhenTheStoreWorksAgain(t *testing.T) {
-	t.Parallel()
-	s := newShop(t, emberforge)
-	s.createReward(t, "SUMMER", "20%")
-	store := localRun(t).NewStore(t)
-	b := newTab(t, view{})
-	b.open(s.pageAt(localRun(t).Serve(t, store.Endpoint)))
-	store.Fail(localruntest.Loses)
-	b.checkOut("SUMMER")
-	b.waitRequest(checksOut, 2)
-	store.Fail(localruntest.Works)
-	s.wantOpen(b)
-	b.wantOneKey(2)
 }
 
 func TestCheckout_Change_ReplacesTheCheckoutAndItsUse(t *testing.T) {
@@ -483,28 +466,9 @@ func TestCheckout_WrongClock_ShowsTheRightMinutes(t *testing.T) {
 }
 
 func TestCheckout_ForTheShopsServerOnly_IsNotOffered(t *testing.T) {
-	_, b := visit(t, view{}, strings.Replace(emberforge, "    page:\n",
-		"    access: {redeem: anyone, check-out: server}\n    page:\n", 1))
+	_, b := visit(t, view{}, with("access: {redeem: anyone, check-out: server}"))
 	b.wait("#voucher")
 	b.waitText(".variant", "€4.99")
 	b.waitGone(".buy, dialog")
 	b.wantAccessible()
-}
-
-func TestCheckout_PageOff_LooksLikeAnUnknownShop(t *testing.T) {
-	t.Parallel()
-	start, rest, _ := strings.Cut(emberforge, "    page:\n")
-	_, rest, _ = strings.Cut(rest, "    products:\n")
-	off := newShop(t, start+"    page: off\n    products:\n"+rest)
-	b := newTab(t, view{})
-	var shown []string
-	for _, page := range []string{off.page(t), shop{id: "nobody"}.page(t)} {
-		if status := b.open(page); status != http.StatusNotFound {
-			t.Errorf("%s: status %d, want 404", page, status)
-		}
-		shown = append(shown, evaluate[string](b, "document.documentElement.outerHTML"))
-	}
-	if shown[0] != shown[1] {
-		t.Errorf("a page that is off shows\n%s\nand an unknown shop\n%s", shown[0], shown[1])
-	}
 }

@@ -16,14 +16,12 @@
 //	}
 //
 // A selector is CSS. "CSS | text" is the first visible element that matches the CSS and whose text or label contains
-// the text. Every method with a selector waits until it can act. It fails the test if that takes longer than patience,
-// which is 20 seconds.
+// the text. Every method with a selector waits until it can act. It fails the test if that takes longer than patience.
 //
 //   - To act as the shopper: open, reload, back, click, fill, choose and press. b.another opens a second tab of the
 //     same shopper.
-//   - To see what the shopper sees: wait, waitText, waitGone, text, focused and screenshot. evaluate(b, …) runs
-//     JavaScript, even if
-//     JavaScript is switched off for the page.
+//   - To see what the shopper sees: wait, waitText, waitGone, text and focused. evaluate(b, …) runs JavaScript, even if
+//     it is switched off for the page.
 //   - To observe the page: requests, waitRequest and storage.
 //   - To disturb the network: lose, cut and hold. b.lose and b.hold return a function that ends the fault.
 //   - To make the store fail: run := localRun(t); store := run.NewStore(t); b.open(s.pageAt(run.Serve(t,

@@ -3,7 +3,6 @@
 package browser_test
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
 	"testing"
@@ -20,42 +19,32 @@ func (b *tab) prepare(script string) {
 	call(b, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
 }
 
-func TestInterrupted_LostResponses_AreRetriedWithTheSameKey(t *testing.T) {
+func TestInterrupted_LostRequestsAndResponses_AreRetriedWithTheSameKey(t *testing.T) {
 	for _, c := range []struct {
+		name string
 		view
-
-		times int
-	}{{view{}, 1}, {view{phone: true}, 3}} {
-		t.Run(fmt.Sprintf("%v, %d times", c.view, c.times), func(t *testing.T) {
+		disturb func(b *tab)
+		sent    int
+	}{
+		{"a response", view{}, func(b *tab) { b.lose(redeems, 1) }, 2},
+		{"three responses", view{phone: true}, func(b *tab) { b.lose(redeems, 3) }, 4},
+		{"requests that are never sent", view{}, func(b *tab) { b.cut(redeems, 2) }, 3},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			s, b := visit(t, c.view, emberforge)
 			s.create(t, "SPRING", manyUses)
 			b.check("SPRING")
 			wantNoFailure := b.noteFailures()
-			b.lose(redeems, c.times)
+			c.disturb(b)
 			b.redeemNow()
 			s.wantRedeemed(b, "SPRING")
 			b.wantFocus("div#voucher-result")
-			if sent := b.requests(redeems); len(sent) != c.times+1 {
-				t.Errorf("got the requests %v, want %d", sent, c.times+1)
+			if sent := b.requests(redeems); len(sent) != c.sent {
+				t.Errorf("got the requests %v, want %d", sent, c.sent)
 			}
 			wantNoFailure()
 		})
 	}
-}
-
-func TestInterrupted_RequestsThatAreNeverSent_AreRetriedWithTheSameKey(t *testing.T) {
-	s, b := visit(t, view{}, emberforge)
-	s.create(t, "SPRING", manyUses)
-	b.cut(checks, 1)
-	b.check("SPRING")
-	wantNoFailure := b.noteFailures()
-	b.cut(redeems, 2)
-	b.redeemNow()
-	s.wantRedeemed(b, "SPRING")
-	if sent := b.requests(redeems); len(sent) != 3 {
-		t.Errorf("got the requests %v, want 3", sent)
-	}
-	wantNoFailure()
 }
 
 // The page gives up after a while. After that, the shopper can finish the redemption in several ways.
@@ -205,24 +194,15 @@ func TestInterrupted_BackButton_IsFinishedWithTheSameKey(t *testing.T) {
 	s.wantRedeemed(b, "SPRING")
 }
 
-func TestInterrupted_SecondTab_ShowsTheRequestUntilItIsFinished(t *testing.T) {
-	s, b := visit(t, view{}, emberforge)
-	s.create(t, "SPRING", nil)
-	second := b.another(s.page(t))
-	end := b.loseRedemption()
-	second.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
-	end()
-	s.wantRedeemed(b, "SPRING")
-	second.waitGone("#pending .note")
-}
-
 func TestInterrupted_SecondTab_FinishesWithTheSameKey(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", manyUses)
-	second := b.another(s.page(t))
+	second, third := b.another(s.page(t)), b.another(s.page(t))
 	end := b.loseRedemption()
+	third.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
 	second.click("#pending button | Try again")
 	s.wantRedeemed(second, "SPRING")
+	third.waitGone("#pending .note")
 	if first, finished := b.requests(redeems)[0],
 		second.requests(redeems)[0]; first.Header.Get("Idempotency-Key") != finished.Header.Get("Idempotency-Key") {
 		t.Error("the second tab sent another key than the first tab")
@@ -233,7 +213,7 @@ func TestInterrupted_SecondTab_FinishesWithTheSameKey(t *testing.T) {
 
 func TestInterrupted_TooManyRefusalsAfterALostRequest_KeepsTheRequest(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, withRefusals("{limit: 1, per: 24h}"))
+	s := newShop(t, with("refusals: {limit: 1, per: 24h}"))
 	b, other := s.checkedInTwo(t, "SPRING")
 	other.enterCode("GUESS")
 	// all tabs have the same network address, so the next refusal is one too many
@@ -252,7 +232,7 @@ func TestInterrupted_PolicyChangedAfterALostResponse_KeepsTheRequest(t *testing.
 	s, b := visit(t, view{}, emberforge)
 	b.leave(s, `{"kind":"redeem","code":"SPRING","nick":"Kestrel","sentAt":1700000000000}`)
 	b.waitText("#pending", notKnownYet+" the code SPRING was redeemed.")
-	localRun(t).LoadShop(t, withAccess("{redeem: server}"), s.id)
+	localRun(t).LoadShop(t, with("access: {redeem: server}"), s.id)
 	b.click("#pending button | Try again")
 	b.waitText("#voucher-result", "This is not possible on this page.")
 	b.wait("#voucher-result button | Try again")

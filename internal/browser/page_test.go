@@ -88,17 +88,3 @@ func TestPage_NoScript_ListsProductsWithoutButtons(t *testing.T) {
 		b.waitGone(hidden)
 	}
 }
-
-func TestPage_EveryView_IsAccessible(t *testing.T) {
-	for _, v := range views() {
-		t.Run(v.String(), func(t *testing.T) {
-			_, b := visit(t, v, emberforge)
-			b.wait(".buy")
-			b.wantAccessible()
-			b.wantNoScrollBar()
-			b.click(".buy | VIP rank, 30 days")
-			b.wait("#checkout")
-			b.wantAccessible()
-		})
-	}
-}

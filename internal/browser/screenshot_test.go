@@ -3,7 +3,6 @@
 package browser_test
 
 import (
-	"encoding/binary"
 	"flag"
 	"os"
 	"path/filepath"
@@ -48,14 +47,10 @@ func TestScreenshots_DemoShop_AreStoredForTheDocumentation(t *testing.T) {
 	})
 }
 
-// wantScreenshot checks that a file is a screenshot of the right size for the view. With -update it first opens the
-// demo shop, calls prepare, and takes the screenshot.
+// wantScreenshot checks the size of a screenshot's file. With -update it first opens the demo shop, calls prepare, and
+// takes the screenshot.
 func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 	t.Helper()
-	width, height := 1280, 800
-	if v.phone {
-		width, height = 390, 844
-	}
 	if *update {
 		b := newTab(t, v)
 		b.open(shop{id: "emberforge"}.page(t))
@@ -67,20 +62,11 @@ func wantScreenshot(t *testing.T, path string, v view, prepare func(*tab)) {
 			t.Fatal(err)
 		}
 	}
-	stored, err := os.ReadFile(path)
+	stored, err := os.Stat(path)
 	if err != nil {
 		t.Fatalf("%v: run `make browser ARGS='-run Screenshots -update'`", err)
 	}
-	if len(stored) > maxScreenshotBytes {
-		t.Errorf("%s has %d bytes, at most %d are allowed", path, len(stored), maxScreenshotBytes)
-	}
-	// The header of a WebP file: RIFF, its size, WEBP, VP8X, its size, flags, and 24 bits each of the width and the
-	// height, less 1.
-	if len(stored) < 32 || string(stored[8:16]) != "WEBPVP8X" {
-		t.Fatalf("%s is not a WebP file as this test writes it", path)
-	}
-	size := binary.LittleEndian.Uint64(stored[24:])
-	if gotWidth, gotHeight := int(size&0xffffff)+1, int(size>>24&0xffffff)+1; gotWidth != width || gotHeight != height {
-		t.Errorf("%s has %d×%d pixels, want %d×%d", path, gotWidth, gotHeight, width, height)
+	if stored.Size() > maxScreenshotBytes {
+		t.Errorf("%s has %d bytes, at most %d are allowed", path, stored.Size(), maxScreenshotBytes)
 	}
 }

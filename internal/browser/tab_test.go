@@ -314,20 +314,14 @@ func (b *tab) choose(selector, text string) {
 	})()`)
 }
 
-// press presses keys, one after the other: Tab, Enter, Escape, Space, Backspace, ArrowDown or ArrowUp, each also with
-// Shift+ before it. It types any other text.
+// press presses keys, one after the other: Tab, Enter, Escape, Space or Backspace. It types any other text.
 func (b *tab) press(keys ...string) {
 	b.t.Helper()
 	names := map[string]string{
 		"Tab": kb.Tab, "Enter": kb.Enter, "Escape": kb.Escape, "Space": " ", "Backspace": kb.Backspace,
-		"ArrowDown": kb.ArrowDown, "ArrowUp": kb.ArrowUp,
 	}
 	for _, key := range keys {
-		if plain, isShifted := strings.CutPrefix(key, "Shift+"); isShifted {
-			b.do(chromedp.KeyEvent(cmp.Or(names[plain], plain), chromedp.KeyModifiers(chromedp.ModifierShift)))
-		} else {
-			b.do(chromedp.KeyEvent(cmp.Or(names[key], key)))
-		}
+		b.do(chromedp.KeyEvent(cmp.Or(names[key], key)))
 	}
 }
 
@@ -351,12 +345,6 @@ func (b *tab) wantNothingKept() {
 	if kept := b.storage(); len(kept) > 0 {
 		b.t.Errorf("local storage has %v, want nothing", kept)
 	}
-}
-
-// screenshot returns what the tab shows, as a PNG.
-func (b *tab) screenshot() []byte {
-	b.t.Helper()
-	return call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data
 }
 
 // report fails the test if a complaint was not expected, or if an expected complaint is missing. If the test has
@@ -394,7 +382,8 @@ func (b *tab) report() {
 	shown, err := tryEvaluate[string](b, "location.href + '\\n' + document.body.innerText")
 	b.t.Logf("the page shows, %v: %.1500s %v", b.view, shown, err)
 	name := fmt.Sprintf("%d.png", time.Now().UnixNano()) // a test may have several tabs
-	if err := os.WriteFile(filepath.Join(b.artifacts, name), b.screenshot(), 0o600); err != nil {
+	shot := call(b, page.CaptureScreenshot, page.CaptureScreenshotParams{}).Data
+	if err := os.WriteFile(filepath.Join(b.artifacts, name), shot, 0o600); err != nil {
 		b.t.Error(err)
 	}
 }

@@ -291,7 +291,7 @@ func TestVoucher_DiscountCode_IsEnteredAtTheCheckoutInstead(t *testing.T) {
 }
 
 func TestVoucher_OnlyTheServerMayRedeem_PageHasNoFieldsForCodes(t *testing.T) {
-	_, b := visit(t, view{}, withAccess("{redeem: server}"))
+	_, b := visit(t, view{}, with("access: {redeem: server}"))
 	b.click(".buy | 500 coins")
 	b.wait("#checkout [name=amount]")
 	if got := evaluate[int](b, `document.querySelectorAll("[name=code], [name=nick]").length`); got > 0 {
@@ -299,20 +299,15 @@ func TestVoucher_OnlyTheServerMayRedeem_PageHasNoFieldsForCodes(t *testing.T) {
 	}
 }
 
-// withAccess is emberforge with a policy.
-func withAccess(policy string) string {
-	return strings.Replace(emberforge, "    currency: EUR\n", "    currency: EUR\n    access: "+policy+"\n", 1)
-}
-
-// withRefusals is emberforge with a limit on refused codes.
-func withRefusals(limit string) string {
-	return strings.Replace(emberforge, "    currency: EUR\n", "    currency: EUR\n    refusals: "+limit+"\n", 1)
+// with is emberforge with a setting, such as access: {redeem: server}.
+func with(setting string) string {
+	return strings.Replace(emberforge, "    currency: EUR\n", "    currency: EUR\n    "+setting+"\n", 1)
 }
 
 func TestVoucher_PolicyChangedSinceLoading_IsReportedWithoutRetries(t *testing.T) {
 	s, b := visit(t, view{}, emberforge)
 	s.create(t, "SPRING", nil)
-	localRun(t).LoadShop(t, withAccess("{redeem: server}"), s.id)
+	localRun(t).LoadShop(t, with("access: {redeem: server}"), s.id)
 	b.enterCode("SPRING")
 	b.waitText("#voucher-result", "This is not possible on this page.")
 	b.wantFocus("div#voucher-result")
@@ -322,7 +317,7 @@ func TestVoucher_PolicyChangedSinceLoading_IsReportedWithoutRetries(t *testing.T
 }
 
 func TestVoucher_TooManyRefusals_SaysHowLongToWait(t *testing.T) {
-	_, b := visit(t, view{}, withRefusals("{limit: 1, per: 24h}"))
+	_, b := visit(t, view{}, with("refusals: {limit: 1, per: 24h}"))
 	b.enterCode("GUESS-1")
 	b.waitText("#voucher-result", cannotBeRedeemed)
 	b.enterCode("GUESS-2")
@@ -336,15 +331,7 @@ func TestVoucher_TooManyRefusals_SaysHowLongToWait(t *testing.T) {
 
 func TestVoucher_CodeTakenByAnotherShopper_IsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, emberforge)
-	s.create(t, "SPRING", nil)
-	b, other := newTab(t, view{}), newTab(t, view{})
-	b.open(s.page(t))
-	other.open(s.page(t))
-	b.check("SPRING")
-	other.check("SPRING")
-	other.redeemNow()
-	s.wantRedeemed(other, "SPRING")
+	b, _ := newShop(t, emberforge).checkedInTwo(t, "SPRING")
 	b.redeemNow()
 	b.waitText("#voucher-result", cannotBeRedeemed)
 	b.wantFocus("div#voucher-result")
