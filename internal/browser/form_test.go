@@ -338,3 +338,20 @@ func TestForm_Field_IsNamedAndDescribedByItsSchema(t *testing.T) {
 	}
 	b.waitText("fieldset legend", "Where you live")
 }
+
+func TestForm_NickFrom_AsksForTheNickOnlyInTheData(t *testing.T) {
+	s, b := visit(t, view{}, strings.Replace(emberforge, "        category: Ranks\n",
+		"        category: Ranks\n        nick-from: player\n", 1))
+	b.fill("#voucher [name=code]", "UNKNOWN")
+	b.fill("#voucher [name=nick]", "Heron")
+	b.press("Enter")
+	b.wait("#voucher-result .bad")
+	b.click(".buy | VIP rank, 30 days")
+	b.enter("/player", "Alder")
+	b.waitGone("#checkout [name=nick]")
+	b.click("#checkout .primary")
+	b.waitText("#purchase .total", "€7.99")
+	if got := s.checkouts(t)[0].Nick; got != "Alder" {
+		t.Errorf("the checkout has the nick %q, want Alder", got)
+	}
+}

@@ -35,6 +35,7 @@ type Product struct {
 	Description string    `json:"description,omitzero"`
 	Image       string    `json:"image,omitzero"`    // an https URL
 	Category    string    `json:"category,omitzero"` // a heading, in one line
+	NickFrom    string    `json:"nickFrom,omitzero"` // the member of the data that is the nick; empty: none
 	Variants    []Variant `json:"variants"`
 }
 

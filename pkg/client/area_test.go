@@ -191,18 +191,18 @@ func onSale(original int, currency string) string {
 
 func TestCheckoutArea_DetailsAndSale_AreRead(t *testing.T) {
 	detailed := strings.NewReplacer(
-		`"variants"`, `"image":"https://cdn.example/coins.png","category":"Coins","variants"`,
+		`"variants"`, `"image":"https://cdn.example/coins.png","category":"Coins","nickFrom":"player","variants"`,
 		`"minAmount"`, `"saleEndsAt":"2026-11-30T00:00:00.001Z","minAmount"`,
 	).Replace(onSale(599, "EUR"))
 	_, c := serve(t, answers(200, pageJSON("null", detailed, productJSON("vip-rank", 799))))
 	pages, _ := shown(t, c)
 	coins, rank := pages[0].Products[0], pages[0].Products[1]
-	if v := coins.Variants[0]; coins.Image != "https://cdn.example/coins.png" || coins.Category != "Coins" ||
+	if v := coins.Variants[0]; coins.Image != "https://cdn.example/coins.png" || coins.Category != "Coins" || coins.NickFrom != "player" ||
 		v.OriginalPrice != (client.Money{Minor: 599, Currency: "EUR", Display: "-"}) ||
 		!v.SaleEndsAt.Equal(time.Date(2026, 11, 30, 0, 0, 0, int(time.Millisecond), time.UTC)) {
 		t.Errorf("got %+v", coins)
 	}
-	if v := rank.Variants[0]; rank.Image != "" || rank.Category != "" || v.OriginalPrice != (client.Money{}) ||
+	if v := rank.Variants[0]; rank.Image != "" || rank.Category != "" || rank.NickFrom != "" || v.OriginalPrice != (client.Money{}) ||
 		!v.SaleEndsAt.IsZero() {
 		t.Errorf("without details: %+v", rank)
 	}
