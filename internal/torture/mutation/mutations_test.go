@@ -76,7 +76,7 @@ func mutations() []mutation {
 		},
 		{
 			name: "judges one half of a transaction", scene: lastUseInHalves, by: []checker{byHistory},
-			removed: change{{retryGo, "return true\n\t\tcase \"None\":", "case \"None\":"}},
+			removed: change{{retryGo, "return true\n\t\tcase code", "case code"}},
 			given:   withoutSettling(),
 		},
 		{
