@@ -179,7 +179,7 @@ func rules(t *testing.T, s stack) map[string]rule {
 				"Shopfront",
 				[]string{"ParkedRecords"},
 				[]string{"market"},
-				"Maximum", 1800, 1,
+				"Maximum", 300, 1,
 				"1",
 			},
 		})

@@ -454,7 +454,7 @@ func stores() map[string]any {
 		"dynamo.NewRedemptionRecords": dynamo.NewRedemptionRecords(nil, several, nil),
 		"dynamo.NewEventSource":       dynamo.NewEventSource(nil, several, nil),
 		"dynamo.NewEventLog":          dynamo.NewEventLog(nil, "1", 0, nil, nil, nil),
-		"dynamo.NewEventParking":      dynamo.NewEventParking(nil, "1", nil),
+		"dynamo.NewEventParking":      dynamo.NewEventParking(nil, "1", nil, nil),
 		"dynamo.NewEventPages":        dynamo.NewEventPages(nil, "1", nil, nil),
 		"dynamoclient.New":            &warm{"2"},
 	}

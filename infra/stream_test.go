@@ -106,7 +106,7 @@ func TestStreams_RecordsAreRetriedForHalfADay(t *testing.T) {
 				"Checkouts": map[string]any{"Type": "DynamoDB", "Properties": mapping(test.checkouts)},
 				"Retry": map[string]any{
 					"Type":       "Schedule",
-					"Properties": map[string]any{"Schedule": "rate(15 minutes)"},
+					"Properties": map[string]any{"Schedule": "rate(1 minute)"},
 				},
 			},
 			"PublishEvents": {"Pages": map[string]any{"Type": "DynamoDB", "Properties": pages}},

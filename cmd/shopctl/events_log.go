@@ -206,7 +206,7 @@ func newEventsParkedCommand(s *session) *cobra.Command {
 		Use: "parked [SHOP]", Short: "List changes that could not be recorded as events",
 		Args: optional("SHOP"),
 		Long: `List changes of vouchers and checkouts that could not be recorded as events and were set aside, with the place of the
-changed item and the reason. Shopfront retries them every 15 minutes; shopctl events retry does so at once. If there are
+changed item and the reason. Shopfront retries them every minute; shopctl events retry does so at once. If a shop has
 more than 10,000 changes, the command lists only the first.`,
 		Example: "  shopctl --local events parked\n  shopctl --local events parked emberforge --json",
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -223,19 +223,37 @@ more than 10,000 changes, the command lists only the first.`,
 					return s.describeNoShop(err, customer)
 				}
 			}
-			parked, err := events.Parking.Parked(ctx)
+			parked, err := parkedOf(ctx, events.Parking, customer)
 			if err != nil {
 				return err
 			}
 			rows := []parkedJSON{}
 			for _, p := range parked {
-				if customer == "" || p.Customer == customer {
-					rows = append(rows, representParked(p))
-				}
+				rows = append(rows, representParked(p))
 			}
 			return list(&s.output, "parked changes", []string{"SINCE", "ATTEMPTS", "PLACE", "REASON"}, rows)
 		}),
 	}
+}
+
+// parkedOf returns the changes of a shop that are set aside, or of all shops if the customer is empty.
+func parkedOf(
+	ctx context.Context, parking event.Parking, customer catalog.CustomerID,
+) (parked []event.Parked, err error) {
+	shops := []catalog.CustomerID{customer}
+	if customer == "" {
+		if shops, err = parking.Shops(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, shop := range shops {
+		of, err := parking.Parked(ctx, shop)
+		if err != nil {
+			return nil, err
+		}
+		parked = append(parked, of...)
+	}
+	return parked, nil
 }
 
 func newEventsRetryCommand(s *session) *cobra.Command {
@@ -275,7 +293,7 @@ the item.`,
 }
 
 func (s *session) forget(ctx context.Context, parking event.Parking, place string) error {
-	parked, err := parking.Parked(ctx)
+	parked, err := parkedOf(ctx, parking, "")
 	if err != nil {
 		return err
 	}
@@ -283,11 +301,11 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 		if placeOf(p) != place {
 			continue
 		}
-		forgotten, err := parking.Release(ctx, p)
+		kept, err := parking.Release(ctx, p)
 		if err != nil {
 			return err
 		}
-		if !forgotten {
+		if kept > 0 {
 			return failed(kindFailed, "the change at %s was set aside again meanwhile: run the command again",
 				strconv.QuoteToGraphic(place))
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
@@ -22,10 +23,14 @@ func (s *shopfront) park(t *testing.T, code string) string {
 		Place: place, Customer: "emberforge", Reason: "voucher item: malformed redemption",
 		First: s.clock,
 	}
-	if err := dynamo.NewEventParking(s.client, s.state.Tables.Events, nil).Park(t.Context(), parked); err != nil {
+	if err := s.parking().Park(t.Context(), "emberforge", parked); err != nil {
 		t.Fatal(err)
 	}
 	return "vouchers/emberforge#00/" + code
+}
+
+func (s *shopfront) parking() *dynamo.EventParking {
+	return dynamo.NewEventParking(s.client, s.state.Tables.Events, nil, func() time.Time { return s.clock })
 }
 
 // putDamaged stores a damaged voucher item, at the place that park returns.
@@ -98,7 +103,7 @@ func TestEventsRetry_ForgetChangeOfUnknownTable_DropsIt(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	parked := event.Parked{Reason: "a record of an unknown table", First: s.clock}
-	if err := dynamo.NewEventParking(s.client, s.state.Tables.Events, nil).Park(t.Context(), parked); err != nil {
+	if err := s.parking().Park(t.Context(), "", parked); err != nil {
 		t.Fatal(err)
 	}
 	s.must(t, "events", "retry", "--forget", "//")
@@ -125,18 +130,18 @@ func TestEventsRebuild_DamagedItem_IsReported(t *testing.T) {
 // busyParking sets each change aside again before it is released.
 type busyParking struct{ *dynamo.EventParking }
 
-func (p busyParking) Release(ctx context.Context, parked event.Parked) (bool, error) {
-	if err := p.Park(ctx, parked); err != nil {
-		return false, err
+func (p busyParking) Release(ctx context.Context, parked ...event.Parked) (int, error) {
+	if err := p.Park(ctx, "emberforge", parked...); err != nil {
+		return 0, err
 	}
-	return p.EventParking.Release(ctx, parked)
+	return p.EventParking.Release(ctx, parked...)
 }
 
 func TestEventsRetry_ForgetChangeThatIsSetAsideAgain_StaysParked(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	place := s.park(t, "DRAG0N")
-	parking := busyParking{dynamo.NewEventParking(s.client, s.state.Tables.Events, nil)}
+	parking := busyParking{s.parking()}
 	err := (&session{}).forget(t.Context(), parking, place)
 	if p, is := errors.AsType[*problem](err); !is || p.exit != exitFailed ||
 		!strings.Contains(s.must(t, "events", "parked"), place) {

@@ -1,5 +1,5 @@
 // Command record-events is the Lambda function that records changes of the tables as events. The streams of the tables
-// invoke it, and a schedule invokes it every 15 minutes.
+// invoke it, and a schedule invokes it every minute.
 package main
 
 import (

@@ -85,7 +85,7 @@ GRANTS = {
     },
     "list-events": {"CatalogueTable": {"BatchGetItem"}, "EventsTable": {"GetItem", "BatchGetItem", "Query"}},
     "record-events": {
-        "VouchersTable": {"GetItem", "BatchGetItem"}, "VouchersTable/stream/*": READING, "CheckoutsTable": {"GetItem"},
+        "VouchersTable": {"GetItem", "BatchGetItem"}, "VouchersTable/stream/*": READING, "CheckoutsTable": {"BatchGetItem"},
         "CheckoutsTable/stream/*": READING, "EventsTable": {"Query", "PutItem", "UpdateItem", "DeleteItem"},
     },
     "publish-events": {"EventsTable": {"GetItem", "BatchGetItem"}, "EventsTable/stream/*": READING},
@@ -226,7 +226,7 @@ def check_event_sources():
         if resource["Type"] == "AWS::Events::Rule":
             (target,) = resource["Properties"]["Targets"]
             compare(f"target and rate of {name}", (target["Arn"], resource["Properties"]["ScheduleExpression"]),
-                    ({"Fn::GetAtt": ["RecordEvents", "Arn"]}, "rate(15 minutes)"))
+                    ({"Fn::GetAtt": ["RecordEvents", "Arn"]}, "rate(1 minute)"))
     for function in ("RecordEvents", "PublishEvents"):
         for event in source[function]["Properties"]["Events"].values():
             if event["Type"] == "DynamoDB":

@@ -291,7 +291,7 @@ func (r *eventRound) judgeStored(recorded int) {
 		if strings.HasPrefix(textOf(it["sk"]), "e#") {
 			kept++
 		}
-		if textOf(it["customer"]) == "#parked" {
+		if strings.HasPrefix(textOf(it["customer"]), "#parked#") {
 			r.violate("still parked: %s: %s", textOf(it["sk"]), textOf(it["reason"]))
 		}
 	}

@@ -34,7 +34,7 @@ const parks = "UpdateItem parked"
 // crash at least once before a call, and at least once after a call was applied.
 func recordingCalls() []string {
 	return []string{
-		"BatchGetItem vouchers", "Query last page", "Query pages", "PutItem event", "UpdateItem page",
+		"BatchGetItem items", "Query last page", "Query pages", "PutItem event", "UpdateItem page",
 		"TransactWriteItems page",
 	}
 }
@@ -42,7 +42,7 @@ func recordingCalls() []string {
 // retryingCalls returns the kinds of calls that the function makes to park changes and to retry them. For each of these
 // kinds, too, the function must crash at least once before a call, and at least once after a call was applied.
 func retryingCalls() []string {
-	return []string{"Query parked", "GetItem item", "DeleteItem parked", parks}
+	return []string{"Query parked", "BatchGetItem items", "PutItem parked", "DeleteItem parked", parks}
 }
 
 // recorderCall returns the kind of a call.
@@ -50,11 +50,9 @@ func recorderCall(header http.Header, body []byte) string {
 	_, operation, _ := strings.Cut(header.Get("X-Amz-Target"), ".")
 	has := func(part string) bool { return bytes.Contains(body, []byte(part)) }
 	switch {
-	case operation == "GetItem":
-		return operation + " item"
 	case operation == "BatchGetItem":
-		return operation + " vouchers"
-	case has(`"#parked"`):
+		return operation + " items"
+	case has(`"#parked`):
 		return operation + " parked"
 	case has("ScanIndexForward"):
 		return operation + " last page"
@@ -251,7 +249,7 @@ func (r *eventRound) newProcess(random *mathrand.Rand) process {
 	return process{eventfunction.Function{
 		Source: source, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Recorder: event.Recorder{
-			Log: r.log(client), Parking: dynamo.NewEventParking(client, r.events, source),
+			Log: r.log(client), Parking: dynamo.NewEventParking(client, r.events, source, time.Now),
 			Now: time.Now,
 		},
 	}}

@@ -340,12 +340,12 @@ func (r *eventRound) write(stage int) {
 func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 	ticker := time.NewTicker(feedPause)
 	defer ticker.Stop()
-	const patience = time.Minute // giving up on a log that does not respond takes 5 seconds
+	const patience = time.Minute // giving up on a log that does not respond takes 2.5 seconds
 	shop := pickEvent(random, r.shops)
 	r.trouble.Store(&trouble{customer: shop.customer, stalls: r.number%3 == 0})
-	parking := dynamo.NewEventParking(r.client, r.events, nil)
+	parking := dynamo.NewEventParking(r.client, r.events, nil, time.Now)
 	for began := time.Now(); time.Since(began) < patience; <-ticker.C {
-		parked, err := parking.Parked(r.Context())
+		parked, err := parking.Parked(r.Context(), shop.customer)
 		if err != nil {
 			r.violate("the parked changes cannot be read: %v", err)
 		}

@@ -31,7 +31,7 @@ func (d *Deployment) Events(now func() time.Time, ids io.Reader) (*Events, error
 	return &Events{
 		Feed: event.Feed{Store: log}, stored: log,
 		Recorder: event.Recorder{
-			Log: log, Nicks: log, Parking: dynamo.NewEventParking(d.api, d.Tables.Events, source),
+			Log: log, Nicks: log, Parking: dynamo.NewEventParking(d.api, d.Tables.Events, source, now),
 			Retention: d.EventRetention, Now: now,
 		},
 	}, nil

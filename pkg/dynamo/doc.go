@@ -28,7 +28,8 @@
 //	events     ID        p#PAGE          EventPageKey   a page of the log: the IDs of up to 50 events in sequence
 //	events     ID#bb     n#HASH#T#ID     NickIndexKey   an entry in the index of nicks: a redemption made at T, in
 //	                                                    milliseconds
-//	events     #parked   TABLE/PK/SK     ParkedKey      the place of a change that could not be recorded
+//	events     #parked   #parked#ID      ParkedShopKey  says that a shop may have parked changes
+//	events     #parked#ID TABLE/PK/SK    ParkedKey      the place of a change that could not be recorded
 //
 // A use of a code with a limit above one is never in two places: it is left in a counter, or it is taken by one
 // redemption or one hold. The use of a lapsed hold stays taken until somebody takes it over in a transaction that

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -152,7 +153,7 @@ func (l *EventLog) store(
 	})
 }
 
-// atOnce calls put for all items, at most concurrentPuts at a time, and joins the errors.
+// atOnce calls put for all items, at most concurrentPuts at a time, and returns the first error.
 func atOnce[T any](all []T, put func(T) error) (err error) {
 	var (
 		mu      sync.Mutex
@@ -166,7 +167,7 @@ func atOnce[T any](all []T, put func(T) error) (err error) {
 			putErr := put(one)
 			mu.Lock()
 			defer mu.Unlock()
-			err = errors.Join(err, putErr)
+			err = cmp.Or(err, putErr)
 		})
 	}
 	pending.Wait()

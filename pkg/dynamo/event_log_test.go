@@ -442,12 +442,12 @@ func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
 }
 
 func (b *bureau) parking() *dynamo.EventParking {
-	return dynamo.NewEventParking(b.client, b.table, nil)
+	return dynamo.NewEventParking(b.client, b.table, nil, func() time.Time { return b.clock })
 }
 
-func (b *bureau) parked(p *dynamo.EventParking) []event.Parked {
+func (b *bureau) parked(p *dynamo.EventParking, customer catalog.CustomerID) []event.Parked {
 	b.t.Helper()
-	all, err := p.Parked(within(b.t))
+	all, err := p.Parked(within(b.t), customer)
 	must(b.t, err)
 	return all
 }
@@ -464,18 +464,27 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	lost := event.Parked{Reason: "malformed record of a stream", First: at(1)}
 	for i, reason := range []string{"timeout", "malformed", strings.Repeat("ä", 400)} {
 		first.Reason, first.First = reason, at(i)
-		must(t, p.Park(within(t), first))
+		must(t, p.Park(within(t), emberforge, first))
 	}
-	must(t, p.Park(within(t), lost))
+	must(t, p.Park(within(t), "", lost))
 	first.Reason, first.First, first.Attempts, lost.Attempts = strings.Repeat("ä", 250), at(0), 3, 1
-	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost, first}) {
-		t.Errorf("Parked = %+v; want %+v", got, []event.Parked{lost, first})
+	if shops, err := p.Shops(within(t)); err != nil || !slices.Equal(shops, []catalog.CustomerID{"", emberforge}) {
+		t.Errorf("Shops = %q, %v", shops, err)
 	}
-	if released, err := p.Release(within(t), first); err != nil || !released {
-		t.Fatal(released, err)
+	for customer, want := range map[catalog.CustomerID][]event.Parked{"": {lost}, emberforge: {first}, "ember": nil} {
+		if got := b.parked(p, customer); !reflect.DeepEqual(got, want) {
+			t.Errorf("Parked(%q) = %+v; want %+v", customer, got, want)
+		}
 	}
-	if got := b.parked(p); !reflect.DeepEqual(got, []event.Parked{lost}) {
-		t.Errorf("after the release: Parked = %+v; want %+v", got, lost)
+	if kept, err := p.Release(within(t), first); err != nil || kept > 0 {
+		t.Fatal(kept, err)
+	}
+	if got := b.parked(p, emberforge); len(got) != 0 {
+		t.Errorf("after the release: Parked = %+v", got)
+	}
+	expiry := b.item(table.ParkedShopKey(emberforge)).Num(table.AttrExpiresAt)
+	if want := noon().Add(30 * 24 * time.Hour).Unix(); expiry != want {
+		t.Errorf("the shop is announced until %d, want %d", expiry, want)
 	}
 }
 
@@ -490,12 +499,12 @@ func TestRelease_ParkedAgainMeanwhile_Stays(t *testing.T) {
 		Customer: emberforge, First: noon(),
 	}
 	for range 2 {
-		must(t, p.Park(within(t), parked))
+		must(t, p.Park(within(t), emberforge, parked))
 	}
 	stays := func(what string) {
-		if released, err := p.Release(within(t), parked); err != nil || released || len(b.parked(p)) != 1 {
-			t.Errorf("%s: Release = %t, %v, and %d changes stay; want false and 1", what, released, err,
-				len(b.parked(p)))
+		kept, err := p.Release(within(t), parked)
+		if stay := len(b.parked(p, emberforge)); err != nil || kept != 1 || stay != 1 {
+			t.Errorf("%s: Release = %d, %v, and %d changes stay; want 1", what, kept, err, stay)
 		}
 	}
 	parked.Attempts = 1
@@ -504,8 +513,9 @@ func TestRelease_ParkedAgainMeanwhile_Stays(t *testing.T) {
 	stays("with an earlier first time than stored")
 	parked.First = noon()
 	for range 2 { // the response may be lost
-		if released, err := p.Release(within(t), parked); err != nil || !released || len(b.parked(p)) != 0 {
-			t.Errorf("Release = %t, %v, and %d changes stay; want true and 0", released, err, len(b.parked(p)))
+		kept, err := p.Release(within(t), parked)
+		if stay := len(b.parked(p, emberforge)); err != nil || kept != 0 || stay != 0 {
+			t.Errorf("Release = %d, %v, and %d changes stay; want 0", kept, err, stay)
 		}
 	}
 }
@@ -525,7 +535,7 @@ func (s smallPages) Query(
 		asked.Limit = aws.Int32(1)
 		return s.Client.Query(ctx, &asked, options...)
 	}
-	items := slices.Repeat([]map[string]types.AttributeValue{table.ParkedKey(event.Place{}).Attributes()}, 1000)
+	items := slices.Repeat([]map[string]types.AttributeValue{table.ParkedKey("", event.Place{}).Attributes()}, 1000)
 	return &dynamodb.QueryOutput{Items: items, LastEvaluatedKey: items[0]}, ctx.Err()
 }
 
@@ -534,10 +544,11 @@ func TestParked_SeveralPages_ReturnsUpTo10000Changes(t *testing.T) {
 	b := newBureau(t)
 	for i := range 5 {
 		place := event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: fmt.Sprint("SUMMER-", i)}
-		must(t, b.parking().Park(within(t), event.Parked{Place: place, Customer: emberforge, First: noon()}))
+		must(t, b.parking().Park(within(t), emberforge, event.Parked{Place: place, First: noon()}))
 	}
 	for endless, want := range map[bool]int{false: 5, true: 10000} {
-		if got := len(b.parked(dynamo.NewEventParking(smallPages{b.client, endless}, b.table, nil))); got != want {
+		parking := dynamo.NewEventParking(smallPages{b.client, endless}, b.table, nil, nil)
+		if got := len(b.parked(parking, emberforge)); got != want {
 			t.Errorf("Parked returns %d changes, want %d", got, want)
 		}
 	}

@@ -31,10 +31,7 @@ type EventSource struct {
 }
 
 // EventSourceAPI lists the DynamoDB operations that EventSource calls.
-type EventSourceAPI interface {
-	table.Getter
-	table.BatchGetter
-}
+type EventSourceAPI interface{ table.BatchGetter }
 
 // NewEventSource returns the source for the tables of vouchers and checkouts. random is as in NewRedeemer.
 func NewEventSource(api EventSourceAPI, tables Tables, random func(n int64) int64) *EventSource {
@@ -59,22 +56,32 @@ func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []
 	return changes
 }
 
-// Reread returns all facts that the item at a place shows now.
-func (s *EventSource) Reread(ctx context.Context, place event.Place) event.Change {
-	changes, images := make([]event.Change, 1), []image{{place: place}}
-	if place == (event.Place{}) {
-		return event.Change{Err: errors.New("the record of the stream could not be read: repair the cause, and " +
-			"rebuild the events of its customer")}
+// Reread returns all facts that the items at the given places show now. There may be at most 100 places, the limit of
+// BatchGet.
+func (s *EventSource) Reread(ctx context.Context, places []event.Place) []event.Change {
+	changes, images := make([]event.Change, len(places)), make([]image, len(places))
+	keys := make(map[string][]table.Key)
+	for _, place := range places {
+		keys[place.Table] = append(keys[place.Table], table.Key{Partition: place.Partition, Sort: place.Sort})
 	}
-	name := s.tables.Vouchers
-	if place.Table == event.Checkouts {
-		name = s.tables.Checkouts
+	vouchers, vouchersErr := table.BatchGet(ctx, s.api, s.random, s.tables.Vouchers, keys[event.Vouchers]...)
+	checkouts, checkoutsErr := table.BatchGet(ctx, s.api, s.random, s.tables.Checkouts, keys[event.Checkouts]...)
+	for i, place := range places {
+		found, err := vouchers, vouchersErr
+		if place.Table == event.Checkouts {
+			found, err = checkouts, checkoutsErr
+		}
+		if place == (event.Place{}) {
+			err = errors.New("the record of the stream could not be read: repair the cause, and rebuild the events " +
+				"of its customer")
+		}
+		it, isFound := found[table.Key{Partition: place.Partition, Sort: place.Sort}]
+		if images[i] = (image{place: place, new: it}); !isFound {
+			changes[i].Err = table.Outcome(err)
+		}
 	}
-	images[0].new, changes[0].Err = table.Get(ctx, s.api, name, table.Key{Partition: place.Partition, Sort: place.Sort},
-		nil)
-	changes[0].Err = table.Outcome(changes[0].Err)
 	s.interpret(ctx, changes, images)
-	return changes[0]
+	return changes
 }
 
 // interpret fills in the changes from their images.
@@ -220,8 +227,8 @@ func isCounterOrHold(sort string, code voucher.Code) bool {
 }
 
 // termsTime bounds the time for reading vouchers, because the changes of all shops in the batch wait for these
-// reads. Changes whose voucher was not read in time are parked.
-const termsTime = 5 * time.Second
+// reads. Changes whose voucher was not read in time are tried again, and parked if that fails, too.
+const termsTime = time.Second
 
 // remember reads the vouchers that the records in the images need and that are not in s.terms yet. They may be at most
 // 100, the limit of BatchGet. After an error, remember keeps the vouchers that it has read.

@@ -30,6 +30,8 @@ type Change struct {
 	Customer catalog.CustomerID
 	Facts    []Fact // what has happened, oldest first
 	Err      error  // why the facts could not be read; nil if they were
+
+	from time.Time // facts from before stay out of the log
 }
 
 // Parked is a change that could not be recorded and is set aside.
@@ -57,28 +59,45 @@ type Nicks interface {
 
 // Parking stores changes that could not be recorded.
 type Parking interface {
-	// Park sets a change aside. If a change at the same place is set aside already, Park counts another attempt and
-	// keeps First.
-	Park(ctx context.Context, p Parked) error
-	// Parked returns the changes that are set aside. If there are more than about 10,000, it returns only the first of
-	// them.
-	Parked(ctx context.Context) ([]Parked, error)
-	// Release forgets a parked change, unless it was set aside again since Parked returned it. It reports whether the
-	// change is forgotten.
-	Release(ctx context.Context, p Parked) (bool, error)
-	// Reread returns all facts of the item that is now at a place. An item that is gone has no facts.
-	Reread(ctx context.Context, place Place) Change
+	// Announce adds a shop to Shops for at least 30 days.
+	Announce(ctx context.Context, customer catalog.CustomerID) error
+	// Park announces a shop and sets changes of it aside. If a change at the same place is set aside already, Park
+	// counts another attempt and keeps First. After an error, some of the changes may be set aside.
+	Park(ctx context.Context, customer catalog.CustomerID, changes ...Parked) error
+	// Shops returns every shop that has changes that are set aside. Other shops may be among them.
+	Shops(ctx context.Context) ([]catalog.CustomerID, error)
+	// Parked returns the changes of a shop that are set aside. If there are more than about 10,000, it returns only the
+	// first of them.
+	Parked(ctx context.Context, customer catalog.CustomerID) ([]Parked, error)
+	// Release forgets parked changes, except those that were set aside again since Parked returned them. It returns how
+	// many it has not forgotten.
+	Release(ctx context.Context, changes ...Parked) (kept int, err error)
+	// Reread returns all facts of the items that are now at the given places, at most 100, in order. An item that is
+	// gone has no facts.
+	Reread(ctx context.Context, places []Place) []Change
 }
 
-// shopTime bounds the time for recording the changes of one shop in a batch. If recording takes longer, the changes are
-// set aside, so that one shop does not delay the others.
-const shopTime = 5 * time.Second
+// The times that recording the changes of one shop may take. The next batch waits meanwhile, and its events should be
+// in their feeds within 5 seconds.
+const (
+	// shopTime bounds the first attempt to append the events of a batch.
+	shopTime = 1500 * time.Millisecond
+	// moreTime bounds the second attempt, and adding redemptions to the index of nicks.
+	moreTime = time.Second
+	// parkTime bounds each step of setting changes aside.
+	parkTime = 2 * time.Second
+)
 
 const (
-	// stallTime is how long a shop's log counts as stalled after it did not respond within shopTime. During that time,
-	// a batch waits only stalledTime for the log. Otherwise one stalled log would delay every batch.
-	stallTime   = time.Minute
-	stalledTime = 500 * time.Millisecond
+	// retryTime bounds reading or appending one batch in a scheduled run. Nothing waits for it.
+	retryTime = 5 * time.Second
+	// retryReserve is the part of a scheduled run's time that is reserved for reporting its outcome.
+	retryReserve = 10 * time.Second
+	// retryBatch is how many parked changes are retried together. It must not exceed 100, see Parking.Reread.
+	retryBatch = 100
+	// largePart is how many changes are appended at a time, so that a slow log keeps what it has added. smallPart
+	// replaces it after a failure.
+	largePart, smallPart = 50, 10
 	// concurrentShops bounds how many shops are processed at once. It equals the largest number of shops in a batch.
 	concurrentShops = 100
 	// maxCauses bounds how many errors an Outcome joins.
@@ -89,19 +108,14 @@ const (
 type Recorder struct {
 	Log     Log
 	Parking Parking
-	// Nicks gets redemptions before the log gets their events. It may be nil.
+	// Nicks gets redemptions after the log got their events. It may be nil.
 	Nicks Nicks
 	// Retention is how long events are stored. An older fact is left out if a later fact of the same redemption or
 	// order follows. For example, when an old order is cancelled, the event of its creation has expired and must not be
 	// appended again. If Retention is 0, nothing is left out.
 	Retention time.Duration
 	Now       func() time.Time
-	// Stalls is shared by the batches of a process. If it is nil, every batch waits shopTime for a stalled log.
-	Stalls *Stalls
 }
-
-// Stalls remembers which shops' logs stalled. The zero value is ready for use.
-type Stalls struct{ until sync.Map } // maps each shop whose log stalled to the end of stallTime
 
 // Outcome reports what became of a batch.
 type Outcome struct {
@@ -126,7 +140,7 @@ func (r Recorder) Record(ctx context.Context, changes []Change) Outcome {
 }
 
 // forShops calls the parameter do for each shop, and adds up the outcomes.
-func forShops[T any](shops map[catalog.CustomerID][]T, do func(catalog.CustomerID, []T) Outcome) (total Outcome) {
+func forShops[T any](shops map[catalog.CustomerID]T, do func(catalog.CustomerID, T) Outcome) (total Outcome) {
 	var (
 		mu    sync.Mutex
 		all   sync.WaitGroup
@@ -150,60 +164,141 @@ func forShops[T any](shops map[catalog.CustomerID][]T, do func(catalog.CustomerI
 	return total
 }
 
-// recordShop records the changes of one shop. It sets aside the changes that cannot be read and, if the log fails, all
-// others that have facts. After the first change that cannot be set aside, it does not try the rest, because each
-// attempt takes shopTime if the store does not respond.
-func (r Recorder) recordShop(ctx context.Context, customer catalog.CustomerID, changes []Change) (outcome Outcome) {
-	var facts []Fact
-	for _, change := range changes {
-		facts = append(facts, change.Facts...)
+// recordShop records the changes of one shop. If that fails, it waits until the store responds, tries again in smaller
+// parts, and sets aside what fails again. So while the whole store is away, nothing is set aside.
+func (r Recorder) recordShop(
+	ctx context.Context, customer catalog.CustomerID, changes []Change,
+) (outcome Outcome) {
+	failed := r.record(ctx, customer, changes, shopTime, largePart, &outcome)
+	if len(failed) == 0 {
+		return outcome
 	}
-	recorded, lost := r.appendInTime(ctx, customer, facts)
-	outcome.Recorded = recorded
-	if lost != nil {
-		outcome.causes = append(outcome.causes, lost)
+	waiting := make([]Parked, len(changes))
+	for i, change := range changes {
+		waiting[i] = Parked{Place: change.Place, Customer: customer, First: r.Now()}
 	}
+	waiting, _ = failed.split(waiting)
+	announcing, cancel := context.WithTimeout(ctx, parkTime)
+	defer cancel()
+	err := r.Parking.Announce(announcing, customer)
+	if err == nil {
+		failed = r.again(ctx, customer, waiting, moreTime, smallPart, &outcome)
+		waiting, _ = failed.split(waiting)
+		_, err = r.settle(ctx, customer, waiting, nil)
+	}
+	if err == nil {
+		outcome.Parked = len(waiting)
+		return outcome
+	}
+	outcome.causes = append(outcome.causes, fmt.Errorf("set a change aside: %w", err))
 	for _, change := range changes {
-		reason := change.Err
-		if reason == nil && len(change.Facts) > 0 {
-			reason = lost
+		if failed[change.Place] != nil {
+			outcome.Failed = append(outcome.Failed, change.ID)
 		}
-		if reason == nil {
-			continue
-		}
-		if change.Err != nil {
-			outcome.causes = append(outcome.causes, change.Err)
-		}
-		if len(outcome.Failed) == 0 {
-			err := r.park(ctx, change, reason)
-			if err == nil {
-				outcome.Parked++
-				continue
-			}
-			outcome.causes = append(outcome.causes, fmt.Errorf("set a change aside: %w", err))
-		}
-		outcome.Failed = append(outcome.Failed, change.ID)
 	}
 	return outcome
 }
 
-// appendInTime appends within shopTime, or within stalledTime if the log stalled less than stallTime ago.
-func (r Recorder) appendInTime(ctx context.Context, customer catalog.CustomerID, facts []Fact) (int, error) {
-	stalls, patience := r.Stalls, shopTime
-	if stalls == nil {
-		stalls = new(Stalls)
+// failures says why changes were not recorded, by the places of their items.
+type failures map[Place]error
+
+// split divides parked changes into those that failed, with the reason, and the others. Each place occurs once.
+func (f failures) split(changes []Parked) (failed, recorded []Parked) {
+	seen := make(map[Place]bool, len(changes))
+	for _, change := range changes {
+		switch err := f[change.Place]; {
+		case seen[change.Place]:
+		case err != nil:
+			change.Reason = err.Error()
+			failed = append(failed, change)
+		default:
+			recorded = append(recorded, change)
+		}
+		seen[change.Place] = true
 	}
-	until, _ := stalls.until.Load(customer)
-	if end, stalled := until.(time.Time); stalled && r.Now().Before(end) {
-		patience = stalledTime
+	return failed, recorded
+}
+
+func (f failures) add(changes []Change, err error) {
+	for _, change := range changes {
+		f[change.Place] = err
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+}
+
+// record appends the events of one shop's changes to its log, and then adds their redemptions to the index of nicks.
+// The limit bounds the time for appending, so that the shop does not delay the others. size is as in inParts. record
+// replaces the causes of the outcome.
+func (r Recorder) record(
+	ctx context.Context, customer catalog.CustomerID, changes []Change, limit time.Duration, size int,
+	outcome *Outcome,
+) failures {
+	failed := make(failures)
+	var readable []Change
+	outcome.causes = nil
+	for _, change := range changes {
+		err := change.Err
+		if err == nil {
+			_, err = r.events([]Change{change})
+		}
+		switch {
+		case err != nil:
+			failed[change.Place] = err
+			outcome.causes = append(outcome.causes, err)
+		case len(change.Facts) > 0:
+			readable = append(readable, change)
+		}
+	}
+	left, err := inParts(ctx, limit, size, readable, func(ctx context.Context, part []Change) error {
+		events, err := r.events(part)
+		if err != nil || len(events) == 0 {
+			return err
+		}
+		added, err := r.Log.Append(ctx, customer, events)
+		outcome.Recorded += added
+		return err
+	})
+	failed.add(left, err)
+	notIndexed, indexErr := inParts(ctx, moreTime, size, readable[:len(readable)-len(left)],
+		func(ctx context.Context, part []Change) error {
+			var facts []Fact
+			for _, change := range part {
+				facts = append(facts, change.Facts...)
+			}
+			return r.IndexNicks(ctx, customer, facts)
+		})
+	if indexErr != nil {
+		indexErr = fmt.Errorf("index of nicks: %w", indexErr)
+	}
+	failed.add(notIndexed, indexErr)
+	for _, err := range []error{err, indexErr} {
+		if err != nil {
+			outcome.causes = append(outcome.causes, err)
+		}
+	}
+	return failed
+}
+
+// inParts hands changes to the parameter do, in order, at most size at a time. If a part fails, inParts halves the
+// size. It gives up when the time limit is over or a single change fails. It returns the changes that are left, and
+// why.
+func inParts(
+	ctx context.Context, limit time.Duration, size int, changes []Change, do func(context.Context, []Change) error,
+) (left []Change, err error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	recorded, err := r.append(limited, customer, facts, time.Time{})
-	if patience == shopTime && errors.Is(err, context.DeadlineExceeded) {
-		stalls.until.Store(customer, r.Now().Add(stallTime))
+	for len(changes) > 0 {
+		size = min(size, len(changes))
+		err := do(ctx, changes[:size])
+		switch {
+		case err == nil:
+			changes = changes[size:]
+		case ctx.Err() != nil || size == 1:
+			return changes, err
+		default:
+			size /= 2
+		}
 	}
-	return recorded, err
+	return nil, nil
 }
 
 // IndexNicks adds each redemption that occurs in facts to the index of nicks.
@@ -223,122 +318,123 @@ func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, f
 	return r.Nicks.Index(ctx, customer, slices.Collect(maps.Values(latest)))
 }
 
-// append adds the redemptions of the facts to the index of nicks. Then it adds the events of the facts to the shop's
-// log, each once. Three kinds of facts stay out of the log: silent facts, facts older than the parameter from, and
-// facts that Retention leaves out.
-func (r Recorder) append(ctx context.Context, customer catalog.CustomerID, facts []Fact, from time.Time) (int, error) {
-	if err := r.IndexNicks(ctx, customer, facts); err != nil {
-		return 0, err
-	}
+// events returns the events of changes, each once. Three kinds of facts have none: silent facts, facts older than the
+// change allows, and facts that Retention leaves out.
+func (r Recorder) events(changes []Change) ([]Event, error) {
 	var events []Event
-	known := make(map[ID]bool, len(facts))
-	for i, fact := range facts {
-		id := fact.ID()
-		if known[id] || fact.Silent() || fact.At.Before(from) {
-			continue
+	known := make(map[ID]bool)
+	for _, change := range changes {
+		for i, fact := range change.Facts {
+			id := fact.ID()
+			if known[id] || fact.Silent() || fact.At.Before(change.from) {
+				continue
+			}
+			followed := i+1 < len(change.Facts) && change.Facts[i+1].subject() == fact.subject()
+			if followed && r.Retention > 0 && fact.At.Before(r.Now().Add(-r.Retention)) {
+				continue
+			}
+			known[id] = true
+			e, err := fact.Event()
+			if err != nil {
+				return nil, err
+			}
+			events = append(events, e)
 		}
-		followed := i+1 < len(facts) && facts[i+1].subject() == fact.subject()
-		if followed && r.Retention > 0 && fact.At.Before(r.Now().Add(-r.Retention)) {
-			continue
-		}
-		known[id] = true
-		e, err := fact.Event()
-		if err != nil {
-			return 0, err
-		}
-		events = append(events, e)
 	}
-	if len(events) == 0 {
-		return 0, nil
-	}
-	return r.Log.Append(ctx, customer, events)
+	return events, nil
 }
 
-// park sets a change aside.
-func (r Recorder) park(ctx context.Context, change Change, reason error) error {
-	ctx, cancel := context.WithTimeout(ctx, shopTime)
+// again records what the items of changes that failed show now. That works because no redemption or order is ever
+// deleted. The limit and size are as in record.
+func (r Recorder) again(
+	ctx context.Context, customer catalog.CustomerID, waiting []Parked, limit time.Duration, size int,
+	outcome *Outcome,
+) failures {
+	places := make([]Place, len(waiting))
+	for i, parked := range waiting {
+		places[i] = parked.Place
+	}
+	reading, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return r.Parking.Park(ctx, Parked{
-		Place: change.Place, Customer: change.Customer, Reason: reason.Error(),
-		First: r.Now(),
-	})
+	changes := r.Parking.Reread(reading, places)
+	for i := range changes {
+		// The item may also show older redemptions. If their events had expired before the change was set aside, they
+		// stay out of the log.
+		if r.Retention > 0 {
+			changes[i].from = waiting[i].First.Add(-r.Retention)
+		}
+	}
+	return r.record(ctx, customer, changes, limit, size, outcome)
 }
 
 // errStays means that a change was recorded, but must be retried.
 var errStays = errors.New("the change was set aside again while it was being recorded")
 
-// Retry reads the items of the changes that were set aside, and records the items' facts. That works because no
-// redemption or order is ever deleted. In the outcome, Parked counts the changes that remain set aside, and Failed is
-// not set.
+// settle sets aside the changes of a shop that failed, and releases those that were recorded. It returns how many of
+// the latter are still set aside.
+func (r Recorder) settle(
+	ctx context.Context, customer catalog.CustomerID, failed, recorded []Parked,
+) (kept int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, parkTime)
+	defer cancel()
+	if len(recorded) > 0 {
+		if kept, err = r.Parking.Release(ctx, recorded...); err == nil && kept > 0 {
+			err = errStays
+		}
+	}
+	if len(failed) > 0 {
+		err = errors.Join(err, r.Parking.Park(ctx, customer, failed...))
+	}
+	return kept, err
+}
+
+// Retry tries again to record the changes that were set aside. In the outcome, Parked counts the changes that remain
+// set aside, and Failed is not set.
 //
 // Retry stops trying 10 seconds before the deadline of the context, so that its outcome is reported.
 func (r Recorder) Retry(ctx context.Context) Outcome {
 	trying := ctx
 	if deadline, limited := ctx.Deadline(); limited {
 		var cancel context.CancelFunc
-		trying, cancel = context.WithDeadline(ctx, deadline.Add(-2*shopTime))
+		trying, cancel = context.WithDeadline(ctx, deadline.Add(-retryReserve))
 		defer cancel()
 	}
-	waiting, err := r.Parking.Parked(trying)
+	shops, err := r.Parking.Shops(trying)
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	// A change that stalls comes last in the next run, so that it does not block other changes of its shop.
-	slices.SortStableFunc(waiting, func(a, b Parked) int { return cmp.Compare(a.Attempts, b.Attempts) })
-	shops := make(map[catalog.CustomerID][]Parked)
-	for _, parked := range waiting {
-		shops[parked.Customer] = append(shops[parked.Customer], parked)
+	waiting := make(map[catalog.CustomerID]struct{})
+	for _, customer := range shops {
+		waiting[customer] = struct{}{}
 	}
-	return forShops(shops, func(_ catalog.CustomerID,
-		waiting []Parked,
-	) Outcome {
-		return r.retryShop(ctx, trying, waiting)
+	return forShops(waiting, func(customer catalog.CustomerID, _ struct{}) Outcome {
+		return r.retryShop(ctx, trying, customer)
 	})
 }
 
-// retryShop retries the changes of one shop. After a change that stalls, it does not try the others, because each may
-// take shopTime.
-func (r Recorder) retryShop(ctx, trying context.Context, waiting []Parked) (outcome Outcome) {
-	for i, parked := range waiting {
-		recorded, err := r.retry(ctx, trying, parked)
-		outcome.Recorded += recorded
-		if err == nil {
-			continue
-		}
-		outcome.Parked++
-		outcome.causes = append(outcome.causes, err)
-		if stalled := errors.Is(err, context.DeadlineExceeded); stalled {
-			outcome.Parked += len(waiting) - i - 1
-			break
-		}
+// retryShop retries the changes of one shop, in batches. It stops after a batch of which nothing could be recorded in
+// time.
+func (r Recorder) retryShop(ctx, trying context.Context, customer catalog.CustomerID) (total Outcome) {
+	waiting, err := r.Parking.Parked(trying, customer)
+	if err != nil {
+		return Outcome{causes: []error{err}}
 	}
-	return outcome
-}
-
-// retry records a parked change. This must end within shopTime, and before the context trying ends. Then retry releases
-// the change, or parks it again with the new reason. For that it has another shopTime.
-func (r Recorder) retry(ctx, trying context.Context, parked Parked) (recorded int, err error) {
-	limited, cancel := context.WithTimeout(trying, shopTime)
-	defer cancel()
-	change := r.Parking.Reread(limited, parked.Place)
-	if err = change.Err; err == nil {
-		// The item may also show older redemptions. If their events had expired before the change was set aside, they
-		// stay out of the log.
-		from := time.Time{}
-		if r.Retention > 0 {
-			from = parked.First.Add(-r.Retention)
+	// The changes of a batch that stalls come last in the next run, so that they do not block the others.
+	slices.SortStableFunc(waiting, func(a, b Parked) int { return cmp.Compare(a.Attempts, b.Attempts) })
+	for stalled := false; len(waiting) > 0 && !stalled; {
+		batch := waiting[:min(retryBatch, len(waiting))]
+		waiting = waiting[len(batch):]
+		var outcome Outcome
+		failed, recorded := r.again(trying, customer, batch, retryTime, largePart, &outcome).split(batch)
+		kept, err := r.settle(ctx, customer, failed, recorded)
+		if err != nil {
+			outcome.causes = append(outcome.causes, err)
 		}
-		recorded, err = r.append(limited, change.Customer, change.Facts, from)
+		total.Recorded += outcome.Recorded
+		total.Parked += len(failed) + kept
+		total.causes = append(total.causes, outcome.causes...)
+		stalled = len(recorded) == 0 && errors.Is(errors.Join(outcome.causes...), context.DeadlineExceeded)
 	}
-	storing, cancelStoring := context.WithTimeout(ctx, shopTime)
-	defer cancelStoring()
-	if err == nil {
-		released, err := r.Parking.Release(storing, parked)
-		if err == nil && !released {
-			err = errStays
-		}
-		return recorded, err
-	}
-	parked.Reason = err.Error()
-	return recorded, errors.Join(err, r.Parking.Park(storing, parked))
+	total.Parked += len(waiting)
+	return total
 }

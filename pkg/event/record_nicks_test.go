@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -21,16 +22,17 @@ type nickIndex struct {
 	mu      sync.Mutex
 	indexed map[catalog.CustomerID]map[string]voucher.Redemption
 	puts    int
-	fails   error
+	stalls  bool // puts block until their time is over
 }
 
-func (x *nickIndex) Index(_ context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error {
+func (x *nickIndex) Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error {
+	if x.stalls {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.puts += len(redemptions)
-	if x.fails != nil {
-		return x.fails
-	}
 	if x.indexed[customer] == nil {
 		x.indexed[customer] = map[string]voucher.Redemption{}
 	}
@@ -92,37 +94,35 @@ func TestRecord_UndoneBeforeCreated_IsIndexedOnceAsUndone(t *testing.T) {
 	}
 }
 
-// Indexing comes first. So each redemption that the feed shows is in the index, if it has a nick.
-func TestRecord_IndexFails_ChangesAreSetAsideAndNothingIsAppended(t *testing.T) {
+// The index must not hold up events.
+func TestRecord_IndexStalls_EventsAreRecordedFirstAndTheIndexLater(t *testing.T) {
 	t.Parallel()
-	l := newLedger()
-	recorder, index := l.withNicks()
-	index.fails = errAway
-	first := change("101", emberforge, "first")
-	l.rereads[first.Place] = first
-	got := recorder.Record(t.Context(), []event.Change{first})
-	if got.Parked != 1 || !errors.Is(got.Err, errAway) || l.appends[emberforge] != 0 {
-		t.Errorf("Record = %+v, after %d appends", got, l.appends[emberforge])
-	}
-	if got = recorder.Retry(t.Context()); got.Recorded != 0 || got.Parked != 1 {
-		t.Errorf("Retry while the index is away = %+v", got)
-	}
-	index.fails = nil
-	if got = recorder.Retry(t.Context()); got.Err != nil || got.Recorded != 1 || got.Parked != 0 ||
-		index.of(emberforge) != "first" {
-		t.Errorf("Retry = %+v, indexed %s", got, index.of(emberforge))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		recorder, index := l.withNicks()
+		index.stalls = true
+		begun := time.Now()
+		got := recorder.Record(t.Context(), l.stored(redemptions(100)...))
+		if took := time.Since(begun); got.Recorded < 100 || got.Parked != 100 || took != 2*time.Second ||
+			!errors.Is(got.Err, context.DeadlineExceeded) {
+			t.Errorf("Record = %+v after %s", got, took)
+		}
+		index.stalls = false
+		if got = recorder.Retry(t.Context()); got.Err != nil || got.Parked != 0 || len(index.indexed[emberforge]) != 100 {
+			t.Errorf("Retry = %+v, indexed %d", got, len(index.indexed[emberforge]))
+		}
+	})
 }
 
-func TestRecord_LogFailsAfterTheIndex_NextDeliveryIsRecordedOnce(t *testing.T) {
+// A redemption whose event was not recorded is indexed when the change is retried.
+func TestRecord_LogFails_NextDeliveryIsRecordedAndIndexed(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	recorder, index := l.withNicks()
 	l.fails[emberforge], l.noPlaces = errAway, errAway
-	batch := []event.Change{change("101", emberforge, "first")}
-	if got := recorder.Record(t.Context(), batch); !slices.Equal(got.Failed, []string{"101"}) ||
-		index.of(emberforge) != "first" {
-		t.Errorf("Record = %+v, indexed %s", got, index.of(emberforge))
+	batch := l.stored(change("101", emberforge, "first"))
+	if got := recorder.Record(t.Context(), batch); !slices.Equal(got.Failed, []string{"101"}) || index.puts != 0 {
+		t.Errorf("Record = %+v, with %d puts", got, index.puts)
 	}
 	delete(l.fails, emberforge)
 	if got := recorder.Record(t.Context(), batch); got.Err != nil || got.Recorded != 1 ||
@@ -153,7 +153,8 @@ func TestRetry_RedemptionOlderThanTheRetention_IsIndexed(t *testing.T) {
 	recorder.Now = func() time.Time { return noon().Add(91 * 24 * time.Hour) }
 	old := change("101", emberforge, "first")
 	l.rereads[old.Place] = old
-	err := l.Park(t.Context(), event.Parked{Place: old.Place, Customer: emberforge, First: recorder.Now()})
+	err := l.Park(t.Context(), emberforge,
+		event.Parked{Place: old.Place, Customer: emberforge, First: recorder.Now()})
 	if got := recorder.Retry(t.Context()); cmp.Or(err, got.Err) != nil || got.Recorded != 0 ||
 		index.of(emberforge) != "first" {
 		t.Errorf("Retry = %+v, %v; indexed %s", got, err, index.of(emberforge))

@@ -30,12 +30,15 @@ type ledger struct {
 	mu       sync.Mutex
 	logs     map[catalog.CustomerID][]event.Event
 	appends  map[catalog.CustomerID]int
-	stalls   map[catalog.CustomerID]bool // appends block until their time is over
+	stalls   map[catalog.CustomerID]bool          // appends block until their time is over
+	pace     map[catalog.CustomerID]time.Duration // how long appending an event takes
 	fails    map[catalog.CustomerID]error
 	parked   map[event.Place]event.Parked
 	parks    int
-	noPlaces error // why nothing can be set aside
-	hangs    bool  // the parking blocks until its time is over
+	noPlaces error                        // why nothing can be set aside
+	unlisted map[catalog.CustomerID]error // why the parked changes of a shop cannot be read
+	hangs    bool                         // the parking blocks until its time is over
+	back     time.Time                    // when the parking begins to respond; zero: it responds
 	rereads  map[event.Place]event.Change
 	slow     map[event.Place]bool // reading the item blocks until its time is over
 	again    bool                 // each change is set aside again while it is recorded
@@ -44,8 +47,8 @@ type ledger struct {
 func newLedger() *ledger {
 	return &ledger{
 		logs: map[catalog.CustomerID][]event.Event{}, appends: map[catalog.CustomerID]int{},
-		stalls: map[catalog.CustomerID]bool{},
-		fails:  map[catalog.CustomerID]error{}, parked: map[event.Place]event.Parked{},
+		stalls: map[catalog.CustomerID]bool{}, pace: map[catalog.CustomerID]time.Duration{},
+		fails: map[catalog.CustomerID]error{}, parked: map[event.Place]event.Parked{},
 		rereads: map[event.Place]event.Change{},
 	}
 }
@@ -61,58 +64,113 @@ func (l *ledger) Append(ctx context.Context, customer catalog.CustomerID, events
 	if err := l.fails[customer]; err != nil {
 		return 0, err
 	}
+	took := l.pace[customer] * time.Duration(len(events))
 	if l.stalls[customer] {
+		took = time.Hour
+	}
+	if took > 0 {
 		l.mu.Unlock()
-		<-ctx.Done()
+		err := wait(ctx, took)
 		l.mu.Lock()
-		return 0, fmt.Errorf("append: %w", ctx.Err())
+		if err != nil {
+			return 0, fmt.Errorf("append: %w", err)
+		}
 	}
 	l.logs[customer] = append(l.logs[customer], events...)
 	return len(events), nil
 }
 
-func (l *ledger) Park(ctx context.Context, p event.Parked) error {
-	if l.hangs {
+func (l *ledger) stall(customer catalog.CustomerID, stalls bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stalls[customer] = stalls
+}
+
+// wait waits for the given time, or returns the error of the context if the context ends first.
+func wait(ctx context.Context, length time.Duration) error {
+	select {
+	case <-time.After(length):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// answer is how the parking responds: not within the caller's time, with an error, or at once.
+func (l *ledger) answer(ctx context.Context) error {
+	switch {
+	case l.hangs:
 		<-ctx.Done()
+	case !l.back.IsZero():
+		_ = wait(ctx, time.Until(l.back))
+	}
+	return cmp.Or(l.noPlaces, ctx.Err())
+}
+
+func (l *ledger) Announce(ctx context.Context, _ catalog.CustomerID) error { return l.answer(ctx) }
+
+func (l *ledger) Park(ctx context.Context, _ catalog.CustomerID, changes ...event.Parked) error {
+	if err := l.answer(ctx); err != nil {
+		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.parks++
-	if err := cmp.Or(l.noPlaces, ctx.Err()); err != nil {
-		return err
+	for _, p := range changes {
+		l.parks++
+		if old, is := l.parked[p.Place]; is {
+			p.Attempts, p.First = old.Attempts, old.First
+		}
+		p.Attempts++
+		l.parked[p.Place] = p
 	}
-	if old, is := l.parked[p.Place]; is {
-		p.Attempts, p.First = old.Attempts, old.First
-	}
-	p.Attempts++
-	l.parked[p.Place] = p
 	return nil
 }
 
-func (l *ledger) Parked(ctx context.Context) ([]event.Parked, error) {
-	if l.hangs {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	}
-	return slices.SortedFunc(maps.Values(l.parked),
-		func(a, b event.Parked) int { return cmp.Compare(a.Place.Sort, b.Place.Sort) }), l.noPlaces
-}
-
-func (l *ledger) Release(_ context.Context, p event.Parked) (bool, error) {
+func (l *ledger) Shops(ctx context.Context) ([]catalog.CustomerID, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.again {
-		delete(l.parked, p.Place)
+	shops := make(map[catalog.CustomerID]bool)
+	for _, p := range l.parked {
+		shops[p.Customer] = true
 	}
-	return !l.again, nil
+	return slices.Collect(maps.Keys(shops)), l.answer(ctx)
 }
 
-func (l *ledger) Reread(ctx context.Context, place event.Place) event.Change {
-	if l.slow[place] {
-		<-ctx.Done()
-		return event.Change{Place: place, Err: ctx.Err()}
+func (l *ledger) Parked(_ context.Context, customer catalog.CustomerID) (parked []event.Parked, _ error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.parked {
+		if p.Customer == customer {
+			parked = append(parked, p)
+		}
 	}
-	return l.rereads[place]
+	slices.SortFunc(parked, func(a, b event.Parked) int { return cmp.Compare(a.Place.Sort, b.Place.Sort) })
+	return parked, l.unlisted[customer]
+}
+
+func (l *ledger) Release(_ context.Context, changes ...event.Parked) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.again {
+		return len(changes), nil
+	}
+	for _, p := range changes {
+		delete(l.parked, p.Place)
+	}
+	return 0, nil
+}
+
+func (l *ledger) Reread(ctx context.Context, places []event.Place) []event.Change {
+	changes := make([]event.Change, len(places))
+	for i, place := range places {
+		changes[i] = l.rereads[place]
+		if l.slow[place] {
+			<-ctx.Done()
+			changes[i] = event.Change{Err: ctx.Err()}
+		}
+		changes[i].Place = place
+	}
+	return changes
 }
 
 // ids returns the IDs of the redemptions in a shop's log.
@@ -138,6 +196,14 @@ func change(id string, customer catalog.CustomerID, redemptions ...string) event
 			voucher.Redemption{ID: r, Code: "SUMMER20", At: noon()})...)
 	}
 	return c
+}
+
+// stored makes later reads of the changed items return the changes, and returns these.
+func (l *ledger) stored(changes ...event.Change) []event.Change {
+	for _, c := range changes {
+		l.rereads[c.Place] = c
+	}
+	return changes
 }
 
 func unreadable(c event.Change) event.Change {
@@ -202,25 +268,72 @@ func (l *ledger) types(customer catalog.CustomerID) (types []event.Type) {
 	return types
 }
 
-// If every batch waited 5 seconds for a stalled log, that log would delay all other shops.
-func TestRecord_LogStalled_GetsHalfASecondForAMinute(t *testing.T) {
+// redemptions returns n changes of emberforge, each with one redemption.
+func redemptions(n int) (changes []event.Change) {
+	for i := range n {
+		changes = append(changes, change(fmt.Sprint(1001+i), emberforge, fmt.Sprint("redemption ", i)))
+	}
+	return changes
+}
+
+// A batch of 100 takes longer than a shop may take. What was recorded until then must not be set aside.
+func TestRecord_SlowLog_KeepsWhatItRecordedInTime(t *testing.T) {
+	t.Parallel()
+	for pace, want := range map[time.Duration]struct {
+		recorded int
+		took     time.Duration
+	}{
+		14 * time.Millisecond: {100, 1400 * time.Millisecond},
+		20 * time.Millisecond: {100, 2500 * time.Millisecond}, // 50, and then 5 times 10
+		// the first part of 50 fails, then ten are recorded
+		100 * time.Millisecond: {10, 2500 * time.Millisecond},
+		300 * time.Millisecond: {0, 2500 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLedger()
+			l.pace[emberforge] = pace
+			begun := time.Now()
+			got := l.recorder().Record(t.Context(), l.stored(redemptions(100)...))
+			if took := time.Since(begun); took != want.took || got.Recorded != want.recorded ||
+				got.Parked != 100-want.recorded || len(l.logs[emberforge]) != want.recorded {
+				t.Errorf("an event takes %s: after %s, %+v; want %+v", pace, took, got, want)
+			}
+		})
+	}
+}
+
+// picky is a log that fails at once for more than 6 events.
+type picky struct{ *ledger }
+
+func (p picky) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (int, error) {
+	if len(events) > 6 {
+		return 0, errAway
+	}
+	return p.ledger.Append(ctx, customer, events)
+}
+
+func TestRecord_LogFailsForLargeParts_IsHalvedUntilItSucceeds(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	recorder := l.recorder()
+	recorder.Log = picky{l}
+	got := recorder.Record(t.Context(), redemptions(100))
+	if got.Err != nil || got.Recorded != 100 || l.parks != 0 || l.appends[emberforge] != 17 { // 50, 25, 12, 6
+		t.Errorf("Record = %+v, with %d parts and %d changes set aside", got, l.appends[emberforge], l.parks)
+	}
+}
+
+// While the whole store is away, a batch must be delivered again and not be set aside when the store is back.
+func TestRecord_StoreIsBackBeforeAnythingIsSetAside_IsRecorded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
 		l.stalls[emberforge] = true
-		recorder := l.recorder()
-		recorder.Now, recorder.Stalls = time.Now, new(event.Stalls)
-		for i, want := range []time.Duration{
-			5 * time.Second, time.Second / 2, time.Second / 2, 5 * time.Second,
-			time.Second / 2,
-		} {
-			begun := time.Now()
-			got := recorder.Record(t.Context(),
-				[]event.Change{change("101", emberforge, "first"), change("102", sakura, fmt.Sprint("theirs ", i))})
-			if took := time.Since(begun); took != want || got.Parked != 1 || got.Recorded != 1 {
-				t.Errorf("batch %d took %s, want %s: %+v", i, took, want, got)
-			}
-			time.Sleep(29 * time.Second)
+		l.back = time.Now().Add(3 * time.Second)
+		time.AfterFunc(2900*time.Millisecond, func() { l.stall(emberforge, false) })
+		got := l.recorder().Record(t.Context(), l.stored(redemptions(100)...))
+		if got.Err != nil || got.Recorded != 100 || l.parks != 0 {
+			t.Errorf("Record = %+v, with %d changes set aside", got, l.parks)
 		}
 	})
 }
@@ -232,7 +345,7 @@ func TestRecord_ManyErrors_JoinsTen(t *testing.T) {
 	for i := range 100 {
 		batch = append(batch, unreadable(change(fmt.Sprint(101+i), catalog.CustomerID(fmt.Sprint("shop-", i%30)))))
 	}
-	got := l.recorder().Record(t.Context(), batch)
+	got := l.recorder().Record(t.Context(), l.stored(batch...))
 	if lines := strings.Count(got.Err.Error(), errUnreadable.Error()); lines != 10 || got.Parked != 100 {
 		t.Errorf("%d errors are joined, want 10; %d changes are parked, want 100", lines, got.Parked)
 	}
@@ -274,11 +387,11 @@ func TestRecord_UnreadableChange_IsSetAsideAndTheOthersRecorded(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	lost := event.Change{ID: "103", Err: errors.New("malformed record of a stream")}
-	got := l.recorder().Record(t.Context(), []event.Change{
+	got := l.recorder().Record(t.Context(), l.stored(
 		change("101", emberforge, "first"), unreadable(change("102", emberforge)), lost,
 		change("104", emberforge, "second"),
 		unreadable(change("105", sakura)),
-	})
+	))
 	if got.Recorded != 2 || got.Parked != 3 || len(got.Failed) != 0 || !errors.Is(got.Err, errUnreadable) ||
 		!errors.Is(got.Err, lost.Err) {
 		t.Errorf("Record = %+v, want 2 recorded events and 3 parked changes", got)
@@ -310,8 +423,8 @@ func TestRecord_LogsStall_TheirChangesAreSetAsideAndOthersRecorded(t *testing.T)
 				fmt.Sprint("theirs ", i)))
 		}
 		begun := time.Now()
-		got := l.recorder().Record(t.Context(), batch)
-		if took := time.Since(begun); took != 5*time.Second {
+		got := l.recorder().Record(t.Context(), l.stored(batch...))
+		if took := time.Since(begun); took != 2500*time.Millisecond {
 			t.Errorf("the batch took %s", took)
 		}
 		if got.Recorded != 96 || got.Parked != 3 || len(got.Failed) != 0 ||
@@ -328,11 +441,11 @@ func TestRecord_NothingCanBeSetAside_ReportsTheIDs(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	l.fails[emberforge], l.noPlaces = errAway, errors.New("the table is away")
-	got := l.recorder().Record(t.Context(), []event.Change{
+	got := l.recorder().Record(t.Context(), l.stored(
 		change("101", emberforge, "first"), change("102", emberforge), change("103", emberforge, "second"),
 		change("104", sakura, "theirs"),
 		unreadable(change("105", "cedar-mc")),
-	})
+	))
 	slices.Sort(got.Failed)
 	if got.Recorded != 1 || got.Parked != 0 || !slices.Equal(got.Failed, []string{"101", "103", "105"}) {
 		t.Errorf("Record = %+v, want 1 recorded event and 3 failed changes", got)
@@ -342,19 +455,15 @@ func TestRecord_NothingCanBeSetAside_ReportsTheIDs(t *testing.T) {
 	}
 }
 
-// The function may run for a minute. If it took longer, Lambda would deliver records again that were already recorded.
-func TestRecord_NothingResponds_EndsAfter10Seconds(t *testing.T) {
+// The batch is delivered again at once, so events come soon after the store is back.
+func TestRecord_NothingResponds_EndsSoon(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
 		l.stalls[emberforge], l.hangs = true, true
-		var batch []event.Change
-		for i := range 100 {
-			batch = append(batch, change(fmt.Sprint(101+i), emberforge, fmt.Sprint("redemption ", i)))
-		}
 		begun := time.Now()
-		got := l.recorder().Record(t.Context(), batch)
-		if took := time.Since(begun); took != 10*time.Second || len(got.Failed) != 100 {
+		got := l.recorder().Record(t.Context(), redemptions(100))
+		if took := time.Since(begun); took != 3500*time.Millisecond || len(got.Failed) != 100 {
 			t.Errorf("%d failed after %s", len(got.Failed), took)
 		}
 	})
@@ -367,9 +476,10 @@ func TestRecord_EventThatCannotBeEncoded_IsSetAside(t *testing.T) {
 	damaged.Facts = append(damaged.Facts, event.OfOrder(emberforge, checkout.Checkout{
 		ID: "an order", Data: `{"player":`, DataIsObject: true, Order: &checkout.Order{Placed: noon()},
 	})...)
-	got := l.recorder().Record(t.Context(), []event.Change{damaged, change("102", sakura, "theirs")})
-	if got.Recorded != 1 || got.Parked != 1 || got.Err == nil || l.appends[emberforge] != 0 {
-		t.Errorf("Record = %+v, want 1 recorded event and 1 parked change", got)
+	got := l.recorder().Record(t.Context(),
+		l.stored(change("100", emberforge, "before"), damaged, change("102", emberforge, "after")))
+	if got.Recorded != 2 || got.Parked != 1 || got.Err == nil || l.parked[damaged.Place].Attempts != 1 {
+		t.Errorf("Record = %+v, want 2 recorded events and 1 parked change", got)
 	}
 }
 
@@ -378,13 +488,11 @@ func (l *ledger) setAside(t *testing.T, changes ...event.Change) {
 	t.Helper()
 	for _, c := range changes {
 		reason := cmp.Or(c.Err, errAway)
-		if err := l.Park(t.Context(), event.Parked{
-			Place: c.Place, Customer: c.Customer, Reason: reason.Error(),
-			First: noon(),
-		}); err != nil {
+		parked := event.Parked{Place: c.Place, Customer: c.Customer, Reason: reason.Error(), First: noon()}
+		if err := l.Park(t.Context(), c.Customer, parked); err != nil {
 			t.Fatal(err)
 		}
-		l.rereads[c.Place] = c
+		l.stored(c)
 	}
 }
 
@@ -467,21 +575,6 @@ func TestRetry_NothingResponds_EndsBeforeTheDeadline(t *testing.T) {
 	})
 }
 
-// An item that stalls must not hold up the shop's other changes in every run.
-func TestRetry_ItemStalls_ComesLastInTheNextRun(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newLedger()
-		slow := change("101", emberforge, "first")
-		l.setAside(t, slow, change("102", emberforge, "second"))
-		l.slow = map[event.Place]bool{slow.Place: true}
-		if first, second := l.recorder().Retry(t.Context()),
-			l.recorder().Retry(t.Context()); first.Recorded != 0 || second.Recorded != 1 {
-			t.Errorf("Retry = %+v, then %+v; want 1 recorded event in the second run", first, second)
-		}
-	})
-}
-
 func TestRetry_StillUnreadable_StaysAndIsCounted(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
@@ -512,16 +605,14 @@ func TestRetry_LogOfACustomerStalls_IsTriedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
 		l.stalls[emberforge] = true
-		for i := range 40 {
-			l.setAside(t, change(fmt.Sprint(101+i), emberforge, fmt.Sprint("redemption ", i)))
-		}
+		l.setAside(t, redemptions(140)...)
 		l.setAside(t, change("201", sakura, "theirs"))
 		begun := time.Now()
 		got := l.recorder().Retry(t.Context())
 		if took := time.Since(begun); took != 5*time.Second || l.appends[emberforge] != 1 {
 			t.Errorf("%d appends in %s", l.appends[emberforge], took)
 		}
-		if got.Recorded != 1 || got.Parked != 40 || len(l.parked) != 40 ||
+		if got.Recorded != 1 || got.Parked != 140 || len(l.parked) != 140 ||
 			!errors.Is(got.Err, context.DeadlineExceeded) {
 			t.Errorf("Retry = %+v, with %d changes still set aside", got, len(l.parked))
 		}
@@ -539,11 +630,41 @@ func TestRetry_ItemCannotBeRead_OthersAreRecorded(t *testing.T) {
 		defer cancel()
 		begun := time.Now()
 		got := l.recorder().Retry(ctx)
-		if took := time.Since(begun); took != 5*time.Second || got.Recorded != 1 || got.Parked != 2 ||
+		if took := time.Since(begun); took != 5*time.Second || got.Recorded != 2 || got.Parked != 1 ||
 			l.parked[slow.Place].Attempts != 2 {
 			t.Errorf("Retry = %+v after %s; set aside: %+v", got, took, l.parked)
 		}
 	})
+}
+
+// One run retries everything that can be recorded, however much it is.
+func TestRetry_ManyChanges_AreRecordedInOneRunInBatches(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.pace[emberforge] = 13 * time.Millisecond
+		l.setAside(t, redemptions(1191)...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		begun := time.Now()
+		got := l.recorder().Retry(ctx)
+		if took := time.Since(begun); got.Err != nil || got.Recorded != 1191 || len(l.parked) != 0 ||
+			took > 20*time.Second || l.appends[emberforge] != 24 {
+			t.Errorf("Retry = %+v after %s and %d parts, with %d changes still set aside", got, took,
+				l.appends[emberforge], len(l.parked))
+		}
+	})
+}
+
+// A shop whose parked changes cannot be read must not hold up the others.
+func TestRetry_ParkedChangesOfOneShopCannotBeRead_OthersAreRecorded(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.unlisted = map[catalog.CustomerID]error{sakura: errAway}
+	l.setAside(t, change("101", emberforge, "first"), change("102", sakura, "theirs"))
+	if got := l.recorder().Retry(t.Context()); got.Recorded != 1 || !errors.Is(got.Err, errAway) {
+		t.Errorf("Retry = %+v, want 1 recorded event and the error %v", got, errAway)
+	}
 }
 
 func TestRetry_ParkingCannotBeRead_ReportsIt(t *testing.T) {

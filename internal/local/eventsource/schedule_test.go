@@ -32,7 +32,7 @@ func TestSchedule_Run_InvokesTheFunctionAtItsRateAlthoughItFails(t *testing.T) {
 		fake := schedule{make(chan []byte), make(chan error)}
 		var running sync.WaitGroup
 		running.Go(func() {
-			eventsource.Schedule{Function: "record-events", Name: "Retry", Every: 15 * time.Minute}.Run(ctx, fake,
+			eventsource.Schedule{Function: "record-events", Name: "Retry", Every: time.Minute}.Run(ctx, fake,
 				time.Now, func(err error) { fake.reports <- err })
 		})
 		for i := 1; i <= 2; i++ {
@@ -40,7 +40,7 @@ func TestSchedule_Run_InvokesTheFunctionAtItsRateAlthoughItFails(t *testing.T) {
 			if err := json.Unmarshal(<-fake.events, &event); err != nil {
 				t.Fatal(err)
 			}
-			want := began.Add(time.Duration(i) * 15 * time.Minute)
+			want := began.Add(time.Duration(i) * time.Minute)
 			if event.Source != "aws.events" || event.DetailType != "Scheduled Event" || !event.Time.Equal(want) ||
 				string(event.Detail) != "{}" {
 				t.Errorf("the event is %+v, want a scheduled event at %s", event, want)

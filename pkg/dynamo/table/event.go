@@ -37,7 +37,7 @@ const (
 	// EventIDBytes is the size of an event's ID in a page.
 	EventIDBytes = 16
 
-	// ParkedPartition is the partition key value of parked changes. No shop can have this ID.
+	// ParkedPartition is the partition key value of the shops that have parked changes. No shop can have this ID.
 	ParkedPartition = "#parked"
 
 	eventPrefix = "e#"
@@ -58,9 +58,15 @@ func EventPageKey(customer catalog.CustomerID, number int64) Key {
 // IsEventPage reports whether a key of the events table belongs to a page.
 func IsEventPage(key Key) bool { return strings.HasPrefix(key.Sort, pagePrefix) }
 
-// ParkedKey is the key of a parked change: one that could not be recorded as events.
-func ParkedKey(place event.Place) Key {
-	return Key{ParkedPartition, place.Table + "/" + place.Partition + "/" + place.Sort}
+// ParkedShopKey is the key of the item that says that a shop has parked changes.
+func ParkedShopKey(customer catalog.CustomerID) Key {
+	return Key{ParkedPartition, ParkedPartition + "#" + string(customer)}
+}
+
+// ParkedKey is the key of a parked change: one that could not be recorded as events. If its record could not be read,
+// the customer and the place may be empty.
+func ParkedKey(customer catalog.CustomerID, place event.Place) Key {
+	return Key{ParkedPartition + "#" + string(customer), place.Table + "/" + place.Partition + "/" + place.Sort}
 }
 
 // ParkedPlace returns the place that a sort key made by ParkedKey contains. Table names and partition keys contain no

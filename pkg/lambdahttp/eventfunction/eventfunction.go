@@ -59,8 +59,8 @@ func New(env lambdahttp.Environment, client *dynamodb.Client) Function {
 	return Function{
 		Source: source, Now: env.Now, Log: service.Log, Stack: service.Stack,
 		Recorder: event.Recorder{
-			Log: log, Nicks: log, Parking: dynamo.NewEventParking(client, env.EventsTable(), source),
-			Retention: env.EventRetention(), Now: env.Now, Stalls: new(event.Stalls),
+			Log: log, Nicks: log, Parking: dynamo.NewEventParking(client, env.EventsTable(), source, env.Now),
+			Retention: env.EventRetention(), Now: env.Now,
 		},
 	}
 }
