@@ -16,12 +16,24 @@ func redeemed(id string) event.Fact {
 	return event.OfRedemption("emberforge", voucher.Redemption{ID: id, Code: "SUMMER20", At: noon})[0]
 }
 
+func anywhere(event.ID) audit.Place { return audit.Place{} }
+
+// entry returns the event of a fact as it is in the feed.
+func entry(sequence int64, fact event.Fact) event.Event {
+	e, err := fact.Event()
+	if err != nil {
+		panic(err)
+	}
+	e.Sequence = sequence
+	return e
+}
+
 // read makes one reading, an hour after noon. The parameter named has the events in the feed, and shown has the facts
 // that records show.
 func read(feed *audit.Feed, named, shown []event.Fact) (count int, first []audit.Finding) {
-	feed.Begin(redeemed("").At.Add(time.Hour))
+	feed.Begin(redeemed("").At.Add(time.Hour), nil)
 	for i, fact := range named {
-		feed.AddEvent(audit.Place{}, int64(i)+1, fact.ID(), fact.At)
+		feed.AddEvent(audit.Place{}, entry(int64(i)+1, fact), true)
 	}
 	for _, fact := range shown {
 		feed.AddFact(audit.Place{}, fact)
@@ -30,7 +42,7 @@ func read(feed *audit.Feed, named, shown []event.Fact) (count int, first []audit
 }
 
 func TestFeed_FindingThatOneReadingDoesNotMake_IsDropped(t *testing.T) {
-	feed := audit.NewFeed(24 * time.Hour)
+	feed := audit.NewFeed(24*time.Hour, anywhere)
 	alder, birch := redeemed("Alder"), redeemed("Birch")
 	if count, _ := read(feed, nil, []event.Fact{alder}); count != 1 {
 		t.Errorf("the first reading made %d findings, want 1", count)
@@ -44,7 +56,7 @@ func TestFeed_FindingThatOneReadingDoesNotMake_IsDropped(t *testing.T) {
 }
 
 func TestFeed_MoreThanMaxFindings_AreAllCounted(t *testing.T) {
-	feed := audit.NewFeed(24 * time.Hour)
+	feed := audit.NewFeed(24*time.Hour, anywhere)
 	var shown []event.Fact
 	for n := range audit.MaxFindings + 1 {
 		shown = append(shown, redeemed(fmt.Sprint(n)))
@@ -61,17 +73,20 @@ func TestFeed_MoreThanMaxFindings_AreAllCounted(t *testing.T) {
 // DynamoDB deletes expired pages in any order, so a gap after expired events is not a fault.
 func TestFeed_GapInTheSequence_IsFoundOnlyAfterAStoredEvent(t *testing.T) {
 	for name, test := range map[string]struct {
-		at   time.Time
-		want int
+		isStored bool
+		want     int
 	}{
-		"after a stored event":   {redeemed("").At, 1},
-		"after an expired event": {time.Time{}, 0},
+		"after a stored event":   {true, 1},
+		"after an expired event": {false, 0},
 	} {
-		feed := audit.NewFeed(24 * time.Hour)
-		feed.Begin(redeemed("").At.Add(time.Hour))
-		alder, birch := redeemed("Alder"), redeemed("Birch")
-		feed.AddEvent(audit.Place{}, 1, alder.ID(), test.at)
-		feed.AddEvent(audit.Place{}, 101, birch.ID(), birch.At)
+		feed := audit.NewFeed(24*time.Hour, anywhere)
+		feed.Begin(redeemed("").At.Add(time.Hour), nil)
+		alder := event.Event{ID: redeemed("Alder").ID(), Sequence: 1}
+		if test.isStored {
+			alder = entry(1, redeemed("Alder"))
+		}
+		feed.AddEvent(audit.Place{}, alder, test.isStored)
+		feed.AddEvent(audit.Place{}, entry(101, redeemed("Birch")), true)
 		feed.AddUnread()
 		if count, first := feed.End(); count != test.want {
 			t.Errorf("a gap %s: %d findings, want %d: %+v", name, count, test.want, first)

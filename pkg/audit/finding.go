@@ -54,6 +54,8 @@ const (
 	KindKeptTooLong  Kind = "kept_too_long" // a checkout should have been deleted
 
 	KindEventMissing   Kind = "event_missing"   // a record shows a fact, but the feed has no event for it
+	KindEventParked    Kind = "event_parked"    // as KindEventMissing, but the change is set aside and will be retried
+	KindEventDiffers   Kind = "event_differs"   // an event does not report what the record shows
 	KindEventTwice     Kind = "event_twice"     // an event is in the feed twice
 	KindEventGap       Kind = "event_gap"       // an event in the middle of the feed cannot be read
 	KindEventUnfounded Kind = "event_unfounded" // no record shows what an event reports

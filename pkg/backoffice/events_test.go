@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"shopfront/pkg/audit"
 	"shopfront/pkg/backoffice"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 	"shopfront/pkg/voucher"
 )
@@ -452,6 +455,18 @@ func damagedFeeds() []damage {
 			it := page(number)(s)
 			ids, _ := it["events"].(*types.AttributeValueMemberB)
 			it["events"] = &types.AttributeValueMemberB{Value: change(slices.Clone(ids.Value))}
+			if damaged, err := table.DecodeEventPage(table.Item(it)); err != nil { // as if Shopfront had made the mistake
+				it["seal"] = &types.AttributeValueMemberB{Value: damaged.Seal(s.customer)}
+			}
+			s.put(s.names.Events, it)
+		}
+	}
+	withAttribute := func(prefix, name string, value types.AttributeValue) func(s *shop) {
+		return func(s *shop) {
+			it := s.items(s.names.Events, prefix)[0]
+			if it[name] = value; value == nil {
+				delete(it, name)
+			}
 			s.put(s.names.Events, it)
 		}
 	}
@@ -471,6 +486,46 @@ func damagedFeeds() []damage {
 			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "AR1GAT0#r#")[0])
 			s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "AR1GAT0#r#")[1])
 		}},
+		{what: "the latest event is lost, and its change is set aside", want: []string{"event_parked "}, do: func(s *shop) {
+			changed(2, withoutLast)(s)
+			var all []event.Parked
+			for _, it := range s.items(s.names.Vouchers, "AR1GAT0#r#") {
+				place := event.Place{Table: event.Vouchers, Partition: it.text("customer"), Sort: it.text("sk")}
+				all = append(all, event.Parked{Place: place, Reason: "the events table did not respond"})
+			}
+			if err := s.events(s.opened).Parking.Park(s.t.Context(), s.customer, all...); err != nil {
+				s.t.Fatal(err)
+			}
+		}},
+		{what: "an event's data was changed", want: []string{"event_differs "}, do: func(s *shop) {
+			data := strings.Replace(s.items(s.names.Events, "e#")[0].text("data"), "ARIGATO", "SUMMER-20", 1)
+			withAttribute("e#", "data", text(data))(s)
+		}},
+		{
+			what: "an event's type was changed", want: []string{"event_differs "},
+			do: withAttribute("e#", "type", text("redemption.undone")),
+		},
+		{
+			what: "an event's time was changed", want: []string{"event_differs "},
+			do: withAttribute("e#", "at", number(1795348800001)),
+		},
+		{
+			what: "an event cannot be read", want: []string{"malformed "},
+			do: withAttribute("e#", "data", text(`{"id":`)),
+		},
+		{what: "two events were swapped", want: []string{"malformed "}, do: func(s *shop) {
+			ids, _ := page(1)(s)["events"].(*types.AttributeValueMemberB)
+			swapped := slices.Concat(ids.Value[16:32], ids.Value[:16], ids.Value[32:])
+			withAttribute("p#000000000001", "events", &types.AttributeValueMemberB{Value: swapped})(s)
+		}},
+		{
+			what: "a page's feed was changed", want: []string{"malformed "},
+			do: withAttribute("p#000000000001", "feed", text("Zk3p0c8QmX1a")),
+		},
+		{
+			what: "a page's feed was removed", want: []string{"malformed "},
+			do: withAttribute("p#", "feed", nil),
+		},
 		{what: "an event is not stored", want: []string{"event_gap "}, do: func(s *shop) {
 			s.remove(s.names.Events, s.items(s.names.Events, "e#")[0])
 		}},
@@ -501,7 +556,7 @@ func damagedFeeds() []damage {
 		},
 		{
 			what: "a page cannot be read",
-			want: append([]string{"event_gap "}, slices.Repeat([]string{"event_missing "}, 5)...),
+			want: append(slices.Repeat([]string{"event_missing "}, 5), "malformed "),
 			do:   changed(2, func(ids []byte) []byte { return ids[1:] }),
 		},
 		{
@@ -511,6 +566,44 @@ func damagedFeeds() []damage {
 			},
 		},
 	}
+}
+
+// docs/operating/privacy.md says how to erase the personal data of an order.
+func TestVerify_PersonalDataOfAnOrderIsErased_FindsNothing(t *testing.T) {
+	t.Parallel()
+	s := newShopWithEvents(t)
+	s.create(voucher.Terms{
+		Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit),
+	})
+	c := s.order(s.hold("AR1GAT0", "Alder", s.opened, ""))
+	s.rebuild(backoffice.Rebuilding{})
+	s.changeCheckoutOf(c, func(it attributes) { it["data"] = text("{}") })
+	var erased attributes
+	for _, it := range s.items(s.names.Events, "e#") {
+		if it.text("type") != "order.created" {
+			continue
+		}
+		var members map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(it.text("data")), &members); err != nil {
+			t.Fatal(err)
+		}
+		members["data"] = json.RawMessage(`{}`)
+		delete(members, "nick")
+		delete(members, "payment")
+		rest, err := json.Marshal(members)
+		if err != nil {
+			t.Fatal(err)
+		}
+		it["data"] = text(string(rest))
+		s.put(s.names.Events, it)
+		erased = it
+	}
+	if report := s.verify(s.settled()); report.Found != 0 || erased == nil {
+		t.Errorf("%+v", report.Findings)
+	}
+	erased["data"] = text(strings.Replace(erased.text("data"), "EUR", "USD", 1))
+	s.put(s.names.Events, erased)
+	wantFindings(t, s.verify(s.settled()).Findings, []string{"event_differs "})
 }
 
 func TestVerify_DamagedFeed_IsFound(t *testing.T) {

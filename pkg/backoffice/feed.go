@@ -69,14 +69,14 @@ func (s *Shop) termsOf(ctx context.Context, it table.Item, latest voucher.Vouche
 
 // logEntry is an entry of the shop's log.
 type logEntry struct {
+	event.Event // if it is not stored any more, only its ID and Sequence
+
 	page     audit.Place
-	sequence int64     // 0: the page cannot be read
-	id       event.ID  // of the event
-	at       time.Time // when the event happened; zero: the event is not stored any more
+	isStored bool
 }
 
-// log yields the entries of the shop's log in sequence, and stops at the first error of the store. Events may be
-// appended meanwhile.
+// log yields the entries of the shop's log in sequence, and stops at the first error of the store. Before the entries
+// of a damaged page, which may have none, it yields an entry without a Sequence. Events may be appended meanwhile.
 func (s *Shop) log(ctx context.Context, now time.Time) iter.Seq2[logEntry, error] {
 	return func(yield func(logEntry, error) bool) {
 		for it, err := range items(ctx, s.api, table.EventPagesQuery(s.Tables.Events, s.Customer.ID, 0)) {
@@ -100,19 +100,20 @@ func (s *Shop) log(ctx context.Context, now time.Time) iter.Seq2[logEntry, error
 // entriesOf returns the entries of a page.
 func (s *Shop) entriesOf(ctx context.Context, it table.Item, now time.Time) ([]logEntry, error) {
 	place := placeOf(s.Tables.Events, table.KeyOf(it))
-	page, err := table.DecodeEventPage(it)
-	if err != nil {
-		return []logEntry{{page: place}}, nil //nolint:nilerr // the entry says that the page cannot be read
+	var entries []logEntry
+	page, damaged := table.DecodeEventPage(it)
+	if damaged != nil {
+		entries = append(entries, logEntry{page: place})
 	}
 	keys := make([]table.Key, page.Len())
 	for i := range keys {
 		keys[i] = table.EventKey(s.Customer.ID, page.ID(i))
 	}
 	found, err := table.BatchGet(ctx, s.api, s.random, s.Tables.Events, keys...)
-	entries := make([]logEntry, page.Len())
 	for i, key := range keys {
-		e, _ := table.DecodeEvent(s.Customer.ID, 0, found[key], now)
-		entries[i] = logEntry{place, page.First() + int64(i), page.ID(i), e.At}
+		e, isStored := table.DecodeEvent(s.Customer.ID, page.First()+int64(i), found[key], now)
+		e.ID = page.ID(i)
+		entries = append(entries, logEntry{e, place, isStored})
 	}
 	return entries, err
 }

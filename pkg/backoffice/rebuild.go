@@ -112,8 +112,13 @@ func (r *rebuild) readLog(ctx context.Context) (knownEvents, error) {
 		if err != nil {
 			return nil, err
 		}
-		known[entry.id] = !entry.at.IsZero()
-		coverage.Add(entry.sequence, entry.at)
+		if entry.Sequence == 0 {
+			continue
+		}
+		known[entry.ID] = entry.isStored
+		if entry.isStored == !entry.At.IsZero() { // a damaged event has no time
+			coverage.Add(entry.Sequence, entry.At)
+		}
 	}
 	if r.From.IsZero() {
 		r.From = coverage.Since(r.Now(), r.shop.EventRetention)

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"shopfront/pkg/audit"
+	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
+	"shopfront/pkg/event"
 )
 
 // feed compares the feed with the records. If they differ, it reads both again, with growing pauses.
@@ -12,7 +15,9 @@ func (v *verifier) feed(ctx context.Context) error {
 	if v.shop.Tables.Events == "" {
 		return nil
 	}
-	feed := audit.NewFeed(v.shop.EventRetention)
+	feed := audit.NewFeed(v.shop.EventRetention, func(id event.ID) audit.Place {
+		return placeOf(v.shop.Tables.Events, table.EventKey(v.shop.Customer.ID, id))
+	})
 	for reading := 1; ; reading++ {
 		count, findings, err := v.readFeed(ctx, feed)
 		if err != nil {
@@ -31,12 +36,20 @@ func (v *verifier) feed(ctx context.Context) error {
 
 // readFeed reads the feed before the records. So the records must show everything that the feed reports.
 func (v *verifier) readFeed(ctx context.Context, feed *audit.Feed) (count int, findings []audit.Finding, err error) {
-	feed.Begin(v.Now())
+	parked, err := v.shop.parked(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	feed.Begin(v.Now(), parked)
 	for entry, err := range v.shop.log(ctx, v.Now()) {
 		if err != nil {
 			return 0, nil, err
 		}
-		feed.AddEvent(entry.page, entry.sequence, entry.id, entry.at)
+		if entry.Sequence == 0 {
+			feed.AddDamagedPage(entry.page)
+			continue
+		}
+		feed.AddEvent(entry.page, entry.Event, entry.isStored)
 		v.Read(1)
 	}
 	for record, err := range v.shop.records(ctx) {
@@ -53,4 +66,18 @@ func (v *verifier) readFeed(ctx context.Context, feed *audit.Feed) (count int, f
 	}
 	count, findings = feed.End()
 	return count, findings, nil
+}
+
+// parked returns the places of the shop's changes that are set aside, with the reasons.
+func (s *Shop) parked(ctx context.Context) (map[audit.Place]string, error) {
+	parked, err := dynamo.NewEventParking(s.api, s.Tables.Events, nil, time.Now).Parked(ctx, s.Customer.ID)
+	reasons := make(map[audit.Place]string, len(parked))
+	for _, p := range parked {
+		name := s.Tables.Vouchers
+		if p.Place.Table == event.Checkouts {
+			name = s.Tables.Checkouts
+		}
+		reasons[audit.Place{Table: name, Partition: p.Place.Partition, Sort: p.Place.Sort}] = p.Reason
+	}
+	return reasons, err
 }

@@ -325,9 +325,11 @@ func (l *EventLog) extend(
 // extending returns the actions that replace the last page, or add a page after it. The last page must not expire,
 // because then the sequence would start over. A page gets its expiry when the next one is added.
 func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.EventPage) []action {
+	page.Extended = l.now()
 	call := &table.Update{Key: table.EventPageKey(customer, page.Number)}
 	call.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
-	call.Set(table.AttrExtended, table.Millis(l.now()))
+	call.Set(table.AttrExtended, table.Millis(page.Extended))
+	call.Set(table.AttrSeal, &types.AttributeValueMemberB{Value: page.Seal(customer)})
 	if page.Number == tail.Number && tail.Feed != "" {
 		call.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})
 		call.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
@@ -420,7 +422,8 @@ func (l *EventLog) Restore(ctx context.Context, e event.Event) error {
 	return table.Outcome(err)
 }
 
-// Find returns an event by its ID, without its sequence number. found is false if the event is not stored.
+// Find returns an event by its ID, without its sequence number. found is false if the event is not stored. A damaged
+// event is an *event.DamagedError.
 func (l *EventLog) Find(
 	ctx context.Context, customer catalog.CustomerID, id event.ID,
 ) (e event.Event, found bool, err error) {
@@ -430,5 +433,5 @@ func (l *EventLog) Find(
 		return event.Event{}, false, table.Outcome(err)
 	}
 	e, found = table.DecodeEvent(customer, 0, items[key], l.now())
-	return e, found, nil
+	return e, found, e.Damaged()
 }

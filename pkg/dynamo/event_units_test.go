@@ -26,7 +26,7 @@ func TestEvents_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 	log := dynamo.NewEventLog(client, table, retention, noon, alwaysFirst, rand.Reader)
 	events := eventsOf(emberforge, "redemptions", 1013)
 	for i := range events {
-		events[i].Data = []byte(strings.Repeat("x", 300))
+		events[i].Data = []byte(`{"":"` + strings.Repeat("x", 293) + `"}`)
 	}
 	appending := func(first, n, added int) func(context.Context) error {
 		return func(ctx context.Context) error {

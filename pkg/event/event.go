@@ -9,6 +9,7 @@ package event
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -45,8 +46,31 @@ type Event struct {
 	Type     Type
 	Customer catalog.CustomerID
 	At       time.Time // when it happened; UTC, whole milliseconds
-	Data     []byte    // the redemption or the order as it was then, in JSON
+	Data     []byte    // the redemption or the order as it was then, in JSON; nil: the stored event is damaged
 	Sequence int64     // from 1, without gaps; 0: not in the feed yet
+}
+
+// DamagedError means that something other than Shopfront has changed a part of the feed. It must be restored.
+type DamagedError struct {
+	Customer catalog.CustomerID
+	Sequence int64  // of an event; 0: unknown
+	ID       ID     // of an event
+	Page     string // the sort key of a page, if a page is damaged
+}
+
+func (e *DamagedError) Error() string {
+	if e.Page != "" {
+		return fmt.Sprintf("the page %s of the feed of %s is damaged", e.Page, e.Customer)
+	}
+	return fmt.Sprintf("the event %d (%s) of the feed of %s is damaged", e.Sequence, e.ID, e.Customer)
+}
+
+// Damaged returns a *DamagedError if the event is stored but cannot be read.
+func (e Event) Damaged() error {
+	if e.ID == "" || e.Data != nil {
+		return nil
+	}
+	return &DamagedError{Customer: e.Customer, Sequence: e.Sequence, ID: e.ID}
 }
 
 // MarshalJSON encodes the event as the feed shows it. Standard Webhooks recommends the members type, timestamp and data

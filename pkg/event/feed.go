@@ -58,7 +58,8 @@ type Window struct {
 	// FirstExtended is when the page that contains First got its last event. LastExtended is the same for Last. Later
 	// pages have later times.
 	FirstExtended, LastExtended time.Time
-	// the events after the start, in sequence; an event that is no longer stored has only its Sequence
+	// the events after the start, in sequence; an event that is no longer stored has only its Sequence, and a damaged
+	// one only its Sequence and ID
 	Events []Event
 }
 
@@ -73,7 +74,8 @@ type Feed struct{ Store FeedStore }
 
 // Read returns a page of at most limit events; limit is 1 to MaxPerPage. In one feed, two pages after the same sequence
 // number begin with the same events. But a page from FromOldest begins later once the oldest events have expired.
-// Errors: *ExpiredError, ErrBeyond.
+// A page ends before a damaged event, or fails with a *DamagedError if it would begin with that event. Other errors:
+// *ExpiredError, ErrBeyond.
 func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Cursor, limit int) (Page, error) {
 	after := max(cursor.After, 0)
 	w, err := f.Store.Window(ctx, customer, after, limit)
@@ -96,6 +98,11 @@ func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Curs
 			return Page{}, err
 		}
 		return f.Read(ctx, customer, Cursor{earliest - 1, w.Feed}, limit)
+	}
+	if i := slices.IndexFunc(w.Events, func(e Event) bool { return e.Damaged() != nil }); i == 0 {
+		return Page{}, w.Events[0].Damaged()
+	} else if i > 0 {
+		w.Events = w.Events[:i]
 	}
 	page := Page{Feed: w.Feed, Events: w.Events, Next: after}
 	if n := len(w.Events); n > 0 {

@@ -27,6 +27,7 @@ type shelf struct {
 	last  int64
 	pages int64          // how many pages are deleted, beginning with the first
 	gone  map[int64]bool // events that are deleted
+	bad   int64          // the event that is damaged
 	reads int
 	err   error
 }
@@ -51,7 +52,10 @@ func (s shelves) Window(_ context.Context, customer catalog.CustomerID, after in
 	for sequence := max(after+1, w.First); sequence <= l.last && len(w.Events) < limit; sequence++ {
 		e := event.Event{Sequence: sequence, Customer: customer}
 		if !l.gone[sequence] {
-			e.ID, e.At = event.ID(fmt.Sprintf("%s-%d", customer, sequence)), minutes(sequence)
+			e.ID, e.At, e.Data = event.ID(fmt.Sprintf("%s-%d", customer, sequence)), minutes(sequence), []byte("{}")
+		}
+		if sequence == l.bad {
+			e.Data = nil
 		}
 		w.Events = append(w.Events, e)
 	}
@@ -215,6 +219,16 @@ func TestRead(t *testing.T) {
 			last: 90,
 			gone: deleted(between(1, 20), between(40, 42)),
 		}, cursor: at(30), limit: 10, wantErr: expired(42)},
+		"up to a damaged event": {
+			log: shelf{last: 90, bad: 33}, cursor: at(30), limit: 10, want: between(31, 32), next: 32, more: true,
+		},
+		"a damaged event": {
+			log: shelf{last: 90, bad: 33}, cursor: at(32), limit: 10,
+			wantErr: &event.DamagedError{Customer: emberforge, Sequence: 33, ID: "emberforge-33"},
+		},
+		"after a damaged event": {
+			log: shelf{last: 90, bad: 33}, cursor: at(33), limit: 10, want: between(34, 43), next: 43, more: true,
+		},
 		"expired out of order, from 0": {log: shelf{
 			last: 90,
 			gone: deleted(between(1, 20), between(40, 42)),

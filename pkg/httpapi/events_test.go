@@ -336,17 +336,28 @@ func TestListEvents_Errors_BecomeProblems(t *testing.T) {
 	}
 }
 
-// If the data of a stored event are damaged, the client must not get a page that it cannot parse.
-func TestListEvents_DamagedData_Is500(t *testing.T) {
-	s := newService(t)
-	damaged := fakeFeed{page: event.Page{
-		Feed:   feedID,
-		Events: []event.Event{{Sequence: 1, Data: []byte(`{"code":"SUMMER-20"`)}}, Next: 1,
-	}}
-	s.listEvents(damaged, "").want(t, http.StatusInternalServerError,
-		problemFormat+`internal","title":"Internal error","status":500}`)
-	if line := s.logged(t); line["level"] != "ERROR" || strings.Contains(fmt.Sprint(line), "SUMMER") {
-		t.Errorf("logged %v", line)
+// The client's developer and the operator must find out which event is damaged.
+func TestListEvents_DamagedFeed_Is500ThatNamesTheEventOrThePage(t *testing.T) {
+	for _, test := range []struct {
+		damaged event.DamagedError
+		detail  string
+	}{
+		{
+			event.DamagedError{Customer: "emberforge", Sequence: 17, ID: "MTCXgwWFAhhCzmYLdegdZw"},
+			"In the store, the event 17 (MTCXgwWFAhhCzmYLdegdZw) of the feed of emberforge is damaged. " +
+				"Have the operator restore it, or continue after 17 without it.",
+		},
+		{
+			event.DamagedError{Customer: "emberforge", Page: "p#000000000002"},
+			"In the store, the page p#000000000002 of the feed of emberforge is damaged. Have the operator restore it.",
+		},
+	} {
+		s := newService(t)
+		s.listEvents(fakeFeed{err: &test.damaged}, "").want(t, http.StatusInternalServerError,
+			problemFormat+`internal","title":"Internal error","status":500,"detail":"`+test.detail+`"}`)
+		if line := s.logged(t); line["level"] != "ERROR" || line["error"] != test.damaged.Error() {
+			t.Errorf("logged %v; want the error %v", line, &test.damaged)
+		}
 	}
 }
 

@@ -219,7 +219,18 @@ func recognise(err error) *problemError {
 	if expired, is := errors.AsType[*event.ExpiredError](err); is {
 		return cursorExpired(expired)
 	}
+	if damaged, is := errors.AsType[*event.DamagedError](err); is {
+		return feedDamaged(damaged)
+	}
 	return cmp.Or(recogniseRedemption(err), recogniseCheckout(err), problemInternal.new())
+}
+
+func feedDamaged(damaged *event.DamagedError) *problemError {
+	skip := ""
+	if damaged.Sequence > 0 {
+		skip = fmt.Sprintf(", or continue after %d without it", damaged.Sequence)
+	}
+	return problemInternal.because("In the store, %v. Have the operator restore it%s.", damaged, skip)
 }
 
 func cursorExpired(expired *event.ExpiredError) *problemError {

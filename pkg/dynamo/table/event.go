@@ -1,7 +1,10 @@
 package table
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -25,6 +28,7 @@ const (
 	AttrEventIDs = "events"   // in a page: the IDs of its events, EventIDBytes each
 	AttrExtended = "extended" // in a page: when it got its last event, in milliseconds
 	AttrFeed     = "feed"     // in a page: identifies the log
+	AttrSeal     = "seal"     // in a page: EventPage.Seal
 	AttrFirst    = "first"    // when a change was parked for the first time, in milliseconds
 	AttrAttempts = "attempts" // how often a change was parked
 	AttrOwner    = "owner"    // the shop of a parked change
@@ -88,6 +92,13 @@ type EventPage struct {
 	Extended time.Time // when the page got its last event
 }
 
+// Seal returns a checksum of the page. If it does not match the stored one, something other than Shopfront has changed
+// the page.
+func (p EventPage) Seal(customer catalog.CustomerID) []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%d/%s", customer, p.Number, p.Feed, p.Extended.UnixMilli(), p.IDs))
+	return sum[:8]
+}
+
 // Len returns how many events the page has.
 func (p EventPage) Len() int { return len(p.IDs) / EventIDBytes }
 
@@ -112,14 +123,22 @@ func EncodeEventID(id event.ID) ([]byte, error) {
 	return bytes, err
 }
 
-// DecodeEventPage reads a page of a log.
+// DecodeEventPage reads a page of a log. The error is an *event.DamagedError. If the page only lost its feed's ID, or
+// does not match its seal, DecodeEventPage returns it with the error.
 func DecodeEventPage(it Item) (EventPage, error) {
 	number, err := strconv.ParseInt(strings.TrimPrefix(it.Str(SortKey), pagePrefix), 10, 64)
 	ids, is := it[AttrEventIDs].(*types.AttributeValueMemberB)
+	customer := catalog.CustomerID(it.Str(PartitionKey))
+	damaged := &event.DamagedError{Customer: customer, Page: it.Str(SortKey)}
 	if err != nil || !is || len(ids.Value)%EventIDBytes != 0 || len(ids.Value) > EventsPerPage*EventIDBytes {
-		return EventPage{}, errors.New("malformed page of events")
+		return EventPage{}, damaged
 	}
-	return EventPage{Number: number, Feed: it.Str(AttrFeed), IDs: ids.Value, Extended: it.Time(AttrExtended)}, nil
+	page := EventPage{Number: number, Feed: it.Str(AttrFeed), IDs: ids.Value, Extended: it.Time(AttrExtended)}
+	seal, _ := it[AttrSeal].(*types.AttributeValueMemberB)
+	if page.Feed == "" || seal == nil || !bytes.Equal(seal.Value, page.Seal(customer)) {
+		return page, damaged
+	}
+	return page, nil
 }
 
 // EventPagesQuery returns a consistent query for the pages of a shop's log, from a page number on.
@@ -142,14 +161,17 @@ func EncodeEvent(e event.Event, page int64, expires time.Time) Item {
 }
 
 // DecodeEvent reads an event. stored is false if the item is missing or has expired. DynamoDB deletes expired items
-// with a delay.
+// with a delay. An event that cannot be read has no Data, see event.Event.Damaged.
 func DecodeEvent(customer catalog.CustomerID, sequence int64, it Item, now time.Time) (e event.Event, stored bool) {
+	e = event.Event{Sequence: sequence, Customer: customer}
 	if len(it) == 0 || it.Num(AttrExpiresAt) <= now.Unix() {
-		return event.Event{Sequence: sequence, Customer: customer}, false
+		return e, false
 	}
-	return event.Event{
-		ID: event.ID(strings.TrimPrefix(it.Str(SortKey), eventPrefix)), Type: event.Type(it.Str(AttrType)),
-		Customer: customer,
-		At:       it.Time(AttrAt), Data: []byte(it.Str(AttrData)), Sequence: sequence,
-	}, true
+	e.ID = event.ID(strings.TrimPrefix(it.Str(SortKey), eventPrefix))
+	data := []byte(it.Str(AttrData))
+	if !json.Valid(data) || data[0] != '{' || it.Str(AttrType) == "" || it.Num(AttrAt) <= 0 {
+		return e, true
+	}
+	e.Type, e.At, e.Data = event.Type(it.Str(AttrType)), it.Time(AttrAt), data
+	return e, true
 }

@@ -100,8 +100,9 @@ func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEvent
 	published, failures := 0, []events.DynamoDBBatchItemFailure{}
 	for len(added) > 0 {
 		next := added[:min(len(added), maxEntries)]
-		sent, record, sendErr := f.publish(ctx, next)
+		sent, record, damaged, sendErr := f.publish(ctx, next)
 		published += sent
+		err = errors.Join(err, damaged)
 		if sendErr != nil {
 			err = errors.Join(err, sendErr)
 			failures = append(failures, events.DynamoDBBatchItemFailure{ItemIdentifier: record})
@@ -119,12 +120,14 @@ type message struct {
 	entry  types.PutEventsRequestEntry
 }
 
-// publish sends events. It returns how many it sent. After an error, record is the first record with an event that was
-// not sent.
-func (f Function) publish(ctx context.Context, added []dynamo.EventAddition) (sent int, record string, err error) {
-	left, err := f.messages(ctx, added)
+// publish sends events, except those that are damaged, and names these in an error. It returns how many it sent. After
+// the other error, record is the first record with an event that was not sent.
+func (f Function) publish(
+	ctx context.Context, added []dynamo.EventAddition,
+) (sent int, record string, damaged, err error) {
+	left, damaged, err := f.messages(ctx, added)
 	if err != nil {
-		return 0, added[0].Record, err
+		return 0, added[0].Record, damaged, err
 	}
 	total := len(left)
 	for attempt := 1; len(left) > 0; attempt++ {
@@ -133,29 +136,33 @@ func (f Function) publish(ctx context.Context, added []dynamo.EventAddition) (se
 		}
 		if _, rejected := errors.AsType[rejectedError](err); !rejected || attempt == maxAttempts ||
 			wait(ctx, f.Delay(attempt)) != nil {
-			return total - len(left), left[0].record, err
+			return total - len(left), left[0].record, damaged, err
 		}
 	}
-	return total, "", nil
+	return total, "", damaged, nil
 }
 
-// messages reads the events that were added, and leaves out those that are no longer stored.
-func (f Function) messages(ctx context.Context, added []dynamo.EventAddition) (messages []message, err error) {
+// messages reads the events that were added. It leaves out those that are no longer stored, and those that are damaged,
+// because retrying these would delay the events of all shops.
+func (f Function) messages(
+	ctx context.Context, added []dynamo.EventAddition,
+) (messages []message, damaged, err error) {
 	stored, err := f.Pages.Events(ctx, added)
 	for i, e := range stored {
-		if e.ID == "" {
+		damaged = errors.Join(damaged, e.Damaged())
+		if e.ID == "" || e.Damaged() != nil {
 			continue
 		}
 		detail, err := wire.Encode(e)
 		if err != nil {
-			return nil, err
+			return nil, damaged, err
 		}
 		messages = append(messages, message{added[i].Record, types.PutEventsRequestEntry{
 			EventBusName: aws.String(f.Name), Source: aws.String(source), DetailType: aws.String(string(e.Type)),
 			Detail: aws.String(string(detail)), Time: aws.Time(e.At),
 		}})
 	}
-	return messages, err
+	return messages, damaged, err
 }
 
 // rejectedError means that the bus accepted a call, but not all of its events. It contains no data of the events.

@@ -432,10 +432,34 @@ func TestHandle_UnreadablePage_DelaysNoOtherShop(t *testing.T) {
 	if len(s.bus.taken(t, emberforge)) != 0 || !slices.Equal(s.bus.taken(t, lantern), numbers(1, 1)) {
 		t.Errorf("sent %v", s.bus.calls)
 	}
-	for _, part := range []string{`"Errors":1`, "malformed page", "malformed record"} {
+	for _, part := range []string{`"Errors":1`, "the page p#000000000000 of the feed of emberforge is damaged", "malformed record"} {
 		if !strings.Contains(s.lines.String(), part) {
 			t.Errorf("logged %s; want %s", &s.lines, part)
 		}
+	}
+}
+
+func TestHandle_DamagedEvent_IsNamedAndDelaysNoOther(t *testing.T) {
+	s := open(t)
+	batch := s.record(t, emberforge, 2)
+	out, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{
+		TableName: aws.String(s.table), FilterExpression: aws.String("begins_with(sk, :event)"),
+		ExpressionAttributeValues: map[string]types.AttributeValue{":event": &types.AttributeValueMemberS{Value: "e#"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := out.Items[0]
+	damaged["data"] = &types.AttributeValueMemberS{Value: `{"id":`}
+	put := &dynamodb.PutItemInput{TableName: aws.String(s.table), Item: damaged}
+	if _, err := s.client.PutItem(t.Context(), put); err != nil {
+		t.Fatal(err)
+	}
+	failed := s.handle(t, batch...)
+	key, _ := damaged["sk"].(*types.AttributeValueMemberS)
+	id := strings.TrimPrefix(key.Value, "e#")
+	if failed != "" || len(s.bus.taken(t, emberforge)) != 1 || !strings.Contains(s.lines.String(), id) {
+		t.Errorf("record %q failed, sent %v; want no failure and one event; logged %s", failed, s.bus.calls, &s.lines)
 	}
 }
 
