@@ -446,7 +446,7 @@ func stores() map[string]any {
 	several := dynamo.Tables{Checkouts: "1.Checkouts", Vouchers: "1.Vouchers", Refusals: "1.Refusals"}
 	return map[string]any{
 		"dynamo.NewCatalogue": dynamo.NewCatalogue(nil, "1", nil), "dynamo.NewAccess": dynamo.NewAccess(nil, "1", nil),
-		"dynamo.NewRedeemer":          dynamo.NewRedeemer(nil, "1", nil),
+		"dynamo.NewRedeemer":          dynamo.NewRedeemer(nil, several, nil),
 		"dynamo.NewRefusals":          dynamo.NewRefusals(nil, "1"),
 		"dynamo.NewCheckouts":         dynamo.NewCheckouts(nil, "1"),
 		"dynamo.NewHeldCheckouts":     dynamo.NewHeldCheckouts(nil, several, nil),

@@ -55,8 +55,8 @@ terms differ from the file's, the command applies everything else, reports the v
 same files again changes nothing, or completes an interrupted apply. A shop's currency never changes, and nothing
 is ever deleted.
 
-Changes of access and refusals take effect within 15 seconds. Create a key (shopctl key create) before you let
-only the shop's server redeem or check out.
+Changes of access, refusals and redemptions take effect within 15 seconds. Create a key (shopctl key create) before
+you let only the shop's server redeem or check out.
 
 A field that goes back to its default is probably a mistake. So is a price of zero, a price that becomes ten times higher
 or lower, and a sale at a tenth of the price or less. With such a change the command changes nothing and exits with 3,
@@ -191,6 +191,10 @@ func (s *session) showPlan(plan backoffice.CataloguePlan, dryRun bool) error {
 			lines = append(lines, fmt.Sprintf("%s: voucher %s: new, %s", shop.Catalogue.Customer, v.Written,
 				formatReward(v.Reward)))
 		}
+		if len(shop.Unguarded) > 0 {
+			s.warn(fmt.Sprintf("%s: one person who invents nicks can redeem every use of %s: set redemptions, or "+
+				"access: {redeem: server}", shop.Catalogue.Customer, strings.Join(shop.Unguarded, ", ")))
+		}
 		for _, other := range shop.OtherTerms {
 			document.OtherTerms = append(document.OtherTerms,
 				otherTermsJSON{string(shop.Catalogue.Customer), other.Stored.Written, other.Fields})
@@ -302,8 +306,9 @@ type shopJSON struct {
 
 // policiesJSON holds the policies of a shop. The values of access are those of catalogue files.
 type policiesJSON struct {
-	Access   accessJSON    `json:"access"`
-	Refusals *refusalsJSON `json:"refusals"` // null: off
+	Access      accessJSON `json:"access"`
+	Refusals    *limitJSON `json:"refusals"`    // null: off
+	Redemptions *limitJSON `json:"redemptions"` // null: off
 }
 
 type accessJSON struct {
@@ -311,17 +316,22 @@ type accessJSON struct {
 	CheckOut string `json:"checkOut"`
 }
 
-type refusalsJSON struct {
+type limitJSON struct {
 	Limit      int `json:"limit"`
 	PerSeconds int `json:"perSeconds"`
 }
 
-func representPolicies(redeem, checkOut access.Policy, limit access.RefusalLimit) policiesJSON {
-	policies := policiesJSON{Access: accessJSON{string(redeem), string(checkOut)}}
-	if limit != (access.RefusalLimit{}) {
-		policies.Refusals = &refusalsJSON{limit.Limit, int(limit.Per / time.Second)}
+func representPolicies(redeem, checkOut access.Policy, refusals, redemptions access.SourceLimit) policiesJSON {
+	return policiesJSON{
+		accessJSON{string(redeem), string(checkOut)}, representSourceLimit(refusals), representSourceLimit(redemptions),
 	}
-	return policies
+}
+
+func representSourceLimit(limit access.SourceLimit) *limitJSON {
+	if limit == (access.SourceLimit{}) {
+		return nil
+	}
+	return &limitJSON{limit.Limit, int(limit.Per / time.Second)}
 }
 
 type productJSON struct {
@@ -376,7 +386,8 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 			if s.json {
 				return writeJSON(s.stdout, shopJSON{
 					representCustomer(shop.Customer),
-					representPolicies(shop.Access.Redeem, shop.Access.CheckOut, *shop.Access.Refusals),
+					representPolicies(shop.Access.Redeem, shop.Access.CheckOut, *shop.Access.Refusals,
+						*shop.Access.Redemptions),
 					represent(shop.Products, representProduct),
 				})
 			}

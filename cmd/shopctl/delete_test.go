@@ -103,7 +103,7 @@ func TestDelete_RedemptionInFlight_KeepsTheVoucher(t *testing.T) {
 			}
 			restore := s.through(t, write)
 			redeemer := voucher.Redeemer{
-				Store: dynamo.NewRedeemer(dynamolocal.NewClient(s.state.DynamoDBEndpoint), s.state.Tables.Vouchers,
+				Store: dynamo.NewRedeemer(dynamolocal.NewClient(s.state.DynamoDBEndpoint), s.tables(),
 					mathrand.Int64N),
 				Random: mathrand.NewChaCha8([32]byte{2}),
 			}

@@ -82,7 +82,7 @@ func newShopfront(t *testing.T) *shopfront {
 	// Redemption and checkout IDs have their own random source, so that shopctl's random draws do not change them.
 	shoppersRandom := mathrand.NewChaCha8([32]byte{1})
 	s.vouchers = voucher.Redeemer{
-		Store: dynamo.NewRedeemer(s.client, s.state.Tables.Vouchers, mathrand.Int64N), Random: shoppersRandom,
+		Store: dynamo.NewRedeemer(s.client, s.tables(), mathrand.Int64N), Random: shoppersRandom,
 	}
 	s.checkouts = checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, s.state.Tables.Catalogue, mathrand.Int64N)},

@@ -44,18 +44,22 @@ type shopAccessJSON struct {
 	Paused   pauseJSON `json:"paused"`
 	LiveKeys int       `json:"liveKeys"`
 
-	refusals, paused string
+	refusals, redemptions, paused string
 }
 
 func (a shopAccessJSON) cells() []string {
-	return []string{a.Customer, a.Access.Redeem, a.Access.CheckOut, a.refusals, strconv.Itoa(a.LiveKeys), a.paused}
+	return []string{
+		a.Customer, a.Access.Redeem, a.Access.CheckOut, a.refusals, a.redemptions, strconv.Itoa(a.LiveKeys), a.paused,
+	}
 }
 
 func representAccess(a backoffice.ShopAccess) shopAccessJSON {
 	return shopAccessJSON{
-		Customer: string(a.Customer), policiesJSON: representPolicies(a.Redeem, a.CheckOut, a.Refusals),
-		Paused:   representPause(a.Paused),
-		LiveKeys: a.LiveKeys, refusals: a.Refusals.String(), paused: formatPause(a.Paused),
+		Customer:     string(a.Customer),
+		policiesJSON: representPolicies(a.Redeem, a.CheckOut, a.Refusals, a.Redemptions),
+		Paused:       representPause(a.Paused),
+		LiveKeys:     a.LiveKeys, refusals: a.Refusals.String(), redemptions: a.Redemptions.String(),
+		paused: formatPause(a.Paused),
 	}
 }
 
@@ -64,7 +68,7 @@ func newStatusCommand(s *session) *cobra.Command {
 		Use: "status [SHOP]", Short: "Show base URL, version, tables, and who may use the shops",
 		Args: optional("SHOP"),
 		Long: `Show base URL, version, tables and the streams of events. For the shop, or for all shops, show who may redeem and
-check out, how many refused codes one source may cause, the number of live keys, and what is paused.`,
+check out, how many refused codes and redemptions one source may cause, the number of live keys, and what is paused.`,
 		Example: "  shopctl --local status\n  shopctl --local status emberforge",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			customer, err := optionalShop(args)
@@ -131,7 +135,7 @@ func (s *session) showAccess(shops []shopAccessJSON) error {
 			return err
 		}
 		if err := list(&s.output, "shops",
-			[]string{"SHOP", "REDEEM", "CHECK OUT", "REFUSALS", "LIVE KEYS", "PAUSED"}, shops); err != nil {
+			[]string{"SHOP", "REDEEM", "CHECK OUT", "REFUSALS", "REDEMPTIONS", "LIVE KEYS", "PAUSED"}, shops); err != nil {
 			return err
 		}
 	}

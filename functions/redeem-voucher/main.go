@@ -17,10 +17,10 @@ import (
 func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
-	vouchers := env.VouchersTable()
-	client := dynamoclient.New(ctx, env, vouchers)
+	tables := dynamo.Tables{Vouchers: env.VouchersTable(), Refusals: env.RefusalsTable()}
+	client := dynamoclient.New(ctx, env, tables.Vouchers)
 	service := dynamoclient.Service(env, client)
-	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, env.RefusalsTable()))
-	store := dynamo.NewRedeemer(client, vouchers, mathrand.Int64N)
+	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, tables.Refusals))
+	store := dynamo.NewRedeemer(client, tables, mathrand.Int64N)
 	return service.RedeemVoucher(voucher.Redeemer{Store: store, Random: rand.Reader})
 }

@@ -13,6 +13,7 @@ import (
 //   - a new option for clients, which they need not use: a parameter, a field, a media type, a value;
 //   - an addition to what the service offers: an operation, a status, a header, a media type, a field;
 //   - a narrower set of values in responses, see the method judge;
+//   - a problem of another type, see the method problems;
 //   - the removal of something that was deprecated before. Its sunset is checked, too.
 //
 // Every other difference counts as harmful, even if nobody foresaw it.
@@ -170,6 +171,7 @@ func (c *comparison) object(at, parent string, from side, base, revision object)
 			c.links(at, child(base, name), child(revision, name))
 		case name == "requestBody" && isThere:
 			c.object("request body", name, sent, child(base, name), child(revision, name))
+		case name == "schema" && from == returned && c.problems(at, b, r):
 		case name == "schema" && (parent == "content" || wasThere && isThere):
 			c.schema(at, from, b, r)
 		case name == "required":

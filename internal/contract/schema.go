@@ -179,3 +179,53 @@ func (c *comparison) schemas(at, keyword string, from side, base, revision []any
 	}
 	c.judge(at, from, change, fmt.Sprintf("%s had %d and has %d schemas", keyword, len(base), len(revision)))
 }
+
+// problems compares the problems of a response if the revision has problems of other types, and reports whether it has.
+// The type of each is one of an x-extensible-enum: clients must expect types that they do not know.
+func (c *comparison) problems(at string, base, revision any) bool {
+	before, now := problemTypes(base), problemTypes(revision)
+	isNew := func(name string) bool { return before[name] == nil }
+	if before == nil || !slices.ContainsFunc(names(now, nil), isNew) {
+		return false
+	}
+	for _, name := range names(before, now) {
+		switch {
+		case before[name] == nil:
+			c.differs(at, "may also be "+name, "")
+		case now[name] == nil:
+			c.differs(at, "is not "+name+" any more", "")
+		default:
+			c.schema(join(at, name), returned, before[name], now[name])
+		}
+	}
+	return true
+}
+
+// problemTypes returns the alternatives of a schema by the const of their field type. It returns nil if an alternative
+// has no such const, or one that is not in an x-extensible-enum of the alternative.
+func problemTypes(schema any) object {
+	either, _ := schema.(object)
+	alternatives := list(either["oneOf"])
+	if len(either) != 1 || len(alternatives) == 0 {
+		alternatives = []any{schema}
+	}
+	found := object{}
+	for _, alternative := range alternatives {
+		one, _ := alternative.(object)
+		var name string
+		var known []any
+		for _, part := range list(one["allOf"]) {
+			part, _ := part.(object)
+			field := child(child(part, "properties"), "type")
+			known = append(known, list(field["x-extensible-enum"])...)
+			if text, is := field["const"].(string); is {
+				name = text
+			}
+		}
+		if !has(known, name) {
+			return nil
+		}
+		found[name] = one
+	}
+	return found
+}

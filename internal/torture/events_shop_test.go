@@ -101,7 +101,7 @@ func newEventWriter(endpoint string, tables dynamo.Tables, random *mathrand.Rand
 	return &eventWriter{
 		random: random,
 		redeemer: voucher.Redeemer{
-			Store:  dynamo.NewRedeemer(client, tables.Vouchers, mathrand.Int64N),
+			Store:  dynamo.NewRedeemer(client, tables, mathrand.Int64N),
 			Random: rand.Reader,
 		},
 		undoer: voucher.Redemptions{Store: dynamo.NewRedemptionRecords(client, tables, mathrand.Int64N)},

@@ -12,8 +12,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// networkFactor multiplies the limit for a whole /48 of IPv6 addresses, which holds at most 65,536 subscribers.
-const networkFactor = 16
+// NetworkFactor multiplies a limit for a whole /48 of IPv6 addresses, which holds at most 65,536 subscribers.
+const NetworkFactor = 16
 
 // maxRemembered bounds the counts that a process remembers. A source whose count is forgotten can cause one more
 // refusal.
@@ -22,7 +22,7 @@ const maxRemembered = 4096
 // countingBudget bounds how long counting a refusal may take, because a shopper waits for the response.
 const countingBudget = time.Second
 
-// Source identifies who causes refusals. The zero Source has no limit.
+// Source identifies who sends requests. The zero Source has no limit.
 type Source struct {
 	// Name is an IPv4 address, the /48 of an IPv6 address, or a digest of a nick and the key of the shop's server.
 	Name string
@@ -57,17 +57,29 @@ func (c Caller) Source(address string, nick voucher.Nick) Source {
 // network returns the source of the whole /48 that a subnet is in. Call it only for a source with a subnet.
 func (s Source) network() Source { return Source{Name: s.Name} }
 
-// Window is a span of time in which refusals are added up. End is exclusive.
+// Window is a span of time in which a source is counted. End is exclusive.
 type Window struct{ Start, End time.Time }
 
 // window returns the window that a time is in. Windows are counted from 1970, so all processes have the same windows.
-func (l RefusalLimit) window(at time.Time) Window {
+func (l SourceLimit) window(at time.Time) Window {
 	per := int64(l.Per / time.Second)
 	start := at.Unix() / per * per
 	return Window{time.Unix(start, 0).UTC(), time.Unix(start+per, 0).UTC()}
 }
 
-func (l RefusalLimit) applies(source Source) bool {
+// Quota returns the quota of redemptions of a source at a time.
+func (l SourceLimit) Quota(source Source, at time.Time) voucher.Quota {
+	if !l.applies(source) {
+		return voucher.Quota{}
+	}
+	window := l.window(at)
+	return voucher.Quota{
+		Source: source.Name, Subnet: source.Subnet, Limit: l.Limit, Network: NetworkFactor * l.Limit,
+		Start: window.Start, End: window.End,
+	}
+}
+
+func (l SourceLimit) applies(source Source) bool {
 	return l.Limit > 0 && l.Per >= time.Second && source != Source{}
 }
 
@@ -115,7 +127,7 @@ func NewRefusals(store RefusalStore) *Refusals {
 // is looked up: a blocked source then gains nothing from a right guess. The parameter at says when the request was
 // received, by the wall clock.
 func (r *Refusals) Blocked(
-	customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time,
+	customer catalog.CustomerID, source Source, limit SourceLimit, at time.Time,
 ) (until time.Time, blocked bool) {
 	if !limit.applies(source) {
 		return time.Time{}, false
@@ -130,15 +142,15 @@ func (r *Refusals) Blocked(
 	return end, limit.exceeded(count)
 }
 
-func (l RefusalLimit) exceeded(count RefusalCount) bool {
-	return count.Source > l.Limit || count.Network > networkFactor*l.Limit
+func (l SourceLimit) exceeded(count RefusalCount) bool {
+	return count.Source > l.Limit || count.Network > NetworkFactor*l.Limit
 }
 
 // Refused counts a refusal, and reports whether the source is above the limit and until when. Call it for every code
 // that was looked up and refused, whatever the reason. An error means that the store may not have counted the refusal.
 // In that case this process has counted the refusal, and the other results are valid.
 func (r *Refusals) Refused(
-	ctx context.Context, customer catalog.CustomerID, source Source, limit RefusalLimit, at time.Time,
+	ctx context.Context, customer catalog.CustomerID, source Source, limit SourceLimit, at time.Time,
 ) (until time.Time, blocked bool, err error) {
 	if !limit.applies(source) {
 		return time.Time{}, false, nil
@@ -158,7 +170,7 @@ func (r *Refusals) Refused(
 	if err != nil || count.Source > limit.Limit {
 		r.remember(customerSource{customer, source}, known{count.Source, window.End}, at)
 	}
-	if source.Subnet != "" && (err != nil || count.Network > networkFactor*limit.Limit) {
+	if source.Subnet != "" && (err != nil || count.Network > NetworkFactor*limit.Limit) {
 		r.remember(customerSource{customer, source.network()}, known{count.Network, window.End}, at)
 	}
 	return window.End, limit.exceeded(count), err

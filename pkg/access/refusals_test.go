@@ -108,7 +108,7 @@ func (c *counts) Count(
 }
 
 // three allows three refusals in ten minutes. At noon a window begins.
-var three = access.RefusalLimit{Limit: 3, Per: 10 * time.Minute} //nolint:gochecknoglobals // a constant
+var three = access.SourceLimit{Limit: 3, Per: 10 * time.Minute} //nolint:gochecknoglobals // a constant
 
 // guess sends a wrong code. The result judged is false if the source was already blocked. The result until is the end
 // of the block, or zero if the source is not blocked.
@@ -255,14 +255,14 @@ func TestRefusals_ChangedLimit_TakesEffectAtOnce(t *testing.T) {
 		guess(t, refusals, source, noon)
 	}
 	for name, c := range map[string]struct {
-		limit   access.RefusalLimit
+		limit   access.SourceLimit
 		blocked bool
 	}{
 		"the same":       {three, true},
-		"lower":          {access.RefusalLimit{Limit: 1, Per: three.Per}, true},
-		"higher":         {access.RefusalLimit{Limit: 4, Per: three.Per}, false},
-		"another window": {access.RefusalLimit{Limit: 3, Per: time.Hour}, false},
-		"off":            {access.RefusalLimit{}, false},
+		"lower":          {access.SourceLimit{Limit: 1, Per: three.Per}, true},
+		"higher":         {access.SourceLimit{Limit: 4, Per: three.Per}, false},
+		"another window": {access.SourceLimit{Limit: 3, Per: time.Hour}, false},
+		"off":            {access.SourceLimit{}, false},
 	} {
 		if _, blocked := refusals.Blocked("emberforge", source, c.limit, noon); blocked != c.blocked {
 			t.Errorf("%s: blocked %t, want %t", name, blocked, c.blocked)
@@ -275,11 +275,11 @@ func TestRefusals_WithoutLimitOrSource_CountNothing(t *testing.T) {
 	refusals := access.NewRefusals(store)
 	for name, c := range map[string]struct {
 		source access.Source
-		limit  access.RefusalLimit
+		limit  access.SourceLimit
 	}{
-		"no limit":         {access.Source{Name: "203.0.113.7"}, access.RefusalLimit{}},
+		"no limit":         {access.Source{Name: "203.0.113.7"}, access.SourceLimit{}},
 		"no source":        {access.Source{}, three},
-		"damaged settings": {access.Source{Name: "203.0.113.7"}, access.RefusalLimit{Limit: 3}},
+		"damaged settings": {access.Source{Name: "203.0.113.7"}, access.SourceLimit{Limit: 3}},
 	} {
 		for range 5 {
 			if _, blocked, err := refusals.Refused(t.Context(), "emberforge", c.source, c.limit, noon); blocked ||
@@ -309,7 +309,7 @@ func TestRefusals_SlowStore_GetsAtMostASecond(t *testing.T) {
 func TestRefusals_Memory_IsBounded(t *testing.T) {
 	refusals := access.NewRefusals(&counts{err: errors.New("the store is out of reach")})
 	source := func(n int) access.Source { return access.Source{Name: fmt.Sprint("source ", n)} }
-	one := access.RefusalLimit{Limit: 1, Per: time.Minute}
+	one := access.SourceLimit{Limit: 1, Per: time.Minute}
 	block := func(from, to int, at time.Time) {
 		for n := from; n < to; n++ {
 			for range 2 {

@@ -29,32 +29,32 @@ func (p Policy) Validate() error {
 	return nil
 }
 
-// RefusalLimit is how many refused codes one source may cause in a window. The zero RefusalLimit means that there is no
-// limit.
-type RefusalLimit struct {
-	Limit int           // 1 to MaxRefusals
+// SourceLimit is how many refused codes, or redemptions, one source may cause in a window. The zero SourceLimit means
+// that there is no limit.
+type SourceLimit struct {
+	Limit int           // 1 to MaxOfSource
 	Per   time.Duration // whole seconds, from a second to MaxWindow
 }
 
-// Bounds of a RefusalLimit.
+// Bounds of a SourceLimit.
 const (
-	MaxRefusals = 1_000_000
+	MaxOfSource = 1_000_000
 	MaxWindow   = 24 * time.Hour
 )
 
 // DefaultRefusals returns the limit that a new shop gets.
-func DefaultRefusals() RefusalLimit { return RefusalLimit{Limit: 100, Per: 10 * time.Minute} }
+func DefaultRefusals() SourceLimit { return SourceLimit{Limit: 100, Per: 10 * time.Minute} }
 
 // String formats the limit for people: 100 per 10m, or off.
-func (l RefusalLimit) String() string {
-	if l == (RefusalLimit{}) {
+func (l SourceLimit) String() string {
+	if l == (SourceLimit{}) {
 		return "off"
 	}
 	return fmt.Sprintf("%d per %s", l.Limit, l.Window())
 }
 
 // Window formats Per as an operator writes it: 10m, not 10m0s.
-func (l RefusalLimit) Window() string {
+func (l SourceLimit) Window() string {
 	text := l.Per.String()
 	if whole, is := strings.CutSuffix(text, "m0s"); is {
 		text = whole + "m"
@@ -66,12 +66,12 @@ func (l RefusalLimit) Window() string {
 }
 
 // Validate returns an error that says which bound is exceeded.
-func (l RefusalLimit) Validate() error {
+func (l SourceLimit) Validate() error {
 	switch {
-	case l == RefusalLimit{}:
+	case l == SourceLimit{}:
 		return nil
-	case l.Limit < 1 || l.Limit > MaxRefusals:
-		return fmt.Errorf("the limit must be from 1 to %d", MaxRefusals)
+	case l.Limit < 1 || l.Limit > MaxOfSource:
+		return fmt.Errorf("the limit must be from 1 to %d", MaxOfSource)
 	case l.Per < time.Second || l.Per > MaxWindow || l.Per%time.Second != 0:
 		return errors.New("the window must be whole seconds, from 1s to 24h")
 	default:
@@ -84,8 +84,10 @@ func (l RefusalLimit) Validate() error {
 type Settings struct {
 	Redeem   Policy // who may redeem and check vouchers
 	CheckOut Policy // who may open checkouts
-	Refusals RefusalLimit
-	Paused   voucher.Pause
+	Refusals SourceLimit
+	// Redemptions limits the redemptions of codes with many uses by callers without a key.
+	Redemptions SourceLimit
+	Paused      voucher.Pause
 	// Version rises by one with each write; 0 means that nothing is stored yet, because the shop is new.
 	Version int64
 }
@@ -104,6 +106,9 @@ func (s Settings) Validate() error {
 	}
 	if err := s.Refusals.Validate(); err != nil {
 		return fmt.Errorf("refusals: %w", err)
+	}
+	if err := s.Redemptions.Validate(); err != nil {
+		return fmt.Errorf("redemptions: %w", err)
 	}
 	if len(s.Paused.Batches) > voucher.MaxPausedBatches {
 		return fmt.Errorf("%d batches are paused, and at most %d can be", len(s.Paused.Batches),

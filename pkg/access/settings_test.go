@@ -8,7 +8,7 @@ import (
 )
 
 func TestRefusalLimit_String_IsWhatAnOperatorWrites(t *testing.T) {
-	for want, limit := range map[string]access.RefusalLimit{
+	for want, limit := range map[string]access.SourceLimit{
 		"off": {}, "100 per 10m": access.DefaultRefusals(), "20 per 1m30s": {Limit: 20, Per: 90 * time.Second},
 		"5 per 24h":   {Limit: 5, Per: access.MaxWindow},
 		"5 per 1h30m": {Limit: 5, Per: 90 * time.Minute}, "5 per 10s": {Limit: 5, Per: 10 * time.Second},

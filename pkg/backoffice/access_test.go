@@ -51,9 +51,10 @@ func TestApply_AccessSettings(t *testing.T) {
 	limited.Refusals = access.DefaultRefusals()
 	strict := access.Settings{
 		Redeem: access.ServerOnly, CheckOut: access.Anyone,
-		Refusals: access.RefusalLimit{Limit: 5, Per: time.Hour},
+		Refusals: access.SourceLimit{Limit: 5, Per: time.Hour}, Redemptions: access.SourceLimit{Limit: 3, Per: time.Hour},
 	}
-	const strictLines = "    access: {redeem: server}\n    refusals: {limit: 5, per: 1h}\n"
+	const strictLines = "    access: {redeem: server}\n    refusals: {limit: 5, per: 1h}\n" +
+		"    redemptions: {limit: 3, per: 1h}\n"
 	for number, c := range []struct {
 		name, before, lines string
 		want                access.Settings
@@ -64,7 +65,7 @@ func TestApply_AccessSettings(t *testing.T) {
 		{name: "shop with settings, file without settings", before: strictLines, want: strict},
 		{
 			name: "shop with settings, file with all settings", before: strictLines,
-			lines: "    access: {redeem: anyone, check-out: anyone}\n    refusals: off\n", want: open,
+			lines: "    access: {redeem: anyone, check-out: anyone}\n    refusals: off\n    redemptions: off\n", want: open,
 		},
 	} {
 		customer := catalog.CustomerID(fmt.Sprintf("shop-%d", number))
@@ -75,6 +76,24 @@ func TestApply_AccessSettings(t *testing.T) {
 		s.wantSettings(t, customer, c.want)
 		if plan := s.planned(t, customer, c.lines); plan.Writes() != 0 {
 			t.Errorf("%s: planned again: %+v, want no writes", c.name, plan)
+		}
+	}
+}
+
+func TestPlanCatalogue_LimitedCodeThatAnyoneCanUseUp_IsUnguarded(t *testing.T) {
+	s := newTables(t)
+	const vouchers = "    vouchers:\n      - {code: SUMMER-20, reward: 20%, max-uses: 500}\n" +
+		"      - {code: WELCOME, reward: 5%}\n      - {code: FORUM-5, reward: 5%, max-uses: none}\n"
+	const limited, byServer = "    redemptions: {limit: 20, per: 1h}\n", "    access: {redeem: server}\n"
+	for lines, want := range map[string][]string{"": {"SUMMER-20"}, limited: nil, byServer: nil} {
+		for range 2 { // the second time, the code exists
+			plan := s.planned(t, catalog.CustomerID(fmt.Sprint("shop-", len(lines))), lines+vouchers)
+			if got := plan[0].Unguarded; !reflect.DeepEqual(got, want) {
+				t.Errorf("%q: unguarded %q, want %q", lines, got, want)
+			}
+			if err := plan.Apply(t.Context(), func() {}); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

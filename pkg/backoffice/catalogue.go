@@ -22,7 +22,10 @@ func (d *Deployment) CatalogueEntry(ctx context.Context, id catalog.CustomerID) 
 		return catalogfile.Entry{}, err
 	}
 	settings, err := shop.Settings(ctx)
-	said := catalogfile.Access{Redeem: settings.Redeem, CheckOut: settings.CheckOut, Refusals: &settings.Refusals}
+	said := catalogfile.Access{
+		Redeem: settings.Redeem, CheckOut: settings.CheckOut, Refusals: &settings.Refusals,
+		Redemptions: &settings.Redemptions,
+	}
 	return catalogfile.Entry{Shop: stored, Access: said}, err
 }
 
@@ -34,6 +37,9 @@ type ShopPlan struct {
 	Catalogue  catalog.Plan      // its changes include those of the settings
 	Vouchers   []voucher.Voucher // to create
 	OtherTerms []OtherTerms
+	// Unguarded are codes of the file with several uses, all of which one stranger can redeem by inventing nicks: the
+	// shop lets anyone redeem, without a limit of redemptions.
+	Unguarded []string
 
 	shop     *Shop
 	settings *access.Settings // the settings to write; nil: they stay unchanged
@@ -88,43 +94,50 @@ func (s *Shop) plan(ctx context.Context, entry catalogfile.Entry, prune bool, no
 		return ShopPlan{}, err
 	}
 	plan := ShopPlan{Catalogue: changes, shop: s}
-	if err := plan.addSettings(ctx, entry.Access); err != nil {
+	settings, err := plan.addSettings(ctx, entry.Access)
+	if err != nil {
 		return ShopPlan{}, err
 	}
 	for _, wanted := range entry.Vouchers {
-		if err := plan.addVoucher(ctx, wanted, now); err != nil {
+		v, err := plan.addVoucher(ctx, wanted, now)
+		if err != nil {
 			return ShopPlan{}, err
+		}
+		if v.Limited() && settings.Redeem == access.Anyone && settings.Redemptions == (access.SourceLimit{}) {
+			plan.Unguarded = append(plan.Unguarded, v.Written)
 		}
 	}
 	return plan, nil
 }
 
-// addVoucher adds a voucher of the file if it does not exist.
-func (p *ShopPlan) addVoucher(ctx context.Context, wanted catalogfile.Voucher, now time.Time) error {
+// addVoucher adds a voucher of the file if it does not exist. It returns the voucher that will then exist.
+func (p *ShopPlan) addVoucher(
+	ctx context.Context, wanted catalogfile.Voucher, now time.Time,
+) (voucher.Voucher, error) {
 	v, err := voucher.New(wanted.Terms, now)
 	if err != nil {
-		return fmt.Errorf("%s: %w", wanted.Place, err)
+		return voucher.Voucher{}, fmt.Errorf("%s: %w", wanted.Place, err)
 	}
 	stored, found, err := p.shop.find(ctx, v.Code)
 	if err != nil {
-		return err
+		return voucher.Voucher{}, err
 	}
 	if !found {
 		p.Vouchers = append(p.Vouchers, v)
-		return nil
+		return v, nil
 	}
 	if fields := differingFields(wanted.Terms, v, stored); len(fields) > 0 {
 		p.OtherTerms = append(p.OtherTerms, OtherTerms{stored, fields})
 	}
-	return nil
+	return stored, nil
 }
 
-// addSettings adds the changes that the file makes to the access settings. A new shop gets the default limit on refused
-// codes.
-func (p *ShopPlan) addSettings(ctx context.Context, said catalogfile.Access) error {
+// addSettings adds the changes that the file makes to the access settings, and returns the settings that the shop will
+// have. A new shop gets the default limit on refused codes.
+func (p *ShopPlan) addSettings(ctx context.Context, said catalogfile.Access) (access.Settings, error) {
 	before, err := p.shop.Settings(ctx)
 	if err != nil {
-		return err
+		return access.Settings{}, err
 	}
 	isNew := before.Version == 0
 	if isNew {
@@ -136,6 +149,7 @@ func (p *ShopPlan) addSettings(ctx context.Context, said catalogfile.Access) err
 		{"access.redeem", string(before.Redeem), string(after.Redeem)},
 		{"access.check-out", string(before.CheckOut), string(after.CheckOut)},
 		{"refusals", before.Refusals.String(), after.Refusals.String()},
+		{"redemptions", before.Redemptions.String(), after.Redemptions.String()},
 	} {
 		if field.from != field.to {
 			changes = append(changes, catalog.Change{
@@ -153,7 +167,7 @@ func (p *ShopPlan) addSettings(ctx context.Context, said catalogfile.Access) err
 		ofProducts = len(all)
 	}
 	p.Catalogue.Changes = slices.Insert(all, ofProducts, changes...)
-	return nil
+	return after, nil
 }
 
 // differingFields names the fields in which the stored voucher differs from the file. A field that the file leaves out

@@ -164,7 +164,7 @@ func (s *shop) inFlight(kind string) (finish func() error) {
 	s.t.Helper()
 	client := stalling{s.client, make(chan struct{}, 100), make(chan struct{})}
 	redeemer := voucher.Redeemer{
-		Store:  dynamo.NewRedeemer(client, s.names.Vouchers, mathrand.Int64N),
+		Store:  dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: s.names.Vouchers}, mathrand.Int64N),
 		Random: s.redeemer.Random,
 	}
 	ended := make(chan error, 1)

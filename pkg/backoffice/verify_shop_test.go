@@ -72,7 +72,7 @@ func (s *tables) newShop(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	opened.redeemer = voucher.Redeemer{
-		Store:  dynamo.NewRedeemer(s.client, s.names.Vouchers, mathrand.Int64N),
+		Store:  dynamo.NewRedeemer(s.client, dynamo.Tables{Vouchers: s.names.Vouchers}, mathrand.Int64N),
 		Random: rand.Reader,
 	}
 	return opened

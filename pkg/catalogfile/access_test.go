@@ -12,8 +12,8 @@ import (
 )
 
 func TestAccess_IsReadAndWrittenInItsShortestForm(t *testing.T) {
-	limit := func(limit int, per time.Duration) *access.RefusalLimit {
-		return &access.RefusalLimit{Limit: limit, Per: per}
+	limit := func(limit int, per time.Duration) *access.SourceLimit {
+		return &access.SourceLimit{Limit: limit, Per: per}
 	}
 	for _, c := range []struct {
 		name, lines string
@@ -39,10 +39,15 @@ func TestAccess_IsReadAndWrittenInItsShortestForm(t *testing.T) {
 		},
 		{
 			"the longest window", "    refusals: {limit: 1000000, per: 24h}\n",
-			catalogfile.Access{Refusals: limit(access.MaxRefusals, access.MaxWindow)},
+			catalogfile.Access{Refusals: limit(access.MaxOfSource, access.MaxWindow)},
 			"",
 		},
 		{"off", "    refusals: off\n", catalogfile.Access{Refusals: limit(0, 0)}, ""},
+		{
+			"a limit of redemptions", "    redemptions: {limit: 20, per: 1h}\n",
+			catalogfile.Access{Redemptions: limit(20, time.Hour)},
+			"",
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			const header = "customers:\n  - id: emberforge\n    name: Emberforge\n    currency: EUR\n"
@@ -64,7 +69,7 @@ func TestAccess_IsReadAndWrittenInItsShortestForm(t *testing.T) {
 func TestAccess_Over_ChangesOnlyWhatTheFileSays(t *testing.T) {
 	stored := access.Settings{
 		Redeem: access.ServerOnly, CheckOut: access.ServerOnly,
-		Refusals: access.DefaultRefusals(), Version: 3,
+		Refusals: access.DefaultRefusals(), Redemptions: access.DefaultRefusals(), Version: 3,
 	}
 	stored.Paused.All = true
 	if got := (catalogfile.Access{}).Over(stored); !reflect.DeepEqual(got, stored) {
@@ -73,7 +78,7 @@ func TestAccess_Over_ChangesOnlyWhatTheFileSays(t *testing.T) {
 	want := access.Settings{Redeem: access.Anyone, CheckOut: access.ServerOnly, Paused: stored.Paused, Version: 3}
 	if got := (catalogfile.Access{
 		Redeem:   access.Anyone,
-		Refusals: &access.RefusalLimit{},
+		Refusals: &access.SourceLimit{}, Redemptions: &access.SourceLimit{},
 	}).Over(stored); !reflect.DeepEqual(got, want) {
 		t.Errorf("a file with some values: %+v, want %+v", got, want)
 	}

@@ -49,8 +49,8 @@ type Entry struct {
 
 // Access is what a file says about access to a shop. Fields that the file leaves out are empty.
 type Access struct {
-	Redeem, CheckOut access.Policy
-	Refusals         *access.RefusalLimit
+	Redeem, CheckOut      access.Policy
+	Refusals, Redemptions *access.SourceLimit
 }
 
 // Over replaces the settings that the file specifies, and returns the result.
@@ -59,6 +59,9 @@ func (a Access) Over(settings access.Settings) access.Settings {
 	settings.CheckOut = cmp.Or(a.CheckOut, settings.CheckOut)
 	if a.Refusals != nil {
 		settings.Refusals = *a.Refusals
+	}
+	if a.Redemptions != nil {
+		settings.Redemptions = *a.Redemptions
 	}
 	return settings
 }

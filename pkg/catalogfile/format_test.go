@@ -42,7 +42,8 @@ func TestSchema_HasTheKeysOfTheLayout(t *testing.T) {
 		"customers/products/variants/":        variantLayout{},
 		"customers/products/variants/amount/": amountLayout{}, "customers/products/variants/sale/": saleLayout{},
 		"customers/vouchers/": voucherLayout{},
-		"customers/access/":   accessLayout{}, "customers/refusals/": refusalsLayout{}, "customers/page/": pageLayout{},
+		"customers/access/":   accessLayout{}, "customers/refusals/": limitLayout{},
+		"customers/page/":         pageLayout{},
 		"customers/page/imprint/": linkLayout{},
 	}
 	for path, properties := range propertiesByPath(readSchema(t)) {
@@ -79,7 +80,7 @@ func TestSchema_HasTheBoundsOfTheRules(t *testing.T) {
 		"most variants":          {int64(variants.MaxItems), catalog.MaxVariants},
 		"least amount":           {defs["count"].Minimum, 1},
 		"greatest amount":        {defs["count"].Maximum, catalog.MaxAmount},
-		"most refusals":          {defs["count"].Maximum, access.MaxRefusals},
+		"most refusals":          {defs["count"].Maximum, access.MaxOfSource},
 		"fewest uses":            {defs["limit"].Minimum, 1},
 		"most uses":              {voucherProperties["max-uses"].Maximum, int64(voucher.MaxMaxUses)},
 		"most uses of one nick":  {voucherProperties["max-uses-per-nick"].Maximum, int64(voucher.MaxPerNick)},
@@ -153,7 +154,7 @@ func propertiesByPath(schema schemaOf) map[string]map[string]schemaOf {
 		"customers/products/variants/sale/":   schema.Defs["sale"].Properties,
 		"customers/vouchers/":                 schema.Defs["voucher"].Properties,
 		"customers/access/":                   schema.Defs["access"].Properties,
-		"customers/refusals/":                 schema.Defs["refusals"].Properties,
+		"customers/refusals/":                 schema.Defs["source-limit"].Properties,
 		"customers/page/":                     schema.Defs["page"].Properties,
 		"customers/page/imprint/":             schema.Defs["link"].Properties,
 	}

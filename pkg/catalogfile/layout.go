@@ -14,22 +14,23 @@ type (
 		Customers []customerLayout `yaml:"customers"`
 	}
 	customerLayout struct {
-		ID       text            `yaml:"id"`
-		Name     text            `yaml:"name"`
-		Currency text            `yaml:"currency"`
-		OffSale  bool            `yaml:"off-sale,omitempty"`
-		TimeZone text            `yaml:"time-zone,omitempty"`
-		Access   accessLayout    `yaml:"access,omitempty,flow"`
-		Refusals yaml.Node       `yaml:"refusals,omitempty"` // the word off, or a refusalsLayout
-		Page     pageLayout      `yaml:"page,omitempty"`
-		Products []productLayout `yaml:"products,omitempty"`
-		Vouchers []voucherLayout `yaml:"vouchers,omitempty"`
+		ID          text            `yaml:"id"`
+		Name        text            `yaml:"name"`
+		Currency    text            `yaml:"currency"`
+		OffSale     bool            `yaml:"off-sale,omitempty"`
+		TimeZone    text            `yaml:"time-zone,omitempty"`
+		Access      accessLayout    `yaml:"access,omitempty,flow"`
+		Refusals    yaml.Node       `yaml:"refusals,omitempty"` // the word off, or a limitLayout
+		Redemptions yaml.Node       `yaml:"redemptions,omitempty"`
+		Page        pageLayout      `yaml:"page,omitempty"`
+		Products    []productLayout `yaml:"products,omitempty"`
+		Vouchers    []voucherLayout `yaml:"vouchers,omitempty"`
 	}
 	accessLayout struct {
 		Redeem   text `yaml:"redeem,omitempty"`
 		CheckOut text `yaml:"check-out,omitempty"`
 	}
-	refusalsLayout struct {
+	limitLayout struct {
 		Limit number `yaml:"limit"`
 		Per   *text  `yaml:"per"`
 	}

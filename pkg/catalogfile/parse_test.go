@@ -157,7 +157,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{
 			"unknown key of a customer", in("customer", "webhook: none"),
 			`shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, page, ` +
-				`products, refusals, time-zone, vouchers`,
+				`products, redemptions, refusals, time-zone, vouchers`,
 		},
 		{
 			"unknown time zone", in("customer", "time-zone: Europe/Emberforge"),

@@ -111,21 +111,28 @@ func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
 }
 
 func (d *document) access(layout customerLayout, at jsontext.Pointer) Access {
-	said := Access{Redeem: access.Policy(layout.Access.Redeem), CheckOut: access.Policy(layout.Access.CheckOut)}
-	if layout.Refusals.IsZero() {
-		return said
+	return Access{
+		Redeem: access.Policy(layout.Access.Redeem), CheckOut: access.Policy(layout.Access.CheckOut),
+		Refusals:    d.sourceLimit(&layout.Refusals, at+"/refusals"),
+		Redemptions: d.sourceLimit(&layout.Redemptions, at+"/redemptions"),
 	}
-	said.Refusals = &access.RefusalLimit{} // the zero limit means off
-	var limit refusalsLayout
-	if resolve(&layout.Refusals).Kind != yaml.MappingNode || layout.Refusals.Decode(&limit) != nil || limit.Per == nil {
+}
+
+// sourceLimit reads the limit of a source, or returns nil if the file has none.
+func (d *document) sourceLimit(node *yaml.Node, at jsontext.Pointer) *access.SourceLimit {
+	if node.IsZero() {
+		return nil
+	}
+	said := &access.SourceLimit{} // the zero limit means off
+	var limit limitLayout
+	if resolve(node).Kind != yaml.MappingNode || node.Decode(&limit) != nil || limit.Per == nil {
 		return said
 	}
 	var err error
-	said.Refusals.Limit = int(whole(d, at+"/refusals/limit", limit.Limit, 1, "a whole number from 1 to 1000000"))
-	said.Refusals.Per, err = time.ParseDuration(string(*limit.Per))
-	if err != nil || said.Refusals.Per < time.Second || said.Refusals.Per > access.MaxWindow ||
-		said.Refusals.Per%time.Second != 0 {
-		d.failAt(at+"/refusals/per", "must be a duration from 1s to 24h, such as 10m or 1h30m, not %.40q", *limit.Per)
+	said.Limit = int(whole(d, at+"/limit", limit.Limit, 1, "a whole number from 1 to 1000000"))
+	said.Per, err = time.ParseDuration(string(*limit.Per))
+	if err != nil || said.Per < time.Second || said.Per > access.MaxWindow || said.Per%time.Second != 0 {
+		d.failAt(at+"/per", "must be a duration from 1s to 24h, such as 10m or 1h30m, not %.40q", *limit.Per)
 	}
 	return said
 }

@@ -26,7 +26,10 @@ func Write(w io.Writer, shops ...Entry) error {
 			Page:   newPageLayout(shop.Customer.Page),
 		}
 		if shop.Access.Refusals != nil {
-			customer.Refusals = *newRefusalsNode(*shop.Access.Refusals)
+			customer.Refusals = *newLimitNode(*shop.Access.Refusals)
+		}
+		if shop.Access.Redemptions != nil {
+			customer.Redemptions = *newLimitNode(*shop.Access.Redemptions)
 		}
 		for _, product := range shop.Products {
 			layout := productLayout{
@@ -57,8 +60,8 @@ func Write(w io.Writer, shops ...Entry) error {
 	return encoder.Close()
 }
 
-func newRefusalsNode(limit access.RefusalLimit) *yaml.Node {
-	if limit == (access.RefusalLimit{}) {
+func newLimitNode(limit access.SourceLimit) *yaml.Node {
+	if limit == (access.SourceLimit{}) {
 		return plain("off")
 	}
 	return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
@@ -43,15 +44,17 @@ type Store interface {
 	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
-// MaxHoldsPerSource is how many live holds a source can have.
-const MaxHoldsPerSource = 20
+// MaxHoldsPerSource is how many live holds a source can have, and MaxHoldsPerNetwork how many all subnets of an IPv6
+// network, a /48, can have together. Anybody can get a /48 with 65,536 subnets for nothing.
+const (
+	MaxHoldsPerSource  = 20
+	MaxHoldsPerNetwork = access.NetworkFactor * MaxHoldsPerSource
+)
 
-// TooManyHoldsError means that the source has MaxHoldsPerSource live holds.
+// TooManyHoldsError means that the source or its network has as many live holds as it can have.
 type TooManyHoldsError struct{ Until time.Time } // when the first of these holds lapses
 
-func (*TooManyHoldsError) Error() string {
-	return fmt.Sprintf("the source has %d live holds", MaxHoldsPerSource)
-}
+func (*TooManyHoldsError) Error() string { return "the source has too many live holds" }
 
 // Opening is a new checkout to store. A use to hold and an older checkout to replace may come with it.
 type Opening struct {
@@ -63,7 +66,7 @@ type Opening struct {
 	Claim   voucher.Claim
 	Voucher voucher.Voucher
 	Uses    voucher.NickUses // of the nick
-	Source  string           // whose live holds are limited; empty: no limit
+	Source  access.Source    // whose live holds are limited; zero: no limit
 	// Replaces is the checkout to replace; nil: none.
 	Replaces *Checkout
 }

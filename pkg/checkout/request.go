@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
@@ -45,8 +46,8 @@ type Request struct {
 	// Empty: none.
 	Replaces ID
 	Paused   voucher.Pause // what the shop's owner has paused
-	// Source identifies the sender, who can have at most MaxHoldsPerSource live holds; empty: no limit.
-	Source string
+	// Source identifies the sender, who can have at most MaxHoldsPerSource live holds; zero: no limit.
+	Source access.Source
 	// Key identifies retries of the same request. Without a key, every request is new. Keys are unique per shop, and
 	// the keys of the shop's server are separate (see ByServer). While the checkout of a key is open, a request with
 	// the key and another product, variant, amount, data, code or nick gets ErrKeyInUse. Once the checkout was ordered

@@ -26,8 +26,9 @@ var (
 	ErrCrossSite            = errors.New("cross-site request")     // the request has the headers of another site's page
 	ErrTooManyRefusals      = errors.New("too many refused codes") // see ProblemError.RetryAfter
 	// by the checkouts of one network address; see ProblemError.RetryAfter
-	ErrTooManyHolds = errors.New("too many holds")
-	ErrCodeRefused  = errors.New("code refused") // for this checkout, for any reason
+	ErrTooManyHolds       = errors.New("too many holds")
+	ErrTooManyRedemptions = errors.New("too many redemptions") // of codes of several uses, by strangers, likewise
+	ErrCodeRefused        = errors.New("code refused")         // for this checkout, for any reason
 	// it expired too long ago, its use of a code was taken, or its key made another checkout
 	ErrCheckoutExpired    = errors.New("checkout expired")
 	ErrCheckoutReplaced   = errors.New("checkout replaced") // by another checkout, for good
@@ -70,6 +71,7 @@ func problemTypes() map[string]problemType {
 		"cross-site-request":     {http.StatusForbidden, ErrCrossSite},
 		"too-many-refusals":      {http.StatusTooManyRequests, ErrTooManyRefusals},
 		"too-many-holds":         {http.StatusTooManyRequests, ErrTooManyHolds},
+		"too-many-redemptions":   {http.StatusTooManyRequests, ErrTooManyRedemptions},
 		"code-refused":           {http.StatusConflict, ErrCodeRefused},
 		"checkout-expired":       {http.StatusConflict, ErrCheckoutExpired},
 		"checkout-replaced":      {http.StatusConflict, ErrCheckoutReplaced},

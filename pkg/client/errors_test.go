@@ -92,6 +92,7 @@ func TestProblems_MatchTheirError(t *testing.T) {
 		"redemption-of-order":    client.ErrRedemptionOfOrder,
 		"redemption-undone":      client.ErrRedemptionUndone,
 		"too-many-holds":         client.ErrTooManyHolds,
+		"too-many-redemptions":   client.ErrTooManyRedemptions,
 		"too-many-refusals":      client.ErrTooManyRefusals,
 		"unauthorized":           client.ErrUnauthorized,
 		"cross-site-request":     client.ErrCrossSite,

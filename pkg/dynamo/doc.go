@@ -1,6 +1,6 @@
 // Package dynamo stores everything in five DynamoDB tables: the catalogue, the vouchers, the checkouts, the refusals
-// (how many codes were refused to each source of requests, and the live holds of each source), and the events of each
-// shop. Functions use this package. Operators use package backoffice.
+// (how many codes were refused to each source of requests, how many it redeemed, and its live holds), and the events of
+// each shop. Functions use this package. Operators use package backoffice.
 //
 // Every table has the partition key "customer" and the sort key "sk": stored keys and the interface call a shop a
 // customer. Package table has a function for each key:
@@ -23,6 +23,8 @@
 //	checkouts  ID        HASH            CheckoutKey    a checkout, and its order if there is one
 //	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that
 //	                                                    began then
+//	refusals   ID#bb     redeemed#...    QuotaKey       how many codes with many uses a source redeemed in the
+//	                                                    window; ... stands for SOURCE#SECONDS
 //	refusals   ID#bb     holds#SOURCE    SourceHoldsKey when the live holds of a source lapse
 //	events     ID#bb     e#EVENT         EventKey       an event
 //	events     ID        p#PAGE          EventPageKey   a page of the log: the IDs of up to 50 events in sequence

@@ -1,15 +1,15 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
@@ -272,9 +272,10 @@ const sourceRetention = time.Hour
 // countForSource returns the action that adds a hold to the list of live holds of the source, or a
 // *checkout.TooManyHoldsError. The parameter until is the time when the hold lapses. If the hold existed before and now
 // lasts longer, oldUntil is the time when it would have lapsed. Then until replaces oldUntil in the list, or is added
-// if the list does not have oldUntil. For a new hold, oldUntil is zero.
+// if the list does not have oldUntil. For a new hold, oldUntil is zero. A network and its subnets share one list, so
+// that counting both takes no more calls.
 func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, oldUntil time.Time) ([]action, error) {
-	if h.Source == "" {
+	if h.Source == (access.Source{}) {
 		return nil, nil
 	}
 	key := table.SourceHoldsKey(h.Customer, h.Source)
@@ -282,27 +283,22 @@ func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, o
 	if err != nil {
 		return nil, err
 	}
-	var live []int64
-	for field := range strings.FieldsSeq(it.Str(table.AttrLapses)) {
-		if lapse, err := strconv.ParseInt(field, 36, 64); err == nil && lapse > h.Claim.At.UnixMilli() {
-			live = append(live, lapse)
-		}
-	}
-	if old := slices.Index(live, oldUntil.UnixMilli()); old >= 0 {
+	live, subnet := table.DecodeLapses(it, h.Claim.At), h.Source.Subnet
+	if old := slices.Index(live, table.Lapse{Millis: oldUntil.UnixMilli(), Subnet: subnet}); old >= 0 {
 		live = slices.Delete(live, old, old+1)
 	}
-	live = append(live, until.UnixMilli())
-	slices.Sort(live)
-	if len(live) > checkout.MaxHoldsPerSource {
-		return nil, &checkout.TooManyHoldsError{Until: time.UnixMilli(live[0]).UTC()}
-	}
-	var lapses []string
-	for _, lapse := range live {
-		lapses = append(lapses, strconv.FormatInt(lapse, 36))
+	live = append(live, table.Lapse{Millis: until.UnixMilli(), Subnet: subnet})
+	slices.SortFunc(live, func(a, b table.Lapse) int { return cmp.Compare(a.Millis, b.Millis) })
+	own := slices.DeleteFunc(slices.Clone(live), func(l table.Lapse) bool { return l.Subnet != subnet })
+	switch {
+	case len(own) > checkout.MaxHoldsPerSource:
+		return nil, &checkout.TooManyHoldsError{Until: time.UnixMilli(own[0].Millis).UTC()}
+	case len(live) > checkout.MaxHoldsPerNetwork:
+		return nil, &checkout.TooManyHoldsError{Until: time.UnixMilli(live[0].Millis).UTC()}
 	}
 	call := &table.Update{Key: key}
-	call.Set(table.AttrLapses, table.Str(strings.Join(lapses, " ")))
-	call.Set(table.AttrExpiresAt, table.Num(live[len(live)-1]/1000+int64(sourceRetention/time.Second)))
+	call.Set(table.AttrLapses, table.EncodeLapses(live))
+	call.Set(table.AttrExpiresAt, table.Num(live[len(live)-1].Millis/1000+int64(sourceRetention/time.Second)))
 	call.RequireEqual(table.AttrLapses, it[table.AttrLapses])
 	return []action{updating(s.tables.Refusals, call, nil)}, nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
@@ -58,7 +59,8 @@ func (s *stall) wanted(nick, source string, at time.Time) checkout.Request {
 	s.t.Helper()
 	r := request(s.t, "SUMMER-20", nick, "")
 	return checkout.Request{
-		Customer: emberforge, Product: "coins", Variant: "500", Code: r.Code, Nick: r.Nick, Source: source, At: at,
+		Customer: emberforge, Product: "coins", Variant: "500", Code: r.Code, Nick: r.Nick,
+		Source: access.Source{Name: source}, At: at,
 	}
 }
 
@@ -95,7 +97,7 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	lapsed := voucher.HeldUntil(now.Add(checkout.Lifetime))
 	other := s.wanted("", "203.0.113.8", now)
 	elsewhere, server, later := other, s.wanted("", "", now), s.wanted("", "203.0.113.7", lapsed)
-	elsewhere.Customer, elsewhere.Source = "sakura-goods", "203.0.113.7"
+	elsewhere.Customer, elsewhere.Source.Name = "sakura-goods", "203.0.113.7"
 	for what, request := range map[string]checkout.Request{
 		"another source": other, "the shop's server": server, "the same source after its holds have lapsed": later,
 	} {
@@ -105,6 +107,31 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	}
 	if _, _, err := s.opener.Open(within(t), elsewhere); err == nil {
 		t.Error("a customer that does not have the code opened a checkout with the code")
+	}
+}
+
+// Each subnet may have 20 live holds, but all subnets of a /48 only 320. A hold frees its place when it lapses.
+func TestOpenHeld_Network_HasAtMost320LiveHolds(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	s.percent20(1000, voucher.NoLimit)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	open := func(network string, subnet int, at time.Time) error {
+		request := s.wanted("", network, at)
+		request.Source.Subnet = fmt.Sprintf("%04x", subnet)
+		_, _, err := s.opener.Open(within(t), request)
+		return err
+	}
+	for i := range checkout.MaxHoldsPerNetwork {
+		must(t, open("2001:db8:5::/48", i%17, now.Add(time.Duration(i)*time.Millisecond)))
+	}
+	lapse := voucher.HeldUntil(now.Add(checkout.Lifetime))
+	full, is := errors.AsType[*checkout.TooManyHoldsError](open("2001:db8:5::/48", 99, now.Add(time.Second)))
+	if !is || !full.Until.Equal(lapse) {
+		t.Errorf("a new subnet of a full network: %+v; want to wait until %s", full, lapse)
+	}
+	if err := errors.Join(open("2001:db8:6::/48", 1, now), open("2001:db8:5::/48", 99, lapse)); err != nil {
+		t.Errorf("another network, or a later time: %v", err)
 	}
 }
 

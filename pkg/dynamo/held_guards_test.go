@@ -285,7 +285,7 @@ func (s *stall) requestAt(nick string, at time.Time) voucher.Request {
 }
 
 func (s *stall) redeemerOver(api dynamo.UsesAPI, random func(int64) int64) voucher.Redeemer {
-	return voucher.Redeemer{Store: dynamo.NewRedeemer(api, s.table, random), Random: rand.Reader}
+	return voucher.Redeemer{Store: dynamo.NewRedeemer(api, s.tables, random), Random: rand.Reader}
 }
 
 // percent20of creates SUMMER-20 with a limit and a number of counters.

@@ -40,7 +40,7 @@ func newMeteredStall(t *testing.T, of limits) *meteredStall {
 	s.opener.Store = dynamo.NewCheckouts(client, s.tables.Checkouts)
 	s.opener.Holds = dynamo.NewHeldCheckouts(client, s.tables, alwaysFirst)
 	s.till = checkout.Orders{Store: dynamo.NewOrders(client, s.tables.Checkouts, s.tables.Vouchers, alwaysFirst)}
-	s.desk = voucher.Redeemer{Store: dynamo.NewRedeemer(client, s.table, alwaysFirst), Random: rand.Reader}
+	s.desk = voucher.Redeemer{Store: dynamo.NewRedeemer(client, s.tables, alwaysFirst), Random: rand.Reader}
 	s.undoer = voucher.Redemptions{Store: dynamo.NewRedemptionRecords(client, s.tables, alwaysFirst)}
 	s.percent20(of.uses, of.ofNick)
 	return s
@@ -93,6 +93,7 @@ const (
 	cancels           = "cancel"
 	cancelsAgain      = "cancel again"
 	redeems           = "redeem"
+	redeemsCounted    = "redeem within a quota"
 	undoes            = "undo"
 	undoesAgain       = "undo again"
 	redeemsNoMore     = "redeem with the key of an undone redemption"
@@ -111,7 +112,8 @@ func TestHolds_EachRequest_TakesItsCallsAndUnits(t *testing.T) {
 			"lapsed":     (*meteredStall).takingOver,
 			"own lapsed": (*meteredStall).swapping, "late": (*meteredStall).orderingLate,
 			"full": (*meteredStall).refusing, "full, wrong": (*meteredStall).refusingWrongRequests,
-			"undo": (*meteredStall).undoing,
+			"undo": (*meteredStall).undoing, "quota": (*meteredStall).redeemingWithinAQuota,
+			"IPv6": (*meteredStall).checkingOutOverIPv6,
 		} {
 			t.Run(what+"/"+name, func(t *testing.T) {
 				t.Parallel()
@@ -135,6 +137,7 @@ func heldPrices() map[string]map[string]price {
 			cancelsAgain: {1, 0, 1},
 			redeems:      {1, 0, 1}, undoes: {4, 4, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 0, 5},
 			redeemsNoMore: {2, 0, 5}, lists: {65, 65, 0},
+			redeemsCounted: {1, 0, 1},
 		},
 		"limited, one for each nick": {
 			checksOut: {2, 2, 8}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 10}, shares: {2, 2, 8},
@@ -146,6 +149,7 @@ func heldPrices() map[string]map[string]price {
 			cancelsAgain: {1, 0, 1},
 			redeems:      {2, 1, 4}, undoes: {7, 8, 8}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 10},
 			redeemsNoMore: {4, 3, 10}, lists: {65, 65, 0},
+			redeemsCounted: {2, 1, 6},
 		},
 		"limited": {
 			checksOut: {2, 2, 6}, checksOutAgain: {2, 2, 6}, checksOutStranger: {3, 3, 8}, replaces: {3, 3, 8},
@@ -156,6 +160,7 @@ func heldPrices() map[string]map[string]price {
 			cancelsAgain: {1, 0, 1},
 			redeems:      {2, 1, 4}, undoes: {6, 7, 6}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 4},
 			redeemsNoMore: {2, 1, 4}, lists: {65, 65, 0},
+			redeemsCounted: {2, 1, 6},
 		},
 		"one for each nick": {
 			checksOut: {2, 2, 4}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 6}, shares: {2, 2, 4},
@@ -164,6 +169,7 @@ func heldPrices() map[string]map[string]price {
 			cancelsAgain: {1, 0, 1},
 			redeems:      {2, 1, 1}, undoes: {6, 7, 4}, undoesAgain: {2, 3, 0}, redeemsAnew: {4, 3, 5},
 			redeemsNoMore: {4, 3, 5}, lists: {65, 65, 0},
+			redeemsCounted: {2, 1, 4},
 		},
 		"no limit": {
 			checksOut: {2, 2, 2}, checksOutAgain: {2, 2, 2}, checksOutStranger: {2, 2, 2}, replaces: {3, 3, 4},
@@ -171,6 +177,7 @@ func heldPrices() map[string]map[string]price {
 			cancelsAgain: {1, 0, 1},
 			redeems:      {2, 1, 1}, undoes: {5, 6, 1}, undoesAgain: {2, 3, 0}, redeemsAnew: {2, 1, 1},
 			redeemsNoMore: {2, 1, 1}, lists: {65, 65, 0},
+			redeemsCounted: {2, 1, 4},
 		},
 	}
 }
@@ -242,6 +249,29 @@ func (s *meteredStall) checkingOut(of limits) {
 func (s *meteredStall) checkingOutAsAStranger(limits) {
 	var c checkout.Checkout
 	s.want(checksOutStranger, s.opens(s.wanted("Alder", "203.0.113.7", noon()), &c))
+}
+
+// Counting a hold for its subnet and for its network costs no more than counting it for an address.
+func (s *meteredStall) checkingOutOverIPv6(limits) {
+	var c checkout.Checkout
+	wanted := s.wanted("Alder", "2001:db8:5::/48", noon())
+	wanted.Source.Subnet = "00a1"
+	s.want(checksOutStranger, s.opens(wanted, &c))
+}
+
+func (s *meteredStall) redeemingWithinAQuota(of limits) {
+	if of.uses != 1 { // from then on the process knows that the code has many uses
+		_ = s.redeems("Visitor", "", noon(), new(voucher.Redemption))(within(s.t))
+	}
+	s.want(redeemsCounted, func(ctx context.Context) error {
+		wanted := request(s.t, "SUMMER-20", "Alder", "")
+		wanted.Quota = voucher.Quota{
+			Source: "2001:db8:5::/48", Subnet: "00a1", Limit: 20, Network: 320,
+			Start: noon(), End: noon().Add(time.Hour),
+		}
+		_, _, err := s.desk.Redeem(ctx, wanted)
+		return err
+	})
 }
 
 // fill holds every use of the code. It then requests one more, so that the code is marked as full.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shopfront/internal/memdynamo"
+	"shopfront/pkg/access"
 	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
@@ -112,7 +113,7 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 		orders: checkout.Orders{Store: dynamo.NewOrders(s.dynamodb, simulatedCheckouts, simulatedVouchers,
 			s.random.Int64N)},
 		redeemer: voucher.Redeemer{
-			Store:  dynamo.NewRedeemer(s.dynamodb, simulatedVouchers, s.random.Int64N),
+			Store:  dynamo.NewRedeemer(s.dynamodb, tables, s.random.Int64N),
 			Random: s.random,
 		},
 		undoer: voucher.Redemptions{Store: dynamo.NewRedemptionRecords(s.dynamodb, tables, s.random.Int64N)},
@@ -718,7 +719,7 @@ func (f *fair) takeTheRest() {
 		return
 	}
 	redeemer := voucher.Redeemer{
-		Store:  dynamo.NewRedeemer(f.setup, simulatedVouchers, f.random.Int64N),
+		Store:  dynamo.NewRedeemer(f.setup, dynamo.Tables{Vouchers: simulatedVouchers}, f.random.Int64N),
 		Random: f.random,
 	}
 	for taken := 0; ; taken++ {
@@ -785,7 +786,7 @@ func openFromOneSource(s *simulation) {
 		opener.Holds = dynamo.NewHeldCheckouts(client, tables, s.random.Int64N)
 		_, _, err := opener.Open(ctx, checkout.Request{
 			Customer: emberforge, Product: "coins", Variant: "500", Code: f.v.Code, At: s.now(),
-			Source: "203.0.113.7", Key: idempotency.Key(key),
+			Source: access.Source{Name: "203.0.113.7"}, Key: idempotency.Key(key),
 		})
 		return err
 	}
@@ -794,7 +795,7 @@ func openFromOneSource(s *simulation) {
 	}
 	s.afterCommit = func(stored *simulatedDynamoDB) {
 		listed := len(strings.Fields(stored.item(simulatedRefusals,
-			table.SourceHoldsKey(emberforge, "203.0.113.7")).Str(table.AttrLapses)))
+			table.SourceHoldsKey(emberforge, access.Source{Name: "203.0.113.7"})).Str(table.AttrLapses)))
 		if holds := len(f.read(stored).holds); holds != listed || holds > checkout.MaxHoldsPerSource {
 			s.t.Errorf("%d holds are stored, and the source's item lists %d; want the same number, at "+
 				"most %d",

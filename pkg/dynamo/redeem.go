@@ -18,13 +18,14 @@ import (
 type Redeemer struct {
 	uses
 
-	many *manyUseCodes
+	refusals string // the table
+	many     *manyUseCodes
 }
 
-// NewRedeemer returns a redeemer of the vouchers in a table. random returns a random number from 0 to n-1.
-// The numbers spread load and need not be secret.
-func NewRedeemer(api UsesAPI, table string, random func(n int64) int64) *Redeemer {
-	return &Redeemer{uses{api, table, random}, newManyUseCodes()}
+// NewRedeemer returns a redeemer of vouchers. It needs the table of refusals only for requests with a quota. random
+// returns a random number from 0 to n-1. The numbers spread load and need not be secret.
+func NewRedeemer(api UsesAPI, tables Tables, random func(n int64) int64) *Redeemer {
+	return &Redeemer{uses{api, tables.Vouchers, random}, tables.Refusals, newManyUseCodes()}
 }
 
 // errManyUses and errUndoneBefore tell Redeem which step comes next. Redeem does not return them.
@@ -37,9 +38,9 @@ var (
 var errMayBeApplied = errors.New("refused, but an earlier attempt that got no response may still be applied")
 
 // Redeem takes one use of a voucher for the claim, or finds the redemption that is already recorded under the claim's
-// token. If that redemption was undone, the error is voucher.ErrUndone. After a *voucher.RefusalError nothing was
-// taken. After an *UnavailableError a use may or may not have been taken. Any other error comes from DynamoDB or means
-// that an item is damaged.
+// token. If that redemption was undone, the error is voucher.ErrUndone. After a *voucher.RefusalError or a
+// *voucher.TooManyRedemptionsError nothing was taken. After an *UnavailableError a use may or may not have been taken.
+// Any other error comes from DynamoDB or means that an item is damaged.
 //
 // A single-use code usually takes one call. It takes more if a redemption of it was undone before, or if this process
 // remembers the code as one with many uses. A code with many uses takes at least two: the first returns its rules, and
@@ -251,14 +252,35 @@ func (s *Redeemer) redeemFrom(ctx context.Context, r *recording, free *freeUse, 
 		free = own
 	}
 	if !r.v.Limited() {
-		return transact(ctx, s.api, r.actions(s.vouchers, free), lost.note)
+		return transact(ctx, s.api, append(r.actions(s.vouchers, free), s.counting(request)...), lost.note)
 	}
 	free, err := s.secure(ctx, request, r.v, free)
 	if err != nil {
 		return err
 	}
 	actions := append(r.actions(s.vouchers, free), s.taking(request, *free, time.Time{})...)
-	return transact(ctx, s.api, actions, lost.note)
+	return transact(ctx, s.api, append(actions, s.counting(request)...), lost.note)
+}
+
+// counting returns the action that counts a redemption for its source, or none if the request has no quota. It is the
+// last action of the transaction: a retry finds its record first, even if the source has reached its limit. Within the
+// window no count falls, so an attempt in flight cannot be applied after this refusal.
+func (s *Redeemer) counting(request voucher.Request) []action {
+	quota := request.Quota
+	if quota == (voucher.Quota{}) {
+		return nil
+	}
+	call := &table.Update{Key: table.QuotaKey(request.Customer, quota)}
+	if quota.Subnet == "" {
+		call.AddBelow(table.AttrRedemptions, quota.Limit)
+	} else {
+		call.AddBelow(table.AttrRedemptions, quota.Network)
+		call.AddBelow(quota.Subnet, quota.Limit)
+	}
+	call.Set(table.AttrExpiresAt, table.Num(quota.End.Add(refusalRetention).Unix()))
+	return []action{updating(s.refusals, call, func(table.Item) error {
+		return &voucher.TooManyRedemptionsError{Until: quota.End}
+	})}
 }
 
 // recording is a redemption of a code with many uses that is being recorded. If the voucher has a limit per nick, the
@@ -300,10 +322,7 @@ func countForNick(
 	call *table.Update, v voucher.Voucher, uses voucher.NickUses, request voucher.Request, free *freeUse,
 ) {
 	if free == nil || free.lapsed == nil || free.holder != table.HashNick(request.Nick) {
-		call.Add(table.AttrTaken, 1)
-		call.Name(table.AttrTaken)
-		call.Require("(attribute_not_exists(#taken) OR #taken < :limit)")
-		call.Value(":limit", table.Num(v.MaxUsesPerNick))
+		call.AddBelow(table.AttrTaken, int(v.MaxUsesPerNick))
 		return
 	}
 	call.Remove(table.HoldPrefix + free.lapsed.ID)

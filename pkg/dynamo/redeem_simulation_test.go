@@ -35,7 +35,8 @@ func uses(stored *simulatedDynamoDB, code voucher.Code) (left, used, records int
 }
 
 // Twenty requests race for five uses in three counters. Some of the requests are retries. Whatever fails, each use is
-// either left or recorded once, a retry gets the same redemption, and in the end no use is left.
+// either left or recorded once, a retry gets the same redemption, and in the end no use is left. With a quota, three
+// uses are redeemed, at most two of them from one subnet.
 func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
 	t.Parallel()
 	redemptionTrials().simulate(t, 100)
@@ -44,15 +45,26 @@ func TestRedeem_ConcurrentRequestsAndFaults_TakeEveryUseOnce(t *testing.T) {
 func redemptionTrials() trials {
 	all := trials{}
 	for name, faults := range map[string]memdynamo.Rates{"reliable": {}, "every fault": everyFault(0.05)} {
-		all[name] = func(s *simulation) {
-			s.faults = faults
-			raceForFiveUses(s)
+		for quota, most := range map[string]int{"": 5, ", quota": 3} {
+			all[name+quota] = func(s *simulation) {
+				s.faults = faults
+				raceForFiveUses(s, most)
+			}
 		}
 	}
 	return all
 }
 
-func raceForFiveUses(s *simulation) {
+// checkQuota checks that the count of a network, of its two subnets and of the records are equal, and below their
+// limits.
+func checkQuota(s *simulation, it table.Item, records int) {
+	total, one, two := int(it.Num(table.AttrRedemptions)), int(it.Num("0000")), int(it.Num("0001"))
+	if total != records || one+two != total || max(one, two) > 2 || total > 3 {
+		s.t.Errorf("%d redemptions are stored; %d are counted, %d and %d from the subnets", records, total, one, two)
+	}
+}
+
+func raceForFiveUses(s *simulation, most int) {
 	v, err := voucher.New(voucher.Terms{
 		Written: "SUMMER20", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 3,
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
@@ -63,10 +75,14 @@ func raceForFiveUses(s *simulation) {
 		if left, used, records := uses(stored, v.Code); left+used != 5 || used != records {
 			s.t.Errorf("%d uses left, %d used, %d redemptions; want five uses in total, and a redemption for each "+
 				"used one", left, used, records)
+		} else if most < 5 {
+			key := table.QuotaKey(emberforge, voucher.Quota{Source: "2001:db8:5::/48", Start: noon()})
+			checkQuota(s, stored.item(simulatedRefusals, key), records)
 		}
 	}
 	redeemer := voucher.Redeemer{
-		Store:  dynamo.NewRedeemer(s.dynamodb, simulatedVouchers, s.random.Int64N),
+		Store: dynamo.NewRedeemer(s.dynamodb,
+			dynamo.Tables{Vouchers: simulatedVouchers, Refusals: simulatedRefusals}, s.random.Int64N),
 		Random: s.random,
 	}
 	redeemed := make(map[string]voucher.Redemption) // by key
@@ -79,17 +95,25 @@ func raceForFiveUses(s *simulation) {
 			defer cancel()
 			r := request(s.t, "SUMMER20", "Alder", key)
 			r.At = s.now()
+			if most < 5 {
+				r.Quota = voucher.Quota{
+					Source: "2001:db8:5::/48", Subnet: fmt.Sprintf("%04x", i%2), Limit: 2, Network: 3,
+					Start: noon(), End: noon().Add(time.Hour),
+				}
+			}
 			redemption, _, err := redeemer.Redeem(ctx, r)
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			before, repeated := redeemed[key]
 			_, unavailable := errors.AsType[*dynamo.UnavailableError](err)
+			_, tooMany := errors.AsType[*voucher.TooManyRedemptionsError](err)
 			reason, _ := voucher.IsRefusal(err)
 			switch {
 			case err == nil && repeated && redemption != before:
 				s.t.Errorf("%s: redeemed as %+v and as %+v", key, before, redemption)
 			case err == nil:
 				redeemed[key] = redemption
+			case tooMany && most < 5: // another subnet can still redeem with the key
 			case unavailable:
 				unknown++
 			case reason == voucher.ReasonUsedUp:
@@ -104,8 +128,8 @@ func raceForFiveUses(s *simulation) {
 	}
 	s.run()
 	_, used, _ := uses(s.setup, v.Code)
-	if used != 5 || len(redeemed) > 5 || len(redeemed)+unknown < 5 || len(s.faults) == 0 && unknown > 0 {
-		s.t.Errorf("%d uses are used, %d keys redeemed, %d outcomes are unknown; want all five uses to be used", used,
-			len(redeemed), unknown)
+	if used != most || len(redeemed) > most || len(redeemed)+unknown < most || len(s.faults) == 0 && unknown > 0 {
+		s.t.Errorf("%d uses are used, %d keys redeemed, %d outcomes are unknown; want %d uses to be used", used,
+			len(redeemed), unknown, most)
 	}
 }

@@ -55,7 +55,10 @@ func (s *shop) ownerOf(customer catalog.CustomerID, api backoffice.API) *backoff
 }
 
 func redeemerOf(client dynamo.UsesAPI, table string) voucher.Redeemer {
-	return voucher.Redeemer{Store: dynamo.NewRedeemer(client, table, mathrand.Int64N), Random: rand.Reader}
+	return voucher.Redeemer{
+		Store:  dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: table}, mathrand.Int64N),
+		Random: rand.Reader,
+	}
 }
 
 // over returns a redeemer that reaches the same table through a network.
@@ -380,7 +383,7 @@ func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
 			terms.Written = "SUMMER-20"
 			s.create(terms)
 			s.createFor(sakura, terms)
-			store := dynamo.NewRedeemer(s.client, s.table, mathrand.Int64N)
+			store := dynamo.NewRedeemer(s.client, dynamo.Tables{Vouchers: s.table}, mathrand.Int64N)
 			claim := voucher.Claim{
 				Request: request(t, "SUMMER-20", "Alder", "order-1047"),
 				Token:   idempotency.Digest("order-1047"),

@@ -62,7 +62,8 @@ func (d *door) wantSettings(want access.Settings) {
 func strict() access.Settings {
 	return access.Settings{
 		Redeem: access.ServerOnly, CheckOut: access.ServerOnly, Refusals: access.DefaultRefusals(),
-		Paused: voucher.Pause{All: true, Batches: []string{"advent", "summer"}},
+		Redemptions: access.SourceLimit{Limit: 20, Per: time.Hour},
+		Paused:      voucher.Pause{All: true, Batches: []string{"advent", "summer"}},
 	}
 }
 
@@ -83,7 +84,8 @@ func TestPutSettings_FunctionsReadThem(t *testing.T) {
 	want := strict()
 	for _, change := range []func(){
 		func() {},
-		func() { want.Refusals, want.Paused = access.RefusalLimit{}, voucher.Pause{} },
+		func() { want.Refusals, want.Redemptions = access.SourceLimit{}, access.SourceLimit{} },
+		func() { want.Paused = voucher.Pause{} },
 		func() { want.Redeem = access.Anyone },
 	} {
 		change()

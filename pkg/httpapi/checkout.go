@@ -51,8 +51,7 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 			}
 			request.Paused = c.settings.Paused
 			if !request.ByServer || c.caller.Shopper.IsValid() {
-				source := c.caller.Source(s.SourceAddress(c.Request), request.Nick)
-				request.Source = source.Name + source.Subnet
+				request.Source = c.caller.Source(s.SourceAddress(c.Request), request.Nick)
 			}
 			return s.limitRefusals(c, request.Nick, func() (response, error) {
 				if refusal != nil {

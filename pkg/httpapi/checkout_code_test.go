@@ -86,16 +86,18 @@ func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 		want        func(*checkout.Request)
 	}{
 		{"stranger", "?code=SUMMER-20&nick=Alder", "203.0.113.7", nil, func(r *checkout.Request) {
-			r.Code, r.Nick, r.Paused, r.Source = "SUMMER20", nick, paused, "203.0.113.7"
+			r.Code, r.Nick, r.Paused, r.Source = "SUMMER20", nick, paused, access.Source{Name: "203.0.113.7"}
 		}},
 		{"IPv6", "?code=SUMMER-20", "2001:db8:1:2::7", nil, func(r *checkout.Request) {
-			r.Code, r.Paused, r.Source = "SUMMER20", paused, "2001:db8:1::/480002"
+			r.Code, r.Paused = "SUMMER20", paused
+			r.Source = access.Source{Name: "2001:db8:1::/48", Subnet: "0002"}
 		}},
 		{
 			"another address of the same /64", "?code=SUMMER-20", "2001:db8:1:2::8",
 			[]string{"X-Forwarded-For", "203.0.113.8"},
 			func(r *checkout.Request) {
-				r.Code, r.Paused, r.Source = "SUMMER20", paused, "2001:db8:1::/480002"
+				r.Code, r.Paused = "SUMMER20", paused
+				r.Source = access.Source{Name: "2001:db8:1::/48", Subnet: "0002"}
 			},
 		},
 		{
@@ -113,7 +115,8 @@ func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 			},
 		},
 		{"replacing", "?code=SUMMER-20&replaces=" + string(rankID), "203.0.113.7", nil, func(r *checkout.Request) {
-			r.Code, r.Replaces, r.Paused, r.Source = "SUMMER20", rankID, paused, "203.0.113.7"
+			r.Code, r.Replaces, r.Paused = "SUMMER20", rankID, paused
+			r.Source = access.Source{Name: "203.0.113.7"}
 		}},
 		{"no code", "?nick=Alder&replaces=" + string(rankID), "203.0.113.7", nil, func(r *checkout.Request) {
 			r.Nick, r.Replaces = nick, rankID

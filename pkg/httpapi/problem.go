@@ -38,6 +38,7 @@ const (
 	problemOrderCancelled       problemType = "order-cancelled"
 	problemCodeRefused          problemType = "code-refused"
 	problemTooManyHolds         problemType = "too-many-holds"
+	problemTooManyRedemptions   problemType = "too-many-redemptions"
 	problemCheckoutReplaced     problemType = "checkout-replaced"
 	problemRedemptionNotFound   problemType = "redemption-not-found"
 	problemRedemptionUndone     problemType = "redemption-undone"
@@ -70,6 +71,7 @@ func (t problemType) describe() (status int, title string) {
 		problemOrderCancelled:       {http.StatusConflict, "Order cancelled"},
 		problemCodeRefused:          {http.StatusConflict, "Code refused"},
 		problemTooManyHolds:         {http.StatusTooManyRequests, "Too many holds"},
+		problemTooManyRedemptions:   {http.StatusTooManyRequests, "Too many redemptions"},
 		problemCheckoutReplaced:     {http.StatusConflict, "Checkout replaced"},
 		problemRedemptionNotFound:   {http.StatusNotFound, "Redemption not found"},
 		problemRedemptionUndone:     {http.StatusConflict, "Redemption undone"},

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"shopfront/pkg/access"
@@ -9,9 +10,9 @@ import (
 	"shopfront/pkg/wire"
 )
 
-// VoucherRedeemer redeems and checks vouchers. It returns a *voucher.RefusalError if the code cannot be redeemed, and
-// voucher.ErrUndone if the request's key made a redemption that was undone. After an error with Unavailable() it is
-// unknown whether the redemption was applied.
+// VoucherRedeemer redeems and checks vouchers. Errors: *voucher.RefusalError if the code cannot be redeemed,
+// *voucher.TooManyRedemptionsError if the source has reached its quota, and voucher.ErrUndone if the request's key made
+// a redemption that was undone. After an error with Unavailable() it is unknown whether the redemption was applied.
 type VoucherRedeemer interface {
 	Redeem(ctx context.Context, request voucher.Request) (redemption voucher.Redemption, replayed bool, err error)
 	Check(ctx context.Context, request voucher.Request) (voucher.Voucher, error)
@@ -35,6 +36,10 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 				return response{}, err
 			}
 			request.Paused = c.settings.Paused
+			if !c.caller.IsServer() {
+				source := c.caller.Source(s.SourceAddress(c.Request), request.Nick)
+				request.Quota = c.settings.Redemptions.Quota(source, c.received)
+			}
 			return s.limitRefusals(c, request.Nick, func() (response, error) {
 				switch {
 				case refusal != nil:
@@ -85,6 +90,9 @@ func checkOnly(c *call) (bool, error) {
 
 func redeemVoucher(c *call, redeemer VoucherRedeemer, request voucher.Request) (response, error) {
 	redemption, replayed, err := redeemer.Redeem(c.Context(), request)
+	if reached, is := errors.AsType[*voucher.TooManyRedemptionsError](err); is {
+		return response{}, problemTooManyRedemptions.new().after(reached.Until.Sub(c.received))
+	}
 	if err != nil {
 		return response{}, err
 	}

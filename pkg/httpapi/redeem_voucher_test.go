@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
@@ -505,4 +506,44 @@ func FuzzVoucherQuery(f *testing.F) {
 			t.Errorf("%q: got %d %s, want 200 or 400", query, a.status, a.body)
 		}
 	})
+}
+
+// Only strangers have a quota of redemptions, and only a shop with the setting.
+func TestRedeemVoucher_LimitOfRedemptions_IsOfAStrangersAddress(t *testing.T) {
+	settings := access.DefaultSettings()
+	settings.Redemptions = access.SourceLimit{Limit: 20, Per: time.Hour}
+	noon := now().Truncate(time.Hour)
+	quota := voucher.Quota{Source: "203.0.113.7", Limit: 20, Network: 320, Start: noon, End: noon.Add(time.Hour)}
+	subnet := quota
+	subnet.Source, subnet.Subnet = "2001:db8:1::/48", "0002"
+	for what, c := range map[string]struct {
+		settings access.Settings
+		request  *http.Request
+		want     voucher.Quota
+	}{
+		"a stranger": {settings, from("203.0.113.7", post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":"Alder"}`)), quota},
+		"IPv6":       {settings, from("2001:db8:1:2::7", post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`)), subnet},
+		"the server": {
+			settings, post("/shop/emberforge/voucher", `{"code":"SUMMER-20","nick":"Alder"}`, "Authorization", serverKey),
+			voucher.Quota{},
+		},
+		"no limit": {access.DefaultSettings(), post("/shop/emberforge/voucher", `{"code":"SUMMER-20"}`), voucher.Quota{}},
+	} {
+		s, _ := limited(t)
+		s.Guard = guard{c.settings}
+		var got voucher.Quota
+		a := s.send(s.RedeemVoucher(fakeRedeemer{redeem: func(r voucher.Request) (voucher.Redemption, bool, error) {
+			got = r.Quota
+			return voucher.Redemption{}, false, &voucher.TooManyRedemptionsError{Until: noon.Add(time.Hour)}
+		}}), c.request)
+		if got != c.want {
+			t.Errorf("%s: the quota is %+v, want %+v", what, got, c.want)
+		}
+		a.want(t, http.StatusTooManyRequests, `{"type":"urn:problem:shopfront:too-many-redemptions",`+
+			`"title":"Too many redemptions","status":429}`)
+		a.wantHeader(t, "Retry-After", "3600") // the window ends in 3,599.877 seconds
+		if line := s.logged(t); line["outcome"] != "too-many-redemptions" || line["Refused"] != nil {
+			t.Errorf("logged %v", line)
+		}
+	}
 }

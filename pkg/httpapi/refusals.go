@@ -13,10 +13,10 @@ import (
 // report whether the source is above the limit, and until when. An error from Refused means that the store may not have
 // counted the refusal. The other results are valid even then, because this process has counted it.
 type RefusalLimiter interface {
-	Blocked(customer catalog.CustomerID, source access.Source, limit access.RefusalLimit,
+	Blocked(customer catalog.CustomerID, source access.Source, limit access.SourceLimit,
 		at time.Time) (until time.Time, blocked bool)
 	Refused(
-		ctx context.Context, customer catalog.CustomerID, source access.Source, limit access.RefusalLimit, at time.Time,
+		ctx context.Context, customer catalog.CustomerID, source access.Source, limit access.SourceLimit, at time.Time,
 	) (until time.Time, blocked bool, err error)
 }
 

@@ -45,7 +45,7 @@ func limited(t *testing.T) (service, *counts) {
 	store := &counts{refusals: make(map[string]int)}
 	s := newService(t)
 	settings := access.DefaultSettings()
-	settings.Refusals = access.RefusalLimit{Limit: 2, Per: 10 * time.Minute}
+	settings.Refusals = access.SourceLimit{Limit: 2, Per: 10 * time.Minute}
 	s.Guard, s.Refusals = guard{settings}, access.NewRefusals(store)
 	s.SourceAddress = func(r *http.Request) string { return r.RemoteAddr }
 	return s, store

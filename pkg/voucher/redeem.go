@@ -20,6 +20,7 @@ type Request struct {
 	Key    idempotency.Key
 	At     time.Time // when the request was received, in UTC
 	Paused Pause     // what the shop's owner has paused
+	Quota  Quota     // of the source, for Redeem
 }
 
 // Claim is a request to redeem, with the identifiers for its record.
@@ -35,8 +36,8 @@ type Claim struct {
 // RedeemerStore is the part of the voucher store that redeeming needs.
 type RedeemerStore interface {
 	// Redeem takes one use of the voucher and records it, at most once for a token. If the token already has a
-	// redemption, Redeem returns that redemption, or ErrUndone if it was undone. After a *RefusalError nothing was
-	// taken. After any other error the claim may or may not be applied.
+	// redemption, Redeem returns that redemption, or ErrUndone if it was undone. After a *RefusalError or a
+	// *TooManyRedemptionsError nothing was taken. After any other error the claim may or may not be applied.
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
 	// Look returns the voucher and the uses that the request's nick has taken. An unknown code is a *RefusalError.
 	Look(ctx context.Context, request Request) (Voucher, NickUses, error)
@@ -50,9 +51,9 @@ type Redeemer struct {
 }
 
 // Redeem redeems a voucher. If the request's key was already used for a redemption, Redeem changes nothing, returns
-// that redemption and sets replayed. If that redemption was undone, the error is ErrUndone. After a *RefusalError
-// nothing was redeemed. After any other error the request may or may not have been applied; a request with a key can be
-// sent again to find out.
+// that redemption and sets replayed. If that redemption was undone, the error is ErrUndone. After a *RefusalError or a
+// *TooManyRedemptionsError nothing was redeemed. After any other error the request may or may not have been applied; a
+// request with a key can be sent again to find out.
 func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
 	claim := Claim{Request: request}
 	id, err := idempotency.NewToken(r.Random)

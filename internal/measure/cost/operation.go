@@ -123,6 +123,9 @@ func operations() []operation {
 		{"api-docs, openapi.json", "api-docs", page("/openapi.json"), http.StatusOK, ""},
 		{"api-docs, changelog", "api-docs", page("/changelog"), http.StatusOK, ""},
 		{"removed path", "removed-payment", page("/checkout/paybylink/transfer"), http.StatusGone, "gone"},
+		// the last redemptions, because the limit stays
+		redeemed("redemption, limited, counted", counted(oneCode(limited))),
+		redeemed("redemption, no limit, counted", counted(oneCode(unlimited))),
 	}...)
 }
 
@@ -197,6 +200,16 @@ func oneCode(terms voucher.Terms) preparation {
 		}
 		err = s.ask(s.event.Redemption(code, "Rowan", newKey()))
 		return func() ([]byte, error) { return s.event.Redemption(code, s.newNick(), newKey()) }, err
+	}
+}
+
+// counted prepares redemptions in a shop that limits them.
+func counted(redemptions preparation) preparation {
+	return func(ctx context.Context, s *scene) (requests, error) {
+		if err := fixture.LimitRedemptions(ctx, s.client); err != nil {
+			return nil, err
+		}
+		return redemptions(ctx, s)
 	}
 }
 

@@ -19,7 +19,8 @@ const root = "../../.."
 //   - A checkout area, or a shop's page, takes half a unit for the profile, half a unit for each 4 KB of products, and
 //     one unit for the
 //     settings of a shop that is new to the process.
-//   - A refusal takes one more write, which counts the refusal.
+//   - A refusal takes one more write, which counts the refusal. A redemption that is counted for its source does so in
+//     the same transaction.
 //   - A change of an order is written twice, to the table and to the index. A retry writes only to the table, and fails
 //     there.
 //   - A checkout with a code reads the code before the catalogue. A checkout without the server's key also reads and
@@ -39,6 +40,8 @@ func bounds() map[string]bound {
 		redeemLimitedFirst:                         {2, memdynamo.Units{Write: 5}},
 		redeemLimitedNicks:                         {2, memdynamo.Units{Read: 1, Write: 4}},
 		"redemption, no limit":                     {2, memdynamo.Units{Read: 1, Write: 1}},
+		"redemption, limited, counted":             {2, memdynamo.Units{Read: 1, Write: 6}},
+		"redemption, no limit, counted":            {2, memdynamo.Units{Read: 1, Write: 4}},
 		"replay, single use":                       {1, memdynamo.Units{Write: 1}},
 		"replay, limited":                          {2, memdynamo.Units{Read: 1, Write: 4}},
 		"refusal, unknown":                         {2, memdynamo.Units{Write: 2}},

@@ -50,7 +50,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 	}
 	client := dynamoclient.New(t.Context(), env, variables["VOUCHERS_TABLE"])
 	redemptions := voucher.Redeemer{
-		Store:  dynamo.NewRedeemer(client, variables["VOUCHERS_TABLE"], mathrand.Int64N),
+		Store:  dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: variables["VOUCHERS_TABLE"]}, mathrand.Int64N),
 		Random: rand.Reader,
 	}
 	client = dynamoclient.New(t.Context(), env, variables["CATALOGUE_TABLE"])

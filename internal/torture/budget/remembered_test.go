@@ -72,7 +72,10 @@ func remembered(t *testing.T, store manyUses, codes int) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	desk := voucher.Redeemer{Store: dynamo.NewRedeemer(store, "VouchersTable", mathrand.Int64N), Random: rand.Reader}
+	desk := voucher.Redeemer{
+		Store:  dynamo.NewRedeemer(store, dynamo.Tables{Vouchers: "VouchersTable"}, mathrand.Int64N),
+		Random: rand.Reader,
+	}
 	for number := range codes {
 		code, err := voucher.ParseCode(fmt.Sprintf("SUMMER-%d", number))
 		if err != nil {

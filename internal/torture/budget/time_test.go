@@ -317,7 +317,8 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 	}
 	_, _, ordered := opened.PlaceOrder(t.Context(), idOf(heldOrder), paid(), now)
 	claim := voucher.Claim{Request: of("Birch"), RedemptionID: undoneID, Token: undoneID}
-	_, redeemed := dynamo.NewRedeemer(client, tables.Vouchers, mathrand.Int64N).Redeem(t.Context(), claim)
+	_, redeemed := dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: tables.Vouchers}, mathrand.Int64N).
+		Redeem(t.Context(), claim)
 	if err := errors.Join(ordered, redeemed); err != nil {
 		t.Fatal(err)
 	}

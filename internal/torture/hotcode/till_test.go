@@ -75,7 +75,7 @@ func (s *shop) till(code voucher.Code, options ...func(*dynamodb.Options)) till 
 	})
 	client = dynamodb.New(client.Options(), options...)
 	return till{s, code, voucher.Redeemer{
-		Store:  dynamo.NewRedeemer(client, s.table, mathrand.Int64N),
+		Store:  dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: s.table}, mathrand.Int64N),
 		Random: rand.Reader,
 	}}
 }

@@ -121,7 +121,7 @@ func withHeldCheckout(r *round, s subject) {
 func withRedemption(r *round, s subject) {
 	r.t.Helper()
 	claim := voucher.Claim{Request: withSummer20(r, s), RedemptionID: redemptionID, Token: redemptionID}
-	store := dynamo.NewRedeemer(dynamotest.Client(r.t), r.Calm.Tables.Vouchers, rand.Int64N)
+	store := dynamo.NewRedeemer(dynamotest.Client(r.t), dynamo.Tables{Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
 	if _, err := store.Redeem(r.t.Context(), claim); err != nil {
 		r.t.Fatal(err)
 	}

@@ -174,7 +174,7 @@ const recordThenUse = `append(r.actions(s.vouchers, free), s.taking(request, *fr
 // drawingTheLast makes the function always draw the last of the counters.
 func drawingTheLast() change {
 	return change{{
-		functionGo, `dynamo.NewRedeemer(client, vouchers, mathrand.Int64N)`,
-		`dynamo.NewRedeemer(client, vouchers, func(n int64) int64 { return max(mathrand.Int64N(n), n-1) })`,
+		functionGo, `dynamo.NewRedeemer(client, tables, mathrand.Int64N)`,
+		`dynamo.NewRedeemer(client, tables, func(n int64) int64 { return max(mathrand.Int64N(n), n-1) })`,
 	}}
 }

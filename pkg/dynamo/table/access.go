@@ -2,6 +2,8 @@ package table
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -16,6 +18,8 @@ const (
 	AttrCheckOutPolicy = "checkOut"
 	AttrRefusalLimit   = "refusalLimit"  // missing: no limit
 	AttrRefusalWindow  = "refusalWindow" // seconds
+	AttrRedeemLimit    = "redeemLimit"   // missing: no limit
+	AttrRedeemWindow   = "redeemWindow"  // seconds
 	AttrPausedAll      = "paused"
 	AttrPausedBatches  = "pausedBatches" // a set of strings
 	// AttrKeysCreated counts the keys that were ever created, so that concurrent creations cannot exceed the limit on
@@ -30,9 +34,44 @@ const (
 	AttrRevoked    = "revoked"    // milliseconds; missing: not revoked
 )
 
-// AttrRefusals is the number of refusals of a source in a window. The item of an IPv6 network, a /48, also has the
-// number of refusals of each /64 subnet, in an attribute named by the four hexadecimal digits of the subnet.
-const AttrRefusals = "refusals"
+// AttrRefusals and AttrRedemptions are the number of refusals or redemptions of a source in a window. The item of an
+// IPv6 network, a /48, also has the number of each /64 subnet, in an attribute named by the four hexadecimal digits of
+// the subnet.
+const (
+	AttrRefusals    = "refusals"
+	AttrRedemptions = "redemptions"
+)
+
+// Lapse is when a live hold of a source lapses.
+type Lapse struct {
+	Millis int64
+	Subnet string // of the source, as in access.Source
+}
+
+// EncodeLapses returns the value of AttrLapses: for each hold, the milliseconds in base 36, followed by a dot and the
+// subnet if there is one. Spaces separate the holds.
+func EncodeLapses(lapses []Lapse) types.AttributeValue {
+	var fields []string
+	for _, lapse := range lapses {
+		field := strconv.FormatInt(lapse.Millis, 36)
+		if lapse.Subnet != "" {
+			field += "." + lapse.Subnet
+		}
+		fields = append(fields, field)
+	}
+	return Str(strings.Join(fields, " "))
+}
+
+// DecodeLapses reads the holds that are live at a time.
+func DecodeLapses(it Item, at time.Time) (live []Lapse) {
+	for field := range strings.FieldsSeq(it.Str(AttrLapses)) {
+		text, subnet, _ := strings.Cut(field, ".")
+		if millis, err := strconv.ParseInt(text, 36, 64); err == nil && millis > at.UnixMilli() {
+			live = append(live, Lapse{millis, subnet})
+		}
+	}
+	return live
+}
 
 // SetSettings makes an update write the settings. The update does not touch AttrKeysCreated.
 func SetSettings(u *Update, s access.Settings) {
@@ -40,16 +79,14 @@ func SetSettings(u *Update, s access.Settings) {
 		AttrRedeemPolicy: Str(s.Redeem), AttrCheckOutPolicy: Str(s.CheckOut),
 		AttrPausedAll: Bool(s.Paused.All), AttrVersion: Num(s.Version),
 	}
-	if s.Refusals != (access.RefusalLimit{}) {
-		wanted[AttrRefusalLimit] = Num(s.Refusals.Limit)
-		wanted[AttrRefusalWindow] = Num(int64(s.Refusals.Per / time.Second))
-	}
+	wanted.setLimit(AttrRefusalLimit, AttrRefusalWindow, s.Refusals)
+	wanted.setLimit(AttrRedeemLimit, AttrRedeemWindow, s.Redemptions)
 	if len(s.Paused.Batches) > 0 {
 		wanted[AttrPausedBatches] = &types.AttributeValueMemberSS{Value: s.Paused.Batches}
 	}
 	for _, attribute := range []string{
-		AttrRedeemPolicy, AttrCheckOutPolicy, AttrRefusalLimit, AttrRefusalWindow, AttrPausedAll, AttrPausedBatches,
-		AttrVersion,
+		AttrRedeemPolicy, AttrCheckOutPolicy, AttrRefusalLimit, AttrRefusalWindow, AttrRedeemLimit, AttrRedeemWindow,
+		AttrPausedAll, AttrPausedBatches, AttrVersion,
 	} {
 		if value := wanted[attribute]; value != nil {
 			u.Set(attribute, value)
@@ -59,6 +96,16 @@ func SetSettings(u *Update, s access.Settings) {
 	}
 }
 
+func (it Item) setLimit(limit, window string, l access.SourceLimit) {
+	if l != (access.SourceLimit{}) {
+		it[limit], it[window] = Num(l.Limit), Num(int64(l.Per/time.Second))
+	}
+}
+
+func (it Item) limit(limit, window string) access.SourceLimit {
+	return access.SourceLimit{Limit: int(it.Num(limit)), Per: time.Duration(it.Num(window)) * time.Second}
+}
+
 // DecodeSettings reads a shop's settings. If none are stored, it returns access.DefaultSettings.
 func DecodeSettings(it Item) access.Settings {
 	if !it.Has(AttrVersion) {
@@ -66,10 +113,9 @@ func DecodeSettings(it Item) access.Settings {
 	}
 	s := access.Settings{
 		Redeem: access.Policy(it.Str(AttrRedeemPolicy)), CheckOut: access.Policy(it.Str(AttrCheckOutPolicy)),
-		Refusals: access.RefusalLimit{
-			Limit: int(it.Num(AttrRefusalLimit)), Per: time.Duration(it.Num(AttrRefusalWindow)) * time.Second,
-		},
-		Paused: voucher.Pause{All: it.Bool(AttrPausedAll)}, Version: it.Num(AttrVersion),
+		Refusals:    it.limit(AttrRefusalLimit, AttrRefusalWindow),
+		Redemptions: it.limit(AttrRedeemLimit, AttrRedeemWindow),
+		Paused:      voucher.Pause{All: it.Bool(AttrPausedAll)}, Version: it.Num(AttrVersion),
 	}
 	if batches, ok := it[AttrPausedBatches].(*types.AttributeValueMemberSS); ok {
 		s.Paused.Batches = slices.Sorted(slices.Values(batches.Value))

@@ -41,6 +41,7 @@ const (
 	RedemptionInfix = "#r#"
 	HoldInfix       = "#h#"
 	HoldsPrefix     = "holds#"
+	RedeemedPrefix  = "redeemed#"
 )
 
 // Key is the primary key of an item.
@@ -145,9 +146,16 @@ func RefusalKey(customer catalog.CustomerID, source access.Source, start time.Ti
 	return Key{Bucket(customer, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
 }
 
-// SourceHoldsKey is the key of the item that lists the live holds of a source.
-func SourceHoldsKey(customer catalog.CustomerID, source string) Key {
-	return Key{Bucket(customer, hashBucket(source)), HoldsPrefix + source}
+// QuotaKey is the key of the item that counts a source's redemptions of codes with many uses. It is like RefusalKey.
+func QuotaKey(customer catalog.CustomerID, quota voucher.Quota) Key {
+	key := RefusalKey(customer, access.Source{Name: quota.Source}, quota.Start)
+	return Key{key.Partition, RedeemedPrefix + key.Sort}
+}
+
+// SourceHoldsKey is the key of the item that lists the live holds of a source. An IPv6 network, a /48, has one item for
+// all of its subnets.
+func SourceHoldsKey(customer catalog.CustomerID, source access.Source) Key {
+	return Key{Bucket(customer, hashBucket(source.Name)), HoldsPrefix + source.Name}
 }
 
 // HashNick returns the hash that stands for a nick in keys and conditions. It hashes the compared form of the nick. The

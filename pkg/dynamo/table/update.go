@@ -73,6 +73,14 @@ func (u *Update) Add(attribute string, n int) {
 	u.Value(Placeholder(alias), Num(n))
 }
 
+// AddBelow adds 1 to a number that is below the limit. A missing attribute counts as 0.
+func (u *Update) AddBelow(attribute string, limit int) {
+	u.Add(attribute, 1)
+	alias := u.Alias(attribute)
+	u.Require("(attribute_not_exists(" + alias + ") OR " + alias + " < :" + alias[1:] + "_limit)")
+	u.Value(":"+alias[1:]+"_limit", Num(limit))
+}
+
 // Remove removes an attribute.
 func (u *Update) Remove(attribute string) { u.removes = append(u.removes, u.Alias(attribute)) }
 

@@ -65,8 +65,7 @@ const (
 	// the item of an undone redemption, it is 1 if the redemption was imported.
 	AttrImported = "imported"
 	AttrUndoneBy = "undoneBy" // in an undone redemption: who undid it; missing: unknown
-	// in the refusals table: when the live holds of a source lapse, in milliseconds in base 36, separated by spaces
-	AttrLapses = "lapses"
+	AttrLapses   = "lapses"   // in the refusals table: see EncodeLapses
 
 	// RecordPrefix and a token form the name of an attribute with a redemption.
 	RecordPrefix = "r#"

@@ -289,7 +289,7 @@ func redeemed(t *testing.T, client *dynamodb.Client) (set map[string]string, r v
 	}
 	nick, badNick := voucher.ParseNick("Alder")
 	redeemer := voucher.Redeemer{
-		Store:  dynamo.NewRedeemer(client, set["VOUCHERS_TABLE"], mathrand.Int64N),
+		Store:  dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: set["VOUCHERS_TABLE"]}, mathrand.Int64N),
 		Random: zeros{},
 	}
 	r, _, err = redeemer.Redeem(t.Context(),

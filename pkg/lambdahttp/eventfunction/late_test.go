@@ -141,7 +141,10 @@ func (s *scene) open(t *testing.T) {
 
 // shop lets shoppers redeem until the trade is over.
 func (s *scene) shop(customer catalog.CustomerID, rate int) {
-	redeemer := voucher.Redeemer{Store: dynamo.NewRedeemer(clientOver(s), "vouchers", mathrand.Int64N), Random: rand.Reader}
+	redeemer := voucher.Redeemer{
+		Store:  dynamo.NewRedeemer(clientOver(s), dynamo.Tables{Vouchers: "vouchers"}, mathrand.Int64N),
+		Random: rand.Reader,
+	}
 	var redeeming sync.WaitGroup
 	for n := 0; s.over.Err() == nil; n++ {
 		redeeming.Go(func() {
