@@ -43,7 +43,7 @@ func typeOf(name string) attributeType {
 		table.AttrHeldUntil, table.AttrFullUntil, table.AttrFullVersion, table.AttrOver, table.AttrReturns,
 		table.AttrLapse, table.AttrUndone, table.AttrImported:
 		return typeNumber
-	case table.AttrDisabled, table.AttrObject, table.AttrPausedAll:
+	case table.AttrDisabled, table.AttrObject, table.AttrByServer, table.AttrPausedAll:
 		return typeTruth
 	default:
 		return ""

@@ -92,6 +92,7 @@ type Checkout struct {
 	Created time.Time // UTC, whole milliseconds
 	Expires time.Time // exclusive; Created plus Lifetime
 
+	ByServer bool   // the shop's own server made it, so no stranger can replace it
 	Replaced bool   // a newer checkout replaced it; it can no longer be ordered
 	Order    *Order // nil until it is ordered
 }

@@ -234,21 +234,26 @@ func TestOpen_Replaces_HandsTheOldCheckoutToTheStore(t *testing.T) {
 	if replaces := holds.opened[0].Replaces; replaces == nil || replaces.ID != old.ID {
 		t.Errorf("the store was asked to replace %+v, want checkout %s", replaces, old.ID)
 	}
-	ordered, replaced := old, old
-	ordered.Order, replaced.Replaced = &checkout.Order{Placed: noon}, true
+	ordered, replaced, byServer := old, old, old
+	ordered.Order, replaced.Replaced, byServer.ByServer = &checkout.Order{Placed: noon}, true, true
 	other := old.ID[:22] + "0123456789012345678901"
 	for what, test := range map[string]struct {
 		id     checkout.ID
 		stored checkout.Checkout
 	}{
 		"ordered": {old.ID, ordered}, "replaced": {old.ID, replaced},
-		"another checkout with the same key": {other, old},
+		"another checkout with the same key": {other, old}, "made by the server": {old.ID, byServer},
 	} {
 		holds.stored[emberforge][old.ID.Token()] = test.stored
 		request.Replaces = test.id
 		if _, _, err := opener.Open(t.Context(), request); !errors.Is(err, checkout.ErrNotReplaceable) {
 			t.Errorf("%s: Open = %v, want checkout.ErrNotReplaceable", what, err)
 		}
+	}
+	holds.stored[emberforge][old.ID.Token()] = byServer
+	request.Replaces, request.ByServer = old.ID, true
+	if c, _, err := opener.Open(t.Context(), request); err != nil || !c.ByServer {
+		t.Errorf("the server replaces its own checkout: %+v, %v", c, err)
 	}
 }
 

@@ -86,7 +86,8 @@ type HoldStore interface {
 	RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
 }
 
-// ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or replaced.
+// ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or replaced, or that a stranger wants
+// to replace a checkout of the shop's server.
 var ErrNotReplaceable error = &ParameterError{
 	Parameter: ParameterReplaces,
 	Reason:    "must be the ID of a checkout that was neither ordered nor replaced",
@@ -260,7 +261,8 @@ func (o Opening) refuse() error {
 func (o Opener) findReplaced(ctx context.Context, request Request) (*Checkout, error) {
 	replaced, err := Checkouts{o.Store}.Show(ctx, request.Customer, request.Replaces)
 	switch {
-	case errors.Is(err, ErrNotFound) || replaced.Order != nil || replaced.Replaced:
+	case errors.Is(err, ErrNotFound) || replaced.Order != nil || replaced.Replaced ||
+		replaced.ByServer && !request.ByServer:
 		return nil, ErrNotReplaceable
 	case err != nil:
 		return nil, err
@@ -294,8 +296,8 @@ func (o Opener) price(request Request, find func() (catalog.Offer, error)) (Chec
 	}
 	priced, err := Checkout{
 		ID: id, Product: request.Product, Variant: request.Variant, Amount: request.amount(), Data: data,
-		DataIsObject: takesObject,
-		Nick:         request.Nick.Written, Created: request.At, Expires: request.At.Add(Lifetime),
+		DataIsObject: takesObject, ByServer: request.ByServer,
+		Nick: request.Nick.Written, Created: request.At, Expires: request.At.Add(Lifetime),
 	}.priced(variant.PriceAt(request.At))
 	if errors.Is(err, money.ErrOverflow) {
 		return Checkout{}, amountError("makes the price too large")

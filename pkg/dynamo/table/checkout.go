@@ -32,6 +32,7 @@ const (
 	AttrDiscount  = "discount"
 	AttrTotal     = "total"
 	AttrBuyer     = "buyer"     // HashNick of the nick; AttrNick is the nick as written
+	AttrByServer  = "byServer"  // true: the shop's server made the checkout; missing: a stranger did
 	AttrUse       = "use"       // the hold, see EncodeUse; missing: the checkout has no code
 	AttrStatus    = "status"    // open, ordered, cancelled or replaced; an expired checkout stays open
 	AttrExpires   = "expires"   // milliseconds
@@ -77,6 +78,7 @@ func EncodeCheckout(customer catalog.CustomerID, c checkout.Checkout) Item {
 	if c.Hold != nil {
 		it[AttrUse] = EncodeUse(*c.Hold)
 	}
+	it.setTrue(AttrByServer, c.ByServer)
 	it[AttrStatus] = Str(StatusOpen)
 	it[AttrCreated] = Millis(c.Created)
 	it[AttrExpires] = Millis(c.Expires)
@@ -96,7 +98,7 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		UnitPrice: amount(AttrUnitPrice), Subtotal: amount(AttrSubtotal), Discount: amount(AttrDiscount),
 		Total: amount(AttrTotal),
 		Code:  it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: decodeUse(it.Str(AttrUse)),
-		Replaced: it.Str(AttrStatus) == StatusReplaced,
+		ByServer: it.Bool(AttrByServer), Replaced: it.Str(AttrStatus) == StatusReplaced,
 		Created:  it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
 	if c.DataIsObject && c.Data == "" { // somebody erased the data
