@@ -21,6 +21,7 @@ import (
 
 	"shopfront/internal/local/samtemplate"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/storefront"
 )
 
@@ -708,6 +709,7 @@ func checkRoles(t *testing.T, folder string) {
 			}
 			maps.Copy(want, ofStreams(quiet.properties[f.LogicalID]))
 			checkRole(t, quiet, f.LogicalID, want)
+			checkAttributes(t, quiet, f.LogicalID)
 			want["*"] = []string{"xray:PutTelemetryRecords", "xray:PutTraceSegments"}
 			checkRole(t, traced, f.LogicalID, want)
 			if got := text(traced.properties[f.LogicalID], "Tracing"); got != "Active" {
@@ -790,7 +792,7 @@ func allowed(t *testing.T, policies []any) map[string][]string {
 	all := make(map[string][]string)
 	for _, policy := range policies {
 		for _, statement := range list(policy, "PolicyDocument", "Statement") {
-			checkKeys(t, statement, "Effect", "Action", "Resource")
+			checkKeys(t, statement, "Effect", "Action", "Resource", "Condition")
 			if effect := text(statement, "Effect"); effect != "Allow" {
 				t.Errorf("the effect of a statement is %q, want Allow", effect)
 			}
@@ -805,4 +807,24 @@ func allowed(t *testing.T, policies []any) map[string][]string {
 		}
 	}
 	return all
+}
+
+// checkAttributes checks that the checkout functions, which strangers call and which write vouchers for holds, can change
+// neither rewards nor limits. TestOpenHeld and the other tests of pkg/dynamo check that holds never name them.
+func checkAttributes(t *testing.T, s stack, function string) {
+	t.Helper()
+	want := map[string]any{"ForAllValues:StringNotEquals": map[string]any{
+		"dynamodb:Attributes": []any{table.AttrReward, table.AttrCurrency, table.AttrMaxUses, table.AttrPerNick},
+	}}
+	for _, policy := range list(s.properties[function+"Role"], "Policies") {
+		for _, statement := range list(policy, "PolicyDocument", "Statement") {
+			writes := strings.Contains(text(statement, "Resource"), "Vouchers") &&
+				slices.ContainsFunc(list(statement, "Action"),
+					func(action any) bool { return action == "dynamodb:UpdateItem" || action == "dynamodb:PutItem" })
+			condition, is := under(statement, "Condition").(map[string]any)
+			if must := writes && strings.HasPrefix(function, "Checkout"); is != must || is && !reflect.DeepEqual(condition, want) {
+				t.Errorf("the condition of %v is %v; want one on attributes: %t", statement, condition, must)
+			}
+		}
+	}
 }

@@ -56,6 +56,8 @@ CHECKING_OUT = {
     "VouchersTable": {"BatchGetItem", "Query", "UpdateItem", "PutItem", "DeleteItem", "ConditionCheckItem"},
     "RefusalsTable": {"GetItem", "UpdateItem"},
 }
+# A hold changes neither the reward nor the limits of a code.
+ONLY_HOLDS = {"ForAllValues:StringNotEquals": {"dynamodb:Attributes": ["reward", "currency", "maxUses", "perNick"]}}
 GRANTS = {
     "redeem-voucher": {
         "CatalogueTable": {"BatchGetItem"},
@@ -309,6 +311,9 @@ def check_role(folder, role, tables, log_group):
         # moto stores the policy as Python prints it, with a None for AWS::NoValue.
         for statement in filter(None, ast.literal_eval(document)["Statement"]):
             compare(f"effect of a statement of {folder}", statement["Effect"], "Allow")
+            writes_holds = GRANTS[folder] is CHECKING_OUT and "dynamodb:PutItem" in statement["Action"] and \
+                statement["Resource"].endswith(f"/{tables['VouchersTable']}")
+            compare(f"condition of a statement of {folder}", statement.get("Condition"), ONLY_HOLDS if writes_holds else None)
             granted.setdefault(statement["Resource"], set()).update(statement["Action"])
     account = role.split(":")[4]
     want = {log_group: {"logs:CreateLogStream", "logs:PutLogEvents"}}

@@ -188,9 +188,10 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 		return nil, nil
 	case voucher.HoldSingleUse:
 		call := takeSingleUse(h.Claim, hold.Until)
-		// the voucher must still be the one that the rules accepted
+		// The voucher must still be the one that the rules accepted. The role of the function may not name its reward,
+		// not even in a condition.
 		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version))
-		call.RequireEqual(table.AttrReward, table.Str(h.Voucher.Reward.String()))
+		call.RequireEqual(table.AttrCreated, table.Millis(h.Voucher.Created))
 		actions = append(actions, updating(s.vouchers, call, nil))
 	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:
 		if own := ownToSwap(h.Voucher, h.Uses, request); own != nil {

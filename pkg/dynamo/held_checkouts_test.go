@@ -1,19 +1,25 @@
 package dynamo_test
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	mathrand "math/rand/v2"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/internal/memdynamo/dynamotest"
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
@@ -34,11 +40,53 @@ func newStall(t testing.TB) *stall {
 	}
 	s.opener = checkout.Opener{
 		Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(s.client, s.tables.Checkouts),
-		Holds: dynamo.NewHeldCheckouts(s.client, s.tables, mathrand.Int64N), Random: rand.Reader,
+		Holds: dynamo.NewHeldCheckouts(restricted{s.client, t, s.table}, s.tables, mathrand.Int64N), Random: rand.Reader,
 	}
 	s.orders = checkout.Orders{Store: dynamo.NewOrders(s.client, s.tables.Checkouts, s.tables.Vouchers,
 		mathrand.Int64N)}
 	return s
+}
+
+// restricted is a client with the rights of a checkout function: a write of a voucher may not name the reward and the
+// limits, not even in a condition.
+type restricted struct {
+	dynamo.UsesAPI
+
+	t        testing.TB
+	vouchers string
+}
+
+func (r restricted) check(tableName *string, attributes iter.Seq[string]) {
+	for attribute := range attributes {
+		switch attribute {
+		case table.AttrReward, table.AttrCurrency, table.AttrMaxUses, table.AttrPerNick:
+			if *tableName == r.vouchers {
+				r.t.Errorf("a checkout's write names %s, which the role of the function does not allow", attribute)
+			}
+		}
+	}
+}
+
+func (r restricted) UpdateItem(
+	ctx context.Context, input *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
+) (*dynamodb.UpdateItemOutput, error) {
+	r.check(input.TableName, maps.Values(input.ExpressionAttributeNames))
+	return r.UsesAPI.UpdateItem(ctx, input, options...)
+}
+
+func (r restricted) TransactWriteItems(
+	ctx context.Context, input *dynamodb.TransactWriteItemsInput, options ...func(*dynamodb.Options),
+) (*dynamodb.TransactWriteItemsOutput, error) {
+	for _, item := range input.TransactItems {
+		if update := item.Update; update != nil {
+			r.check(update.TableName, maps.Values(update.ExpressionAttributeNames))
+		}
+		if put := item.Put; put != nil {
+			r.check(put.TableName, maps.Keys(put.Item))
+			r.check(put.TableName, maps.Values(put.ExpressionAttributeNames))
+		}
+	}
+	return r.UsesAPI.TransactWriteItems(ctx, input, options...)
 }
 
 // percent20 creates SUMMER-20, which takes 20 % off.

@@ -108,7 +108,8 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 		simulation: s, v: v,
 		opener: checkout.Opener{
 			Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(s.dynamodb, simulatedCheckouts),
-			Holds: dynamo.NewHeldCheckouts(s.dynamodb, tables, s.random.Int64N), Random: s.random,
+			Holds:  dynamo.NewHeldCheckouts(restricted{s.dynamodb, s.t, simulatedVouchers}, tables, s.random.Int64N),
+			Random: s.random,
 		},
 		orders: checkout.Orders{Store: dynamo.NewOrders(s.dynamodb, simulatedCheckouts, simulatedVouchers,
 			s.random.Int64N)},
