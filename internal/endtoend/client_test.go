@@ -320,9 +320,9 @@ func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {
 		t.Fatalf("the order is %+v, %v, want the code, nick and total of the second checkout", order, err)
 	}
 	_, err = calm.Checkout(t.Context(), coins)
-	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrMalformedRequest) ||
-		p.Parameter != "replaces" {
-		t.Errorf("replacing a checkout twice: %v, want ErrMalformedRequest for the parameter replaces", err)
+	if p, is := errors.AsType[*client.ProblemError](err); !is || !errors.Is(err, client.ErrCodeRefused) ||
+		p.Reason != "nick_limit" {
+		t.Errorf("replacing an ordered checkout with a used code: %v, want the code refused first", err)
 	}
 	coins.Replaces = ""
 	_, err = calm.Checkout(t.Context(), coins)
