@@ -200,9 +200,12 @@ func (i *voucherImport) report(customer string, result backoffice.ImportResult, 
 	if i.rejected != nil {
 		place = i.rejectedPath()
 	}
+	instead := ""
+	if result.OtherTerms > 0 {
+		instead = ", or run " + i.commandLine("voucher edit") + " for codes with other terms"
+	}
 	if rejected := result.Rejected + result.OtherTerms; rejected > 0 {
-		return refused(kind, "not imported: %s: correct %s and import it, or run %s for codes with other terms",
-			countOf(rejected, "row"), place, i.commandLine("voucher edit"))
+		return refused(kind, "not imported: %s: correct %s and import it%s", countOf(rejected, "row"), place, instead)
 	}
 	return nil
 }
