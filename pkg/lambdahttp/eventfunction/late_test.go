@@ -24,6 +24,7 @@ import (
 	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
 	"shopfront/pkg/lambdahttp"
 	"shopfront/pkg/lambdahttp/eventfunction"
@@ -47,7 +48,6 @@ type scene struct {
 	t      *testing.T
 	begun  time.Time
 	over   context.Context //nolint:containedctx // ends when the shoppers leave
-	store  *memdynamo.Store
 	access *memdynamo.Endpoint
 	slot   chan struct{}
 
@@ -107,8 +107,7 @@ func clientOver(network dynamodb.HTTPClient) *dynamodb.Client {
 // open creates the tables, and the voucher SUMMER20 of each shop.
 func (s *scene) open(t *testing.T) {
 	t.Helper()
-	s.t, s.begun, s.slot, s.store = t, time.Now(), make(chan struct{}, 1), memdynamo.New()
-	s.access = s.store.Endpoint(memdynamo.Dials{})
+	s.t, s.begun, s.slot, s.access = t, time.Now(), make(chan struct{}, 1), memdynamo.New().Endpoint(memdynamo.Dials{})
 	_, err := clientOver(s.access).CreateTable(t.Context(), &dynamodb.CreateTableInput{
 		TableName: aws.String("vouchers"), BillingMode: types.BillingModePayPerRequest,
 		AttributeDefinitions: []types.AttributeDefinition{
@@ -164,15 +163,15 @@ func (s *scene) shop(customer catalog.CustomerID, rate int) {
 
 // records returns up to 100 records of the vouchers table's stream, from a position on.
 func (s *scene) records(position int) (records []json.RawMessage) {
-	var table struct {
+	var described struct {
 		Table struct{ LatestStreamArn string }
 	}
-	s.call("DynamoDB_20120810.DescribeTable", `{"TableName":"vouchers"}`, &table)
+	s.call("DynamoDB_20120810.DescribeTable", `{"TableName":"vouchers"}`, &described)
 	var page struct{ Records []json.RawMessage }
 	s.call("DynamoDBStreams_20120810.GetRecords", fmt.Sprintf(`{"ShardIterator":"%s|%021d","Limit":100}`,
-		table.Table.LatestStreamArn, position+1), &page)
+		described.Table.LatestStreamArn, position+1), &page)
 	for _, record := range page.Records {
-		source := fmt.Appendf(nil, `{"eventSourceARN":%q,`, table.Table.LatestStreamArn)
+		source := fmt.Appendf(nil, `{"eventSourceARN":%q,`, described.Table.LatestStreamArn)
 		records = append(records, bytes.Replace(record, []byte("{"), source, 1))
 	}
 	return records
@@ -246,8 +245,7 @@ type delays struct {
 
 // follow reads the feed of a shop until the scene ends.
 func (s *scene) follow(customer catalog.CustomerID) (d delays) {
-	direct := &memdynamo.Client{Store: s.store}
-	log := dynamo.NewEventLog(direct, "events", 90*24*time.Hour, time.Now, mathrand.Int64N, rand.Reader)
+	log := dynamo.NewEventLog(clientOver(s.access), "events", 90*24*time.Hour, time.Now, mathrand.Int64N, rand.Reader)
 	back := s.begun.Add(s.until)
 	for cursor := (event.Cursor{}); time.Since(s.begun) < sceneEnd; time.Sleep(100 * time.Millisecond) {
 		page, err := event.Feed{Store: log}.Read(s.t.Context(), customer, cursor, event.MaxPerPage)
@@ -300,9 +298,17 @@ func (s *scene) run(t *testing.T) map[catalog.CustomerID]delays {
 	playing.Wait()
 	for customer, d := range took {
 		redeemed := 0
-		for key := range s.store.Items("vouchers") {
-			if strings.HasPrefix(key.Partition, string(customer)+"#") && strings.Contains(key.Sort, "#r#") {
-				redeemed++
+		pages := dynamodb.NewScanPaginator(clientOver(s.access), &dynamodb.ScanInput{TableName: aws.String("vouchers")})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, it := range page.Items {
+				key := table.KeyOf(it)
+				if strings.HasPrefix(key.Partition, string(customer)+"#") && strings.Contains(key.Sort, "#r#") {
+					redeemed++
+				}
 			}
 		}
 		if d.events != redeemed || redeemed < s.rates[customer]*int(trade/time.Second)/2 {
