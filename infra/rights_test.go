@@ -457,7 +457,7 @@ func stores() map[string]any {
 		"dynamo.NewEventLog":          dynamo.NewEventLog(nil, "1", 0, nil, nil, nil),
 		"dynamo.NewEventParking":      dynamo.NewEventParking(nil, "1", nil, nil),
 		"dynamo.NewEventPages":        dynamo.NewEventPages(nil, "1", nil, nil),
-		"dynamoclient.New":            &warm{"2"},
+		"dynamoclient.Connect":        &warm{"2"},
 	}
 }
 

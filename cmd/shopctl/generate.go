@@ -75,11 +75,11 @@ refuses and says how many vouchers exist; run it with that --count to print all 
 				return err
 			}
 		}
-		order := voucher.BatchOrder{
+		request := voucher.BatchRequest{
 			Terms: terms, Count: count, Format: codes.format,
 			Resume: resume != "",
 		}
-		if err := order.Validate(); err != nil {
+		if err := request.Validate(); err != nil {
 			return err
 		}
 		issue, err := s.issuer(&codes)
@@ -89,7 +89,7 @@ refuses and says how many vouchers exist; run it with that --count to print all 
 		if !named {
 			s.summary(map[string]string{"batch": terms.Batch}, "batch "+terms.Batch)
 		}
-		return s.generate(ctx, shop, order, issue)
+		return s.generate(ctx, shop, request, issue)
 	})
 	flags.add(command.Flags())
 	codes.add(command)
@@ -196,13 +196,13 @@ type batchSummaryJSON struct {
 }
 
 func (s *session) generate(
-	ctx context.Context, shop *backoffice.Shop, order voucher.BatchOrder, issue func(voucher.Voucher) error,
+	ctx context.Context, shop *backoffice.Shop, request voucher.BatchRequest, issue func(voucher.Voucher) error,
 ) error {
-	bar := s.newProgress("generated", order.Count, s.stdout)
+	bar := s.newProgress("generated", request.Count, s.stdout)
 	disabled := 0
-	result, err := shop.Generator(s.random, s.now, s.bulk("", bar)).Generate(ctx, order, func(v voucher.Voucher) error {
+	result, err := shop.Generator(s.random, s.now, s.bulk("", bar)).Generate(ctx, request, func(v voucher.Voucher) error {
 		bar.step()
-		if v.Disabled && !order.Terms.Disabled {
+		if v.Disabled && !request.Terms.Disabled {
 			disabled++
 		}
 		return issue(v)
@@ -211,12 +211,12 @@ func (s *session) generate(
 	if result == (voucher.BatchResult{}) && err != nil {
 		return err
 	}
-	batch := order.Terms.Batch
+	batch := request.Terms.Batch
 	created := fmt.Sprintf("%d created", result.Created)
 	if err != nil {
 		created = "at least " + created // responses to the last writes may be lost
 	}
-	if order.Resume {
+	if request.Resume {
 		created = fmt.Sprintf("%d existed, %s", result.Found, created)
 	}
 	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}},
@@ -231,7 +231,7 @@ func (s *session) generate(
 		return nil
 	}
 	stopped := s.explain(err)[0]
-	stopped.next = fmt.Sprintf("to complete the batch of %d, run the command with --resume %s", order.Count,
+	stopped.next = fmt.Sprintf("to complete the batch of %d, run the command with --resume %s", request.Count,
 		shellWord(batch))
 	return stopped
 }

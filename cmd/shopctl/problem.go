@@ -158,6 +158,9 @@ func (s *session) explainOne(err error) *problem {
 	if taken, is := errors.AsType[*voucher.CodeTakenError](err); is {
 		return refused(kindExists, "%s: edit that one, or choose another code", taken)
 	}
+	if errors.Is(err, voucher.ErrCodeTaken) {
+		return refused(kindExists, "%s", err)
+	}
 	isUnknown := backoffice.IsOutcomeUnknown(err)
 	err = backoffice.AWSError(err)
 	if isUnknown {

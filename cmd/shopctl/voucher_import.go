@@ -12,7 +12,6 @@ import (
 
 	"shopfront/pkg/backoffice"
 	"shopfront/pkg/csvfile"
-	"shopfront/pkg/voucher"
 )
 
 // importedJSON is the result of an import, in rows of the file.
@@ -79,9 +78,9 @@ FILE.rejected.csv away first.`, csvfile.MaxRows, exitRefused),
 
 func (i *voucherImport) run(ctx context.Context, args []string) error {
 	i.path = args[1]
-	errOnce := misused("import reads FILE.csv twice, so it cannot be standard input or a pipe: give the path of a file")
+	errNotSeekable := misused("import reads FILE.csv twice, so it cannot be standard input or a pipe: give the path of a file")
 	if i.path == "-" {
-		return errOnce
+		return errNotSeekable
 	}
 	file, err := os.Open(i.path)
 	if err != nil {
@@ -89,7 +88,7 @@ func (i *voucherImport) run(ctx context.Context, args []string) error {
 	}
 	defer func() { _ = file.Close() }() // the file is only read
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return errOnce
+		return errNotSeekable
 	}
 	if _, err := os.Lstat(i.rejectedPath()); err == nil && i.keepsRejected() {
 		return refused(kindExists, "%s exists: move or delete it first, because it would get the rejected rows",
@@ -109,7 +108,7 @@ func (i *voucherImport) run(ctx context.Context, args []string) error {
 	if i.dryRun {
 		label = "checked"
 	}
-	result, err := shop.Import(ctx, file, backoffice.ImportOrder{
+	result, err := shop.Import(ctx, file, backoffice.ImportOptions{
 		Bulk: i.bulk(label, &i.bar), SkipInvalid: i.skipInvalid, DryRun: i.dryRun, Now: i.now(), Random: i.random,
 		Reject: i.reject, OverLimit: func(row csvfile.Row) {
 			i.warn(fmt.Sprintf("%s line %d: %d uses of %d: the code is imported as used up", i.path, row.Line,
@@ -134,9 +133,6 @@ func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
 	i.bar.end()
 	var reasons []string
 	for _, p := range i.explain(why) {
-		if errors.Is(why, voucher.ErrCodeTaken) {
-			p.kind = kindExists
-		}
 		reasons = append(reasons, p.message)
 		p.message = fmt.Sprintf("%s line %d: %s", i.path, row.Line, p.message)
 		i.reportProblems([]*problem{p})

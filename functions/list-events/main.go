@@ -14,6 +14,6 @@ import (
 func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
-	client := dynamoclient.New(ctx, env, env.EventsTable())
-	return dynamoclient.Service(env, client).ListEvents(event.Feed{Store: eventfunction.Log(env, client)})
+	client := dynamoclient.Connect(ctx, env, env.EventsTable())
+	return dynamoclient.GuardedService(env, client).ListEvents(event.Feed{Store: eventfunction.Log(env, client)})
 }

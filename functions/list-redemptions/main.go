@@ -16,7 +16,7 @@ func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
 	vouchers := env.VouchersTable()
-	client := dynamoclient.New(ctx, env, vouchers)
+	client := dynamoclient.Connect(ctx, env, vouchers)
 	store := dynamo.NewRedemptionRecords(client, dynamo.Tables{Vouchers: vouchers}, rand.Int64N)
-	return dynamoclient.Service(env, client).ListRedemptions(voucher.Redemptions{Store: store})
+	return dynamoclient.GuardedService(env, client).ListRedemptions(voucher.Redemptions{Store: store})
 }

@@ -13,6 +13,6 @@ import (
 func main() { lambdahttp.StartHandler(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) any {
-	client := dynamoclient.New(ctx, env, env.EventsTable(), dynamoclient.ForStream)
+	client := dynamoclient.Connect(ctx, env, env.EventsTable(), dynamoclient.ForStream)
 	return publishfunction.New(env, client).Handle
 }

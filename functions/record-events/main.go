@@ -13,6 +13,6 @@ import (
 func main() { lambdahttp.StartHandler(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) any {
-	client := dynamoclient.New(ctx, env, env.VouchersTable(), dynamoclient.ForStream)
+	client := dynamoclient.Connect(ctx, env, env.VouchersTable(), dynamoclient.ForStream)
 	return eventfunction.New(env, client).Handle
 }

@@ -18,8 +18,8 @@ func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
 	tables := dynamo.Tables{Vouchers: env.VouchersTable(), Refusals: env.RefusalsTable()}
-	client := dynamoclient.New(ctx, env, tables.Vouchers)
-	service := dynamoclient.Service(env, client)
+	client := dynamoclient.Connect(ctx, env, tables.Vouchers)
+	service := dynamoclient.GuardedService(env, client)
 	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, tables.Refusals))
 	store := dynamo.NewRedeemer(client, tables, mathrand.Int64N)
 	return service.RedeemVoucher(voucher.Redeemer{Store: store, Random: rand.Reader})

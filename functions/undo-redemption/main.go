@@ -16,7 +16,7 @@ func main() { lambdahttp.Start(build) }
 
 func build(ctx context.Context, env lambdahttp.Environment) http.Handler {
 	tables := dynamo.Tables{Checkouts: env.CheckoutsTable(), Vouchers: env.VouchersTable()}
-	client := dynamoclient.New(ctx, env, tables.Vouchers)
+	client := dynamoclient.Connect(ctx, env, tables.Vouchers)
 	store := dynamo.NewRedemptionRecords(client, tables, rand.Int64N)
-	return dynamoclient.Service(env, client).UndoRedemption(voucher.Redemptions{Store: store})
+	return dynamoclient.GuardedService(env, client).UndoRedemption(voucher.Redemptions{Store: store})
 }

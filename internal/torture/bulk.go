@@ -171,7 +171,7 @@ func (s *staff) importSold(tb testing.TB) {
 
 func (r *round) importFile(ctx context.Context, shop *backoffice.Shop, file string) (backoffice.ImportResult, error) {
 	r.count(&r.outcome.operations)
-	return shop.Import(ctx, strings.NewReader(file), backoffice.ImportOrder{
+	return shop.Import(ctx, strings.NewReader(file), backoffice.ImportOptions{
 		Now: time.Now(), Random: rand.Reader, Reject: func(row csvfile.Row, err error) error {
 			r.breach("an import rejects line %d: %v", row.Line, err)
 			return nil
@@ -240,7 +240,7 @@ func importOrder(ctx context.Context, shop *backoffice.Shop, terms voucher.Terms
 		terms.Written, terms.Reward.String(), limit(terms.MaxUses), limit(terms.MaxUsesPerNick), counters, terms.Batch,
 		fmt.Sprint(terms.Disabled), "", redeemedAt, "", fmt.Sprint(uses),
 	}, ",")
-	result, err := shop.Import(ctx, strings.NewReader(soldHeader+row+"\n"), backoffice.ImportOrder{
+	result, err := shop.Import(ctx, strings.NewReader(soldHeader+row+"\n"), backoffice.ImportOptions{
 		Now: time.Now(), Random: rand.Reader, Reject: func(_ csvfile.Row, err error) error { return err },
 	})
 	if err == nil && result.Created != 1 {

@@ -27,7 +27,7 @@ func (d *Deployment) Events(now func() time.Time, ids io.Reader) (*Events, error
 		return nil, ErrNoEvents
 	}
 	log := dynamo.NewEventLog(d.api, d.Tables.Events, d.EventRetention, now, d.random, ids)
-	source := dynamo.NewEventSource(d.api, d.functions(), d.random)
+	source := dynamo.NewEventSource(d.api, d.dynamoTables(), d.random)
 	return &Events{
 		Feed: event.Feed{Store: log}, stored: log,
 		Recorder: event.Recorder{

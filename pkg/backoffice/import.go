@@ -13,8 +13,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// ImportOrder says how to import a file of vouchers.
-type ImportOrder struct {
+// ImportOptions says how to import a file of vouchers.
+type ImportOptions struct {
 	Bulk
 
 	SkipInvalid bool // write the other rows if some cannot be imported
@@ -51,8 +51,8 @@ func (e *InvalidFileError) Unwrap() error { return e.Err }
 // checks every row and writes nothing. If a row cannot be imported and how.SkipInvalid is not set, it returns
 // ErrInvalidRows. If Import ends early, calling it again completes it and changes nothing twice. Other errors are
 // *InvalidFileError and those of the store and of how.Reject.
-func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how ImportOrder) (ImportResult, error) {
-	i := &importing{ImportOrder: how, shop: s}
+func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how ImportOptions) (ImportResult, error) {
+	i := &importing{ImportOptions: how, shop: s}
 	stored, err := s.Catalogue(ctx)
 	if err != nil {
 		return ImportResult{}, err
@@ -62,17 +62,17 @@ func (s *Shop) Import(ctx context.Context, file io.ReadSeeker, how ImportOrder) 
 	if err != nil {
 		return ImportResult{}, err
 	}
-	if i.result.Rejected > 0 && !how.SkipInvalid {
+	if i.result.Rejected > 0 && !i.SkipInvalid {
 		return i.result, ErrInvalidRows
 	}
-	how.begin(valid)
-	err = inParallel(ctx, s.pace(how.Bulk), i.rows(file), i.importOne)
+	i.begin(valid)
+	err = inParallel(ctx, s.pace(i.Bulk), i.rows(file), i.importOne)
 	return i.result, err
 }
 
 // importing is one run of Import.
 type importing struct {
-	ImportOrder
+	ImportOptions
 
 	shop  *Shop
 	goods map[voucher.Good]bool // in the catalogue, each with the amount 1

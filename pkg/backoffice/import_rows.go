@@ -85,7 +85,7 @@ func (c codeLines) add(code voucher.Code, line int) error {
 // check makes the voucher of a row. If the row cannot be imported, check sets the Err of the result. The ID is for the
 // redemption of the row's past.
 func (i *importing) check(row csvfile.Row, id string) importRow {
-	checked := importRow{Row: row}
+	checked := importRow{Row: row}  // with row.Err
 	unread := make(map[string]bool) // the columns of the row's cells that cannot be read
 	for _, field := range voucher.FieldErrors(row.Err) {
 		unread[field.Field] = true

@@ -20,7 +20,7 @@ import (
 )
 
 // importAs imports a file into the shop. It returns the rejected rows as their lines and errors.
-func (s *shop) importAs(file string, how backoffice.ImportOrder) (
+func (s *shop) importAs(file string, how backoffice.ImportOptions) (
 	result backoffice.ImportResult, rejected []string, err error,
 ) {
 	s.t.Helper()
@@ -38,7 +38,7 @@ func (s *shop) importAs(file string, how backoffice.ImportOrder) (
 // wantImported imports a file without mistakes.
 func (s *shop) wantImported(file string, want backoffice.ImportResult) {
 	s.t.Helper()
-	got, rejected, err := s.importAs(file, backoffice.ImportOrder{})
+	got, rejected, err := s.importAs(file, backoffice.ImportOptions{})
 	if err != nil || got != want || len(rejected) > 0 {
 		s.t.Errorf("imported %+v, rejected %q, %v, want %+v", got, rejected, err, want)
 	}
@@ -201,7 +201,7 @@ func TestImport_CodeWithOtherTermsOrAnotherPast_IsReportedAndStays(t *testing.T)
 		"SUMMER-20,20%,10,none,,,,":             "uses",
 		"ARIGATO,20%,none,none,,,,13":           "uses",
 	} {
-		result, rejected, err := s.importAs(header+row+"\n", backoffice.ImportOrder{})
+		result, rejected, err := s.importAs(header+row+"\n", backoffice.ImportOptions{})
 		want := []string{"2: " + voucher.ErrCodeTaken.Error() + ", but differs in " + columns + "; it stays as it is"}
 		if err != nil || result != (backoffice.ImportResult{OtherTerms: 1}) || !slices.Equal(rejected, want) {
 			t.Errorf("%s: %+v, %q, %v, want %q", row, result, rejected, err, want)
@@ -268,7 +268,7 @@ func TestImport_Mistakes_AreAllReportedAndNothingIsWritten(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
 	s.sellCoins()
-	result, rejected, err := s.importAs(mistaken, backoffice.ImportOrder{})
+	result, rejected, err := s.importAs(mistaken, backoffice.ImportOptions{})
 	if !errors.Is(err, backoffice.ErrInvalidRows) || result != (backoffice.ImportResult{Rejected: len(mistakes())}) {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -287,7 +287,7 @@ func TestImport_SkipInvalid_WritesTheOtherRows(t *testing.T) {
 		{Rejected: len(mistakes()), Existed: 4},
 	} {
 		begun, written := 0, 0
-		how := backoffice.ImportOrder{
+		how := backoffice.ImportOptions{
 			SkipInvalid: true,
 			Bulk:        backoffice.Bulk{Begin: func(count int) { begun = count }, Wrote: func() { written++ }},
 		}
@@ -309,7 +309,7 @@ func TestImport_DryRun_SaysWhatWouldHappenAndWritesNothing(t *testing.T) {
 	s.create(voucher.Terms{Written: "GIFT-1", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}})
 	before := s.stored("")
 	file := strings.Replace(sold, "GIFT-1,20%,,,,2026-01-02T10:00:00Z", "GIFT-1,20%,,,,", 1)
-	result, rejected, err := s.importAs(file, backoffice.ImportOrder{DryRun: true})
+	result, rejected, err := s.importAs(file, backoffice.ImportOptions{DryRun: true})
 	if err != nil || result != (backoffice.ImportResult{Created: 5, Existed: 1, OtherTerms: 1}) || len(rejected) != 1 {
 		t.Errorf("%+v, %q, %v", result, rejected, err)
 	}
@@ -325,7 +325,7 @@ func TestImport_UnreadableFile_IsAnErrorAndNothingIsWritten(t *testing.T) {
 		"empty": "", "unknown column": "code,reward,colour\n",
 		"one row too long": "code,reward\nGIFT-1,20%\n" + strings.Repeat("x", csvfile.MaxRecordBytes+1),
 	} {
-		_, _, err := s.importAs(file, backoffice.ImportOrder{SkipInvalid: true})
+		_, _, err := s.importAs(file, backoffice.ImportOptions{SkipInvalid: true})
 		if _, is := errors.AsType[*backoffice.InvalidFileError](err); !is {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -351,7 +351,7 @@ func TestImport_Interrupted_IsCompletedByRunningItAgain(t *testing.T) {
 	const rows = 200
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	first, err := s.operator.Import(ctx, strings.NewReader(manyRows(rows)), backoffice.ImportOrder{
+	first, err := s.operator.Import(ctx, strings.NewReader(manyRows(rows)), backoffice.ImportOptions{
 		Now: s.opened, Random: rand.Reader, Bulk: backoffice.Bulk{Wrote: cancel},
 	})
 	if !errors.Is(err, context.Canceled) || first.Created == 0 || first.Created == rows {
@@ -375,7 +375,7 @@ func TestImport_LostResponses_CreateEachVoucherOnce(t *testing.T) {
 		dynamotest.Serve(t, network), mathrand.Int64N)
 	s.operator = deployment.Open(s.operator.Customer)
 	for file, rows := range map[string]int{sold: 7, manyRows(60): 60} {
-		got, rejected, err := s.importAs(file, backoffice.ImportOrder{})
+		got, rejected, err := s.importAs(file, backoffice.ImportOptions{})
 		// After a lost response, a created code may count as one that existed.
 		if err != nil || got.Created+got.Existed != rows || got.OtherTerms > 0 || len(rejected) > 0 {
 			t.Errorf("imported %+v, rejected %q, %v", got, rejected, err)

@@ -114,7 +114,9 @@ func inParallel[T any](
 ) error {
 	grace, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, cancel) })()
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(gracePeriod, cancel) })
+	defer stop()
+	// callsCtx only says that a call has failed; the calls themselves run in grace
 	calls, callsCtx := errgroup.WithContext(ctx)
 	var unread error
 	for item, err := range work {

@@ -81,7 +81,7 @@ func (s *Shop) OrderOf(ctx context.Context, r Redemption) (checkout.ID, error) {
 func (s *Shop) UndoRedemption(
 	ctx context.Context, code voucher.Code, id, reason string, now time.Time,
 ) (voucher.Redemption, bool, error) {
-	return voucher.Redemptions{Store: dynamo.NewRedemptionRecords(s.api, s.functions(), s.random)}.Undo(ctx,
+	return voucher.Redemptions{Store: dynamo.NewRedemptionRecords(s.api, s.dynamoTables(), s.random)}.Undo(ctx,
 		voucher.UndoRequest{
 			Customer: s.Customer.ID, Code: code, ID: id, Reason: reason,
 			By: voucher.UndoneByOperator, At: asStored(now),

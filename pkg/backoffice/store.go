@@ -43,8 +43,8 @@ type store struct {
 	throttled      *atomic.Int64       // how many calls DynamoDB has throttled
 }
 
-// functions names the tables as the functions' store does.
-func (s store) functions() dynamo.Tables {
+// dynamoTables names the tables as the functions' store does.
+func (s store) dynamoTables() dynamo.Tables {
 	return dynamo.Tables{Checkouts: s.Tables.Checkouts, Vouchers: s.Tables.Vouchers}
 }
 

@@ -67,7 +67,7 @@ func TestGenerate_ThrottledWrite_HalvesTheWritersAndCompletesTheBatch(t *testing
 			}
 			var reported []int
 			bulk := backoffice.Bulk{Slow: func(writers int) { reported = append(reported, writers) }}
-			order := voucher.BatchOrder{Count: 40, Terms: voucher.Terms{
+			order := voucher.BatchRequest{Count: 40, Terms: voucher.Terms{
 				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch",
 				MaxUses: &test.maxUses,
 			}}

@@ -672,7 +672,7 @@ func codesThatBeginAlike(s *shop) {
 
 func generatedBatch(s *shop) {
 	s.t.Helper()
-	order := voucher.BatchOrder{Count: 300, Terms: voucher.Terms{
+	order := voucher.BatchRequest{Count: 300, Terms: voucher.Terms{
 		Batch: "launch", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}}
 	result, err := s.operator.Generator(mathrand.NewChaCha8([32]byte{}), time.Now,

@@ -47,8 +47,11 @@ func (s *Shop) createOrFind(ctx context.Context, v voucher.Voucher) (stored vouc
 		}})
 	}
 	failed, old, err := s.write(ctx, actions...)
-	if failed == noConditionFailed {
+	switch {
+	case err != nil:
 		return voucher.Voucher{}, false, table.Outcome(err)
+	case failed == noConditionFailed:
+		return voucher.Voucher{}, false, nil
 	}
 	existing, err := table.DecodeVoucher(old)
 	return existing.Voucher, true, err

@@ -109,7 +109,8 @@ func (r *VoucherReader) nameColumns(header []string) error {
 		}
 		r.columns = append(r.columns, known[at])
 	}
-	for _, column := range known[:2] {
+	requiredColumns := []string{"code", "reward"}
+	for _, column := range requiredColumns {
 		if !slices.Contains(r.columns, column) {
 			errs = append(errs, fmt.Errorf("the column %s is missing", column))
 		}
@@ -197,7 +198,8 @@ func (r *VoucherReader) row(read record) Row {
 
 // set reads a cell that is not empty. It ignores the columns of an export that an import does not need, such as status.
 func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
-	switch terms, past := &row.Terms, &row.Past; column {
+	terms, past := &row.Terms, &row.Past
+	switch column {
 	case "code":
 		terms.Written = cell
 	case "reward":

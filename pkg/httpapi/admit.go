@@ -75,8 +75,12 @@ func (c *call) admitShopper(policy policyOf) (err error) {
 	return nil
 }
 
-// admitAnyone admits strangers too. A request without credentials costs no lookup.
-func (c *call) admitAnyone() error { return c.admit(nil) }
+// admitWithoutPolicy admits strangers, too. A request without credentials costs no lookup, so
+// the settings are not read.
+func (c *call) admitWithoutPolicy() error { return c.admit(nil) }
+
+// anyone is a policy that admits strangers, too. Unlike admitWithoutPolicy, it lets admit read the settings.
+func anyone(access.Settings) access.Policy { return access.Anyone }
 
 // admitServer admits only the shop's server, whatever the policies are. A request without credentials costs no lookup.
 func (c *call) admitServer() error {

@@ -170,7 +170,7 @@ type CheckoutReader interface {
 func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/checkouts/{id}",
-		respond: admitted(checkoutID, (*call).admitAnyone, func(c *call, id checkout.ID) (response, error) {
+		respond: admitted(checkoutID, (*call).admitWithoutPolicy, func(c *call, id checkout.ID) (response, error) {
 			stored, err := reader.Show(c.Context(), c.customer, id)
 			if err != nil {
 				return response{}, err

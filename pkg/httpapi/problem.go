@@ -115,7 +115,9 @@ func (p *problemError) of(parameter string) *problemError {
 }
 
 func (p *problemError) with(name, value string) *problemError {
-	p.header = http.Header{}
+	if p.header == nil {
+		p.header = http.Header{}
+	}
 	p.header.Set(name, value)
 	return p
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/checkout"
 	"shopfront/pkg/voucher"
 	"shopfront/pkg/wire"
 )
@@ -58,7 +57,7 @@ func undoRequest(c *call) (request voucher.UndoRequest, err error) {
 		return voucher.UndoRequest{}, err
 	}
 	if members["code"] == "" {
-		return voucher.UndoRequest{}, &checkout.MemberError{Pointer: "/code", Reason: "is required"}
+		return voucher.UndoRequest{}, problemInvalid.because("code is required.").at("/code")
 	}
 	request.Code, err = voucher.ParseCode(members["code"])
 	if _, refused := voucher.IsRefusal(err); refused { // no voucher has such a code, so it has no redemption
@@ -74,6 +73,7 @@ func (s Service) ListRedemptions(redemptions Redemptions) http.Handler {
 		respond: admitted(redemptionsRequest, (*call).admitServer,
 			func(c *call, wanted redemptionsOfCode) (response, error) {
 				listed, next, err := redemptions.List(c.Context(), c.customer, wanted.code, wanted.filter)
+				// List has no other FieldError: the rest of the filter is validated
 				if _, misplaced := errors.AsType[*voucher.FieldError](err); misplaced {
 					return response{}, malformedCursor()
 				}

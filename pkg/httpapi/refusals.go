@@ -39,7 +39,7 @@ func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (respons
 		c.record.metrics = append(c.record.metrics, metricUncountedRefusals)
 	}
 	if blocked {
-		c.record.noteRefusal(reason)
+		c.record.noteRefusal(reason) // adds reason and metric; problemOf sets the outcome too-many-refusals
 		return response{}, tooManyRefusals(until.Sub(c.received))
 	}
 	return response{}, err

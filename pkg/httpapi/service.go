@@ -180,6 +180,7 @@ func (e endpoint) route(c *call) (response, error) {
 		return response{}, e.notFound()
 	}
 	c.path = values
+	// before the method check, because the log names the shop
 	c.customer, _ = catalog.ParseID[catalog.CustomerID](values["customer"])
 	if !slices.Contains(e.methods, c.Method) {
 		return response{}, problemMethodNotAllowed.because("This path has other methods; see the Allow header.").with(
@@ -191,7 +192,8 @@ func (e endpoint) route(c *call) (response, error) {
 			return response{}, err
 		}
 	}
-	if values["customer"] != string(c.customer) { // the ID is malformed
+	// The ID is malformed. An endpoint without {customer} passes, because both sides are empty.
+	if values["customer"] != string(c.customer) {
 		return response{}, e.notFound()
 	}
 	return e.respond(c)

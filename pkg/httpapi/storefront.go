@@ -39,7 +39,7 @@ func (s Service) Storefront(catalogue Catalogue, site *storefront.Site, demoPaym
 
 func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentURL string) (response, error) {
 	// The policies decide what the page offers. Anyone may see the page.
-	if err := c.admit(func(access.Settings) access.Policy { return access.Anyone }); err != nil {
+	if err := c.admit(anyone); err != nil {
 		return response{}, err
 	}
 	c.query = c.URL.Query() // accepts any parameters, because other sites add parameters to links

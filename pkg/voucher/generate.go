@@ -38,7 +38,7 @@ func (e *CodeTakenError) Error() string {
 // Is reports whether target is ErrCodeTaken.
 func (*CodeTakenError) Is(target error) bool { return target == ErrCodeTaken }
 
-// OtherTermsError means that a voucher of the batch to complete differs from the order in a term that no edit can
+// OtherTermsError means that a voucher of the batch to complete differs from the request in a term that no edit can
 // change. Nothing was changed.
 type OtherTermsError struct {
 	Written string // the code of one such voucher
@@ -60,8 +60,8 @@ type BatchStore interface {
 	InParallel(ctx context.Context, count int, do func(context.Context) error) error
 }
 
-// BatchOrder asks for a batch of vouchers. They differ only in their codes, which cannot be guessed.
-type BatchOrder struct {
+// BatchRequest asks for a batch of vouchers. They differ only in their codes, which cannot be guessed.
+type BatchRequest struct {
 	Terms Terms // of each voucher; Batch names the batch, Written is ignored
 	Count int   // the size of the batch, 1 to MaxGenerated
 	// Format is the format of new codes. The zero CodeFormat stands for DefaultCodeFormat.
@@ -89,17 +89,17 @@ type Generator struct {
 // were not issued. Completing the batch again returns ErrBatchLarger with the number of vouchers; completing it to that
 // number issues them all. Errors are *FieldError, ErrBatchTaken, ErrBatchUnknown, ErrBatchLarger, *OtherTermsError, and
 // those of the store and of issue.
-func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Voucher) error) (BatchResult, error) {
-	sample, err := order.sample()
+func (g Generator) Generate(ctx context.Context, request BatchRequest, issue func(Voucher) error) (BatchResult, error) {
+	sample, err := request.sample()
 	if err != nil {
 		return BatchResult{}, err
 	}
 	var result BatchResult
-	if result.Found, err = g.count(ctx, order, sample); err != nil {
-		return BatchResult{}, fmt.Errorf("batch %s: %w", order.Terms.Batch, err)
+	if result.Found, err = g.count(ctx, request, sample); err != nil {
+		return BatchResult{}, fmt.Errorf("batch %s: %w", request.Terms.Batch, err)
 	}
 	if result.Found > 0 {
-		for v, err := range g.Store.Batch(ctx, order.Terms.Batch) {
+		for v, err := range g.Store.Batch(ctx, request.Terms.Batch) {
 			if err != nil {
 				return result, err
 			}
@@ -108,50 +108,50 @@ func (g Generator) Generate(ctx context.Context, order BatchOrder, issue func(Vo
 			}
 		}
 	}
-	run := &batchRun{Generator: g, order: order, issue: issue}
-	err = g.Store.InParallel(ctx, order.Count-result.Found, run.createOne)
+	run := &batchRun{Generator: g, request: request, issue: issue}
+	err = g.Store.InParallel(ctx, request.Count-result.Found, run.createOne)
 	result.Created = run.created
 	return result, err
 }
 
-// Validate returns a *FieldError if the order is invalid. If several of its terms are invalid, their errors are joined.
-func (o BatchOrder) Validate() error {
-	_, err := o.sample()
+// Validate returns a *FieldError if the request is invalid. If several terms are invalid, their errors are joined.
+func (r BatchRequest) Validate() error {
+	_, err := r.sample()
 	return err
 }
 
-// sample validates the order and returns a voucher with its terms. The sample is never stored.
-func (o BatchOrder) sample() (Voucher, error) {
-	if o.Count < 1 || o.Count > MaxGenerated {
+// sample validates the request and returns a voucher with its terms. The sample is never stored.
+func (r BatchRequest) sample() (Voucher, error) {
+	if r.Count < 1 || r.Count > MaxGenerated {
 		return Voucher{}, &FieldError{"count", fmt.Errorf("must be 1 to %d", MaxGenerated)}
 	}
-	if o.Terms.Batch == "" {
+	if r.Terms.Batch == "" {
 		return Voucher{}, &FieldError{"batch", errors.New("must not be empty")}
 	}
-	if err := o.format().Validate(); err != nil {
+	if err := r.format().Validate(); err != nil {
 		return Voucher{}, err
 	}
-	o.Terms.Written = "SAMPLE"
-	return New(o.Terms, time.Time{})
+	r.Terms.Written = "SAMPLE"
+	return New(r.Terms, time.Time{})
 }
 
-func (o BatchOrder) format() CodeFormat { return cmp.Or(o.Format, DefaultCodeFormat()) }
+func (r BatchRequest) format() CodeFormat { return cmp.Or(r.Format, DefaultCodeFormat()) }
 
-func (g Generator) newVoucher(order BatchOrder) (Voucher, error) {
+func (g Generator) newVoucher(request BatchRequest) (Voucher, error) {
 	var err error
-	if order.Terms.Written, err = order.format().Generate(g.Random); err != nil {
+	if request.Terms.Written, err = request.format().Generate(g.Random); err != nil {
 		return Voucher{}, err
 	}
-	return New(order.Terms, g.Now())
+	return New(request.Terms, g.Now())
 }
 
-// count returns how many vouchers the batch has, or an error if the order does not fit the batch.
-func (g Generator) count(ctx context.Context, order BatchOrder, sample Voucher) (found int, err error) {
-	for v, err := range g.Store.Batch(ctx, order.Terms.Batch) {
+// count returns how many vouchers the batch has, or an error if the request does not fit the batch.
+func (g Generator) count(ctx context.Context, request BatchRequest, sample Voucher) (found int, err error) {
+	for v, err := range g.Store.Batch(ctx, request.Terms.Batch) {
 		if err != nil {
 			return 0, err
 		}
-		if !order.Resume {
+		if !request.Resume {
 			return 0, ErrBatchTaken
 		}
 		if field := differingTerm(v, sample); field != "" {
@@ -160,9 +160,9 @@ func (g Generator) count(ctx context.Context, order BatchOrder, sample Voucher) 
 		found++
 	}
 	switch {
-	case order.Resume && found == 0:
+	case request.Resume && found == 0:
 		return 0, ErrBatchUnknown
-	case found > order.Count:
+	case found > request.Count:
 		return 0, fmt.Errorf("%w: %d", ErrBatchLarger, found)
 	}
 	return found, nil
@@ -186,7 +186,7 @@ func differingTerm(a, b Voucher) string {
 // batchRun is one run of Generate, shared by its writers.
 type batchRun struct {
 	Generator
-	order BatchOrder
+	request BatchRequest
 
 	mu      sync.Mutex // guards the fields below, and Random
 	issue   func(Voucher) error
@@ -197,7 +197,7 @@ type batchRun struct {
 func (r *batchRun) createOne(ctx context.Context) error {
 	for {
 		r.mu.Lock()
-		v, err := r.newVoucher(r.order)
+		v, err := r.newVoucher(r.request)
 		r.mu.Unlock()
 		if err != nil {
 			return err

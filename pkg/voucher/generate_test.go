@@ -81,8 +81,8 @@ func generator(store voucher.BatchStore) voucher.Generator {
 	}
 }
 
-func launch(count int) voucher.BatchOrder {
-	return voucher.BatchOrder{
+func launch(count int) voucher.BatchRequest {
+	return voucher.BatchRequest{
 		Count: count,
 		Terms: voucher.Terms{Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch"},
 	}
@@ -279,27 +279,27 @@ func completes(t *testing.T, store *fakeStore, count int) {
 func TestGenerate_InvalidOrder_ChangesNothing(t *testing.T) {
 	ten := voucher.Limit(10)
 	for name, test := range map[string]struct {
-		change func(*voucher.BatchOrder)
+		change func(*voucher.BatchRequest)
 		want   func(error) bool
 	}{
-		"no vouchers": {func(o *voucher.BatchOrder) { o.Count = 0 }, isFieldError("count")},
+		"no vouchers": {func(o *voucher.BatchRequest) { o.Count = 0 }, isFieldError("count")},
 		"too many vouchers": {
-			func(o *voucher.BatchOrder) { o.Count = voucher.MaxGenerated + 1 },
+			func(o *voucher.BatchRequest) { o.Count = voucher.MaxGenerated + 1 },
 			isFieldError("count"),
 		},
-		"too few random characters": {func(o *voucher.BatchOrder) { o.Format.Length = 15 }, isFieldError("length")},
-		"no batch":                  {func(o *voucher.BatchOrder) { o.Terms.Batch = "" }, isFieldError("batch")},
+		"too few random characters": {func(o *voucher.BatchRequest) { o.Format.Length = 15 }, isFieldError("length")},
+		"no batch":                  {func(o *voucher.BatchRequest) { o.Terms.Batch = "" }, isFieldError("batch")},
 		"no reward": {
-			func(o *voucher.BatchOrder) { o.Terms.Reward = voucher.Reward{} },
+			func(o *voucher.BatchRequest) { o.Terms.Reward = voucher.Reward{} },
 			isFieldError("reward"),
 		},
-		"a batch that exists": {func(*voucher.BatchOrder) {}, is(voucher.ErrBatchTaken)},
+		"a batch that exists": {func(*voucher.BatchRequest) {}, is(voucher.ErrBatchTaken)},
 		"resumes an unknown batch": {
-			func(o *voucher.BatchOrder) { o.Resume, o.Terms.Batch = true, "lunch" },
+			func(o *voucher.BatchRequest) { o.Resume, o.Terms.Batch = true, "lunch" },
 			is(voucher.ErrBatchUnknown),
 		},
 		"resumes to fewer vouchers": {
-			func(o *voucher.BatchOrder) { o.Resume, o.Count = true, 4 },
+			func(o *voucher.BatchRequest) { o.Resume, o.Count = true, 4 },
 			is(voucher.ErrBatchLarger),
 		},
 		"resumes with another reward": {
@@ -311,7 +311,7 @@ func TestGenerate_InvalidOrder_ChangesNothing(t *testing.T) {
 			differs("max-uses"),
 		},
 		"a note with a line break": {
-			func(o *voucher.BatchOrder) { o.Terms.Note = "two\nlines" },
+			func(o *voucher.BatchRequest) { o.Terms.Note = "two\nlines" },
 			isFieldError("note"),
 		},
 	} {
@@ -352,7 +352,7 @@ func TestGenerate_BatchWithAnEditedVoucher_IsCompleted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var store fakeStore
-			order := voucher.BatchOrder{Terms: begun, Count: 3}
+			order := voucher.BatchRequest{Terms: begun, Count: 3}
 			g := generator(&store)
 			var first, all issued
 			if _, err := g.Generate(t.Context(), order, first.issue); err != nil {
@@ -372,8 +372,8 @@ func TestGenerate_BatchWithAnEditedVoucher_IsCompleted(t *testing.T) {
 	}
 }
 
-func resume(change func(*voucher.Terms)) func(*voucher.BatchOrder) {
-	return func(o *voucher.BatchOrder) {
+func resume(change func(*voucher.Terms)) func(*voucher.BatchRequest) {
+	return func(o *voucher.BatchRequest) {
 		o.Resume = true
 		change(&o.Terms)
 	}

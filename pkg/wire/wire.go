@@ -124,7 +124,8 @@ type Priced struct {
 	CreatedAt string `json:"createdAt"`
 }
 
-func price(c checkout.Checkout, status string) Priced {
+// ofPriced represents what a checkout and its order have in common.
+func ofPriced(c checkout.Checkout, status string) Priced {
 	priced := Priced{
 		ID: string(c.ID), Status: status, Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount,
 		Data: c.Data, Code: c.Code, Nick: c.Nick,
@@ -146,7 +147,7 @@ type Checkout struct {
 
 // OfCheckout represents a checkout as it is at the given time.
 func OfCheckout(c checkout.Checkout, at time.Time) Checkout {
-	return Checkout{price(c, string(c.Status(at))), Time(c.Expires)}
+	return Checkout{ofPriced(c, string(c.Status(at))), Time(c.Expires)}
 }
 
 // Order is an order. It has the ID of its checkout.
@@ -172,7 +173,7 @@ type Payment struct {
 
 // OfOrder represents a checkout that was ordered.
 func OfOrder(c checkout.Checkout) Order {
-	return Order{price(c, string(c.Order.Status())), OfPlacement(*c.Order)}
+	return Order{ofPriced(c, string(c.Order.Status())), OfPlacement(*c.Order)}
 }
 
 // OfPlacement represents what an order adds to its checkout.

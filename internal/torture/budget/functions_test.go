@@ -48,12 +48,12 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 		Lookup: func(name string) string { return variables[name] }, Now: time.Now,
 		Log: io.Discard,
 	}
-	client := dynamoclient.New(t.Context(), env, variables["VOUCHERS_TABLE"])
+	client := dynamoclient.Connect(t.Context(), env, variables["VOUCHERS_TABLE"])
 	redemptions := voucher.Redeemer{
 		Store:  dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: variables["VOUCHERS_TABLE"]}, mathrand.Int64N),
 		Random: rand.Reader,
 	}
-	client = dynamoclient.New(t.Context(), env, variables["CATALOGUE_TABLE"])
+	client = dynamoclient.Connect(t.Context(), env, variables["CATALOGUE_TABLE"])
 	var shown atomic.Int64
 	// The clock runs so fast that every request reads the store.
 	clock := func() time.Time { return time.Now().Add(time.Duration(shown.Add(1)) * catalog.MaxAge) }

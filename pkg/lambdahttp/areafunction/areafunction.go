@@ -16,7 +16,7 @@ import (
 // New wires the HTTP layer and the checkout area from a function's environment.
 func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, *catalog.Area) {
 	catalogue := env.CatalogueTable()
-	client := dynamoclient.New(ctx, env, catalogue)
+	client := dynamoclient.Connect(ctx, env, catalogue)
 	area := catalog.NewArea(dynamo.NewCatalogue(client, catalogue, rand.Int64N), env.Now)
-	return dynamoclient.Service(env, client), area
+	return dynamoclient.GuardedService(env, client), area
 }

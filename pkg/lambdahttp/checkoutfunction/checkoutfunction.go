@@ -22,8 +22,8 @@ func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, chec
 	tables := dynamo.Tables{
 		Checkouts: env.CheckoutsTable(), Vouchers: env.VouchersTable(), Refusals: env.RefusalsTable(),
 	}
-	client := dynamoclient.New(ctx, env, tables.Checkouts)
-	service := dynamoclient.Service(env, client)
+	client := dynamoclient.Connect(ctx, env, tables.Checkouts)
+	service := dynamoclient.GuardedService(env, client)
 	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, tables.Refusals))
 	return service, checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, env.CatalogueTable(), mathrand.Int64N)},

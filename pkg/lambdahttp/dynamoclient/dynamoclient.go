@@ -18,10 +18,10 @@ import (
 // envEndpoint names the variable that replaces the region's endpoint. template.yaml declares it; it is empty on AWS.
 const envEndpoint = "AWS_ENDPOINT_URL_DYNAMODB"
 
-// New wires a client for the function's region and role. It opens the connection by reading the table, so the
-// function's role must allow GetItem on the table. ForStream is the only option.
-func New(
-	ctx context.Context, env lambdahttp.Environment, table string, options ...func(*dynamo.Settings),
+// Connect wires a client for the function's region and role. It opens the connection by reading from warmTable, so the
+// function's role must allow GetItem on that table; the client can call every table. ForStream is the only option.
+func Connect(
+	ctx context.Context, env lambdahttp.Environment, warmTable string, options ...func(*dynamo.Settings),
 ) *dynamodb.Client {
 	// Lambda sets a role's credentials once per process.
 	credentials := aws.Credentials{
@@ -41,15 +41,15 @@ func New(
 		option(&settings)
 	}
 	client := dynamo.NewClient(settings)
-	dynamo.Warm(ctx, client, table)
+	dynamo.Warm(ctx, client, warmTable)
 	return client
 }
 
 // ForStream is the option of a function that a stream invokes: it retries a throttled call as long as it has time.
 func ForStream(settings *dynamo.Settings) { settings.ShopperWaits = false }
 
-// Service wires the HTTP layer of a function whose callers may have keys. The catalogue's table holds the keys.
-func Service(env lambdahttp.Environment, client *dynamodb.Client) httpapi.Service {
+// GuardedService wires the HTTP layer of a function whose callers may have keys. The catalogue's table holds the keys.
+func GuardedService(env lambdahttp.Environment, client *dynamodb.Client) httpapi.Service {
 	service := env.Service()
 	service.Guard = access.NewGuard(dynamo.NewAccess(client, env.CatalogueTable(), rand.Int64N))
 	return service

@@ -18,7 +18,7 @@ func TestNew_Client_ReachesTheEndpoint(t *testing.T) {
 	}
 	env := lambdahttp.Environment{Lookup: func(name string) string { return variables[name] }}
 	table := dynamotest.Table(t, "VouchersTable")
-	client := dynamoclient.New(t.Context(), env, table)
+	client := dynamoclient.Connect(t.Context(), env, table)
 	if _, err := client.DescribeTable(t.Context(),
 		&dynamodb.DescribeTableInput{TableName: aws.String(table)}); err != nil {
 		t.Error(err)

@@ -16,6 +16,6 @@ import (
 // cancels orders needs the name of the vouchers table; the others pass "".
 func New(ctx context.Context, env lambdahttp.Environment, vouchers string) (httpapi.Service, *dynamo.Orders) {
 	checkouts := env.CheckoutsTable()
-	client := dynamoclient.New(ctx, env, checkouts)
-	return dynamoclient.Service(env, client), dynamo.NewOrders(client, checkouts, vouchers, rand.Int64N)
+	client := dynamoclient.Connect(ctx, env, checkouts)
+	return dynamoclient.GuardedService(env, client), dynamo.NewOrders(client, checkouts, vouchers, rand.Int64N)
 }

@@ -148,6 +148,9 @@ func (f Function) messages(
 	ctx context.Context, added []dynamo.EventAddition,
 ) (messages []message, damaged, err error) {
 	stored, err := f.Pages.Events(ctx, added)
+	if err != nil {
+		return nil, nil, err
+	}
 	for i, e := range stored {
 		damaged = errors.Join(damaged, e.Damaged())
 		if e.ID == "" || e.Damaged() != nil {
@@ -162,7 +165,7 @@ func (f Function) messages(
 			Detail: aws.String(string(detail)), Time: aws.Time(e.At),
 		}})
 	}
-	return messages, damaged, err
+	return messages, damaged, nil
 }
 
 // rejectedError means that the bus accepted a call, but not all of its events. It contains no data of the events.
