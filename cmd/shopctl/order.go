@@ -15,6 +15,7 @@ import (
 	"shopfront/pkg/backoffice"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/csvfile"
+	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 	"shopfront/pkg/wire"
 )
@@ -59,9 +60,10 @@ func newOrderCommand(s *session) *cobra.Command {
 type orderFilter struct {
 	*session
 
-	filter checkout.OrderFilter
-	period period
-	nick   string
+	filter  checkout.OrderFilter
+	period  period
+	nick    string
+	payment string
 }
 
 func (f *orderFilter) add(command *cobra.Command) {
@@ -69,6 +71,7 @@ func (f *orderFilter) add(command *cobra.Command) {
 	addChoice(command, &f.filter.Status, "status",
 		"only orders with the `STATUS` "+alternatives(checkout.OrderStatuses()), checkout.OrderStatuses()...)
 	flags.Var(textFlag(&f.nick), "nick", "only orders whose checkout had the nick `NICK`")
+	flags.Var(textFlag(&f.payment), "payment", "only orders with the `PAYMENT`, such as stripe:pi_3QK8ZbF2eZvKYlo1")
 	f.period.add(command, f.session, "only orders placed")
 }
 
@@ -77,6 +80,12 @@ func (f *orderFilter) open(
 ) (_ iter.Seq2[checkout.Checkout, error], err error) {
 	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
+	}
+	if f.payment != "" {
+		if f.filter.Payment, err = checkout.FindPayment(f.payment); err != nil {
+			return nil, misused("--payment must be a provider, a colon and a reference, such as " +
+				"stripe:pi_3QK8ZbF2eZvKYlo1")
+		}
 	}
 	shop, err := f.shop(ctx, customer)
 	if err != nil {
@@ -136,10 +145,10 @@ func newOrderShowCommand(s *session) *cobra.Command {
 }
 
 func newOrderPlaceCommand(s *session) *cobra.Command {
-	var provider, reference string
+	var provider, reference, amount string
 	var payment checkout.Payment
 	command := &cobra.Command{
-		Use: "place SHOP ID [--provider NAME --reference TEXT]", Short: "Turn a paid checkout into an order",
+		Use: "place SHOP ID [--provider NAME --reference TEXT [--amount AMOUNT]]", Short: "Turn a paid checkout into an order",
 		Args: exactly("SHOP", "ID"), DisableFlagsInUseLine: true,
 		Long: `Turn a paid checkout into an order, up to 7 days after the checkout expired. The command refuses if the checkout's key
 has made another checkout since, or if another checkout replaced this one. If the checkout has a code, the order
@@ -148,9 +157,11 @@ The shop's server normally places orders; use the command if the server could no
 provider that the payment was made: Shopfront only stores the payment's ID. The clock of this machine decides whether
 the 7 days are over.
 
---provider and --reference name the payment. A checkout with a total of zero needs none. If you run the command
-again with the same payment, it changes nothing and prints the same order.`,
-		Example: "  shopctl --local order place emberforge ID --provider stripe --reference pi_3QK8ZbF2eZvKYlo1",
+--provider and --reference name the payment. A checkout with a total of zero needs none. With --amount, the command
+refuses if the orders of the payment would exceed what it paid. If you run the command again with the same payment, it
+changes nothing and prints the same order.`,
+		Example: "  shopctl --local order place emberforge ID --provider stripe --reference pi_3QK8ZbF2eZvKYlo1 " +
+			"--amount 11.98",
 		PreRunE: func(*cobra.Command, []string) (err error) {
 			if (provider == "") != (reference == "") {
 				return errors.New("--provider and --reference belong together: give both, or neither if the total " +
@@ -158,11 +169,19 @@ again with the same payment, it changes nothing and prints the same order.`,
 			}
 			if provider != "" {
 				payment, err = checkout.ParsePayment(provider, reference)
+			} else if amount != "" {
+				err = errors.New("--amount needs --provider and --reference")
 			}
 			return describeMember(err)
 		},
 		RunE: s.orderCommand("placed",
 			func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
+				if amount != "" {
+					var err error
+					if payment.Amount, err = money.Parse(amount, shop.Customer.Currency); err != nil {
+						return checkout.Checkout{}, false, refused(kindInvalid, "--amount: %v", err)
+					}
+				}
 				order, replayed, err := shop.PlaceOrder(ctx, id, payment, s.now())
 				if errors.Is(err, checkout.ErrPaymentMismatch) && payment == (checkout.Payment{}) {
 					err = refused(kindExists, "checkout %s was ordered with a payment, but the command names no "+
@@ -175,6 +194,7 @@ again with the same payment, it changes nothing and prints the same order.`,
 	command.Flags().Var(textFlag(&provider), "provider", "the payment provider's `NAME`, such as stripe")
 	command.Flags().Var(textFlag(&reference), "reference",
 		"the provider's ID of the payment, at most 255 characters of `TEXT`")
+	command.Flags().Var(textFlag(&amount), "amount", "what was paid, in the shop's currency: an `AMOUNT` such as 11.98")
 	return command
 }
 
@@ -259,8 +279,11 @@ func (s *session) lineAbout(command string, shop *backoffice.Shop, id checkout.I
 // describeNoOrder explains why an order could not be shown, placed or changed.
 func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffice.Shop, id checkout.ID) error {
 	show := s.lineAbout("order show", shop, id)
-	_, isMember := errors.AsType[*checkout.MemberError](err)
+	member, isMember := errors.AsType[*checkout.MemberError](err)
 	switch {
+	case isMember && member.Pointer != "/payment", errors.Is(err, checkout.ErrPaymentInsufficient):
+		return refused(kindInvalid, "%v; nothing was ordered: see the payment's orders with %s", describeMember(err),
+			s.commandLine("order list "+string(shop.Customer.ID)+" --payment PAYMENT"))
 	case isMember:
 		return refused(kindInvalid, "checkout %s needs a payment, because its total is not zero: give --provider "+
 			"and --reference", id)

@@ -195,8 +195,11 @@ func (t *till) webhook(w http.ResponseWriter, r *http.Request) {
 		session.PaymentIntent == nil {
 		return
 	}
-	// The amount needs no check: openSession set it to the checkout's total, and a shopper cannot change a session.
-	payment := client.Payment{Provider: "stripe", Reference: session.PaymentIntent.ID}
+	// Shopfront compares the amount with the checkout's total.
+	payment := client.Payment{
+		Provider: "stripe", Reference: session.PaymentIntent.ID, Amount: session.AmountTotal,
+		Currency: strings.ToUpper(string(session.Currency)),
+	}
 	err = t.settle(r.Context(), checkout, payment)
 	// Shopfront itself logs no checkout ID, because anybody who knows the ID can read the checkout. This log may
 	// contain it: its readers are the shop's operators, who see every checkout anyway, and settle a payment by hand
@@ -241,7 +244,7 @@ func isFinal(err error) bool {
 	}
 	final := []error{
 		client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch,
-		client.ErrNotFound,
+		client.ErrPaymentInsufficient, client.ErrNotFound,
 	}
 	return slices.ContainsFunc(final, func(refusal error) bool { return errors.Is(err, refusal) })
 }

@@ -274,7 +274,7 @@ func (s *fixture) buy(t *testing.T, attempt string) (next, checkout string) {
 func event(kind, paymentStatus, checkout string) string {
 	return fmt.Sprintf(`{"id":"evt_1","object":"event","api_version":%q,"type":%q,"data":{"object":{"id":"cs_test_0",`+
 		`"object":"checkout.session","client_reference_id":%q,"metadata":{"shopfront_checkout":%[3]q},`+
-		`"payment_status":%q,`+
+		`"payment_status":%q,"amount_total":499,"currency":"eur",`+
 		`"payment_intent":%q}}}`, stripe.APIVersion, kind, checkout, paymentStatus, paymentID)
 }
 
@@ -325,7 +325,9 @@ func (s *fixture) wantLine(t *testing.T, begin, checkout, reason string) {
 	}
 }
 
-func stripePayment() client.Payment { return client.Payment{Provider: "stripe", Reference: paymentID} }
+func stripePayment() client.Payment {
+	return client.Payment{Provider: "stripe", Reference: paymentID, Amount: 499, Currency: "EUR"}
+}
 
 func TestTill_PaidSession_BecomesAFulfilledOrder(t *testing.T) {
 	s := open(t)

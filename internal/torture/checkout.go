@@ -182,8 +182,9 @@ func (r *round) judgeCheckout(t *target, p *purchase, got response) history.Answ
 func (r *round) order(tb testing.TB, client int, t *target, p *purchase) history.Outcome {
 	tb.Helper()
 	return r.ask(tb, t, history.Operation{Client: client, Ask: history.AskOrder, Nick: p.nick, Key: p.key}, transition{
-		path: "/orders", body: fmt.Sprintf(`{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_%s"}}`, p.id,
-			p.key),
+		// orders of several checkouts race for one payment, which verify sums up
+		path: "/orders", body: fmt.Sprintf(`{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_%.8s",`+
+			`"amount":%d,"currency":"EUR"}}`, p.id, p.key, 1<<40),
 		id: p.id, status: "placed", outcome: history.Ordered,
 		problems: map[string]history.Outcome{
 			"409 checkout-expired": history.Expired, "409 checkout-replaced": history.Replaced,

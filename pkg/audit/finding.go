@@ -47,6 +47,7 @@ const (
 	KindCurrency  Kind = "currency_differs"     // money in a currency other than the shop's
 	KindPrice     Kind = "price_differs"        // the prices in a checkout do not add up
 	KindUnpaid    Kind = "unpaid_order"         // an order whose total is not zero has no payment
+	KindPayment   Kind = "payment_differs"      // a payment's orders exceed its amount, or differ from what is spent
 	// the redemptions of a checkout's code do not match the checkout's order
 	KindOrderUse Kind = "order_use_differs"
 	// a checkout has a wrong time to live, or an order has a time to live

@@ -39,11 +39,11 @@ func typeOf(name string) attributeType {
 		table.AttrKeysCreated, table.AttrKeyExpires, table.AttrRevoked,
 		table.AttrAmount, table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal,
 		table.AttrExpires, table.AttrExpiresAt,
-		table.AttrFulfilled, table.AttrCancelled,
+		table.AttrFulfilled, table.AttrCancelled, table.AttrPaid, table.AttrSpent,
 		table.AttrHeldUntil, table.AttrFullUntil, table.AttrFullVersion, table.AttrOver, table.AttrReturns,
 		table.AttrLapse, table.AttrUndone, table.AttrImported:
 		return typeNumber
-	case table.AttrDisabled, table.AttrObject, table.AttrByServer, table.AttrPausedAll:
+	case table.AttrDisabled, table.AttrObject, table.AttrByServer, table.AttrPausedAll, table.AttrShares:
 		return typeTruth
 	default:
 		return ""

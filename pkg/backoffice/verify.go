@@ -37,7 +37,7 @@ type Verification struct {
 //   - at most 350 items of each of the 64 buckets
 //   - at most 12,800 items of each code that is being read again; at most 16 codes are read again at a time
 //   - the list of all codes to read again, and the report
-//   - about 100 bytes for each event of the feed
+//   - about 100 bytes for each event of the feed, and some 500 for each payment whose amount was stated
 func (s *Shop) Verify(ctx context.Context, how Verification) (audit.Report, error) {
 	v := &verifier{shop: s, Verification: how}
 	if v.Read == nil {

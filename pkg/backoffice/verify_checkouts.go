@@ -6,10 +6,16 @@ import (
 
 	"shopfront/pkg/audit"
 	"shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/table"
+	"shopfront/pkg/money"
 )
 
 func (v *verifier) checkouts(ctx context.Context) error {
 	var coded []audit.Checkout // checkouts with a code; they are judged together
+	payments := make(payments)
+	if err := payments.read(ctx, v.shop, func(p *audit.Payment, spent int64) { p.Before = spent }); err != nil {
+		return err
+	}
 	for c, err := range v.shop.auditedCheckouts(ctx) {
 		if err != nil {
 			return err
@@ -17,6 +23,9 @@ func (v *verifier) checkouts(ctx context.Context) error {
 		v.report.Checkouts++
 		v.report.Add(c.Judge(v.shop.Customer.Currency, v.Now())...)
 		v.Read(1)
+		if c.Order != nil && c.Order.Payment.Amount != (money.Money{}) {
+			payments.at(v.shop, c.Order.Payment).Orders += c.Total.Minor
+		}
 		if c.Hold == nil || len(c.Faults) > 0 {
 			continue
 		}
@@ -27,7 +36,36 @@ func (v *verifier) checkouts(ctx context.Context) error {
 			coded = nil
 		}
 	}
+	if err := payments.read(ctx, v.shop, func(p *audit.Payment, spent int64) { p.After = spent }); err != nil {
+		return err
+	}
+	for _, payment := range payments {
+		v.report.Add(payment.Judge()...)
+	}
 	return v.uses(ctx, coded)
+}
+
+// payments are the payments whose amount was stated. An order that states another amount counts as another payment.
+type payments map[checkout.Payment]*audit.Payment
+
+func (p payments) at(shop *Shop, payment checkout.Payment) *audit.Payment {
+	if p[payment] == nil {
+		p[payment] = &audit.Payment{
+			Place: placeOf(shop.Tables.Checkouts, table.PaymentKey(shop.Customer.ID, payment)), Amount: payment.Amount,
+		}
+	}
+	return p[payment]
+}
+
+func (p payments) read(ctx context.Context, shop *Shop, note func(payment *audit.Payment, spent int64)) error {
+	query := partition(shop.Tables.Checkouts, table.PaymentPartition(shop.Customer.ID))
+	for it, err := range items(ctx, shop.api, query) {
+		if err != nil {
+			return table.Outcome(err)
+		}
+		note(p.at(shop, table.DecodePayment(it.Str(table.SortKey), it)), it.Num(table.AttrSpent))
+	}
+	return nil
 }
 
 // uses compares checkouts with the redemptions of their codes. If some checkouts look wrong, it reads these again, with

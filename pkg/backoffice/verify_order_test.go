@@ -7,6 +7,7 @@ import (
 
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/money"
 )
 
 // orderedAs orders the open checkout. Then it fulfils and cancels the order, as far as the status requires. All of that
@@ -175,6 +176,64 @@ func damagedOrders() []damage {
 		{
 			what: "a cancelled order with an invalid reason", want: malformed,
 			do: damaged(cancelled, having("reason", "charge\nback")),
+		},
+	}
+}
+
+// damagedPayments damages what is stored about the stated amount of a payment, which two orders have spent.
+func damagedPayments() []damage {
+	paid := func(change func(s *shop, order checkout.ID)) func(*shop) {
+		return func(s *shop) {
+			orders := checkout.Orders{
+				Store: dynamo.NewOrders(s.client, s.names.Checkouts, s.names.Vouchers, mathrand.Int64N),
+			}
+			payment := checkout.Payment{
+				Provider: "stripe", Reference: "pi_3MtwBwLkdIwHu7ix28a3tqPa", Amount: money.Money{Minor: 10000, Currency: "EUR"},
+			}
+			s.checkOut(s.opened)
+			var last checkout.ID
+			for _, it := range s.items(s.names.Checkouts, "") {
+				last = checkout.ID(it.text("id"))
+				if _, _, err := orders.Place(s.t.Context(), s.customer, last, payment, s.opened); err != nil {
+					s.t.Fatal(err)
+				}
+			}
+			change(s, last)
+		}
+	}
+	item := func(change func(attributes)) func(*shop) {
+		return paid(func(s *shop, _ checkout.ID) {
+			it := s.items(s.names.Checkouts, "stripe#")[0]
+			change(it)
+			s.put(s.names.Checkouts, it)
+		})
+	}
+	order := func(change func(attributes)) func(*shop) {
+		return paid(func(s *shop, order checkout.ID) { s.changeCheckoutOf(checkout.Checkout{ID: order}, change) })
+	}
+	differs := []string{"payment_differs "}
+	return []damage{
+		{what: "two orders of one payment", do: paid(func(*shop, checkout.ID) {})},
+		{what: "less is spent than the orders cost", want: differs, do: item(func(it attributes) { it.add("spent", -1) })},
+		{what: "more is spent than the orders cost", want: differs, do: item(func(it attributes) { it.add("spent", 1) })},
+		{what: "nothing is stored about a stated amount", want: differs, do: paid(func(s *shop, _ checkout.ID) {
+			s.remove(s.names.Checkouts, s.items(s.names.Checkouts, "stripe#")[0])
+		})},
+		{
+			what: "another amount is stored", want: append(differs, differs...),
+			do: item(func(it attributes) { it.add("paid", 1) }),
+		},
+		{
+			what: "an order states another amount", want: append(differs, differs...),
+			do: order(func(it attributes) { it.add("paid", 1) }),
+		},
+		{
+			what: "the orders exceed the amount", want: differs, do: paid(func(s *shop, _ checkout.ID) {
+				for _, it := range s.items(s.names.Checkouts, "") {
+					it["paid"] = number(100)
+					s.put(s.names.Checkouts, it)
+				}
+			}),
 		},
 	}
 }

@@ -37,7 +37,7 @@ const day = 24 * time.Hour
 func damages() []damage {
 	return slices.Concat(
 		damagedSums(), damagedPlaces(), damagedRecords(), damagedTerms(), malformedItems(), damagedCheckouts(),
-		damagedOrders(),
+		damagedOrders(), damagedPayments(),
 		damagedAccess(), damagedHolds(), damagedUndone(), damagedCodedCheckouts(),
 	)
 }

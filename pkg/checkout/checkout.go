@@ -88,6 +88,8 @@ type Checkout struct {
 	Code string        // as created; empty: none
 	Nick string        // as the request sent it; empty: none
 	Hold *voucher.Hold // the use of the code that the checkout holds, or held; nil without a code
+	// SharesUse means that an open checkout of the same nick held this use before. Only one of the two can be ordered.
+	SharesUse bool
 
 	Created time.Time // UTC, whole milliseconds
 	Expires time.Time // exclusive; Created plus Lifetime

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
 
@@ -34,6 +36,8 @@ var (
 	ErrExpired = errors.New("the checkout has expired")
 	// ErrReplaced means that another checkout replaced this one.
 	ErrReplaced = errors.New("the checkout was replaced by another one")
+	// ErrPaymentInsufficient means that the orders of a payment would exceed the amount that was stated for it.
+	ErrPaymentInsufficient = errors.New("the payment's amount does not cover the order and its earlier orders")
 	// ErrPaymentMismatch means that the checkout was ordered with another payment.
 	ErrPaymentMismatch = errors.New("the checkout was ordered with another payment")
 	// ErrOrderCancelled means that the order is cancelled. A cancelled order stays cancelled.
@@ -56,6 +60,50 @@ func (e *MemberError) Error() string { return e.Pointer[1:] + " " + e.Reason }
 type Payment struct {
 	Provider  string // such as stripe
 	Reference string // the provider's ID of the payment
+	// Amount is what was paid, as the shop's server states it; zero: not stated. The first amount that an order states
+	// for a reference stands, and bounds the sum of the totals of the orders that state it. A cancelled order counts,
+	// because its payment may have been refunded.
+	Amount money.Money
+}
+
+// IsOf reports whether the payment has the same provider and reference as another one.
+func (p Payment) IsOf(other Payment) bool {
+	return p.Provider == other.Provider && p.Reference == other.Reference
+}
+
+// Cover returns nil if the payment, which states an amount, can pay a total. first is the amount that was stated first,
+// of which orders have spent some minor units. Errors: *MemberError, ErrPaymentInsufficient.
+func (p Payment) Cover(total, first money.Money, spent int64) error {
+	switch {
+	case p.Amount.Currency != total.Currency:
+		return &MemberError{"/payment/currency", "must be " + string(total.Currency) + ", as in the checkout"}
+	case p.Amount != first:
+		return &MemberError{"/payment/amount", "must be the amount that was first stated for this payment"}
+	case spent > first.Minor-total.Minor:
+		return ErrPaymentInsufficient
+	}
+	return nil
+}
+
+// Stating returns the payment with an amount in minor units, as decimal digits. Errors are *MemberError.
+func (p Payment) Stating(amount, currency string) (Payment, error) {
+	minor, err := strconv.ParseInt(amount, 10, 64)
+	switch parsed, unknown := money.ParseCurrency(currency); {
+	case err != nil || minor < 1 || minor > money.MaxMinor:
+		return Payment{}, &MemberError{"/payment/amount", "must be a number of minor units, with a currency"}
+	case unknown != nil:
+		return Payment{}, &MemberError{"/payment/currency", "must be a currency of ISO 4217, with an amount"}
+	default:
+		p.Amount = money.Money{Minor: minor, Currency: parsed}
+		return p, nil
+	}
+}
+
+// FindPayment accepts what a list of orders is searched by: a provider, a colon, and a reference. Otherwise the error
+// is a *MemberError.
+func FindPayment(text string) (Payment, error) {
+	provider, reference, _ := strings.Cut(text, ":")
+	return ParsePayment(provider, reference)
 }
 
 // ParsePayment accepts a provider of 1 to MaxProviderLength lower-case letters, digits and hyphens, and a reference of
@@ -146,8 +194,10 @@ const MaxOrdersPerPage = 200
 type OrderFilter struct {
 	Status OrderStatus
 	Nick   voucher.Nick
-	From   time.Time // the earliest Order.Placed, inclusive
-	Until  time.Time // the latest Order.Placed, exclusive
+	// Payment has a provider and a reference.
+	Payment Payment
+	From    time.Time // the earliest Order.Placed, inclusive
+	Until   time.Time // the latest Order.Placed, exclusive
 	// After is where the previous page ended; nil: begin with the first order.
 	After *OrderPosition
 	// OldestFirst lists the oldest order first, not the newest. After must then come from a page of the same list.
@@ -167,7 +217,8 @@ type OrderPosition struct {
 type OrderStore interface {
 	// Place adds the order if the stored checkout has the ID, was neither ordered nor replaced, and expires after
 	// expiresAfter. An order without a payment is added only if the total is zero. A held use becomes a redemption, in
-	// the same transaction. If the checkout has lost that use, the error is ErrExpired.
+	// the same transaction. If the checkout has lost that use, the error is ErrExpired. If the payment states an
+	// amount, the total is taken off it in the same transaction, or Payment.Cover has the error.
 	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout,
 		error)
 	// Fulfil marks the order with the ID as fulfilled, unless it already is fulfilled or cancelled.
@@ -190,7 +241,8 @@ type OrderStore interface {
 type Orders struct{ Store OrderStore }
 
 // Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrReplaced, ErrPaymentMismatch,
-// ErrOrderCancelled, and a *MemberError if the payment is missing.
+// ErrPaymentInsufficient, ErrOrderCancelled, and a *MemberError if the payment is missing or states another amount than
+// before.
 func (o Orders) Place(
 	ctx context.Context, customer catalog.CustomerID, id ID, payment Payment, at time.Time,
 ) (c Checkout, replayed bool, err error) {
@@ -207,10 +259,14 @@ func (o Orders) Place(
 	case c.Order == nil:
 		return Checkout{}, false, ErrExpired
 	// before the next case: the shop can refund the second payment whether or not the order is cancelled
-	case c.Order.Payment != payment:
+	case !c.Order.Payment.IsOf(payment):
 		return Checkout{}, false, ErrPaymentMismatch
 	case c.Order.Status() == OrderCancelled:
 		return Checkout{}, false, ErrOrderCancelled
+	case payment.Amount != (money.Money{}) && c.Order.Payment.Amount != (money.Money{}):
+		if err := payment.Cover(c.Total, c.Order.Payment.Amount, 0); err != nil {
+			return Checkout{}, false, err
+		}
 	}
 	return c, !c.Order.Placed.Equal(at), nil
 }

@@ -56,6 +56,9 @@ type Checkout struct {
 	Total     Money           `json:"total"`
 	CreatedAt time.Time       `json:"createdAt"`
 	ExpiresAt time.Time       `json:"expiresAt"`
+	// SharesUse means that an open checkout of the nick held the same use of the code before. Only one of the two can
+	// be ordered.
+	SharesUse bool `json:"sharesUse"`
 	// Replayed means that the key already had this checkout, perhaps from an earlier attempt of the same call.
 	Replayed bool `json:"-"`
 }

@@ -30,17 +30,19 @@ var (
 	ErrTooManyRedemptions = errors.New("too many redemptions") // of codes of several uses, by strangers, likewise
 	ErrCodeRefused        = errors.New("code refused")         // for this checkout, for any reason
 	// it expired too long ago, its use of a code was taken, or its key made another checkout
-	ErrCheckoutExpired    = errors.New("checkout expired")
-	ErrCheckoutReplaced   = errors.New("checkout replaced") // by another checkout, for good
-	ErrPaymentMismatch    = errors.New("ordered with another payment")
-	ErrOrderCancelled     = errors.New("order cancelled")   // for good
-	ErrRedemptionUndone   = errors.New("redemption undone") // for good
-	ErrRedemptionNotFound = errors.New("redemption not found")
-	ErrRedemptionOfOrder  = errors.New("redemption of an order") // only CancelOrder undoes it
-	ErrCursorExpired      = errors.New("cursor expired")         // see ProblemError.Earliest
-	ErrInternal           = errors.New("internal error")
-	ErrUnavailable        = errors.New("temporarily unavailable")
-	ErrThrottled          = errors.New("too many requests") // from the gateway
+	ErrCheckoutExpired  = errors.New("checkout expired")
+	ErrCheckoutReplaced = errors.New("checkout replaced") // by another checkout, for good
+	ErrPaymentMismatch  = errors.New("ordered with another payment")
+	// the orders of the payment would exceed its stated amount
+	ErrPaymentInsufficient = errors.New("the payment does not cover the order")
+	ErrOrderCancelled      = errors.New("order cancelled")   // for good
+	ErrRedemptionUndone    = errors.New("redemption undone") // for good
+	ErrRedemptionNotFound  = errors.New("redemption not found")
+	ErrRedemptionOfOrder   = errors.New("redemption of an order") // only CancelOrder undoes it
+	ErrCursorExpired       = errors.New("cursor expired")         // see ProblemError.Earliest
+	ErrInternal            = errors.New("internal error")
+	ErrUnavailable         = errors.New("temporarily unavailable")
+	ErrThrottled           = errors.New("too many requests") // from the gateway
 )
 
 // ErrWrongBaseURL means that the gateway has no such path: the base URL is misspelt, or leads to another service.
@@ -76,6 +78,7 @@ func problemTypes() map[string]problemType {
 		"checkout-expired":       {http.StatusConflict, ErrCheckoutExpired},
 		"checkout-replaced":      {http.StatusConflict, ErrCheckoutReplaced},
 		"payment-mismatch":       {http.StatusConflict, ErrPaymentMismatch},
+		"payment-insufficient":   {http.StatusConflict, ErrPaymentInsufficient},
 		"order-cancelled":        {http.StatusConflict, ErrOrderCancelled},
 		"redemption-undone":      {http.StatusConflict, ErrRedemptionUndone},
 		"redemption-not-found":   {http.StatusNotFound, ErrRedemptionNotFound},
@@ -208,7 +211,7 @@ func classify(err error) (isRejected, isJudged bool) {
 // expired, or while the code had a use left.
 func isLasting(refusal error) bool {
 	lasting := []error{
-		ErrPaymentMismatch, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone,
+		ErrPaymentMismatch, ErrPaymentInsufficient, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone,
 		ErrRedemptionOfOrder,
 	}
 	return slices.ContainsFunc(lasting, func(is error) bool { return errors.Is(refusal, is) })

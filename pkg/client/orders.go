@@ -11,6 +11,14 @@ import (
 type Payment struct {
 	Provider  string `json:"provider"`  // such as stripe: 1 to 32 characters of a-z 0-9 -
 	Reference string `json:"reference"` // the provider's ID of the payment: 1 to 255 visible ASCII characters
+	// Amount is what was paid, in minor units of Currency; zero: not stated. State it, and the orders of the payment
+	// cannot exceed it.
+	Amount   int64  `json:"amount,omitzero"`
+	Currency string `json:"currency,omitzero"` // ISO 4217
+}
+
+func (p Payment) isOf(other Payment) bool {
+	return p.Provider == other.Provider && p.Reference == other.Reference
 }
 
 // OrderStatus is the state of a placed order. New states may be added: deliver nothing for a state that you do not
@@ -67,9 +75,10 @@ func (o PlacedOrder) isComplete() bool {
 // After one of these errors the payment buys nothing of this checkout, so refund the checkout's total:
 // ErrCheckoutExpired (the checkout expired too long ago, its use of a code was taken, or its key made another
 // checkout), ErrCheckoutReplaced (by another checkout), ErrNotFound (the checkout is unknown or was deleted) and
-// ErrPaymentMismatch (the checkout was ordered with another payment). ErrOrderCancelled means that the order with this
-// payment is cancelled: whoever cancelled it decides about a refund. ErrInvalid means that the payment is missing or
-// malformed. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
+// ErrPaymentMismatch (the checkout was ordered with another payment). After ErrPaymentInsufficient the checkout can
+// still be ordered with another payment. ErrOrderCancelled means that the order with this payment is cancelled: whoever
+// cancelled it decides about a refund. ErrInvalid means that the payment is missing or malformed, or that another
+// amount was stated for it before. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
 //
 // The call needs no Idempotency-Key, because an order is stored under its checkout. Therefore ErrPaymentMismatch,
 // ErrOrderCancelled and ErrCheckoutReplaced are final at once, even if an attempt was lost. If a lost attempt is
@@ -84,7 +93,7 @@ func (c *Client) PlaceOrder(ctx context.Context, checkout string, payment Paymen
 		Payment  Payment `json:"payment,omitzero"`
 	}{checkout, payment})
 	return c.order(ctx, r, checkout,
-		func(o PlacedOrder) bool { return o.Payment == payment && o.Status != OrderCancelled })
+		func(o PlacedOrder) bool { return o.Payment.isOf(payment) && o.Status != OrderCancelled })
 }
 
 // FulfilOrder records that the shop has delivered. Only the first call changes FulfilledAt. ErrOrderCancelled means
@@ -129,6 +138,8 @@ func (c *Client) order(ctx context.Context, r request, id string, isDone func(Pl
 type OrderFilter struct {
 	Status OrderStatus
 	Nick   string // of the checkout, compared as when redeeming
+	// Payment selects the orders with its provider and reference.
+	Payment Payment
 	// From and Until bound the time at which an order was placed. From is inclusive, Until is exclusive. An order may
 	// appear in the list later than newer orders do. So do not continue at the time of the newest known order: begin
 	// some minutes earlier, or list all orders with the status OrderPlaced.
@@ -143,8 +154,11 @@ type OrderFilter struct {
 func (c *Client) Orders(ctx context.Context, filter OrderFilter) iter.Seq2[[]PlacedOrder, error] {
 	return func(yield func([]PlacedOrder, error) bool) {
 		var last PlacedOrder
-		query := listQuery(map[string]string{"status": string(filter.Status), "nick": filter.Nick}, filter.From,
-			filter.Until, filter.PageSize)
+		members := map[string]string{"status": string(filter.Status), "nick": filter.Nick}
+		if filter.Payment != (Payment{}) {
+			members["payment"] = filter.Payment.Provider + ":" + filter.Payment.Reference
+		}
+		query := listQuery(members, filter.From, filter.Until, filter.PageSize)
 		eachPage(query, yield, func(query string) ([]PlacedOrder, string, error) {
 			page, err := c.orderPage(ctx, query, filter, last)
 			if n := len(page.Orders); n > 0 {
@@ -175,7 +189,8 @@ func (c *Client) orderPage(ctx context.Context, query string, filter OrderFilter
 func (f OrderFilter) selects(orders []PlacedOrder, last PlacedOrder) bool {
 	for _, order := range orders {
 		isNewer := last.ID != "" && order.OrderedAt.After(last.OrderedAt)
-		isForeign := f.Status != "" && order.Status != f.Status || f.Nick != "" && order.Nick == ""
+		isForeign := f.Status != "" && order.Status != f.Status || f.Nick != "" && order.Nick == "" ||
+			f.Payment != (Payment{}) && !order.Payment.isOf(f.Payment)
 		if !order.isComplete() || isNewer || isForeign {
 			return false
 		}

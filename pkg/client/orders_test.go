@@ -68,6 +68,25 @@ func TestPlaceOrder_ZeroTotal_NeedsNoPayment(t *testing.T) {
 	}
 }
 
+// An order that was placed without an amount is a replay for a request that states one.
+func TestPlaceOrder_StatedAmount_IsSent(t *testing.T) {
+	for _, answer := range []string{
+		orderJSON, strings.Replace(orderJSON, `pi_3Q0001"`, `pi_3Q0001","amount":799,"currency":"EUR"`, 1),
+	} {
+		s, c := serveTill(t, answers(200, answer))
+		payment := stripe()
+		payment.Amount, payment.Currency = 799, "EUR"
+		if order, err := c.PlaceOrder(t.Context(), checkoutID, payment); err != nil || order.Payment.Reference == "" {
+			t.Errorf("%+v, %v", order, err)
+		}
+		want := `{"checkout":"` + checkoutID + `","payment":{"provider":"stripe","reference":"pi_3Q0001",` +
+			`"amount":799,"currency":"EUR"}}`
+		if s.seen()[0].body != want {
+			t.Errorf("body %s, want %s", s.seen()[0].body, want)
+		}
+	}
+}
+
 func TestPlaceOrder_ReturnsTheCodeThatItRedeemed(t *testing.T) {
 	_, c := serveTill(t, answers(200,
 		strings.Replace(orderJSON, `"unitPrice"`, `"code":"SUMMER-20","nick":"Alder","unitPrice"`, 1)))
@@ -162,6 +181,7 @@ func TestOrders_StopsRequestingWhenTheLoopEnds(t *testing.T) {
 func TestOrders_FiltersBecomeQueries(t *testing.T) {
 	for query, filter := range map[string]client.OrderFilter{
 		"":                               {},
+		"?payment=stripe%3Api_3Q0001":    {Payment: stripe()},
 		"?status=fulfilled":              {Status: client.OrderFulfilled},
 		"?to=2026-11-21T12%3A00%3A00.5Z": {Until: time.Date(2026, time.November, 21, 12, 0, 0, 5e8, time.UTC)},
 		"?from=1969-12-31T00%3A00%3A00Z": {From: time.Date(1969, time.December, 31, 0, 0, 0, 0, time.UTC)},

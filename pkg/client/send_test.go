@@ -193,7 +193,8 @@ func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 // reason is final at once, even if an attempt was lost and no attempt is left.
 func TestRedeem_RefusalForAReasonThatNeverChanges_IsFinalAfterALostAttempt(t *testing.T) {
 	lasting := []string{
-		"payment-mismatch", "order-cancelled", "checkout-replaced", "redemption-undone", "redemption-of-order",
+		"payment-mismatch", "payment-insufficient", "order-cancelled", "checkout-replaced", "redemption-undone",
+		"redemption-of-order",
 	}
 	for name, status := range client.ProblemTypes() {
 		inBubble(t, name, func(t *testing.T) {

@@ -69,6 +69,7 @@ func playAll(t *testing.T) map[memdynamo.Conjunct][]play {
 	t.Run("with all conjuncts", func(t *testing.T) {
 		for test, all := range map[string]trials{
 			"redeem": redemptionTrials(), "append": appendTrials(), "hold": holdTrials(), "source": sourceTrials(),
+			"payment": paymentTrials(),
 		} {
 			for name, trial := range all {
 				t.Run(test+"/"+name, func(t *testing.T) {

@@ -21,6 +21,8 @@
 //	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption: of a code with many uses and no limit per
 //	                                                    nick, or of any code if the redemption was undone
 //	checkouts  ID        HASH            CheckoutKey    a checkout, and its order if there is one
+//	checkouts  ID#pay    PAYMENT         PaymentKey     the amount that orders stated for a payment, and what is left
+//	                                                    of it
 //	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that
 //	                                                    began then
 //	refusals   ID#bb     redeemed#...    QuotaKey       how many codes with many uses a source redeemed in the

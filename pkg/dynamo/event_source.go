@@ -137,7 +137,7 @@ var errNoTerms = errors.New("the voucher of the redemption is missing or damaged
 // facts returns one slice for each redemption or order that an item shows, with its facts.
 func (s *EventSource) facts(customer catalog.CustomerID, place event.Place, it table.Item) ([][]event.Fact, error) {
 	switch {
-	case len(it) == 0:
+	case len(it) == 0 || place.Partition == table.PaymentPartition(customer):
 		return nil, nil
 	case place.Table == event.Checkouts:
 		return ofCheckout(customer, it)

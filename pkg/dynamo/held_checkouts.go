@@ -140,6 +140,7 @@ func (h *holding) keep(old table.Item) error {
 func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
 	shared, canShare := h.Shared()
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
+		h.result.SharesUse = h.Replaces.SharesUse
 		return s.share(ctx, h, shared)
 	}
 	taken, err := s.take(ctx, h, free)
@@ -160,6 +161,7 @@ func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]
 	if !canShare {
 		return nil, err
 	}
+	h.result.SharesUse = true
 	return s.share(ctx, h, shared)
 }
 

@@ -8,24 +8,30 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
+	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
 
-// placeHeld turns a checkout with a code into an order, and its hold into a redemption. It does so even if the hold has
-// lapsed. The error is checkout.ErrExpired if the hold is not stored any more: another request took over its use, or
-// another checkout that shared the hold was ordered. It is also checkout.ErrExpired if the hold has lapsed, and more
-// uses are taken than a lowered limit allows (see refuseLate).
+// placeTogether turns a checkout into an order and, in the same transaction, its hold into a redemption, and spends the
+// stated amount of its payment. It redeems even if the hold has lapsed. The error is checkout.ErrExpired if the hold is
+// not stored any more: another request took over its use, or another checkout that shared the hold was ordered. It is
+// also checkout.ErrExpired if the hold has lapsed, and more uses are taken than a lowered limit allows (see
+// refuseLate).
 //
 // An order and a takeover both succeed only if the hold is still stored. Each of them removes or replaces the hold, so
 // only one of them succeeds.
-func (s *Orders) placeHeld(
+func (s *Orders) placeTogether(
 	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
-	claim, err := claimOf(customer, c, order.Placed)
-	if err != nil {
-		return checkout.Checkout{}, err
+	claim := voucher.Claim{Request: voucher.Request{Customer: customer}}
+	var hold voucher.Hold // zero: the checkout has no code
+	if c.Hold != nil {
+		var err error
+		if claim, err = claimOf(customer, c, order.Placed); err != nil {
+			return checkout.Checkout{}, err
+		}
+		hold = *c.Hold
 	}
-	hold := *c.Hold
 	var lost lostAttempt
 	for attempt := 0; ; attempt++ {
 		result, err := s.placeOnce(ctx, claim, hold, c, order, expiresAfter, &lost)
@@ -73,16 +79,27 @@ func (s *Orders) placeOnce(
 	expiresAfter time.Time,
 	lost *lostAttempt,
 ) (checkout.Checkout, error) {
-	if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
-		return checkout.Checkout{}, err
-	}
 	result := c
 	result.Order = &order
-	place := updating(s.checkouts, placement(claim.Customer, c.ID, order, expiresAfter), func(old table.Item) error {
-		result = table.DecodeCheckout(old)
-		return nil
-	})
-	err := transact(ctx, s.api, append([]action{place}, s.redeeming(claim, hold)...), lost.note)
+	actions := []action{
+		updating(s.checkouts, placement(claim.Customer, c.ID, order, expiresAfter), func(old table.Item) error {
+			result = table.DecodeCheckout(old)
+			return nil
+		}),
+	}
+	if amount := order.Payment.Amount; amount != (money.Money{}) {
+		if err := order.Payment.Cover(c.Total, amount, 0); err != nil {
+			return checkout.Checkout{}, err
+		}
+		actions = append(actions, s.spending(claim.Customer, order.Payment, c.Total))
+	}
+	if hold != (voucher.Hold{}) {
+		if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
+			return checkout.Checkout{}, err
+		}
+		actions = append(actions, s.redeeming(claim, hold)...)
+	}
+	err := transact(ctx, s.api, actions, lost.note)
 	return result, err
 }
 

@@ -1,7 +1,9 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -12,6 +14,7 @@ import (
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
+	"shopfront/pkg/money"
 )
 
 // OrdersIndex is the name of the index that List reads.
@@ -34,19 +37,24 @@ func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int
 }
 
 // Place makes a checkout an order. It removes the time to live, because orders are permanent. A checkout without a code
-// takes one call.
+// and a payment without an amount take one call, any other two.
 func (s *Orders) Place(
 	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
-) (checkout.Checkout, error) {
-	call := placement(customer, id, order, expiresAfter)
-	call.RequireEqual(table.AttrUse, nil)
-	c, err := s.update(ctx, call)
+) (c checkout.Checkout, err error) {
+	states := order.Payment.Amount != (money.Money{})
+	if states {
+		c, err = s.Recall(ctx, customer, id.Token()) // the amount must cover its total
+	} else {
+		call := placement(customer, id, order, expiresAfter)
+		call.RequireEqual(table.AttrUse, nil)
+		c, err = s.update(ctx, call)
+	}
 	isOpen := c.ID == id && c.Order == nil && !c.Replaced && c.Expires.After(expiresAfter)
 	isPaid := order.Payment != (checkout.Payment{}) || c.Total.Minor == 0
-	if err != nil || c.Hold == nil || !isOpen || !isPaid {
-		return c, err // a checkout with a code is unchanged so far: continue only if its code is the sole reason
+	if err != nil || c.Hold == nil && !states || !isOpen || !isPaid {
+		return c, err // the checkout is unchanged so far: continue only if its code or the amount is the sole reason
 	}
-	c, err = s.placeHeld(ctx, customer, c, order, expiresAfter)
+	c, err = s.placeTogether(ctx, customer, c, order, expiresAfter)
 	return c, table.Outcome(err)
 }
 
@@ -66,9 +74,26 @@ func placement(
 		call.Name(table.AttrTotal)
 		call.Value(":zero", table.Num(0))
 	} else {
-		call.Set(table.AttrPayment, table.Str(order.Payment.Provider+"#"+order.Payment.Reference))
+		call.Set(table.AttrPayment, table.Str(table.EncodePayment(order.Payment)))
+	}
+	if amount := order.Payment.Amount; amount != (money.Money{}) {
+		call.Set(table.AttrPaid, table.Num(amount.Minor))
 	}
 	return call
+}
+
+// spending returns the action that adds a total to what was spent of a payment's stated amount. The first order that
+// states an amount creates the item. The amount must cover the total.
+func (s *Orders) spending(customer catalog.CustomerID, payment checkout.Payment, total money.Money) action {
+	call := &table.Update{Key: table.PaymentKey(customer, payment)}
+	call.Set(table.AttrPaid, table.Num(payment.Amount.Minor))
+	call.Set(table.AttrCurrency, table.Str(payment.Amount.Currency))
+	call.Add(table.AttrSpent, int(total.Minor))
+	call.Require("(attribute_not_exists(#paid) OR #paid = :paid_new AND #currency = :currency_new AND #spent <= :most)")
+	call.Value(":most", table.Num(payment.Amount.Minor-total.Minor))
+	return updating(s.checkouts, call, func(old table.Item) error {
+		return cmp.Or(payment.Cover(total, table.DecodePayment("", old).Amount, old.Num(table.AttrSpent)), errLookAgain)
+	})
 }
 
 // Fulfil marks the order as fulfilled.
@@ -176,32 +201,31 @@ func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilte
 		query.ExclusiveStartKey = table.CheckoutKey(customer, filter.After.Token).Attributes()
 		query.ExclusiveStartKey[table.AttrOrdered] = table.Str(start)
 	}
+	var conditions []string
+	require := func(attribute string, value types.AttributeValue) {
+		conditions = append(conditions, "#"+attribute+" = :"+attribute)
+		query.ExpressionAttributeNames["#"+attribute] = attribute
+		query.ExpressionAttributeValues[":"+attribute] = value
+	}
 	if filter.Nick.Compared != "" {
-		query.FilterExpression = aws.String("#buyer = :buyer")
-		query.ExpressionAttributeNames["#buyer"] = table.AttrBuyer
-		query.ExpressionAttributeValues[":buyer"] = table.Str(table.HashNick(filter.Nick))
+		require(table.AttrBuyer, table.Str(table.HashNick(filter.Nick)))
 	}
-	if filter.Status == "" {
-		return query
+	if filter.Payment != (checkout.Payment{}) {
+		require(table.AttrPayment, table.Str(table.EncodePayment(filter.Payment)))
 	}
-	stored, condition := table.StatusOrdered, "#status = :status"
 	switch filter.Status {
 	case checkout.OrderCancelled:
-		stored = table.StatusCancelled
+		require(table.AttrStatus, table.Str(table.StatusCancelled))
 	case checkout.OrderPlaced:
-		condition += " AND attribute_not_exists(#fulfilled)"
+		require(table.AttrStatus, table.Str(table.StatusOrdered))
+		conditions = append(conditions, "attribute_not_exists("+table.AttrFulfilled+")")
 	case checkout.OrderFulfilled:
-		condition += " AND attribute_exists(#fulfilled)"
+		require(table.AttrStatus, table.Str(table.StatusOrdered))
+		conditions = append(conditions, "attribute_exists("+table.AttrFulfilled+")")
 	}
-	if query.FilterExpression != nil {
-		condition += " AND " + *query.FilterExpression
+	if len(conditions) > 0 {
+		query.FilterExpression = aws.String(strings.Join(conditions, " AND "))
 	}
-	query.FilterExpression = aws.String(condition)
-	query.ExpressionAttributeNames["#status"] = table.AttrStatus
-	if filter.Status != checkout.OrderCancelled {
-		query.ExpressionAttributeNames["#fulfilled"] = table.AttrFulfilled
-	}
-	query.ExpressionAttributeValues[":status"] = table.Str(stored)
 	return query
 }
 

@@ -16,10 +16,13 @@ import (
 // maxBodyBytes bounds a request's body, in bytes.
 const maxBodyBytes = 4 << 10
 
+// paidAmount is the only member whose value is a number. Its text is the number as it was sent.
+const paidAmount = "payment/amount"
+
 // readTextMembers reads a body that is one JSON object (RFC 8259). Its members have known names, and their values are
-// strings. A known name such as payment/provider stands for the member provider of the object payment. As RFC 7493
-// demands, duplicate names and invalid UTF-8 are rejected. The map has only the members that were sent. The value of an
-// object such as payment is the empty string.
+// strings, except for paidAmount. A known name such as payment/provider stands for the member provider of the object
+// payment. As RFC 7493 demands, duplicate names and invalid UTF-8 are rejected. The map has only the members that were
+// sent. The value of an object such as payment is the empty string.
 func readTextMembers(r *http.Request, known ...string) (map[string]string, error) {
 	if err := checkContentType(r.Header.Values("Content-Type")); err != nil {
 		return nil, err
@@ -106,8 +109,12 @@ func parseMember(decoder *jsontext.Decoder, members map[string]string, member st
 		members[member] = ""
 		return parseMembers(decoder, members, member+"/", known)
 	}
-	if value.Kind() != '"' {
-		return problemMalformedRequest.because("The member must be a string.").at("/" + member)
+	kind, wanted := jsontext.Kind('"'), "string"
+	if member == paidAmount {
+		kind, wanted = '0', "number"
+	}
+	if value.Kind() != kind {
+		return problemMalformedRequest.because("The member must be a %s.", wanted).at("/" + member)
 	}
 	text := value.String()
 	// aws-lambda-go replaces invalid UTF-8 with U+FFFD. Two different codes could then be equal.

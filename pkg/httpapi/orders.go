@@ -58,7 +58,8 @@ func placementRequest(c *call) (p placement, err error) {
 	if err := c.parseQuery(); err != nil {
 		return placement{}, err
 	}
-	members, err := readTextMembers(c.Request, "checkout", "payment/provider", "payment/reference")
+	members, err := readTextMembers(c.Request, "checkout", "payment/provider", "payment/reference", paidAmount,
+		"payment/currency")
 	if err != nil {
 		return placement{}, err
 	}
@@ -67,6 +68,11 @@ func placementRequest(c *call) (p placement, err error) {
 	}
 	if _, isPaid := members["payment"]; isPaid {
 		p.payment, err = checkout.ParsePayment(members["payment/provider"], members["payment/reference"])
+	}
+	amount, hasAmount := members[paidAmount]
+	currency, hasCurrency := members["payment/currency"]
+	if err == nil && (hasAmount || hasCurrency) {
+		p.payment, err = p.payment.Stating(amount, currency)
 	}
 	return p, err
 }
@@ -115,7 +121,7 @@ type orderPageJSON struct {
 }
 
 func orderFilter(c *call) (filter checkout.OrderFilter, err error) {
-	if err := c.parseQuery("status", "nick", "from", "to", "limit", "cursor"); err != nil {
+	if err := c.parseQuery("status", "nick", "payment", "from", "to", "limit", "cursor"); err != nil {
 		return checkout.OrderFilter{}, err
 	}
 	if filter.Limit, err = pageLimit(c.query, maxLimit); err != nil {
@@ -128,6 +134,12 @@ func orderFilter(c *call) (filter checkout.OrderFilter, err error) {
 	}
 	if filter.Nick, err = wantedNick(c.query); err != nil {
 		return checkout.OrderFilter{}, err
+	}
+	if c.query.Has("payment") {
+		if filter.Payment, err = checkout.FindPayment(c.query.Get("payment")); err != nil {
+			return checkout.OrderFilter{}, problemInvalid.because("The payment must be a provider, a colon and a " +
+				"reference, such as stripe:pi_3QNa7c2eZvKYlo2C.").of("payment")
+		}
 	}
 	if filter.From, filter.Until, err = timeSpan(c.query); err != nil {
 		return checkout.OrderFilter{}, err

@@ -323,6 +323,20 @@ func TestPlaceOrder_LongestPayment_IsAccepted(t *testing.T) {
 	a.want(t, http.StatusOK, placedBody())
 }
 
+func TestPlaceOrder_StatedAmount_ReachesTheRulesAndIsShown(t *testing.T) {
+	order := rankOrder()
+	order.Order.Payment.Amount = money.Money{Minor: 1598, Currency: "EUR"}
+	body := strings.Replace(placeBody, `"reference"`, `"amount":1598,"currency":"EUR","reference"`, 1)
+	a := placing().with(ordersPath, body).asServer(newService(t), fakeOrders{
+		order: order, asked: func(arguments ...any) {
+			if arguments[2] != order.Order.Payment {
+				t.Errorf("asked for %v, want %v", arguments[2], order.Order.Payment)
+			}
+		},
+	})
+	a.want(t, http.StatusOK, strings.Replace(placedBody(), `pi_3QNa7c2e"`, `pi_3QNa7c2e","amount":1598,"currency":"EUR"`, 1))
+}
+
 type badOrderCall struct {
 	what    string
 	call    orderCall
@@ -398,6 +412,17 @@ func badBodies() (bad []badOrderCall) {
 	invalid("reference missing", `{`+id+`,"payment":{"provider":"stripe"}}`)
 	invalid("malformed provider", `{`+id+`,"payment":{"provider":"Stripe","reference":"pi_1"}}`)
 	invalid("malformed reference", `{`+id+`,"payment":{"provider":"stripe","reference":"pi 1"}}`)
+	amount := func(members string) string {
+		return `{` + id + `,"payment":{"provider":"stripe","reference":"pi_1",` + members + `}}`
+	}
+	malformed("amount is null", amount(`"amount":null,"currency":"EUR"`))
+	malformed("currency is a number", amount(`"amount":799,"currency":978`))
+	invalid("amount without a currency", amount(`"amount":799`))
+	invalid("currency without an amount", amount(`"currency":"EUR"`))
+	invalid("unknown currency", amount(`"amount":799,"currency":"eur"`))
+	for _, number := range []string{"0", "-799", "7.99", "799.0", "8e2", "9007199254740992"} {
+		invalid("amount of "+number, amount(`"amount":`+number+`,"currency":"EUR"`))
+	}
 	place(413, "content-too-large", "4 KiB and a byte", placeBody+strings.Repeat(" ", 4097-len(placeBody)))
 
 	cancel := func(status int, problem, what, body string) {
@@ -437,7 +462,7 @@ func badQueries() (bad []badOrderCall) {
 		"cursor="+cursor("emberforge/noon/"+string(rankID[:22])),
 		"cursor="+cursor("emberforge/9223372036854775808/"+string(rankID[:22])))
 	list(422, "invalid",
-		"nick", "nick=%20", "status=", "status=open", "limit=0", "limit=201",
+		"nick", "nick=%20", "payment=", "payment=pi_1", "payment=Stripe:pi_1", "payment=stripe:", "status=", "status=open", "limit=0", "limit=201",
 		"from=", "from=2026-11-21", "from=2026-11-21T12:00:00",
 		"from=1969-12-31T23:59:59Z", "from=2026-11-21T12:00:00+01:00",
 		"to=2026-11-21T24:00:01Z", "from=2026-11-21T12:00:00Z&to=2026-11-21T11:59:59Z")
@@ -543,6 +568,12 @@ func TestOrders_Errors_BecomeProblems(t *testing.T) {
 				`not pay for this checkout."}`,
 		},
 		{
+			"payment spent", checkout.ErrPaymentInsufficient,
+			`{"type":"urn:problem:shopfront:payment-insufficient","title":"Payment insufficient","status":409,` +
+				`"detail":"The amount of this payment does not cover this order and the earlier orders of the ` +
+				`payment. Nothing was ordered."}`,
+		},
+		{
 			"cancelled", checkout.ErrOrderCancelled,
 			`{"type":"urn:problem:shopfront:order-cancelled","title":"Order cancelled","status":409,` +
 				`"detail":"This order is cancelled for good. Whoever cancelled it decides about the refund."}`,
@@ -587,6 +618,7 @@ func TestListOrders_Query_BecomesAFilter(t *testing.T) {
 		"?status=placed":             {Limit: 100, Status: checkout.OrderPlaced},
 		"?status=fulfilled":          {Limit: 100, Status: checkout.OrderFulfilled},
 		"?status=cancelled":          {Limit: 100, Status: checkout.OrderCancelled},
+		"?payment=stripe:pi_3:QN":    {Limit: 100, Payment: checkout.Payment{Provider: "stripe", Reference: "pi_3:QN"}},
 		"?nick=%20ALDER":             {Limit: 100, Nick: voucher.Nick{Written: "ALDER", Compared: "alder"}},
 		"?from=2026-11-21T12:00:00Z": {Limit: 100, From: noon},
 		"?to=2026-11-21T13:00:00.5Z": {Limit: 100, Until: noon.Add(time.Hour + time.Second/2)},

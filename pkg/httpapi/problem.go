@@ -35,6 +35,7 @@ const (
 	problemTooManyRefusals      problemType = "too-many-refusals"
 	problemCheckoutExpired      problemType = "checkout-expired"
 	problemPaymentMismatch      problemType = "payment-mismatch"
+	problemPaymentInsufficient  problemType = "payment-insufficient"
 	problemOrderCancelled       problemType = "order-cancelled"
 	problemCodeRefused          problemType = "code-refused"
 	problemTooManyHolds         problemType = "too-many-holds"
@@ -68,6 +69,7 @@ func (t problemType) describe() (status int, title string) {
 		problemTooManyRefusals:      {http.StatusTooManyRequests, "Too many refused codes"},
 		problemCheckoutExpired:      {http.StatusConflict, "Checkout expired"},
 		problemPaymentMismatch:      {http.StatusConflict, "Ordered with another payment"},
+		problemPaymentInsufficient:  {http.StatusConflict, "Payment insufficient"},
 		problemOrderCancelled:       {http.StatusConflict, "Order cancelled"},
 		problemCodeRefused:          {http.StatusConflict, "Code refused"},
 		problemTooManyHolds:         {http.StatusTooManyRequests, "Too many holds"},
@@ -283,6 +285,9 @@ func recogniseCheckout(err error) *problemError {
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return problemPaymentMismatch.because("This checkout was ordered with another payment. " +
 			"Nothing was changed: this payment did not pay for this checkout.")
+	case errors.Is(err, checkout.ErrPaymentInsufficient):
+		return problemPaymentInsufficient.because("The amount of this payment does not cover this order and the " +
+			"earlier orders of the payment. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrOrderCancelled):
 		return problemOrderCancelled.because("This order is cancelled for good. Whoever cancelled it decides about " +
 			"the refund.")

@@ -143,11 +143,12 @@ type Checkout struct {
 	Priced
 
 	ExpiresAt string `json:"expiresAt"`
+	SharesUse bool   `json:"sharesUse,omitempty"`
 }
 
 // OfCheckout represents a checkout as it is at the given time.
 func OfCheckout(c checkout.Checkout, at time.Time) Checkout {
-	return Checkout{ofPriced(c, string(c.Status(at))), Time(c.Expires)}
+	return Checkout{ofPriced(c, string(c.Status(at))), Time(c.Expires), c.SharesUse}
 }
 
 // Order is an order. It has the ID of its checkout.
@@ -169,6 +170,8 @@ type Placement struct {
 type Payment struct {
 	Provider  string `json:"provider"`
 	Reference string `json:"reference"`
+	Amount    int64  `json:"amount,omitempty"`   // minor units; 0: not stated
+	Currency  string `json:"currency,omitempty"` // empty: not stated
 }
 
 // OfOrder represents a checkout that was ordered.
@@ -183,7 +186,10 @@ func OfPlacement(order checkout.Order) Placement {
 		CancelReason: order.Reason,
 	}
 	if order.Payment != (checkout.Payment{}) {
-		placement.Payment = &Payment{Provider: order.Payment.Provider, Reference: order.Payment.Reference}
+		placement.Payment = &Payment{
+			Provider: order.Payment.Provider, Reference: order.Payment.Reference,
+			Amount: order.Payment.Amount.Minor, Currency: string(order.Payment.Amount.Currency),
+		}
 	}
 	return placement
 }

@@ -33,9 +33,14 @@ func heldRequests() []heldRequest {
 		return post("/orders", `{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_1047"}}`,
 			c.must(checkOut(c, code)))
 	}
+	placeWithAmount := func(c *serverDesk, code string) testshop.Request {
+		return post("/orders", `{"checkout":%q,"payment":{"provider":"stripe","reference":"pi_cart","amount":%d,`+
+			`"currency":"EUR"}}`, c.must(checkOut(c, code)), 1<<40)
+	}
 	return []heldRequest{
 		{"checkout with a code", "checkout", checkOut},
 		{"order with a code", "place-order", place},
+		{"order with a code and an amount", "place-order", placeWithAmount},
 		{"cancel with a code", "cancel-order", func(c *serverDesk, code string) testshop.Request {
 			return post("/orders/"+c.must(place(c, code))+"/cancel", `{"reason":%q}`, "chargeback")
 		}},

@@ -61,7 +61,8 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateResumed(),
 			editField(), raise(), lower(), disable(), disableBatch(), pause(), resumeAll(),
 			createKey(), revokeKey(),
-			orderPlace(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(), redemptionUndo(),
+			orderPlace(), orderPlaceWithAmount(), orderFulfil(), orderCancel(), orderPlaceWithCode(), orderCancelWithCode(),
+			redemptionUndo(),
 			eventsRebuild(),
 			importSold())
 		endOf(impatient(t), killed(), deletions()...)

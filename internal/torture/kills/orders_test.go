@@ -41,6 +41,14 @@ func orderPlace() command {
 	return ofOrder("place", withCheckout, "--provider", paid().Provider, "--reference", paid().Reference)
 }
 
+// orderPlaceWithAmount also spends the payment, which verify checks.
+func orderPlaceWithAmount() command {
+	c := orderPlace()
+	c.kind, c.args = "order place, with an amount", ofShop("order", "place", string(orderID),
+		"--provider", paid().Provider, "--reference", paid().Reference, "--amount", "5.99")
+	return c
+}
+
 func orderFulfil() command { return ofOrder("fulfil", withOrder) }
 
 func orderCancel() command { return ofOrder("cancel", withOrder, "--reason", "refunded on request") }

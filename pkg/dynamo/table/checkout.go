@@ -34,12 +34,15 @@ const (
 	AttrBuyer     = "buyer"     // HashNick of the nick; AttrNick is the nick as written
 	AttrByServer  = "byServer"  // true: the shop's server made the checkout; missing: a stranger did
 	AttrUse       = "use"       // the hold, see EncodeUse; missing: the checkout has no code
+	AttrShares    = "shares"    // true: another checkout held the use before; missing: none did
 	AttrStatus    = "status"    // open, ordered, cancelled or replaced; an expired checkout stays open
 	AttrExpires   = "expires"   // milliseconds
 	AttrExpiresAt = "expiresAt" // seconds; from then on, DynamoDB may delete the item; missing: the item is an order
 
 	AttrOrdered   = "ordered" // milliseconds, # and the token: the index sorts orders by it
 	AttrPayment   = "payment" // provider, # and reference; missing: nothing was paid
+	AttrPaid      = "paid"    // the stated amount of the payment, also of a PaymentKey; missing: none was stated
+	AttrSpent     = "spent"   // of a PaymentKey: the sum of the totals of its orders
 	AttrFulfilled = "fulfilled"
 	AttrCancelled = "cancelled"
 	AttrReason    = "reason" // why the order was cancelled
@@ -79,6 +82,7 @@ func EncodeCheckout(customer catalog.CustomerID, c checkout.Checkout) Item {
 		it[AttrUse] = EncodeUse(*c.Hold)
 	}
 	it.setTrue(AttrByServer, c.ByServer)
+	it.setTrue(AttrShares, c.SharesUse)
 	it[AttrStatus] = Str(StatusOpen)
 	it[AttrCreated] = Millis(c.Created)
 	it[AttrExpires] = Millis(c.Expires)
@@ -98,8 +102,8 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		UnitPrice: amount(AttrUnitPrice), Subtotal: amount(AttrSubtotal), Discount: amount(AttrDiscount),
 		Total: amount(AttrTotal),
 		Code:  it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: decodeUse(it.Str(AttrUse)),
-		ByServer: it.Bool(AttrByServer), Replaced: it.Str(AttrStatus) == StatusReplaced,
-		Created:  it.Time(AttrCreated), Expires: it.Time(AttrExpires),
+		ByServer: it.Bool(AttrByServer), SharesUse: it.Bool(AttrShares), Replaced: it.Str(AttrStatus) == StatusReplaced,
+		Created: it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
 	if c.DataIsObject && c.Data == "" { // somebody erased the data
 		c.Data = "{}"
@@ -206,10 +210,24 @@ func OrderPosition(it Item) checkout.OrderPosition {
 	return checkout.OrderPosition{Placed: time.UnixMilli(millis).UTC(), Token: idempotency.Token(token)}
 }
 
+// EncodePayment returns the value of AttrPayment, and the sort key of a PaymentKey.
+func EncodePayment(payment checkout.Payment) string {
+	return payment.Provider + "#" + payment.Reference
+}
+
+// DecodePayment reads a payment from the value of EncodePayment and the item that has its stated amount.
+func DecodePayment(encoded string, it Item) checkout.Payment {
+	provider, reference, _ := strings.Cut(encoded, "#")
+	payment := checkout.Payment{Provider: provider, Reference: reference}
+	if it.Has(AttrPaid) {
+		payment.Amount = money.Money{Minor: it.Num(AttrPaid), Currency: money.Currency(it.Str(AttrCurrency))}
+	}
+	return payment
+}
+
 func decodeOrder(it Item) *checkout.Order {
-	provider, reference, _ := strings.Cut(it.Str(AttrPayment), "#")
 	return &checkout.Order{
-		Payment: checkout.Payment{Provider: provider, Reference: reference}, Placed: OrderPosition(it).Placed,
+		Payment: DecodePayment(it.Str(AttrPayment), it), Placed: OrderPosition(it).Placed,
 		Fulfilled: it.timeOrZero(AttrFulfilled), Cancelled: it.timeOrZero(AttrCancelled), Reason: it.Str(AttrReason),
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"shopfront/pkg/access"
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/checkout"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
@@ -79,6 +80,15 @@ func AccessKeyKey(customer catalog.CustomerID, id access.KeyID) Key {
 func OffSaleKey(customer catalog.CustomerID, product catalog.ProductID) Key {
 	return Key{string(customer), OffSalePrefix + string(product)}
 }
+
+// PaymentKey is the key of what is left of a payment's stated amount. It is not among the shop's checkouts, because
+// lists of checkouts read the whole partition.
+func PaymentKey(customer catalog.CustomerID, payment checkout.Payment) Key {
+	return Key{PaymentPartition(customer), EncodePayment(payment)}
+}
+
+// PaymentPartition is the partition of a shop's PaymentKeys.
+func PaymentPartition(customer catalog.CustomerID) string { return string(customer) + "#pay" }
 
 // VoucherKey is the key of a voucher.
 func VoucherKey(customer catalog.CustomerID, code voucher.Code) Key {
