@@ -206,6 +206,7 @@ func excuses() []excuse {
 		{vouchers, "attribute_not_exists(r#) AND taken = : AND h# = : AND undone = :", "", rare},
 		{vouchers, "taken = : AND h# = :", "", rare},
 		{vouchers, again, "undone = :", undone},
+		{vouchers, again, "version = :", "an undone code is seldom edited while somebody redeems it again"},
 		{
 			vouchers, "attribute_not_exists(r#) AND (attribute_not_exists(taken) OR taken < :) AND undone = :",
 			"undone = :", undone,
@@ -214,7 +215,7 @@ func excuses() []excuse {
 		{vouchers, "version = : AND created = : AND attribute_not_exists(returns)", "created = :", recreated},
 		{vouchers, "version = : AND created = : AND returns = :", "created = :", recreated},
 		{
-			vouchers, "(attribute_not_exists(redemption) OR heldUntil <= :) AND version = : AND reward = :", "reward = :",
+			vouchers, "(attribute_not_exists(redemption) OR heldUntil <= :) AND version = : AND created = :", "created = :",
 			recreated,
 		},
 		{vouchers, "redemption = : AND heldUntil = :", "redemption = :", "no two holds lapse at once"},
