@@ -24,7 +24,7 @@ customers:
     currency: EUR
     products:
       - {id: z-cape, name: Cape, position: 1, category: Clothes, description: "Red.\nWarm.", image: https://cdn.example/cape.png,
-         variants: [{id: s, name: Small, price: 20.00, sale: {price: 15.50, until: 2100-01-01}}, {id: l, name: Large, price: 25.00}]}
+         variants: [{id: s, name: Small, price: 20.00, sale: {price: 15.50, until: "2100-01-01T00:00:00Z"}}, {id: l, name: Large, price: 25.00}]}
       - {id: y-tea, name: Tea, position: 2, category: Kitchen, variants: [{id: "1", name: 100 g, price: 12.00, sale: {price: 0.00}}]}
       - {id: x-hat, name: Hat, position: 3, category: Clothes, variants: [{id: "1", name: Straw, price: 1234.50}]}
       - {id: w-map, name: Map, position: 4, variants: [{id: "1", name: Of the realm, price: 3.00}]}
