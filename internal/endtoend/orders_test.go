@@ -315,7 +315,7 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 		" ", "null", "[]", "{", placement(id, "pi_2") + "{}", `{"checkout":1}`,
 		`{` + member + `,"payment":null}`, `{` + member + `,"nick":"Alder"}`,
 		`{` + member + `,"payment/provider":"stripe","payment/reference":"pi_1"}`,
-		`{` + member + `,"payment":{"provider":"stripe","reference":"pi_1","amount":799}}`,
+		`{` + member + `,"payment":{"provider":"stripe","reference":"pi_1","fee":30}}`,
 		`{` + member + `,"payment":` + strings.Repeat(`{"payment":`, 300), placement(id, "pi_\uFFFD"),
 		`{` + member + `,"payment":{"provider":"` + "\xff" + `","reference":"pi_1"}}`,
 	} {
@@ -323,6 +323,7 @@ func TestOrders_BadRequests_AreRejected(t *testing.T) {
 	}
 	for _, body := range []string{
 		"{}", `{"checkout":""}`, `{"checkout":"../` + id[3:] + `"}`, `{` + member + `,"payment":{}}`,
+		`{` + member + `,"payment":{"provider":"stripe","reference":"pi_1","amount":799}}`, // without a currency
 		placement(id, ""), placement(id, "pi 2"), placement(id, "pi_2\n"), placement(id, strings.Repeat("r", 256)),
 	} {
 		bad(422, "invalid", http.MethodPost, "/orders", body)
