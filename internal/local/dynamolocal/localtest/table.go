@@ -35,6 +35,7 @@ func Create(tb testing.TB, client *dynamodb.Client, output string, hasStream boo
 	for _, table := range tables {
 		if table.Name == output {
 			name := output + "-" + rand.Text()
+			table.TTL = "" // DynamoDB Local deletes expired items, and items of tests are as old as their fixed clocks
 			if !hasStream {
 				table.Stream = ""
 			}
