@@ -39,49 +39,65 @@ func (s *schema) admits(value any) bool {
 // reject returns the reason why a keyword rejects a value. It returns "" if the keyword does not, or if it is about
 // other schemas: the methods below check those.
 func reject(keyword string, limit, value any) (reason string) {
-	isRejected := false
 	switch limit := limit.(type) {
 	case types:
-		isRejected, reason = !slices.ContainsFunc(limit, isOfType(value)), "must be "+oneOfTypes(limit)
-	case values:
-		isRejected, reason = !limit.allowed[asJSON(value)], limit.reason
-	case pattern:
-		text, is := value.(string)
-		isRejected, reason = is && !limit.MatchString(text), "must match "+limit.quoted()
-	case bool:
-		isRejected, reason = keyword == "uniqueItems" && limit && !isUnique(value), "must not repeat an item"
-	case int:
-		size, noun := sizeOf(keyword, value)
-		if size >= 0 && strings.HasPrefix(keyword, "min") {
-			isRejected, reason = size < limit, "must have at least "+count(limit, noun)
-		} else if size >= 0 {
-			isRejected, reason = size > limit, "must have at most "+count(limit, noun)
+		if !slices.ContainsFunc(limit, isOfType(value)) {
+			return "must be " + oneOfTypes(limit)
 		}
+	case values:
+		if !limit.allowed[asJSON(value)] {
+			return limit.reason
+		}
+	case pattern:
+		if text, is := value.(string); is && !limit.MatchString(text) {
+			return "must match " + limit.quoted()
+		}
+	case bool:
+		if keyword == "uniqueItems" && limit && !isUnique(value) {
+			return "must not repeat an item"
+		}
+	case int:
+		return rejectSize(keyword, limit, value)
 	case number:
 		if n, is := value.(number); is {
-			isRejected, reason = rejectNumber(keyword, limit, n)
+			return rejectNumber(keyword, limit, n)
 		}
+	}
+	return ""
+}
+
+func rejectSize(keyword string, limit int, value any) (reason string) {
+	isLeast := strings.HasPrefix(keyword, "min")
+	switch size, noun := sizeOf(keyword, value); {
+	case size < 0:
+		return ""
+	case isLeast && size < limit:
+		return "must have at least " + count(limit, noun)
+	case !isLeast && size > limit:
+		return "must have at most " + count(limit, noun)
+	default:
+		return ""
+	}
+}
+
+func rejectNumber(keyword string, limit, n number) (reason string) {
+	isRejected, must := false, ""
+	switch order := n.rat().Cmp(limit.rat()); keyword {
+	case "minimum":
+		isRejected, must = order < 0, "must be at least "
+	case "maximum":
+		isRejected, must = order > 0, "must be at most "
+	case "exclusiveMinimum":
+		isRejected, must = order <= 0, "must be more than "
+	case "exclusiveMaximum":
+		isRejected, must = order >= 0, "must be less than "
+	default:
+		isRejected, must = !n.rat().Quo(n.rat(), limit.rat()).IsInt(), "must be a multiple of "
 	}
 	if !isRejected {
 		return ""
 	}
-	return reason
-}
-
-func rejectNumber(keyword string, limit, n number) (isRejected bool, reason string) {
-	order := n.rat().Cmp(limit.rat())
-	switch keyword {
-	case "minimum":
-		return order < 0, "must be at least " + limit.quoted()
-	case "maximum":
-		return order > 0, "must be at most " + limit.quoted()
-	case "exclusiveMinimum":
-		return order <= 0, "must be more than " + limit.quoted()
-	case "exclusiveMaximum":
-		return order >= 0, "must be less than " + limit.quoted()
-	default:
-		return !n.rat().Quo(n.rat(), limit.rat()).IsInt(), "must be a multiple of " + limit.quoted()
-	}
+	return must + limit.quoted()
 }
 
 // sizeOf returns how many characters, items or members a value has, or -1 if the keyword is not about such a value.
