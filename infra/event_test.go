@@ -54,7 +54,7 @@ func TestEvents_MatchTheTemplate(t *testing.T) {
 func TestEvents_Records_ReportARedemption(t *testing.T) {
 	tables := dynamo.Tables{Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"}
 	changes := dynamo.NewEventSource(nil, tables, nil).Changes(t.Context(), records(t, "record-events"))
-	if len(changes) != 1 || changes[0].Err != nil || changes[0].Customer != "emberforge" || len(changes[0].Facts) != 1 {
+	if len(changes) != 1 || changes[0].Err != nil || changes[0].Shop != "emberforge" || len(changes[0].Facts) != 1 {
 		t.Fatalf("record-events gets %+v, want one redemption of emberforge", changes)
 	}
 	added, err := dynamo.EventAdditions(records(t, "publish-events"))

@@ -34,9 +34,9 @@ type applyJSON struct {
 }
 
 type otherTermsJSON struct {
-	Customer string   `json:"customer"`
-	Code     string   `json:"code"`   // as written at creation
-	Fields   []string `json:"fields"` // the fields that differ
+	Shop   string   `json:"customer"`
+	Code   string   `json:"code"`   // as written at creation
+	Fields []string `json:"fields"` // the fields that differ
 }
 
 func newCatalogApplyCommand(s *session) *cobra.Command {
@@ -187,19 +187,19 @@ func (s *session) showPlan(plan backoffice.CataloguePlan, dryRun bool) error {
 			lines = append(lines, change.String())
 		}
 		for _, v := range shop.Vouchers {
-			document.Vouchers = append(document.Vouchers, representVoucher(shop.Catalogue.Customer, v))
-			lines = append(lines, fmt.Sprintf("%s: voucher %s: new, %s", shop.Catalogue.Customer, v.Written,
+			document.Vouchers = append(document.Vouchers, representVoucher(shop.Catalogue.Shop, v))
+			lines = append(lines, fmt.Sprintf("%s: voucher %s: new, %s", shop.Catalogue.Shop, v.Written,
 				formatReward(v.Reward)))
 		}
 		if len(shop.Unguarded) > 0 {
 			s.warn(fmt.Sprintf("%s: one person who invents nicks can redeem every use of %s: set redemptions, or "+
-				"access: {redeem: server}", shop.Catalogue.Customer, strings.Join(shop.Unguarded, ", ")))
+				"access: {redeem: server}", shop.Catalogue.Shop, strings.Join(shop.Unguarded, ", ")))
 		}
 		for _, other := range shop.OtherTerms {
 			document.OtherTerms = append(document.OtherTerms,
-				otherTermsJSON{string(shop.Catalogue.Customer), other.Stored.Written, other.Fields})
+				otherTermsJSON{string(shop.Catalogue.Shop), other.Stored.Written, other.Fields})
 			s.note(fmt.Sprintf("%s: voucher %s: exists with other terms (%s) and stays as it is: see %s",
-				shop.Catalogue.Customer, other.Stored.Written, strings.Join(other.Fields, ", "),
+				shop.Catalogue.Shop, other.Stored.Written, strings.Join(other.Fields, ", "),
 				s.commandLine("voucher edit")))
 		}
 	}
@@ -222,7 +222,7 @@ func (s *session) showPlan(plan backoffice.CataloguePlan, dryRun bool) error {
 	return nil
 }
 
-type customerJSON struct {
+type profileJSON struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	Currency string `json:"currency"`
@@ -246,7 +246,7 @@ type linkJSON struct {
 	Text string `json:"text,omitempty"`
 }
 
-func (c customerJSON) cells() []string {
+func (c profileJSON) cells() []string {
 	onSale := "yes"
 	if c.OffSale {
 		onSale = "no"
@@ -254,8 +254,8 @@ func (c customerJSON) cells() []string {
 	return []string{c.ID, c.Name, c.Currency, onSale}
 }
 
-func representCustomer(c catalog.Customer) customerJSON {
-	return customerJSON{
+func representProfile(c catalog.Profile) profileJSON {
+	return profileJSON{
 		ID: string(c.ID), Name: c.Name, Currency: string(c.Currency), OffSale: c.OffSale,
 		TimeZone: cmp.Or(c.TimeZone, "UTC"), Page: representPage(c.Page),
 	}
@@ -287,18 +287,18 @@ func newCatalogListCommand(s *session) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			customers, err := deployment.Customers(ctx)
+			shops, err := deployment.Shops(ctx)
 			if err != nil {
 				return err
 			}
-			rows := represent(customers, representCustomer)
+			rows := represent(shops, representProfile)
 			return list(&s.output, "shops", []string{"SHOP", "NAME", "CURRENCY", "ON SALE"}, rows)
 		}),
 	}
 }
 
 type shopJSON struct {
-	customerJSON
+	profileJSON
 	policiesJSON
 
 	Products []productJSON `json:"products"`
@@ -385,7 +385,7 @@ func newCatalogShowCommand(s *session) *cobra.Command {
 			}
 			if s.json {
 				return writeJSON(s.stdout, shopJSON{
-					representCustomer(shop.Customer),
+					representProfile(shop.Profile),
 					representPolicies(shop.Access.Redeem, shop.Access.CheckOut, *shop.Access.Refusals,
 						*shop.Access.Redemptions),
 					represent(shop.Products, representProduct),

@@ -98,9 +98,9 @@ func (f *checkoutFilter) add(command *cobra.Command) {
 }
 
 func (f *checkoutFilter) open(
-	ctx context.Context, customer string, at time.Time,
+	ctx context.Context, shopID string, at time.Time,
 ) (iter.Seq2[checkout.Checkout, error], error) {
-	shop, err := f.shop(ctx, customer)
+	shop, err := f.shop(ctx, shopID)
 	if err != nil {
 		return nil, err
 	}
@@ -211,5 +211,5 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 func (s *session) describeNoCheckout(err error, shop *backoffice.Shop, id checkout.ID) error {
 	return describeNotFound(err, "shop %s has no checkout %s: see %s; "+
 		"a checkout is deleted 8 days after it expires, unless it was ordered",
-		shop.Customer.ID, id, s.commandLine("checkout list "+string(shop.Customer.ID)))
+		shop.Profile.ID, id, s.commandLine("checkout list "+string(shop.Profile.ID)))
 }

@@ -58,9 +58,9 @@ func (s *session) shopNames(ctx context.Context, args []string, _ string) []cobr
 	if err != nil {
 		return nil
 	}
-	customers, _ := deployment.Customers(ctx) // a shell cannot show errors
+	shops, _ := deployment.Shops(ctx) // a shell cannot show errors
 	return represent(
-		customers, func(c catalog.Customer) cobra.Completion { return cobra.CompletionWithDesc(string(c.ID), c.Name) },
+		shops, func(c catalog.Profile) cobra.Completion { return cobra.CompletionWithDesc(string(c.ID), c.Name) },
 	)
 }
 

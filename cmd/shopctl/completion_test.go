@@ -28,13 +28,13 @@ func TestCompletion_Names_AreThoseOfTheTarget(t *testing.T) {
 	s.must(t, "voucher", "create", "emberforge", "ADVENT-5", "--reward", "5%", "--batch", "advent 2026")
 	s.must(t, "voucher", "pause", "emberforge", "--batch", "advent 2026", "--batch", "winter")
 	s.must(t, "voucher", "delete", "emberforge", "ADVENT-5") // a paused batch is known without its vouchers
-	customers := []string{"emberforge\tEmberforge", "sakura-goods\tSakura Goods"}
+	shops := []string{"emberforge\tEmberforge", "sakura-goods\tSakura Goods"}
 	batches := []string{"advent 2026", "spring sale", "winter"}
 	for line, want := range map[string][]string{
-		"voucher list |":                     customers,
-		"status |":                           customers,
-		"events tail |":                      customers,
-		"order cancel s|":                    customers[1:],
+		"voucher list |":                     shops,
+		"status |":                           shops,
+		"events tail |":                      shops,
+		"order cancel s|":                    shops[1:],
 		"order cancel emberforge |":          {""},
 		"voucher list emberforge --batch |":  batches,
 		"voucher list emberforge --batch=s|": batches[1:2],

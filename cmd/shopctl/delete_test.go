@@ -87,7 +87,7 @@ func (s *shopfront) summer(t *testing.T) voucher.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return voucher.Request{Customer: "emberforge", Code: code, Nick: nick, At: s.clock}
+	return voucher.Request{Shop: "emberforge", Code: code, Nick: nick, At: s.clock}
 }
 
 func TestDelete_RedemptionInFlight_KeepsTheVoucher(t *testing.T) {

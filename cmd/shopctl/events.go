@@ -50,7 +50,7 @@ longer needs a --key-file or SHOPFRONT_KEY.`
 type feed struct {
 	*client.Client
 
-	customer  catalog.CustomerID
+	shop      catalog.ShopID
 	baseURL   string
 	isOwnKey  bool   // the command created its key
 	stateFile string // in which forward stores its progress
@@ -66,8 +66,8 @@ func (f *feedFlags) add(command *cobra.Command) {
 }
 
 // withFeed opens a shop's feed and passes it to the function do.
-func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags, do func(feed) error) error {
-	id, err := parseShop(customer)
+func (s *session) withFeed(ctx context.Context, shopID string, flags feedFlags, do func(feed) error) error {
+	id, err := parseShop(shopID)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (s *session) withFeed(ctx context.Context, customer string, flags feedFlags
 	if err != nil {
 		return misused("%s", err)
 	}
-	return do(feed{Client: shop, customer: id, baseURL: baseURL, isOwnKey: isOwnKey})
+	return do(feed{Client: shop, shop: id, baseURL: baseURL, isOwnKey: isOwnKey})
 }
 
 // reportOutage reports why the shop is out of reach or, if cause is nil, that the shop is back.
@@ -148,7 +148,7 @@ func (s *session) serverKey(file string) (string, error) {
 
 // temporaryKey creates a key for this run. revoke must be called even after an error: the key may exist.
 func (s *session) temporaryKey(
-	ctx context.Context, deployment *backoffice.Deployment, id catalog.CustomerID,
+	ctx context.Context, deployment *backoffice.Deployment, id catalog.ShopID,
 ) (secret string, revoke func(), err error) {
 	shop, err := deployment.Shop(ctx, id)
 	if err != nil {
@@ -207,7 +207,7 @@ func (f feed) explain(err error) error {
 			"expired: run the command again", f.baseURL)
 	case errors.Is(err, client.ErrUnauthorized):
 		return refused(kindInvalid, "%s refuses the key: give a live key of %s, see shopctl key create --help",
-			f.baseURL, f.customer)
+			f.baseURL, f.shop)
 	case errors.Is(err, client.ErrCursorExpired):
 		expired := refused(kindNotFound,
 			"the next events are no longer kept, or the feed was lost and began again: the oldest event that is "+
@@ -247,7 +247,7 @@ seconds after that; with --local it is printed at once.
 				if err != nil {
 					return err
 				}
-				s.note(fmt.Sprintf("waiting for events of %s after %d; Ctrl-C ends", f.customer, begin.After))
+				s.note(fmt.Sprintf("waiting for events of %s after %d; Ctrl-C ends", f.shop, begin.After))
 				for event, err := range f.Events(ctx, begin) {
 					if err != nil {
 						return f.explain(err)

@@ -203,7 +203,7 @@ func (p *poster) forward(ctx context.Context, f feed, after *client.EventCursor)
 	if err := writeState(f.stateFile, begin); err != nil {
 		return err
 	}
-	p.note(fmt.Sprintf("posting events of %s after %d; progress is stored in %s; Ctrl-C ends", f.customer, begin.After,
+	p.note(fmt.Sprintf("posting events of %s after %d; progress is stored in %s; Ctrl-C ends", f.shop, begin.After,
 		f.stateFile))
 	for event, err := range f.Events(ctx, begin) {
 		if err != nil {
@@ -352,7 +352,7 @@ func (s *session) defaultStateFile(f feed, to string) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", failed(kindFailed, "state file: %s", err)
 	}
-	return filepath.Join(dir, fmt.Sprintf("forward-%s-%x.json", f.customer, route[:6])), nil
+	return filepath.Join(dir, fmt.Sprintf("forward-%s-%x.json", f.shop, route[:6])), nil
 }
 
 // readState returns the cursor that writeState stored, or nil.

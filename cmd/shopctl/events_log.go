@@ -78,14 +78,14 @@ tables. Events are in the order in which they were recorded, so a later line can
 			case after != nil && after.After > 0:
 				cursor.After = after.After
 			case !since.IsZero():
-				if cursor, err = events.Since(ctx, shop.Customer.ID, since); err != nil {
+				if cursor, err = events.Since(ctx, shop.Profile.ID, since); err != nil {
 					return err
 				}
 			}
 			wanted := func(e event.Event) bool {
 				return !e.At.Before(since) && (until.IsZero() || e.At.Before(until)) && (kind == "" || e.Type == kind)
 			}
-			return s.listEvents(ctx, events.Feed, shop.Customer.ID, cursor, wanted, limit)
+			return s.listEvents(ctx, events.Feed, shop.Profile.ID, cursor, wanted, limit)
 		}),
 	}
 	flags := command.Flags()
@@ -99,12 +99,12 @@ tables. Events are in the order in which they were recorded, so a later line can
 
 // listEvents prints at most limit wanted events after a cursor. A limit of 0 means no limit.
 func (s *session) listEvents(
-	ctx context.Context, feed event.Feed, customer catalog.CustomerID, cursor event.Cursor,
+	ctx context.Context, feed event.Feed, shop catalog.ShopID, cursor event.Cursor,
 	wanted func(event.Event) bool, limit int,
 ) error {
 	printed := 0
 	for more := true; more; {
-		page, err := feed.Read(ctx, customer, cursor, event.MaxPerPage)
+		page, err := feed.Read(ctx, shop, cursor, event.MaxPerPage)
 		if err != nil {
 			return describeCursor(err)
 		}
@@ -159,7 +159,7 @@ func newEventsShowCommand(s *session) *cobra.Command {
 		RunE: s.eventsCommand(func(ctx context.Context, events *backoffice.Events, shop *backoffice.Shop,
 			args []string,
 		) error {
-			listJSON := s.commandLine("events list " + string(shop.Customer.ID) + " --json")
+			listJSON := s.commandLine("events list " + string(shop.Profile.ID) + " --json")
 			id, err := voucher.ParseRedemptionID(args[1]) // an event ID has the same form
 			if err != nil {
 				return misused("ID: an event ID has 22 characters of A-Z a-z 0-9 _ -: %s shows the IDs of events",
@@ -171,7 +171,7 @@ func newEventsShowCommand(s *session) *cobra.Command {
 			}
 			if !found {
 				return refused(kindNotFound, "shop %s has no event %s, or it is no longer kept: %s shows the "+
-					"IDs of events", shop.Customer.ID, id, listJSON)
+					"IDs of events", shop.Profile.ID, id, listJSON)
 			}
 			return s.document(e, []field{
 				{"ID", string(e.ID)}, {"type", string(e.Type)}, {"time", wire.Time(e.At)}, {"data", string(e.Data)},
@@ -183,7 +183,7 @@ func newEventsShowCommand(s *session) *cobra.Command {
 // parkedJSON is a change that could not be recorded and was set aside.
 type parkedJSON struct {
 	Place    string `json:"place"`
-	Customer string `json:"customer,omitempty"`
+	Shop     string `json:"customer,omitempty"`
 	Since    string `json:"since"`
 	Attempts int    `json:"attempts"`
 	Reason   string `json:"reason"`
@@ -194,7 +194,7 @@ func (p parkedJSON) cells() []string {
 }
 
 func representParked(p event.Parked) parkedJSON {
-	return parkedJSON{placeOf(p), string(p.Customer), wire.Time(p.First), p.Attempts, p.Reason}
+	return parkedJSON{placeOf(p), string(p.Shop), wire.Time(p.First), p.Attempts, p.Reason}
 }
 
 func placeOf(p event.Parked) string {
@@ -210,7 +210,7 @@ changed item and the reason. Shopfront retries them every minute; shopctl events
 more than 10,000 changes, the command lists only the first.`,
 		Example: "  shopctl --local events parked\n  shopctl --local events parked emberforge --json",
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			customer, err := optionalShop(args)
+			shop, err := optionalShop(args)
 			if err != nil {
 				return err
 			}
@@ -218,12 +218,12 @@ more than 10,000 changes, the command lists only the first.`,
 			if err != nil {
 				return err
 			}
-			if customer != "" {
-				if _, err := deployment.Shop(ctx, customer); err != nil {
-					return s.describeNoShop(err, customer)
+			if shop != "" {
+				if _, err := deployment.Shop(ctx, shop); err != nil {
+					return s.describeNoShop(err, shop)
 				}
 			}
-			parked, err := parkedOf(ctx, events.Parking, customer)
+			parked, err := parkedOf(ctx, events.Parking, shop)
 			if err != nil {
 				return err
 			}
@@ -236,12 +236,12 @@ more than 10,000 changes, the command lists only the first.`,
 	}
 }
 
-// parkedOf returns the changes of a shop that are set aside, or of all shops if the customer is empty.
+// parkedOf returns the changes of a shop that are set aside, or of all shops if its ID is empty.
 func parkedOf(
-	ctx context.Context, parking event.Parking, customer catalog.CustomerID,
+	ctx context.Context, parking event.Parking, shopID catalog.ShopID,
 ) (parked []event.Parked, err error) {
-	shops := []catalog.CustomerID{customer}
-	if customer == "" {
+	shops := []catalog.ShopID{shopID}
+	if shopID == "" {
 		if shops, err = parking.Shops(ctx); err != nil {
 			return nil, err
 		}
@@ -318,10 +318,10 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 
 // rebuiltJSON is the result of a rebuild. It has Added for a feed, and Indexed for the index of nicks.
 type rebuiltJSON struct {
-	Customer string `json:"customer"`
-	Added    *int   `json:"added,omitempty"`
-	Indexed  *int   `json:"indexed,omitempty"`
-	Unread   int    `json:"unread"` // the number of items that cannot be read
+	Shop    string `json:"customer"`
+	Added   *int   `json:"added,omitempty"`
+	Indexed *int   `json:"indexed,omitempty"`
+	Unread  int    `json:"unread"` // the number of items that cannot be read
 }
 
 func newEventsRebuildCommand(s *session) *cobra.Command {
@@ -356,7 +356,7 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 			bar := s.newProgress("rebuilt", unknownCount)
 			var result backoffice.Rebuilt
 			var err error
-			document, count := rebuiltJSON{Customer: string(shop.Customer.ID)}, "added"
+			document, count := rebuiltJSON{Shop: string(shop.Profile.ID)}, "added"
 			if nicks {
 				result, err = events.RebuildNicks(ctx, shop, bar.steps)
 				document.Indexed, count = &result.Added, "indexed"
@@ -376,7 +376,7 @@ The shop can stay live. If the command is interrupted, run it again to complete 
 			}
 			if result.Unread > 0 {
 				return failed(kindFailed, "%s cannot be read: see %s", countOf(result.Unread, "item"),
-					s.commandLine("verify "+string(shop.Customer.ID)))
+					s.commandLine("verify "+string(shop.Profile.ID)))
 			}
 			return nil
 		}),

@@ -20,7 +20,7 @@ func (s *shopfront) park(t *testing.T, code string) string {
 	t.Helper()
 	place := event.Place{Table: event.Vouchers, Partition: "emberforge#00", Sort: code}
 	parked := event.Parked{
-		Place: place, Customer: "emberforge", Reason: "voucher item: malformed redemption",
+		Place: place, Shop: "emberforge", Reason: "voucher item: malformed redemption",
 		First: s.clock,
 	}
 	if err := s.parking().Park(t.Context(), "emberforge", parked); err != nil {
@@ -69,7 +69,7 @@ func TestEventsParked_ListsChangesThatAreSetAside(t *testing.T) {
 	}
 	if got := s.shopctl(t.Context(), "--local", "events", "parked",
 		"sakura-goods"); got != (result{"", "no parked changes\n", exitOK}) {
-		t.Errorf("of another customer: %v", got)
+		t.Errorf("of another shop: %v", got)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type filter[T any] interface {
 	add(command *cobra.Command)
 	// open checks the flags and opens the list of a shop as of a time.
-	open(ctx context.Context, customer string, at time.Time) (iter.Seq2[T, error], error)
+	open(ctx context.Context, shop string, at time.Time) (iter.Seq2[T, error], error)
 }
 
 // newExportCommand makes the command that writes a list as CSV. The noun is the name of one item, such as voucher. The

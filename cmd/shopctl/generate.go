@@ -189,10 +189,10 @@ type generatedJSON struct {
 }
 
 type batchSummaryJSON struct {
-	Customer string `json:"customer"`
-	Batch    string `json:"batch"`
-	Found    int    `json:"found"`   // existed before the command
-	Created  int    `json:"created"` // by this command; a lower bound if it failed
+	Shop    string `json:"customer"`
+	Batch   string `json:"batch"`
+	Found   int    `json:"found"`   // existed before the command
+	Created int    `json:"created"` // by this command; a lower bound if it failed
 }
 
 func (s *session) generate(
@@ -219,12 +219,12 @@ func (s *session) generate(
 	if request.Resume {
 		created = fmt.Sprintf("%d existed, %s", result.Found, created)
 	}
-	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Customer.ID), batch, result.Found, result.Created}},
+	s.summary(map[string]batchSummaryJSON{"summary": {string(shop.Profile.ID), batch, result.Found, result.Created}},
 		"batch "+batch+": "+created)
 	if disabled > 0 {
 		s.warn(fmt.Sprintf("batch %s has %s, and the vouchers created now are enabled: to enable all, run %s %s "+
 			"--batch %s",
-			batch, countOf(disabled, "disabled voucher"), s.commandLine("voucher enable"), shop.Customer.ID,
+			batch, countOf(disabled, "disabled voucher"), s.commandLine("voucher enable"), shop.Profile.ID,
 			shellWord(batch)))
 	}
 	if err == nil {

@@ -40,12 +40,12 @@ func read(t *testing.T, path string) string {
 }
 
 // applyEmpty loads shops with the catalogue of emberforge, but without vouchers.
-func (s *shopfront) applyEmpty(t *testing.T, customers ...string) {
+func (s *shopfront) applyEmpty(t *testing.T, shops ...string) {
 	t.Helper()
 	catalogue, _, _ := strings.Cut(read(t, "testdata/emberforge.yaml"), "    vouchers:")
-	for _, customer := range customers {
-		s.must(t, "catalog", "apply", s.write(t, customer+".yaml",
-			strings.Replace(catalogue, "id: emberforge", "id: "+customer, 1)))
+	for _, shop := range shops {
+		s.must(t, "catalog", "apply", s.write(t, shop+".yaml",
+			strings.Replace(catalogue, "id: emberforge", "id: "+shop, 1)))
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *shopfront) sellAndUse(t *testing.T) {
 	s.must(t, "voucher", "edit", "emberforge", "COUNT-9", "--max-uses", "2") // below its uses
 }
 
-func TestImport_FileExportedByAnotherCustomer_CanBeExportedAgainUnchanged(t *testing.T) {
+func TestImport_FileExportedByAnotherShop_CanBeExportedAgainUnchanged(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.applyEmpty(t, "emberforge", "frostforge")

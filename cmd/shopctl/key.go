@@ -20,7 +20,7 @@ func newKeyCommand(s *session) *cobra.Command {
 }
 
 type keyJSON struct {
-	Customer  string `json:"customer"`
+	Shop      string `json:"customer"`
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	CreatedAt string `json:"createdAt"`
@@ -43,7 +43,7 @@ func (s *session) representKey(shop *backoffice.Shop, record access.KeyRecord) k
 		status = "expired"
 	}
 	return keyJSON{
-		Customer: string(shop.Customer.ID), ID: string(record.ID), Name: record.Name,
+		Shop: string(shop.Profile.ID), ID: string(record.ID), Name: record.Name,
 		CreatedAt: wire.Time(record.Created),
 		ExpiresAt: wire.Time(record.Expires), RevokedAt: wire.Time(record.Revoked), Status: status,
 	}
@@ -86,10 +86,10 @@ The name is only for your lists: name the program that uses the key, for example
 func (s *session) createKey(ctx context.Context, shop *backoffice.Shop, name string, expires time.Time) error {
 	key, record, err := shop.CreateKey(ctx, name, expires, s.random, s.now())
 	revoke := fmt.Sprintf("revoke it with %s, and create another",
-		s.commandLine(fmt.Sprintf("key revoke %s %s", shop.Customer.ID, key.ID)))
+		s.commandLine(fmt.Sprintf("key revoke %s %s", shop.Profile.ID, key.ID)))
 	if errors.Is(err, access.ErrTooManyKeys) {
 		return refused(kindInvalid, "%s: revoke one that is not in use, see %s", err,
-			s.commandLine("key list "+string(shop.Customer.ID)))
+			s.commandLine("key list "+string(shop.Profile.ID)))
 	}
 	if err != nil {
 		stopped := s.explain(err)[0]
@@ -103,7 +103,7 @@ func (s *session) createKey(ctx context.Context, shop *backoffice.Shop, name str
 	if err := s.line(document, document.Key); err != nil {
 		return failed(kindFailed, "key %s was created, but could not be printed: %s: %s", key.ID, err, revoke)
 	}
-	s.note(fmt.Sprintf("key %s of %s for %q: store it now, it is shown only once", key.ID, shop.Customer.ID,
+	s.note(fmt.Sprintf("key %s of %s for %q: store it now, it is shown only once", key.ID, shop.Profile.ID,
 		record.Name))
 	return nil
 }
@@ -140,13 +140,13 @@ Revoking a key again changes nothing.`,
 			}
 			record, err := shop.RevokeKey(ctx, id, s.now())
 			if errors.Is(err, access.ErrKeyUnknown) {
-				return refused(kindNotFound, "shop %s has no key %s: see %s", shop.Customer.ID, id,
-					s.commandLine("key list "+string(shop.Customer.ID)))
+				return refused(kindNotFound, "shop %s has no key %s: see %s", shop.Profile.ID, id,
+					s.commandLine("key list "+string(shop.Profile.ID)))
 			}
 			if err != nil {
 				return err
 			}
-			revoked := fmt.Sprintf("key %s of %s for %q: revoked at %s", id, shop.Customer.ID, record.Name,
+			revoked := fmt.Sprintf("key %s of %s for %q: revoked at %s", id, shop.Profile.ID, record.Name,
 				wire.Time(record.Revoked))
 			if err := s.line(s.representKey(shop, record), revoked); err != nil {
 				return err

@@ -76,7 +76,7 @@ func (f *orderFilter) add(command *cobra.Command) {
 }
 
 func (f *orderFilter) open(
-	ctx context.Context, customer string, _ time.Time,
+	ctx context.Context, shopID string, _ time.Time,
 ) (_ iter.Seq2[checkout.Checkout, error], err error) {
 	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (f *orderFilter) open(
 				"stripe:pi_3QK8ZbF2eZvKYlo1")
 		}
 	}
-	shop, err := f.shop(ctx, customer)
+	shop, err := f.shop(ctx, shopID)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +178,7 @@ changes nothing and prints the same order.`,
 			func(ctx context.Context, shop *backoffice.Shop, id checkout.ID) (checkout.Checkout, bool, error) {
 				if amount != "" {
 					var err error
-					if payment.Amount, err = money.Parse(amount, shop.Customer.Currency); err != nil {
+					if payment.Amount, err = money.Parse(amount, shop.Profile.Currency); err != nil {
 						return checkout.Checkout{}, false, refused(kindInvalid, "--amount: %v", err)
 					}
 				}
@@ -273,7 +273,7 @@ func (s *session) orderCommand(
 
 // lineAbout returns the command line that runs a command, such as order show, for an order or a checkout.
 func (s *session) lineAbout(command string, shop *backoffice.Shop, id checkout.ID) string {
-	return s.commandLine(fmt.Sprintf("%s %s %s", command, shop.Customer.ID, id))
+	return s.commandLine(fmt.Sprintf("%s %s %s", command, shop.Profile.ID, id))
 }
 
 // describeNoOrder explains why an order could not be shown, placed or changed.
@@ -283,7 +283,7 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffi
 	switch {
 	case isMember && member.Pointer != "/payment", errors.Is(err, checkout.ErrPaymentInsufficient):
 		return refused(kindInvalid, "%v; nothing was ordered: see the payment's orders with %s", describeMember(err),
-			s.commandLine("order list "+string(shop.Customer.ID)+" --payment PAYMENT"))
+			s.commandLine("order list "+string(shop.Profile.ID)+" --payment PAYMENT"))
 	case isMember:
 		return refused(kindInvalid, "checkout %s needs a payment, because its total is not zero: give --provider "+
 			"and --reference", id)
@@ -296,7 +296,7 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffi
 	case errors.Is(err, checkout.ErrReplaced):
 		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer one "+
 			"with %s, and refund the payment unless it is for the newer one", id,
-			s.commandLine("checkout list "+string(shop.Customer.ID)))
+			s.commandLine("checkout list "+string(shop.Profile.ID)))
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and "+
 			"refund the payment that the order does not name", id, show)
@@ -311,12 +311,12 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffi
 // describeNotOrdered explains that there is no order with the ID. If there is a checkout with the ID, the error says
 // how to order it.
 func (s *session) describeNotOrdered(ctx context.Context, shop *backoffice.Shop, id checkout.ID) error {
-	customer := string(shop.Customer.ID)
+	shopID := string(shop.Profile.ID)
 	_, err := shop.Checkout(ctx, id)
 	if err == nil {
 		return refused(kindNotFound, "checkout %s of shop %s was not ordered: if it was paid, run %s",
-			id, customer, s.lineAbout("order place", shop, id))
+			id, shopID, s.lineAbout("order place", shop, id))
 	}
 	return describeNotFound(err, "shop %s has no order %s, and no checkout with this ID: see %s and %s",
-		customer, id, s.commandLine("order list "+customer), s.commandLine("checkout list "+customer))
+		shopID, id, s.commandLine("order list "+shopID), s.commandLine("checkout list "+shopID))
 }

@@ -39,7 +39,7 @@ func formatPause(p voucher.Pause) string {
 }
 
 type shopPauseJSON struct {
-	Customer string `json:"customer"`
+	Shop string `json:"customer"`
 	pauseJSON
 }
 
@@ -112,10 +112,10 @@ stay paused, and the command prints how to resume them.`,
 			}
 			if len(batches) == 0 && len(after.Batches) > 0 {
 				s.warn("batches that were paused by name stay paused; to resume them run: " +
-					s.resumeCommand(shop.Customer.ID, after.Batches))
+					s.resumeCommand(shop.Profile.ID, after.Batches))
 			}
 			if len(batches) > 0 && after.All {
-				s.warn("all codes stay paused; to resume them run: " + s.resumeCommand(shop.Customer.ID, nil))
+				s.warn("all codes stay paused; to resume them run: " + s.resumeCommand(shop.Profile.ID, nil))
 			}
 			return nil
 		}),
@@ -130,8 +130,8 @@ func (s *session) showPause(shop *backoffice.Shop, paused voucher.Pause) error {
 	if text == "" {
 		text = "nothing"
 	}
-	document := shopPauseJSON{string(shop.Customer.ID), representPause(paused)}
-	if err := s.line(document, fmt.Sprintf("paused at %s: %s", shop.Customer.ID, text)); err != nil {
+	document := shopPauseJSON{string(shop.Profile.ID), representPause(paused)}
+	if err := s.line(document, fmt.Sprintf("paused at %s: %s", shop.Profile.ID, text)); err != nil {
 		return err
 	}
 	s.note(takesEffect)
@@ -139,18 +139,18 @@ func (s *session) showPause(shop *backoffice.Shop, paused voucher.Pause) error {
 }
 
 // resumeCommand returns the command line that resumes batches or, without batches, all codes.
-func (s *session) resumeCommand(customer catalog.CustomerID, batches []string) string {
+func (s *session) resumeCommand(shop catalog.ShopID, batches []string) string {
 	flags := represent(batches, func(batch string) string { return " --batch " + shellWord(batch) })
-	return s.commandLine("voucher resume " + string(customer) + strings.Join(flags, ""))
+	return s.commandLine("voucher resume " + string(shop) + strings.Join(flags, ""))
 }
 
 // warnPaused warns of a voucher that cannot be redeemed because it is paused.
-func (s *session) warnPaused(customer catalog.CustomerID, batch string, paused voucher.Pause) {
+func (s *session) warnPaused(shop catalog.ShopID, batch string, paused voucher.Pause) {
 	if paused.All {
-		s.warn("all codes are paused; to resume them run: " + s.resumeCommand(customer, nil))
+		s.warn("all codes are paused; to resume them run: " + s.resumeCommand(shop, nil))
 	}
 	if (voucher.Pause{Batches: paused.Batches}).Covers(batch) {
 		s.warn(fmt.Sprintf("batch %s is paused; to resume it run: %s", batch,
-			s.resumeCommand(customer, []string{batch})))
+			s.resumeCommand(shop, []string{batch})))
 	}
 }

@@ -153,7 +153,7 @@ func (s *session) explainOne(err error) *problem {
 	if _, is := errors.AsType[*voucher.OtherTermsError](err); is {
 		return refused(kindExists, "%s: give the terms with which the batch was started, or take such vouchers out "+
 			"of the batch with %s", err,
-			s.commandLine(fmt.Sprintf(`voucher edit %s CODE --batch ""`, s.customer)))
+			s.commandLine(fmt.Sprintf(`voucher edit %s CODE --batch ""`, s.shopID)))
 	}
 	if taken, is := errors.AsType[*voucher.CodeTakenError](err); is {
 		return refused(kindExists, "%s: edit that one, or choose another code", taken)
@@ -188,7 +188,7 @@ func (s *session) explainOne(err error) *problem {
 		return refused(kindExists, "%s: complete it with --resume, or choose another name", err)
 	case errors.Is(err, voucher.ErrBatchUnknown):
 		return refused(kindNotFound, "%s: see %s for the batches that exist", err,
-			s.commandLine("voucher list "+string(s.customer)))
+			s.commandLine("voucher list "+string(s.shopID)))
 	case errors.Is(err, voucher.ErrBatchLarger):
 		return refused(kindExists, "%s: give a --count of at least that number", err)
 	default:

@@ -54,8 +54,8 @@ type session struct {
 	program
 	stack string
 	local bool
-	// customer is the ID of the shop that is open.
-	customer catalog.CustomerID
+	// shop is the ID of the shop that is open.
+	shopID catalog.ShopID
 	// began is set once a command was found and its arguments and flags were valid.
 	began bool
 }
@@ -130,8 +130,8 @@ func (s *session) commandLine(command string) string {
 }
 
 // shop opens the shop that an argument names.
-func (s *session) shop(ctx context.Context, customer string) (*backoffice.Shop, error) {
-	id, err := parseShop(customer)
+func (s *session) shop(ctx context.Context, shopID string) (*backoffice.Shop, error) {
+	id, err := parseShop(shopID)
 	if err != nil {
 		return nil, err
 	}
@@ -139,13 +139,13 @@ func (s *session) shop(ctx context.Context, customer string) (*backoffice.Shop, 
 	if err != nil {
 		return nil, err
 	}
-	s.customer = id
+	s.shopID = id
 	shop, err := deployment.Shop(ctx, id)
 	return shop, s.describeNoShop(err, id)
 }
 
-func parseShop(text string) (catalog.CustomerID, error) {
-	id, err := catalog.ParseID[catalog.CustomerID](text)
+func parseShop(text string) (catalog.ShopID, error) {
+	id, err := catalog.ParseID[catalog.ShopID](text)
 	if err != nil {
 		return "", misused("SHOP %s", err)
 	}
@@ -153,14 +153,14 @@ func parseShop(text string) (catalog.CustomerID, error) {
 }
 
 // optionalShop parses the only argument of a command, or returns "" without one.
-func optionalShop(args []string) (catalog.CustomerID, error) {
+func optionalShop(args []string) (catalog.ShopID, error) {
 	if len(args) == 0 {
 		return "", nil
 	}
 	return parseShop(args[0])
 }
 
-func (s *session) describeNoShop(err error, id catalog.CustomerID) error {
+func (s *session) describeNoShop(err error, id catalog.ShopID) error {
 	return describeNotFound(err, "shop %s does not exist: see %s, or load it with %s", id,
 		s.commandLine("catalog list"), s.commandLine("catalog apply FILE"))
 }

@@ -90,7 +90,7 @@ func (f *redemptionFilter) add(command *cobra.Command) {
 }
 
 func (f *redemptionFilter) open(
-	ctx context.Context, customer string, _ time.Time,
+	ctx context.Context, shopID string, _ time.Time,
 ) (_ iter.Seq2[backoffice.Redemption, error], err error) {
 	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func (f *redemptionFilter) open(
 			return nil, describeNotFound(err, "--code %q: a code cannot have such characters", f.code)
 		}
 	}
-	shop, err := f.shop(ctx, customer)
+	shop, err := f.shop(ctx, shopID)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (s *session) describeOfOrder(ctx context.Context, shop *backoffice.Shop, co
 	if err != nil {
 		return err
 	}
-	cancel := s.commandLine("order list "+string(shop.Customer.ID)) + " shows the order"
+	cancel := s.commandLine("order list "+string(shop.Profile.ID)) + " shows the order"
 	// otherwise the order was placed just now, and the index of orders does not show it yet
 	if order, err := shop.OrderOf(ctx, made); err == nil {
 		cancel = s.lineAbout("order cancel", shop, order) + " --reason TEXT"
@@ -261,11 +261,11 @@ func (s *session) redemptionCommand(
 
 // describeNoRedemption explains why a redemption could not be shown or undone.
 func (s *session) describeNoRedemption(err error, shop *backoffice.Shop, code, id string) error {
-	customer := string(shop.Customer.ID)
+	shopID := string(shop.Profile.ID)
 	if errors.Is(err, voucher.ErrRedemptionNotFound) {
 		return refused(kindNotFound, "voucher %s of shop %s has no redemption %s: see %s",
-			strconv.QuoteToGraphic(code), customer, id,
-			s.commandLine("redemption list "+customer+" --code "+shellWord(code)))
+			strconv.QuoteToGraphic(code), shopID, id,
+			s.commandLine("redemption list "+shopID+" --code "+shellWord(code)))
 	}
 	return s.describeNoVoucher(err, shop, code)
 }

@@ -148,9 +148,9 @@ func (s *shopfront) must(t *testing.T, args ...string) string {
 }
 
 // redeem sends a shopper's request. It returns the redemption's ID, or the reason for the refusal.
-func (s *shopfront) redeem(t *testing.T, customer, code, nick string) string {
+func (s *shopfront) redeem(t *testing.T, shop, code, nick string) string {
 	t.Helper()
-	request := voucher.Request{Customer: catalog.CustomerID(customer), At: s.clock}
+	request := voucher.Request{Shop: catalog.ShopID(shop), At: s.clock}
 	var err error
 	if request.Nick, err = voucher.ParseNick(nick); err != nil {
 		t.Fatal(err)
@@ -182,10 +182,10 @@ func (s *shopfront) checkOut(t *testing.T, amount string) string {
 // checkOutWith sends a shopper's request with a code, a nick or a checkout to replace. It returns the checkout's ID, or
 // the reason for the refusal.
 func (s *shopfront) checkOutWith(
-	t *testing.T, customer, variant, amount, data string, request checkout.Request,
+	t *testing.T, shop, variant, amount, data string, request checkout.Request,
 ) string {
 	t.Helper()
-	request.Customer, request.At = catalog.CustomerID(customer), s.clock
+	request.Shop, request.At = catalog.ShopID(shop), s.clock
 	product, variantID, _ := strings.Cut(variant, "/")
 	request.Product, request.Variant = catalog.ProductID(product), catalog.VariantID(variantID)
 	var err error

@@ -38,7 +38,7 @@ func (t tableJSON) fields() []field {
 
 // shopAccessJSON says who may use a shop, and what is paused there.
 type shopAccessJSON struct {
-	Customer string `json:"customer"`
+	Shop string `json:"customer"`
 	policiesJSON
 
 	Paused   pauseJSON `json:"paused"`
@@ -49,13 +49,13 @@ type shopAccessJSON struct {
 
 func (a shopAccessJSON) cells() []string {
 	return []string{
-		a.Customer, a.Access.Redeem, a.Access.CheckOut, a.refusals, a.redemptions, strconv.Itoa(a.LiveKeys), a.paused,
+		a.Shop, a.Access.Redeem, a.Access.CheckOut, a.refusals, a.redemptions, strconv.Itoa(a.LiveKeys), a.paused,
 	}
 }
 
 func representAccess(a backoffice.ShopAccess) shopAccessJSON {
 	return shopAccessJSON{
-		Customer:     string(a.Customer),
+		Shop:         string(a.Shop),
 		policiesJSON: representPolicies(a.Redeem, a.CheckOut, a.Refusals, a.Redemptions),
 		Paused:       representPause(a.Paused),
 		LiveKeys:     a.LiveKeys, refusals: a.Refusals.String(), redemptions: a.Redemptions.String(),
@@ -71,7 +71,7 @@ func newStatusCommand(s *session) *cobra.Command {
 check out, how many refused codes and redemptions one source may cause, the number of live keys, and what is paused.`,
 		Example: "  shopctl --local status\n  shopctl --local status emberforge",
 		RunE: s.command(func(ctx context.Context, args []string) error {
-			customer, err := optionalShop(args)
+			shop, err := optionalShop(args)
 			if err != nil {
 				return err
 			}
@@ -83,9 +83,9 @@ check out, how many refused codes and redemptions one source may cause, the numb
 			if err != nil {
 				return err
 			}
-			shops, err := deployment.Access(ctx, customer, s.now())
+			shops, err := deployment.Access(ctx, shop, s.now())
 			if err != nil {
-				return s.describeNoShop(err, customer)
+				return s.describeNoShop(err, shop)
 			}
 			document := statusJSON{
 				Shops:  represent(shops, representAccess),
@@ -141,13 +141,13 @@ func (s *session) showAccess(shops []shopAccessJSON) error {
 	}
 	for _, shop := range shops {
 		if shop.Refusals == nil {
-			s.warn(shop.Customer + " does not limit refused codes, so anybody can guess codes: set refusals in its " +
+			s.warn(shop.Shop + " does not limit refused codes, so anybody can guess codes: set refusals in its " +
 				"catalogue file")
 		}
 		if shop.LiveKeys == 0 && (shop.Access.Redeem == string(access.ServerOnly) ||
 			shop.Access.CheckOut == string(access.ServerOnly)) {
 			s.warn(fmt.Sprintf("%s lets only its server redeem or check out, but has no live key: run %s",
-				shop.Customer, s.commandLine("key create "+shop.Customer+" --name NAME")))
+				shop.Shop, s.commandLine("key create "+shop.Shop+" --name NAME")))
 		}
 	}
 	return nil

@@ -115,7 +115,7 @@ table     CheckoutsTable  active
 		t.Fatal(got)
 	}
 	if got := s.must(t, "catalog", "list"); !strings.Contains(got, "emberforge") {
-		t.Errorf("after the catalogue was applied to the stack, its tables have these customers:\n%s", got)
+		t.Errorf("after the catalogue was applied to the stack, its tables have these shops:\n%s", got)
 	}
 	if got := s.shopctl(t.Context(), "status", "--stack", "newsletter"); got.exit != exitRefused {
 		t.Errorf("the flag does not override the variable: %v", got)

@@ -13,7 +13,7 @@ import (
 )
 
 type verifyJSON struct {
-	Customer    string        `json:"customer"`
+	Shop        string        `json:"customer"`
 	Vouchers    int           `json:"vouchers"`
 	Redemptions int           `json:"redemptions"`
 	Checkouts   int           `json:"checkouts"`
@@ -42,9 +42,9 @@ type motionJSON struct {
 	Message string `json:"message"`
 }
 
-func representReport(customer catalog.CustomerID, report audit.Report) verifyJSON {
+func representReport(shop catalog.ShopID, report audit.Report) verifyJSON {
 	return verifyJSON{
-		Customer: string(customer), Vouchers: report.Vouchers, Redemptions: report.Redemptions,
+		Shop: string(shop), Vouchers: report.Vouchers, Redemptions: report.Redemptions,
 		Checkouts: report.Checkouts, Found: report.Found,
 		Findings: represent(report.Findings, func(f audit.Finding) findingJSON {
 			return findingJSON{
@@ -87,7 +87,7 @@ With findings the exit code is %d.`, audit.MaxFindings, exitInconsistent),
 }
 
 func (s *session) showReport(shop *backoffice.Shop, report audit.Report) error {
-	document := representReport(shop.Customer.ID, report)
+	document := representReport(shop.Profile.ID, report)
 	if s.json {
 		if err := writeJSON(s.stdout, document); err != nil {
 			return err
@@ -100,14 +100,14 @@ func (s *session) showReport(shop *backoffice.Shop, report audit.Report) error {
 	}
 	return &problem{
 		exit: exitInconsistent, kind: kindInconsistent,
-		message: countOf(report.Found, "finding") + " about " + document.Customer,
+		message: countOf(report.Found, "finding") + " about " + document.Shop,
 		next:    "nothing was changed; docs/operating/verify.md explains each finding and what to do",
 	}
 }
 
 func (s *session) showFindings(shop *backoffice.Shop, document verifyJSON) error {
 	if len(document.Findings) > 0 {
-		if err := list(&s.output, "findings", []string{"KIND", "TABLE", "CUSTOMER", "SK", "WHAT"},
+		if err := list(&s.output, "findings", []string{"KIND", "TABLE", "SHOP", "SK", "WHAT"},
 			document.Findings); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *session) showFindings(shop *backoffice.Shop, document verifyJSON) error
 	for _, m := range document.InMotion {
 		text := "in motion: " + m.Code + ": " + m.Message
 		if limit := voucher.Limit(m.MaxUses); limit != voucher.NoLimit {
-			text += fmt.Sprintf(": %s", s.commandLine(fmt.Sprintf("voucher edit %s %s --max-uses %d", shop.Customer.ID,
+			text += fmt.Sprintf(": %s", s.commandLine(fmt.Sprintf("voucher edit %s %s --max-uses %d", shop.Profile.ID,
 				m.Code, limit)))
 		}
 		s.note(text)

@@ -47,7 +47,7 @@ func TestVerify_Findings_SayWhatIsWrongAndWhere(t *testing.T) {
 	got := s.shopctl(t.Context(), "--local", "verify", "emberforge")
 	lines := strings.Split(s.withoutRandomNames(got.stdout), "\n")
 	const message = "the counters count 2 uses, but the records show 1 redemption and 0 holds"
-	if len(lines) != 3 || strings.Join(strings.Fields(lines[0]), " ") != "KIND TABLE CUSTOMER SK WHAT" ||
+	if len(lines) != 3 || strings.Join(strings.Fields(lines[0]), " ") != "KIND TABLE SHOP SK WHAT" ||
 		!strings.HasPrefix(lines[1], "uses_differ  VouchersTable  emberforge#") ||
 		!strings.HasSuffix(lines[1], "  W1NTER10  "+message) {
 		t.Errorf("prints %s", got.stdout)

@@ -114,7 +114,7 @@ func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFla
 	reward, offSale, err := shop.Reward(ctx, written)
 	if err != nil {
 		return voucher.Terms{}, describeNotFound(err, "--reward: %s: see %s", err,
-			s.commandLine("catalog show "+string(shop.Customer.ID)))
+			s.commandLine("catalog show "+string(shop.Profile.ID)))
 	}
 	if offSale && reward.Kind == voucher.RewardBundle {
 		written = "part of " + written
@@ -126,7 +126,7 @@ func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFla
 	if err != nil {
 		return voucher.Terms{}, err
 	}
-	s.warnPaused(shop.Customer.ID, f.batch, settings.Paused)
+	s.warnPaused(shop.Profile.ID, f.batch, settings.Paused)
 	return voucher.Terms{
 		Reward: reward, MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
 		ValidFrom: f.validFrom.in(shop.Zone), ValidUntil: f.validUntil.in(shop.Zone), Disabled: f.disabled,
@@ -185,7 +185,7 @@ or left. A hold lapses 10 to 20 seconds after its checkout expires; then the use
 			if err != nil {
 				return err
 			}
-			s.warnPaused(shop.Customer.ID, standing.Batch, settings.Paused)
+			s.warnPaused(shop.Profile.ID, standing.Batch, settings.Paused)
 			return s.showVoucher(shop, standing, redemptions)
 		}),
 	}
@@ -304,16 +304,16 @@ func codeOrBatch(command *cobra.Command, args []string) error {
 }
 
 type batchSwitchJSON struct {
-	Customer string `json:"customer"`
+	Shop     string `json:"customer"`
 	Batch    string `json:"batch"`
 	Disabled bool   `json:"disabled"`
 	Vouchers int    `json:"vouchers"` // in the batch
 	Switched int    `json:"switched"` // by this command; the others already were
 }
 
-func (s *session) switchBatch(ctx context.Context, customer, batch string, disabled bool) error {
+func (s *session) switchBatch(ctx context.Context, shopID, batch string, disabled bool) error {
 	verb := map[bool]string{true: "disabled", false: "enabled"}[disabled]
-	shop, err := s.shop(ctx, customer)
+	shop, err := s.shop(ctx, shopID)
 	if err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ func (s *session) switchBatch(ctx context.Context, customer, batch string, disab
 	if already := result.Vouchers - result.Switched; already > 0 {
 		text += fmt.Sprintf("; %d already were", already)
 	}
-	document := batchSwitchJSON{string(shop.Customer.ID), batch, disabled, result.Vouchers, result.Switched}
+	document := batchSwitchJSON{string(shop.Profile.ID), batch, disabled, result.Vouchers, result.Switched}
 	return s.line(document, text)
 }
 
@@ -352,13 +352,13 @@ func (f *voucherFilter) add(command *cobra.Command) {
 }
 
 func (f *voucherFilter) open(
-	ctx context.Context, customer string, at time.Time,
+	ctx context.Context, shopID string, at time.Time,
 ) (iter.Seq2[voucher.Standing, error], error) {
 	var err error
 	if f.filter.Nick, err = voucher.ParseNick(f.nick); err != nil {
 		return nil, err
 	}
-	shop, err := f.shop(ctx, customer)
+	shop, err := f.shop(ctx, shopID)
 	if err != nil {
 		return nil, err
 	}
@@ -381,7 +381,7 @@ func newVoucherListCommand(s *session) *cobra.Command {
 			}
 			return stream(&s.output, "vouchers",
 				[]string{"CODE", "REWARD", "STATUS", "USED", "LEFT", "BATCH", "NICK", "VALID UNTIL"}, vouchers,
-				func(v voucher.Standing) standingJSON { return representStanding(catalog.CustomerID(args[0]), v, at) })
+				func(v voucher.Standing) standingJSON { return representStanding(catalog.ShopID(args[0]), v, at) })
 		}),
 	}
 	filter.add(command)
@@ -415,7 +415,7 @@ func (s *session) shopAndCode(ctx context.Context, args []string) (*backoffice.S
 }
 
 func (s *session) describeNoVoucher(err error, shop *backoffice.Shop, code string) error {
-	return describeNotFound(err, "shop %s has no voucher %s: see %s", shop.Customer.ID,
+	return describeNotFound(err, "shop %s has no voucher %s: see %s", shop.Profile.ID,
 		strconv.QuoteToGraphic(code),
-		s.commandLine("voucher list "+string(shop.Customer.ID)))
+		s.commandLine("voucher list "+string(shop.Profile.ID)))
 }

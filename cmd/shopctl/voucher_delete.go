@@ -15,12 +15,12 @@ import (
 )
 
 type deletedVoucherJSON struct {
-	Customer string `json:"customer"`
-	Code     string `json:"code"` // as written at creation
+	Shop string `json:"customer"`
+	Code string `json:"code"` // as written at creation
 }
 
 type deletedBatchJSON struct {
-	Customer string `json:"customer"`
+	Shop     string `json:"customer"`
 	Batch    string `json:"batch"`
 	Vouchers int    `json:"vouchers"` // in the batch
 	Deleted  int    `json:"deleted"`
@@ -80,19 +80,19 @@ func (s *session) deleteVoucher(ctx context.Context, args []string) error {
 	if errors.Is(err, voucher.ErrUsed) {
 		return refused(kindInvalid, "voucher %s was redeemed or held; nothing was changed: to stop it run %s %s %s",
 			deleted.Written,
-			s.commandLine("voucher disable"), shop.Customer.ID, asArgument(deleted))
+			s.commandLine("voucher disable"), shop.Profile.ID, asArgument(deleted))
 	}
 	if err != nil {
 		return s.describeStopped(s.describeNoVoucher(err, shop, args[1]))
 	}
-	return s.line(deletedVoucherJSON{string(shop.Customer.ID), deleted.Written}, "deleted voucher "+deleted.Written)
+	return s.line(deletedVoucherJSON{string(shop.Profile.ID), deleted.Written}, "deleted voucher "+deleted.Written)
 }
 
-func (s *session) deleteBatch(ctx context.Context, customer, batch string, yes bool) error {
+func (s *session) deleteBatch(ctx context.Context, shopID, batch string, yes bool) error {
 	if !yes && (s.json || !isTerminal(s.stdin)) {
 		return misused("give --yes: without a terminal, or with --json, the command cannot ask")
 	}
-	shop, err := s.shop(ctx, customer)
+	shop, err := s.shop(ctx, shopID)
 	if err != nil {
 		return err
 	}
@@ -114,9 +114,9 @@ func (s *session) deleteBatch(ctx context.Context, customer, batch string, yes b
 	if result.Kept > 0 {
 		text += fmt.Sprintf("; kept %d that had been redeemed or held: to stop the batch run %s %s --batch %s",
 			result.Kept,
-			s.commandLine("voucher disable"), shop.Customer.ID, shellWord(batch))
+			s.commandLine("voucher disable"), shop.Profile.ID, shellWord(batch))
 	}
-	return s.line(deletedBatchJSON{string(shop.Customer.ID), batch, result.Vouchers, result.Deleted, result.Kept}, text)
+	return s.line(deletedBatchJSON{string(shop.Profile.ID), batch, result.Vouchers, result.Deleted, result.Kept}, text)
 }
 
 // confirmDeletion asks for the name of the batch on the terminal. It returns an error if the user types another name,

@@ -16,7 +16,7 @@ import (
 
 // importedJSON is the result of an import, in rows of the file.
 type importedJSON struct {
-	Customer   string `json:"customer"`
+	Shop       string `json:"customer"`
 	DryRun     bool   `json:"dryRun"`
 	Created    int    `json:"created"`    // with dryRun: would be created
 	Existed    int    `json:"existed"`    // with the same terms; unchanged
@@ -99,7 +99,7 @@ func (i *voucherImport) run(ctx context.Context, args []string) error {
 		return err
 	}
 	// only for the header of the rejected rows
-	reader, err := csvfile.NewVoucherReader(file, shop.Customer.Currency, shop.Zone)
+	reader, err := csvfile.NewVoucherReader(file, shop.Profile.Currency, shop.Zone)
 	if err != nil {
 		return refused(kindInvalid, "%s: %s", i.path, err)
 	}
@@ -119,7 +119,7 @@ func (i *voucherImport) run(ctx context.Context, args []string) error {
 	if i.rejected != nil {
 		err = i.rejected.end(err)
 	}
-	return i.report(string(shop.Customer.ID), result, err)
+	return i.report(string(shop.Profile.ID), result, err)
 }
 
 func (i *voucherImport) keepsRejected() bool { return i.skipInvalid && !i.dryRun }
@@ -152,7 +152,7 @@ func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
 	return err
 }
 
-func (i *voucherImport) report(customer string, result backoffice.ImportResult, err error) error {
+func (i *voucherImport) report(shop string, result backoffice.ImportResult, err error) error {
 	text := fmt.Sprintf("created %d", result.Created)
 	if i.dryRun {
 		text = fmt.Sprintf("would create %d", result.Created)
@@ -184,7 +184,7 @@ func (i *voucherImport) report(customer string, result backoffice.ImportResult, 
 		return err
 	}
 	if err := i.line(importedJSON{
-		Customer: customer, DryRun: i.dryRun, Created: result.Created, Existed: result.Existed,
+		Shop: shop, DryRun: i.dryRun, Created: result.Created, Existed: result.Existed,
 		OtherTerms: result.OtherTerms, Rejected: result.Rejected,
 	}, text); err != nil {
 		return err

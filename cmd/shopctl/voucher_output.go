@@ -16,7 +16,7 @@ import (
 
 // voucherJSON is a voucher. A limit of null means no limit.
 type voucherJSON struct {
-	Customer       string      `json:"customer"`
+	Shop           string      `json:"customer"`
 	Code           string      `json:"code"` // as written at creation
 	Reward         wire.Reward `json:"reward"`
 	MaxUses        *int        `json:"maxUses"`
@@ -57,9 +57,9 @@ func (v standingJSON) cells() []string {
 	return []string{v.Code, v.reward, v.Status, strconv.Itoa(v.Used), left, v.Batch, v.Nick, v.ValidUntil}
 }
 
-func representVoucher(customer catalog.CustomerID, v voucher.Voucher) voucherJSON {
+func representVoucher(shop catalog.ShopID, v voucher.Voucher) voucherJSON {
 	return voucherJSON{
-		Customer: string(customer), Code: v.Written, Reward: wire.OfReward(v.Reward),
+		Shop: string(shop), Code: v.Written, Reward: wire.OfReward(v.Reward),
 		MaxUses: representLimit(v.MaxUses), MaxUsesPerNick: representLimit(v.MaxUsesPerNick),
 		ValidFrom: wire.Time(v.ValidFrom), ValidUntil: wire.Time(v.ValidUntil), Disabled: v.Disabled,
 		Nick: v.Nick.Written, Batch: v.Batch, Note: v.Note, CreatedAt: wire.Time(v.Created), Counters: v.Counters,
@@ -73,9 +73,9 @@ func representLimit(limit voucher.Limit) *int {
 	return new(int(limit))
 }
 
-func representStanding(customer catalog.CustomerID, standing voucher.Standing, at time.Time) standingJSON {
+func representStanding(shop catalog.ShopID, standing voucher.Standing, at time.Time) standingJSON {
 	represented := standingJSON{
-		voucherJSON: representVoucher(customer, standing.Voucher), Status: string(standing.Status(at)),
+		voucherJSON: representVoucher(shop, standing.Voucher), Status: string(standing.Status(at)),
 		Used: standing.Used, HeldUntil: wire.Time(standing.Lapse), EditingMaxUses: int(standing.Editing),
 		reward: formatReward(standing.Reward),
 	}
@@ -101,14 +101,14 @@ func formatReward(r voucher.Reward) string {
 func (s *session) showVoucher(
 	shop *backoffice.Shop, standing voucher.Standing, redemptions []backoffice.Redemption,
 ) error {
-	document := representStanding(shop.Customer.ID, standing, s.now())
+	document := representStanding(shop.Profile.ID, standing, s.now())
 	fields := append(voucherFields(standing.Voucher), field{"status", document.Status},
 		field{"uses", document.formatUses()})
 	if standing.Editing != voucher.NoLimit {
 		fields = append(fields, field{"interrupted edit", fmt.Sprintf("of --max-uses, to %d", standing.Editing)})
 		s.warn(fmt.Sprintf("an edit to --max-uses %d is in flight or was interrupted; to complete it run: %s %s %s "+
 			"--max-uses %d",
-			standing.Editing, s.commandLine("voucher edit"), shop.Customer.ID, asArgument(standing.Voucher),
+			standing.Editing, s.commandLine("voucher edit"), shop.Profile.ID, asArgument(standing.Voucher),
 			standing.Editing))
 	}
 	if redemptions == nil {

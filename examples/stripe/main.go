@@ -73,11 +73,11 @@ func newTill(getenv func(string) string, log *slog.Logger) (*till, error) {
 	if missing != nil {
 		return nil, fmt.Errorf("set the environment variables %s", strings.Join(missing, ", "))
 	}
-	baseURL, customer, _ := strings.Cut(shopURL, "/shop/")
-	shop, err := client.New(baseURL, customer, client.WithServerKey(shopKey))
+	baseURL, shopID, _ := strings.Cut(shopURL, "/shop/")
+	shop, err := client.New(baseURL, shopID, client.WithServerKey(shopKey))
 	if err != nil {
-		return nil, fmt.Errorf("SHOP_URL must look like https://shop.example/shop/CUSTOMER, and SHOP_KEY must be a "+
-			"key of that customer: %w", err)
+		return nil, fmt.Errorf("SHOP_URL must look like https://shop.example/shop/SHOP, and SHOP_KEY must be a "+
+			"key of that shop: %w", err)
 	}
 	backends := stripe.NewBackendsWithConfig(&stripe.BackendConfig{
 		URL: new(cmp.Or(getenv("STRIPE_API"), stripe.APIURL)),

@@ -642,6 +642,6 @@ func TestNewTill_WrongConfiguration_NamesTheVariables(t *testing.T) {
 	}
 	if _, err := newTill(environment("https://shop.example", ""), slog.New(slog.DiscardHandler)); err == nil ||
 		!strings.Contains(err.Error(), "SHOP_URL must look like") || strings.Contains(err.Error(), shopKey) {
-		t.Errorf("without a customer the error is %v", err)
+		t.Errorf("without a shop the error is %v", err)
 	}
 }

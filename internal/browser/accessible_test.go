@@ -18,8 +18,8 @@ import (
 // demoPaidShop is a catalogue of a shop without its own payment page, so its shoppers pay on the demo payment page of
 // the local run.
 const demoPaidShop = `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: Emberforge
     currency: EUR
     page: {accent: "ACCENT"}

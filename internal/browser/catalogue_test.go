@@ -18,8 +18,8 @@ func withOrdinarySpaces(text string) string {
 func TestCatalogue_Products_AreShownWithAllDetails(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: Sakura Goods
     currency: EUR
     products:
@@ -80,7 +80,7 @@ func TestCatalogue_Currency_DecidesTheDigits(t *testing.T) {
 		t.Run(c.currency+" "+c.language, func(t *testing.T) {
 			tea := fmt.Sprintf(`{id: tea, name: Tea, variants: [{id: "1", name: One, price: %s}]}`, c.price)
 			_, b := visit(t, view{language: c.language},
-				fmt.Sprintf(`{customers: [{id: CUSTOMER, name: Alder, currency: %s, products: [%s]}]}`, c.currency,
+				fmt.Sprintf(`{shops: [{id: SHOP, name: Alder, currency: %s, products: [%s]}]}`, c.currency,
 					tea))
 			b.click(".buy")
 			b.wait("#checkout")
@@ -98,7 +98,7 @@ func TestCatalogue_Currency_DecidesTheDigits(t *testing.T) {
 
 func TestCatalogue_NothingOnSale_IsStated(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, `{customers: [{id: CUSTOMER, name: Alder, currency: EUR, products: []}]}`)
+	s := newShop(t, `{shops: [{id: SHOP, name: Alder, currency: EUR, products: []}]}`)
 	b := newTab(t, view{phone: true})
 	if status := b.open(s.page(t)); status != http.StatusOK {
 		t.Errorf("status %d, want 200", status)
@@ -113,7 +113,7 @@ func TestCatalogue_NothingOnSale_IsStated(t *testing.T) {
 // reverse the order of their IDs.
 func manyProducts(sorted bool) string {
 	var catalogue strings.Builder
-	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder, currency: EUR, products: [\n")
+	catalogue.WriteString("shops:\n- {id: SHOP, name: Alder, currency: EUR, products: [\n")
 	for i := range 400 {
 		extra := ""
 		if sorted {
@@ -204,7 +204,7 @@ func TestCatalogue_400ProductsWithoutScript_AreOnSeparatePages(t *testing.T) {
 func TestCatalogue_Images_LoadWhenTheShopperScrollsNear(t *testing.T) {
 	t.Parallel()
 	var catalogue strings.Builder
-	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder, currency: EUR, page: {logo: " +
+	catalogue.WriteString("shops:\n- {id: SHOP, name: Alder, currency: EUR, page: {logo: " +
 		"https://cdn.example/broken-logo.png}, products: [\n" +
 		"{id: a, name: Äpfel, image: https://cdn.example/broken.png, variants: [{id: one, name: One, price: 1.00}]},\n")
 	for i := range 40 {
@@ -229,8 +229,8 @@ func TestCatalogue_Images_LoadWhenTheShopperScrollsNear(t *testing.T) {
 
 // foreign is a catalogue with Arabic, Hebrew and Japanese names, and with long names without a place to break the line.
 const foreign = `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: متجر الجمرة
     currency: EUR
     page: {imprint: {url: https://emberforge.example/, text: אודות}, payment-text: "ادفع نقدا عند الاستلام."}
@@ -309,8 +309,8 @@ func TestCatalogue_ScriptInEveryText_DoesNotRun(t *testing.T) {
 			t.Parallel()
 			text, short := quote(injected), quote(injectedShort)
 			s := newShop(t, `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: `+text+`
     currency: EUR
     page:

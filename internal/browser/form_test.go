@@ -13,7 +13,7 @@ import (
 // variants.
 func forms(schemas []string) string {
 	var catalogue strings.Builder
-	catalogue.WriteString("customers:\n- {id: CUSTOMER, name: Alder Forms, currency: EUR, products: [\n" +
+	catalogue.WriteString("shops:\n- {id: SHOP, name: Alder Forms, currency: EUR, products: [\n" +
 		"{id: form, name: Form, variants: [{id: plain, name: Form plain, price: 1.00, amount: {min: 2, max: 5}}]}")
 	for i, schema := range schemas {
 		if i%50 == 0 {

@@ -11,10 +11,10 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// emberforge is the catalogue of most tests. Each test has a shop with its own ID in place of CUSTOMER.
+// emberforge is the catalogue of most tests. Each test has a shop with its own ID in place of SHOP.
 const emberforge = `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: Emberforge
     currency: EUR
     page:
@@ -50,13 +50,13 @@ customers:
               additionalProperties: false
 `
 
-// shop is a customer that one test uses.
+// shop is a shop that one test uses.
 type shop struct {
 	id string
 	*backoffice.Shop
 }
 
-// newShop loads a catalogue for this test only. CUSTOMER in the catalogue stands for the customer's ID.
+// newShop loads a catalogue for this test only. SHOP in the catalogue stands for the shop's ID.
 func newShop(t *testing.T, catalogue string) shop {
 	t.Helper()
 	id := "shop-" + rand.Text()

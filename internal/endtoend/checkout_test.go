@@ -57,7 +57,7 @@ func TestCheckoutArea_ListsOnlyWhatIsOnSale(t *testing.T) {
 	}
 	page := decode[area](t, a)
 	if page.Customer != struct{ ID, Name, Currency string }{s.id, "Emberforge", "EUR"} || page.Next != nil {
-		t.Errorf("the page is %s, want the customer %s with EUR, and no next page", a.body, s.id)
+		t.Errorf("the page is %s, want the shop %s with EUR, and no next page", a.body, s.id)
 	}
 	var shown []string
 	for _, product := range page.Products {

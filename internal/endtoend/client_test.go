@@ -106,7 +106,7 @@ func TestClient_Redeem_ReturnsTheRedemptionOrTheProblem(t *testing.T) {
 			func() (client.Redemption, error) { return c.Redeem(t.Context(), "INVENTED", "Alder") },
 			client.ErrVoucherNotFound,
 		},
-		"unknown customer": {func() (client.Redemption,
+		"unknown shop": {func() (client.Redemption,
 			error,
 		) {
 			return unknown.Redeem(t.Context(), "WELCOME-COINS", "Alder")
@@ -463,7 +463,7 @@ func TestClient_CheckoutArea_FollowsTheCatalogue(t *testing.T) {
 			for _, product := range page.Products {
 				for _, v := range product.Variants {
 					prices = append(prices, fmt.Sprintf("%s/%s %d %s", product.ID, v.ID, v.Price.Minor,
-						page.Customer.Currency))
+						page.Shop.Currency))
 				}
 			}
 		}
@@ -484,7 +484,7 @@ func TestClient_CheckoutArea_FollowsTheCatalogue(t *testing.T) {
 	}
 	for _, err := range (shop{id: "unknown-" + s.id}).client(t, nil).CheckoutArea(t.Context()) {
 		if !errors.Is(err, client.ErrNotFound) {
-			t.Errorf("the checkout area of an unknown customer: %v, want ErrNotFound", err)
+			t.Errorf("the checkout area of an unknown shop: %v, want ErrNotFound", err)
 		}
 	}
 }

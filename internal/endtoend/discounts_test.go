@@ -165,7 +165,7 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, _, err := opener.Open(t.Context(), checkouts.Request{
-			Customer: catalog.CustomerID(s.id), Product: "coins", Variant: "500", Code: code, Nick: nick,
+			Shop: catalog.ShopID(s.id), Product: "coins", Variant: "500", Code: code, Nick: nick,
 			At: time.Now().Add(-40 * time.Minute).UTC().Truncate(time.Millisecond),
 		})
 		if _, refused := errors.AsType[*voucher.RefusalError](err); refused != (i >= uses) || !refused && err != nil {

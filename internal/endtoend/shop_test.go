@@ -14,17 +14,17 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// shop is one test's customer.
+// shop is the shop of one test.
 type shop struct {
 	id string
 	*backoffice.Shop
 	deployment *backoffice.Deployment
 }
 
-// emberforge is the catalogue file of most tests. loadShop replaces CUSTOMER with the shop's ID.
+// emberforge is the catalogue file of most tests. loadShop replaces SHOP with the shop's ID.
 const emberforge = `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: Emberforge
     currency: EUR
     products:
@@ -60,7 +60,7 @@ func newShop(t *testing.T) shop {
 	return loadShop(t, emberforge, "shop-"+rand.Text())
 }
 
-// loadShop loads a catalogue file as `shopctl catalog apply` does. It replaces CUSTOMER in the file with the ID.
+// loadShop loads a catalogue file as `shopctl catalog apply` does. It replaces SHOP in the file with the ID.
 func loadShop(t *testing.T, file, id string) shop {
 	t.Helper()
 	run := localRun(t)

@@ -258,9 +258,9 @@ func TestRedeem_EveryRefusal_LooksTheSame(t *testing.T) {
 		s.redeem(t, used).wantRedeemed(t, false)
 	}
 	s.redeem(t, body("USED-UP", "")).wantRefused(t) // the first refusal marks a code with many uses as used up
-	unknownCustomer := shop{id: "unknown-" + s.id}
+	unknownShop := shop{id: "unknown-" + s.id}
 	requests := map[string]request{
-		"unknown customer":          unknownCustomer.redeemRequest(body("USED", "Alder")),
+		"unknown shop":              unknownShop.redeemRequest(body("USED", "Alder")),
 		"unknown code":              s.redeemRequest(body("INVENTED", "Alder")),
 		"an impossible code":        s.redeemRequest(body("SÜMMER", "Alder")),
 		"disabled":                  s.redeemRequest(body("DISABLED", "Alder")),
@@ -374,8 +374,8 @@ func race(t *testing.T, racers int, of func(i int) request) []answer {
 	return answers
 }
 
-// The two customers have the same codes, products and nicks.
-func TestCustomers_SameCodesAndKeys_AreSeparate(t *testing.T) {
+// The two shops have the same codes, products and nicks.
+func TestShops_SameCodesAndKeys_AreSeparate(t *testing.T) {
 	mine, theirs := newShop(t), newShop(t)
 	for _, s := range []shop{mine, theirs} {
 		s.create(t, "WELCOME-COINS", nil)
@@ -387,7 +387,7 @@ func TestCustomers_SameCodesAndKeys_AreSeparate(t *testing.T) {
 	first := mine.redeem(t, body("WELCOME-COINS", "Alder"), key("order-1")).wantRedeemed(t, false)
 	second := theirs.redeem(t, body("WELCOME-COINS", "Alder"), key("order-1")).wantRedeemed(t, false)
 	if first.ID == second.ID {
-		t.Error("two customers share a redemption")
+		t.Error("two shops share a redemption")
 	}
 	mine.redeem(t, body("ONCE-EACH", "Alder")).wantRedeemed(t, false)
 	theirs.redeem(t, body("ONCE-EACH", "Alder")).wantRedeemed(t, false)
@@ -395,9 +395,9 @@ func TestCustomers_SameCodesAndKeys_AreSeparate(t *testing.T) {
 	a, b := mine.get(t, "/checkout/coins/500", key("till-1")), theirs.get(t, "/checkout/coins/500", key("till-1"))
 	if decode[checkout](t, a).ID == decode[checkout](t, b).ID ||
 		a.header.Get("Idempotency-Replayed")+b.header.Get("Idempotency-Replayed") != "" {
-		t.Errorf("two customers share a checkout: %s %s", a.body, b.body)
+		t.Errorf("two shops share a checkout: %s %s", a.body, b.body)
 	}
-	// Using a key for another product is a conflict only within the same customer.
+	// Using a key for another product is a conflict only within the same shop.
 	mine.get(t, "/checkout/coins/1200?amount=2", key("till-2")).wantStatus(t, http.StatusOK)
 	theirs.get(t, "/checkout/coins/500", key("till-2")).wantStatus(t, http.StatusOK)
 

@@ -49,19 +49,19 @@ func (r *round) someone(random *mathrand.Rand) caller {
 // prepareAccess prepares the commands for the settings, and creates two keys of the shop's server.
 func (r *round) prepareAccess(tb testing.TB) {
 	tb.Helper()
-	customer := string(r.customer)
+	shop := string(r.shopID)
 	policies, verbs := map[bool]string{true: "anyone", false: "server"}, map[bool]string{true: "resume", false: "pause"}
 	for _, policy := range policies {
-		text := testshop.Catalogue(r.customer, noRefusals, "access: {redeem: "+policy+"}")
+		text := testshop.Catalogue(r.shopID, noRefusals, "access: {redeem: "+policy+"}")
 		if err := os.WriteFile(filepath.Join(r.shop.Dir, policy), []byte(text), 0o600); err != nil {
 			tb.Fatal(err)
 		}
 	}
 	r.settings.strangers.command = func(allow bool) []string { return []string{"catalog", "apply", policies[allow]} }
-	r.settings.codes.command = func(allow bool) []string { return []string{"voucher", verbs[allow], customer} }
+	r.settings.codes.command = func(allow bool) []string { return []string{"voucher", verbs[allow], shop} }
 	r.settings.batch.command = func(allow bool) []string {
 		return []string{
-			"voucher", verbs[allow], customer, "--batch",
+			"voucher", verbs[allow], shop, "--batch",
 			launchBatch,
 		}
 	}
@@ -81,7 +81,7 @@ func (r *round) createKey(tb testing.TB) {
 
 func (r *round) addKey(key access.Key, live *rule) {
 	live.name = "key " + string(key.ID)
-	live.command = func(bool) []string { return []string{"key", "revoke", string(r.customer), string(key.ID)} }
+	live.command = func(bool) []string { return []string{"key", "revoke", string(r.shopID), string(key.ID)} }
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.created = append(r.created, caller{live, key.Secret()})
@@ -165,7 +165,7 @@ func (s *staff) changeKeys(tb testing.TB) {
 	}
 	live := newRule("", false)
 	confirmed := live.change(true)
-	if status, printed := s.run(tb, s.patience(), "key", "create", string(s.customer), "--name", "till"); status == 0 {
+	if status, printed := s.run(tb, s.patience(), "key", "create", string(s.shopID), "--name", "till"); status == 0 {
 		confirmed(time.Now())
 		for word := range strings.FieldsSeq(printed) {
 			if key, valid := access.ParseKey(word); valid {

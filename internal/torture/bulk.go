@@ -35,7 +35,7 @@ func (s *staff) discard(tb testing.TB, t *target) {
 		})
 	}
 	for range 3 {
-		shop, err := s.shop.Operator.Shop(ctx, s.customer)
+		shop, err := s.shop.Operator.Shop(ctx, s.shopID)
 		if err == nil && s.tryDelete(ctx, s.number, t, shop, s.drain) != history.Unknown {
 			return
 		}
@@ -118,7 +118,7 @@ func (s *staff) takeBack(tb testing.TB, t *target) {
 	s.finish(tb, t, "undo "+id, func() history.Outcome {
 		returned := t.recorder.Call(history.Operation{Client: s.number, Ask: history.AskUndo, Of: id})
 		outcome := history.Unknown
-		status, _ := s.run(tb, s.patience(), "redemption", "undo", string(s.customer), t.written, id, "--reason",
+		status, _ := s.run(tb, s.patience(), "redemption", "undo", string(s.shopID), t.written, id, "--reason",
 			"granted twice")
 		if status == 0 {
 			outcome = history.Undone
@@ -156,7 +156,7 @@ func (s *staff) importSold(tb testing.TB) {
 	ctx, cancel := s.untilTheEnd(tb)
 	defer cancel()
 	for range 4 {
-		shop, err := s.shop.Operator.Shop(ctx, s.customer)
+		shop, err := s.shop.Operator.Shop(ctx, s.shopID)
 		if err != nil {
 			continue
 		}

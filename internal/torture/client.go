@@ -157,7 +157,7 @@ func (r *round) call(tb testing.TB, by caller, request testshop.Request) respons
 	inFlight.Add(1)
 	r.mu.Unlock()
 	defer inFlight.Done()
-	got := request.Send(tb.Context(), r.shop.API, r.customer)
+	got := request.Send(tb.Context(), r.shop.API, r.shopID)
 	r.count(&r.outcome.requests)
 	if got.Code == http.StatusServiceUnavailable {
 		time.Sleep(time.Second)

@@ -28,13 +28,13 @@ import (
 // feedPause is how long a poller waits between two polls.
 const feedPause = 20 * time.Millisecond
 
-// poller follows a customer's feed.
+// poller follows a shop's feed.
 type poller struct {
-	round    *eventRound
-	customer catalog.CustomerID
-	feed     event.Feed
-	id       string   // of the feed
-	seen     [][]byte // the events by sequence, from 1
+	round *eventRound
+	shop  catalog.ShopID
+	feed  event.Feed
+	id    string   // of the feed
+	seen  [][]byte // the events by sequence, from 1
 }
 
 // follow polls until it is stopped. Some polls begin at the oldest event, or at an event in between.
@@ -56,13 +56,13 @@ func (p *poller) follow(stop *atomic.Bool, random *mathrand.Rand) {
 
 // poll reads a page, and compares its events with those of earlier pages.
 func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more bool) {
-	page, err := p.feed.Read(ctx, p.customer, cursor, limit)
+	page, err := p.feed.Read(ctx, p.shop, cursor, limit)
 	if err != nil {
-		p.round.violate("%s: a poll after %d failed: %v", p.customer, cursor.After, err)
+		p.round.violate("%s: a poll after %d failed: %v", p.shop, cursor.After, err)
 		return false
 	}
 	if p.id != "" && page.Feed != p.id || len(page.Events) > limit {
-		p.round.violate("%s: the feed %s is now %s, and its page has %d events; the limit is %d", p.customer, p.id,
+		p.round.violate("%s: the feed %s is now %s, and its page has %d events; the limit is %d", p.shop, p.id,
 			page.Feed, len(page.Events), limit)
 	}
 	p.id = page.Feed
@@ -70,13 +70,13 @@ func (p *poller) poll(ctx context.Context, cursor event.Cursor, limit int) (more
 		text, err := wire.Encode(e)
 		sequence := max(cursor.After, 0) + 1 + int64(i)
 		switch {
-		case err != nil || e.Sequence != sequence || e.Customer != p.customer || e.ID == "":
+		case err != nil || e.Sequence != sequence || e.Shop != p.shop || e.ID == "":
 			p.round.violate("%s: a page after %d has at place %d the event %s, %v; want the sequence number %d",
-				p.customer, cursor.After, i, text, err, sequence)
+				p.shop, cursor.After, i, text, err, sequence)
 		case sequence == int64(len(p.seen))+1:
 			p.seen = append(p.seen, text)
 		case sequence > int64(len(p.seen)) || !bytes.Equal(p.seen[sequence-1], text):
-			p.round.violate("%s: the event %d was %s, and is now %s", p.customer, sequence,
+			p.round.violate("%s: the event %d was %s, and is now %s", p.shop, sequence,
 				p.seen[min(sequence, int64(len(p.seen)))-1], text)
 		}
 	}
@@ -113,16 +113,16 @@ func (r *eventRound) inTables() stored {
 	}
 	for _, it := range slices.Concat(r.scan(r.tables.Vouchers), r.scan(r.tables.Checkouts)) {
 		partition, sort := textOf(it["customer"]), textOf(it["sk"])
-		customer, _, _ := strings.Cut(partition, "#")
+		shop, _, _ := strings.Cut(partition, "#")
 		code, _, _ := strings.Cut(sort, "#")
-		facts, err := dynamo.Facts(catalog.CustomerID(customer), it, terms[voucher.Code(code)])
+		facts, err := dynamo.Facts(catalog.ShopID(shop), it, terms[voucher.Code(code)])
 		if err != nil {
 			r.violate("the item %s/%s cannot be read: %v", partition, sort, err)
 		}
 		s.facts = append(s.facts, facts)
 		for _, fact := range facts {
 			if of, twice := s.of[fact.ID()]; twice {
-				r.violate("%s of %s is in the items %s and %s/%s", fact.Type, customer, of, partition, sort)
+				r.violate("%s of %s is in the items %s and %s/%s", fact.Type, shop, of, partition, sort)
 			}
 			s.of[fact.ID()] = partition + "/" + sort
 		}
@@ -139,9 +139,9 @@ func textOf(value types.AttributeValue) string {
 }
 
 // missing returns the facts of each item of the shop that shows at least one fact which is not in the feed.
-func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (missing [][]event.Fact) {
+func (s stored) missing(shop catalog.ShopID, named map[event.ID]int) (missing [][]event.Fact) {
 	for _, facts := range s.facts {
-		if len(facts) > 0 && facts[0].Customer == customer &&
+		if len(facts) > 0 && facts[0].Shop == shop &&
 			slices.ContainsFunc(facts, func(f event.Fact) bool { return named[f.ID()] == 0 }) {
 			missing = append(missing, facts)
 		}
@@ -154,14 +154,14 @@ func (s stored) missing(customer catalog.CustomerID, named map[event.ID]int) (mi
 func (r *eventRound) rebuild(unread map[string]bool) {
 	s := r.inTables()
 	for _, shop := range r.shops {
-		for _, facts := range s.missing(shop.customer, r.named(shop.customer)) {
+		for _, facts := range s.missing(shop.shop, r.named(shop.shop)) {
 			if of := s.of[facts[0].ID()]; !unread[of] {
 				r.violate("before the rebuild: a %s from %s is missing, although its record was read",
 					facts[len(facts)-1].Type, of)
 			}
 		}
 		if len(unread) > 0 {
-			rebuilt, err := r.deployedEvents().Rebuild(r.Context(), r.deployedShop(shop.customer),
+			rebuilt, err := r.deployedEvents().Rebuild(r.Context(), r.deployedShop(shop.shop),
 				backoffice.Rebuilding{Progress: func(int) {}})
 			if err != nil || rebuilt.Unread > 0 {
 				r.violate("rebuild: %d items could not be read, %v", rebuilt.Unread, err)
@@ -173,12 +173,12 @@ func (r *eventRound) rebuild(unread map[string]bool) {
 
 // verify verifies a shop as the operator does. It sets the clock ahead, to a time by which each event must have been
 // recorded.
-func (r *eventRound) verify(customer catalog.CustomerID) {
+func (r *eventRound) verify(shop catalog.ShopID) {
 	late := func() time.Time { return time.Now().Add(audit.RecordingTime + time.Second) }
-	report, err := r.deployedShop(customer).Verify(r.Context(),
+	report, err := r.deployedShop(shop).Verify(r.Context(),
 		backoffice.Verification{Now: late, Settle: time.Millisecond})
 	if err != nil || len(report.Findings) > 0 {
-		r.violate("verify %s: %+v, %v", customer, report.Findings, err)
+		r.violate("verify %s: %+v, %v", shop, report.Findings, err)
 	}
 }
 
@@ -190,8 +190,8 @@ func (r *eventRound) deployed() *backoffice.Deployment {
 	return backoffice.Local(backoffice.Deployment{Region: dynamotest.Region}, tables, r.endpoint, mathrand.Int64N)
 }
 
-func (r *eventRound) deployedShop(customer catalog.CustomerID) *backoffice.Shop {
-	shop, err := r.deployed().Shop(r.Context(), customer)
+func (r *eventRound) deployedShop(shopID catalog.ShopID) *backoffice.Shop {
+	shop, err := r.deployed().Shop(r.Context(), shopID)
 	if err != nil {
 		r.Fatal(err)
 	}
@@ -214,21 +214,21 @@ func (r *eventRound) eventOf(fact event.Fact) event.Event {
 	return e
 }
 
-// named returns the sequence numbers of the events in a customer's log. It reads them from the stored pages.
-func (r *eventRound) named(customer catalog.CustomerID) map[event.ID]int {
+// named returns the sequence numbers of the events in a shop's log. It reads them from the stored pages.
+func (r *eventRound) named(shop catalog.ShopID) map[event.ID]int {
 	numbers := make(map[event.ID]int)
 	var last int
-	for _, it := range r.scanPages(customer) {
+	for _, it := range r.scanPages(shop) {
 		ids, is := it["events"].(*types.AttributeValueMemberB)
 		if last%eventsPerPage != 0 || !is || len(ids.Value)%eventIDBytes != 0 {
-			r.violate("%s: the page %s is malformed, or follows after %d events", customer, textOf(it["sk"]), last)
+			r.violate("%s: the page %s is malformed, or follows after %d events", shop, textOf(it["sk"]), last)
 			return numbers
 		}
 		for id := range slices.Chunk(ids.Value, eventIDBytes) {
 			last++
 			id := event.ID(base64.RawURLEncoding.EncodeToString(id))
 			if before := numbers[id]; before > 0 {
-				r.violate("%s: the event %s is at %d and at %d", customer, id, before, last)
+				r.violate("%s: the event %s is at %d and at %d", shop, id, before, last)
 			}
 			numbers[id] = last
 		}
@@ -242,10 +242,10 @@ const (
 	eventIDBytes  = 16
 )
 
-// scanPages returns the pages of a customer's log in order.
-func (r *eventRound) scanPages(customer catalog.CustomerID) (pages []map[string]types.AttributeValue) {
+// scanPages returns the pages of a shop's log in order.
+func (r *eventRound) scanPages(shop catalog.ShopID) (pages []map[string]types.AttributeValue) {
 	for _, it := range r.scan(r.events) {
-		if textOf(it["customer"]) == string(customer) {
+		if textOf(it["customer"]) == string(shop) {
 			pages = append(pages, it)
 		}
 	}
@@ -259,27 +259,27 @@ func (r *eventRound) scanPages(customer catalog.CustomerID) (pages []map[string]
 func (r *eventRound) judge(pollers []*poller) {
 	s, recorded := r.inTables(), 0
 	for i, shop := range r.shops {
-		p, named := pollers[i], r.named(shop.customer)
+		p, named := pollers[i], r.named(shop.shop)
 		for p.poll(r.Context(), event.Cursor{After: int64(len(p.seen)), Feed: p.id}, event.MaxPerPage) {
 		}
 		if len(p.seen) != len(named) || len(named) == 0 {
-			r.violate("%s: the feed shows %d events, the log names %d", shop.customer, len(p.seen), len(named))
+			r.violate("%s: the feed shows %d events, the log names %d", shop.shop, len(p.seen), len(named))
 			continue
 		}
-		for _, facts := range s.missing(shop.customer, named) {
-			r.violate("%s: an event of %s is not in the feed: %s", shop.customer, s.of[facts[0].ID()],
+		for _, facts := range s.missing(shop.shop, named) {
+			r.violate("%s: an event of %s is not in the feed: %s", shop.shop, s.of[facts[0].ID()],
 				facts[len(facts)-1].Type)
 		}
 		for id, at := range named {
 			if s.of[id] == "" {
-				r.violate("%s: no item shows the event %d: %s", shop.customer, at, p.seen[at-1])
+				r.violate("%s: no item shows the event %d: %s", shop.shop, at, p.seen[at-1])
 			}
 		}
 		for _, facts := range append([][]event.Fact{slices.DeleteFunc(shop.confirmed, isHasty)}, s.facts...) {
 			r.judgeFacts(p, named, facts)
 		}
 		recorded += len(named)
-		r.verify(shop.customer)
+		r.verify(shop.shop)
 	}
 	r.judgeStored(recorded)
 }
@@ -312,9 +312,9 @@ func (r *eventRound) judgeFacts(p *poller, named map[event.ID]int, facts []event
 	before := make(map[string]int) // the last event of a redemption or an order
 	for _, fact := range facts {
 		at := named[fact.ID()]
-		if fact.Customer != p.customer || at == 0 {
-			if fact.Customer == p.customer {
-				r.violate("%s: %s is not in the feed: %s", p.customer, fact.Type, r.eventOf(fact).Data)
+		if fact.Shop != p.shop || at == 0 {
+			if fact.Shop == p.shop {
+				r.violate("%s: %s is not in the feed: %s", p.shop, fact.Type, r.eventOf(fact).Data)
 			}
 			continue
 		}
@@ -322,14 +322,14 @@ func (r *eventRound) judgeFacts(p *poller, named map[event.ID]int, facts []event
 		e.Sequence = int64(at)
 		want, err := wire.Encode(e)
 		if err != nil || !bytes.Equal(p.seen[at-1], want) {
-			r.violate("%s: the event %d is %s, want %s, %v", p.customer, at, p.seen[at-1], want, err)
+			r.violate("%s: the event %d is %s, want %s, %v", p.shop, at, p.seen[at-1], want, err)
 		}
 		subject := subjectOf(fact)
 		if fact.Type == event.RedemptionCreated || fact.Type == event.OrderCreated {
 			before[subject] = 0
 		}
 		if at < before[subject] {
-			r.violate("%s: %s of %s is at %d, before its earlier event at %d", p.customer, fact.Type, subject, at,
+			r.violate("%s: %s of %s is at %d, before its earlier event at %d", p.shop, fact.Type, subject, at,
 				before[subject])
 		}
 		before[subject] = at

@@ -159,19 +159,19 @@ func (l line) Do(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// trouble is a customer whose log refuses every call, or does not respond.
+// trouble is a shop whose log refuses every call, or does not respond.
 type trouble struct {
-	customer catalog.CustomerID
-	stalls   bool
+	shop   catalog.ShopID
+	stalls bool
 }
 
-// refuse responds in place of the store if the call is for the log of the customer that has trouble. It reports whether
+// refuse responds in place of the store if the call is for the log of the shop that has trouble. It reports whether
 // it responds.
 func (r *eventRound) refuse(ctx context.Context, call string, body []byte) (*http.Response, bool) {
 	has := func(part string) bool { return bytes.Contains(body, []byte(`"`+part)) }
 	t := r.trouble.Load()
-	if t == nil || strings.HasSuffix(call, " parked") || !has(r.events+`"`) || !has(string(t.customer)+`"`) &&
-		!has(string(t.customer)+"#") {
+	if t == nil || strings.HasSuffix(call, " parked") || !has(r.events+`"`) || !has(string(t.shop)+`"`) &&
+		!has(string(t.shop)+"#") {
 		return nil, false
 	}
 	if t.stalls {

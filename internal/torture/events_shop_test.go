@@ -23,9 +23,9 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// eventShop is a customer, with what the writers learned from responses.
+// eventShop is a shop, with what the writers learned from responses.
 type eventShop struct {
-	customer catalog.CustomerID
+	shop     catalog.ShopID
 	vouchers []voucher.Voucher
 
 	mu        sync.Mutex
@@ -78,7 +78,7 @@ func eventVouchers(t *testing.T) (vouchers []voucher.Voucher) {
 type coinsForFive struct{}
 
 func (coinsForFive) Offer(
-	context.Context, catalog.CustomerID, catalog.ProductID, catalog.VariantID,
+	context.Context, catalog.ShopID, catalog.ProductID, catalog.VariantID,
 ) (catalog.Offer, error) {
 	price := money.Money{Minor: 500, Currency: "EUR"}
 	return catalog.Offer{Variant: catalog.Variant{ID: "500", Price: price, MinAmount: 1, MaxAmount: 64}}, nil
@@ -136,7 +136,7 @@ func (w *eventWriter) write(t *testing.T, shops []*eventShop, requests int) {
 		case isEventRefusal(err):
 			w.outcomes.refused++
 		default:
-			t.Errorf("a request to %s failed: %v", w.customer, err)
+			t.Errorf("a request to %s failed: %v", w.shop, err)
 		}
 		w.mu.Unlock()
 	}
@@ -187,9 +187,9 @@ func (w *eventWriter) request(ctx context.Context) error {
 		case !has:
 			return w.checkOut(ctx, now)
 		case lot < 80:
-			return w.learnOrder(w.orders.Fulfil(ctx, w.customer, id, now))
+			return w.learnOrder(w.orders.Fulfil(ctx, w.shop, id, now))
 		default:
-			return w.learnOrder(w.orders.Cancel(ctx, w.customer, id, "chargeback", now))
+			return w.learnOrder(w.orders.Cancel(ctx, w.shop, id, "chargeback", now))
 		}
 	default:
 		return w.undo(ctx, now)
@@ -199,7 +199,7 @@ func (w *eventWriter) request(ctx context.Context) error {
 func (w *eventWriter) learnOrder(c checkout.Checkout, _ bool, err error) error {
 	if err == nil {
 		learn(w.eventShop, &w.ordered, c.ID)
-		learn(w.eventShop, &w.confirmed, event.OfOrder(w.customer, c)...)
+		learn(w.eventShop, &w.confirmed, event.OfOrder(w.shop, c)...)
 	}
 	return err
 }
@@ -218,7 +218,7 @@ func (w *eventWriter) redeem(ctx context.Context, now time.Time) error {
 	request, again := known(w, &w.sent)
 	if !again || w.random.IntN(4) > 0 {
 		request = voucher.Request{
-			Customer: w.customer, Code: pickEvent(w.random, w.vouchers).Code, Nick: w.nick(),
+			Shop: w.shop, Code: pickEvent(w.random, w.vouchers).Code, Nick: w.nick(),
 			At: now,
 		}
 		if w.random.IntN(2) == 0 {
@@ -229,7 +229,7 @@ func (w *eventWriter) redeem(ctx context.Context, now time.Time) error {
 	r, _, err := w.redeemer.Redeem(ctx, request)
 	if err == nil {
 		learn(w.eventShop, &w.redeemed, undoable{request.Code, r.ID})
-		learn(w.eventShop, &w.confirmed, event.OfRedemption(w.customer, r)...)
+		learn(w.eventShop, &w.confirmed, event.OfRedemption(w.shop, r)...)
 	}
 	return err
 }
@@ -240,9 +240,9 @@ func (w *eventWriter) undo(ctx context.Context, now time.Time) error {
 		return w.redeem(ctx, now)
 	}
 	r, _, err := w.undoer.Undo(ctx,
-		voucher.UndoRequest{Customer: w.customer, Code: of.code, ID: of.id, At: now, Reason: "granted twice"})
+		voucher.UndoRequest{Shop: w.shop, Code: of.code, ID: of.id, At: now, Reason: "granted twice"})
 	if err == nil {
-		learn(w.eventShop, &w.confirmed, event.OfRedemption(w.customer, r)...)
+		learn(w.eventShop, &w.confirmed, event.OfRedemption(w.shop, r)...)
 	}
 	return err
 }
@@ -250,7 +250,7 @@ func (w *eventWriter) undo(ctx context.Context, now time.Time) error {
 // checkOut makes a checkout, mostly with a code, and mostly orders it. Some checkouts have expired when they are
 // ordered.
 func (w *eventWriter) checkOut(ctx context.Context, now time.Time) error {
-	request := checkout.Request{Customer: w.customer, Product: "coins", Variant: "500", Nick: w.nick(), At: now}
+	request := checkout.Request{Shop: w.shop, Product: "coins", Variant: "500", Nick: w.nick(), At: now}
 	if w.random.IntN(4) > 0 {
 		request.Code = pickEvent(w.random, w.vouchers).Code
 	}
@@ -269,7 +269,7 @@ func (w *eventWriter) checkOut(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	payment := checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}
-	return w.learnOrder(w.orders.Place(ctx, w.customer, c.ID, payment, now))
+	return w.learnOrder(w.orders.Place(ctx, w.shop, c.ID, payment, now))
 }
 
 // eventStore returns a client whose calls go through a transport.

@@ -42,7 +42,7 @@ const (
 )
 
 // Whatever happens to the function and to the streams, each redemption, undo and order in the tables is in its
-// customer's feed exactly once.
+// shop's feed exactly once.
 func TestEvents(t *testing.T) {
 	tally := &eventTally{counts: make(map[string]int)}
 	missing := func() []string { // in the short form, some calls may see no crash
@@ -138,12 +138,12 @@ func newEventRound(t *testing.T, tally *eventTally, number int) *eventRound {
 	}
 	at := slices.IndexFunc(template.Tables, func(table samtemplate.Table) bool { return table.Name == "VouchersTable" })
 	r.vouchers = template.Tables[at]
-	text := "customers:\n"
-	for _, customer := range []catalog.CustomerID{"emberforge", "minecave", "northwind"} {
-		text += fmt.Sprintf("  - {id: %s, name: Coins, currency: EUR}\n", customer)
-		shop := &eventShop{customer: customer, vouchers: eventVouchers(t)}
+	text := "shops:\n"
+	for _, shopID := range []catalog.ShopID{"emberforge", "minecave", "northwind"} {
+		text += fmt.Sprintf("  - {id: %s, name: Coins, currency: EUR}\n", shopID)
+		shop := &eventShop{shop: shopID, vouchers: eventVouchers(t)}
 		for _, v := range shop.vouchers {
-			r.create(customer, v)
+			r.create(shopID, v)
 		}
 		r.shops = append(r.shops, shop)
 	}
@@ -167,7 +167,7 @@ func playEvents(t *testing.T, tally *eventTally, number int) {
 	var following sync.WaitGroup
 	var pollers []*poller
 	for i, shop := range r.shops {
-		p := &poller{round: r, customer: shop.customer, feed: event.Feed{Store: r.log(r.client)}}
+		p := &poller{round: r, shop: shop.shop, feed: event.Feed{Store: r.log(r.client)}}
 		pollers = append(pollers, p)
 		following.Go(func() { p.follow(&stopped, r.source(100+i)) })
 	}
@@ -258,7 +258,7 @@ func (r *eventRound) mark(vouchers, checkouts *eventStream) {
 	w := newEventWriter(r.endpoint, r.tables, r.source(0))
 	// like in the functions; a finer time would not match the item's time to live
 	at := time.Now().Truncate(time.Millisecond)
-	request := checkout.Request{Customer: "emberforge", Product: "coins", Variant: "500", At: at}
+	request := checkout.Request{Shop: "emberforge", Product: "coins", Variant: "500", At: at}
 	c, _, err := w.opener.Open(r.Context(), request)
 	if err != nil {
 		r.Fatal(err)
@@ -274,10 +274,10 @@ func (s *eventStream) await(sort string) {
 	}
 }
 
-func (r *eventRound) create(customer catalog.CustomerID, v voucher.Voucher) {
+func (r *eventRound) create(shop catalog.ShopID, v voucher.Voucher) {
 	r.Helper()
 	deployment := backoffice.NewDeployment(r.client, backoffice.Tables{Vouchers: r.tables.Vouchers}, mathrand.Int64N)
-	if err := deployment.Open(catalog.Customer{ID: customer}).Create(r.Context(), v); err != nil {
+	if err := deployment.Open(catalog.Profile{ID: shop}).Create(r.Context(), v); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -336,16 +336,16 @@ func (r *eventRound) write(stage int) {
 	writing.Wait()
 }
 
-// disturb makes a customer's log fail until changes are parked, holds a shard back, and pauses all consumers.
+// disturb makes a shop's log fail until changes are parked, holds a shard back, and pauses all consumers.
 func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 	ticker := time.NewTicker(feedPause)
 	defer ticker.Stop()
 	const patience = time.Minute // giving up on a log that does not respond takes 2.5 seconds
 	shop := pickEvent(random, r.shops)
-	r.trouble.Store(&trouble{customer: shop.customer, stalls: r.number%3 == 0})
+	r.trouble.Store(&trouble{shop: shop.shop, stalls: r.number%3 == 0})
 	parking := dynamo.NewEventParking(r.client, r.events, nil, time.Now)
 	for began := time.Now(); time.Since(began) < patience; <-ticker.C {
-		parked, err := parking.Parked(r.Context(), shop.customer)
+		parked, err := parking.Parked(r.Context(), shop.shop)
 		if err != nil {
 			r.violate("the parked changes cannot be read: %v", err)
 		}

@@ -32,9 +32,9 @@ type guessed struct {
 	*testing.T
 	*testshop.Shop
 
-	customer catalog.CustomerID
-	calm     *backoffice.Shop
-	wrong    []string // codes that are refused, each for a different reason
+	shop  catalog.ShopID
+	calm  *backoffice.Shop
+	wrong []string // codes that are refused, each for a different reason
 
 	mu  sync.Mutex
 	log []string // lines of the function
@@ -43,7 +43,7 @@ type guessed struct {
 func newGuessed(t *testing.T, programs testshop.Programs) *guessed {
 	t.Helper()
 	s := &guessed{
-		T: t, customer: catalog.CustomerID("shop-" + rand.Text()),
+		T: t, shop: catalog.ShopID("shop-" + rand.Text()),
 		wrong: []string{"INVENTED", "no code has a *"},
 	}
 	s.Shop = testshop.Start(t, programs, testshop.Settings{Log: func(_, line string) {
@@ -51,7 +51,7 @@ func newGuessed(t *testing.T, programs testshop.Programs) *guessed {
 		defer s.mu.Unlock()
 		s.log = append(s.log, line)
 	}})
-	s.calm = s.Open(t, s.customer, fmt.Sprintf("refusals: {limit: %d, per: 24h}", guessLimit))
+	s.calm = s.Open(t, s.shop, fmt.Sprintf("refusals: {limit: %d, per: 24h}", guessLimit))
 	for code, terms := range map[string]voucher.Terms{
 		"RIGHT": {}, "DISABLED": {Disabled: true}, "EXPIRED": {ValidUntil: time.Now().Add(-time.Hour)},
 		"TOO-EARLY": {ValidFrom: time.Now().Add(time.Hour)}, "OF-ANOTHER": {Nick: "Cedar"},
@@ -75,7 +75,7 @@ func (s *guessed) redeem(code, address, key string) *httptest.ResponseRecorder {
 		r.RemoteAddr = address + ":50000"
 		s.API.ServeHTTP(w, r)
 	})
-	return request.Send(s.Context(), from, s.customer)
+	return request.Send(s.Context(), from, s.shop)
 }
 
 // logged waits until the log has a line for each request. It returns how many requests were judged and refused, and how
@@ -115,7 +115,7 @@ func (s *guessed) counted() int {
 		TableName:        aws.String("RefusalsTable"),
 		FilterExpression: aws.String("begins_with(customer, :customer) AND begins_with(sk, :source)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":customer": &types.AttributeValueMemberS{Value: string(s.customer) + "#"},
+			":customer": &types.AttributeValueMemberS{Value: string(s.shop) + "#"},
 			":source":   &types.AttributeValueMemberS{Value: "203.0.113.7#"},
 		},
 	})

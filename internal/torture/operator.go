@@ -64,7 +64,7 @@ func (s *staff) edit(tb testing.TB, t *target) {
 func (s *staff) annotate(tb testing.TB, t *target) {
 	tb.Helper()
 	arguments := []string{
-		"voucher", "edit", string(s.customer), t.written, "--note",
+		"voucher", "edit", string(s.shopID), t.written, "--note",
 		fmt.Sprintf("looked at %d times", s.random.IntN(1000)),
 	}
 	if !t.doomed {
@@ -111,7 +111,7 @@ func (r *round) tryEdit(tb testing.TB, number int, t *target, edit history.Edit,
 	t.beginEdit(edit)
 	returned := t.recorder.Call(history.Operation{Client: number, Ask: history.AskEdit, Edit: edit})
 	status, _ := r.run(tb, patience,
-		append([]string{"voucher", "edit", string(r.customer), t.written}, flags(edit)...)...)
+		append([]string{"voucher", "edit", string(r.shopID), t.written}, flags(edit)...)...)
 	if status == 0 {
 		returned(history.Answer{Outcome: history.Done})
 		t.endEdit(edit)
@@ -233,7 +233,7 @@ func (r *round) judgeIDs(t *target, list string, ids, must []string) {
 
 func (s *staff) listed(ctx context.Context, t *target) ([]backoffice.Redemption, error) {
 	s.count(&s.outcome.operations)
-	shop, err := s.shop.Operator.Shop(ctx, s.customer)
+	shop, err := s.shop.Operator.Shop(ctx, s.shopID)
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ type round struct {
 	trial    trial
 	programs testshop.Programs
 	shop     *testshop.Shop
-	customer catalog.CustomerID
+	shopID   catalog.ShopID
 	calm     *backoffice.Shop
 	vouchers []*target
 	settings settings
@@ -67,7 +67,7 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	calm.Rates = memdynamo.Rates{} // until everything is prepared
 	r := &round{
 		trial: t, programs: settings.Programs, bodies: make(map[string]*response),
-		customer: newCustomer(random), settings: newSettings(), outcome: outcome{plan: plan},
+		shopID: newProfile(random), settings: newSettings(), outcome: outcome{plan: plan},
 		inFlight: new(sync.WaitGroup), sold: drawSold(random),
 	}
 	r.shop = testshop.Start(ending, settings.Programs, testshop.Settings{Dials: calm, Log: r.watchLog})
@@ -88,8 +88,8 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 }
 
 // newCustomer returns a new ID each time, because repeated rounds share the tables.
-func newCustomer(random *rand.Rand) catalog.CustomerID {
-	return catalog.CustomerID(fmt.Sprintf("emberforge-%08x-%08x", random.Uint32(), rand.Uint32())) //nolint:gosec // need not be secret
+func newProfile(random *rand.Rand) catalog.ShopID {
+	return catalog.ShopID(fmt.Sprintf("emberforge-%08x-%08x", random.Uint32(), rand.Uint32())) //nolint:gosec // need not be secret
 }
 
 // scope runs cleanups at the end of a round instead of at the end of the test.
@@ -108,10 +108,10 @@ func (s *scope) close() {
 	}
 }
 
-// prepare creates the customer and its vouchers, without faults.
+// prepare creates the shop and its vouchers, without faults.
 func (r *round) prepare(tb testing.TB, random *rand.Rand) {
 	tb.Helper()
-	r.calm = r.shop.Open(tb, r.customer, noRefusals)
+	r.calm = r.shop.Open(tb, r.shopID, noRefusals)
 	for i, terms := range r.trial.draw(random) {
 		target, err := newTarget(tb.Context(), r.calm, i, terms, r.trial.reward())
 		if err != nil {

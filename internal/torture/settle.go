@@ -82,9 +82,9 @@ func (r *round) judge(tb testing.TB) {
 	r.verify(tb.Context())
 }
 
-// verify runs shopctl verify over the customer. No edit is in flight any more.
+// verify runs shopctl verify over the shop. No edit is in flight any more.
 func (r *round) verify(ctx context.Context) {
-	status, printed := r.shopctl(ctx, "verify", string(r.customer), "--json")
+	status, printed := r.shopctl(ctx, "verify", string(r.shopID), "--json")
 	var report struct{ Findings, InMotion []any }
 	err := json.NewDecoder(strings.NewReader(printed)).Decode(&report) // after findings, shopctl also prints an error
 	switch {

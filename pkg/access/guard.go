@@ -46,7 +46,7 @@ type Store interface {
 	// Access returns a shop's settings and one of its keys, in one consistent read. If no settings are stored, it
 	// returns DefaultSettings. If the key does not exist, it returns the zero KeyRecord. With an empty ID it reads only
 	// the settings.
-	Access(ctx context.Context, customer catalog.CustomerID, id KeyID) (Settings, KeyRecord, error)
+	Access(ctx context.Context, shop catalog.ShopID, id KeyID) (Settings, KeyRecord, error)
 }
 
 // Guard authenticates callers, and caches settings and keys. It is safe for concurrent use. Create it with NewGuard.
@@ -54,13 +54,13 @@ type Guard struct {
 	store Store
 
 	mu       sync.Mutex
-	settings map[catalog.CustomerID]cached[Settings]
-	keys     map[customerKey]cached[KeyRecord]
+	settings map[catalog.ShopID]cached[Settings]
+	keys     map[shopKey]cached[KeyRecord]
 }
 
-type customerKey struct {
-	customer catalog.CustomerID
-	id       KeyID
+type shopKey struct {
+	shop catalog.ShopID
+	id   KeyID
 }
 
 // cached is a value that was read for a request, and the time when that request was received. The value's age counts
@@ -79,8 +79,8 @@ func (c cached[T]) fresh(at time.Time) bool {
 // NewGuard returns a guard with an empty cache.
 func NewGuard(store Store) *Guard {
 	return &Guard{
-		store: store, settings: make(map[catalog.CustomerID]cached[Settings]),
-		keys: make(map[customerKey]cached[KeyRecord]),
+		store: store, settings: make(map[catalog.ShopID]cached[Settings]),
+		keys: make(map[shopKey]cached[KeyRecord]),
 	}
 }
 
@@ -92,18 +92,18 @@ func NewGuard(store Store) *Guard {
 // error is ErrUnauthorized or a *RejectedKeyError. If the settings or the key cannot be read, Admit returns the store's
 // error.
 func (g *Guard) Admit(
-	ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time,
+	ctx context.Context, shop catalog.ShopID, authorization []string, at time.Time,
 ) (Caller, Settings, error) {
 	at = at.Round(0)
 	if len(authorization) == 0 {
-		settings, _, err := g.read(ctx, customer, "", at)
+		settings, _, err := g.read(ctx, shop, "", at)
 		return Caller{}, settings, err
 	}
 	key, valid := bearer(authorization)
 	if !valid {
 		return Caller{}, Settings{}, ErrUnauthorized
 	}
-	settings, record, err := g.read(ctx, customer, key.ID, at)
+	settings, record, err := g.read(ctx, shop, key.ID, at)
 	if err != nil {
 		return Caller{}, Settings{}, err
 	}
@@ -128,22 +128,22 @@ func bearer(authorization []string) (Key, bool) {
 
 // read returns the settings and the key from the cache, or reads both again if one of them is stale.
 func (g *Guard) read(
-	ctx context.Context, customer catalog.CustomerID, id KeyID, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id KeyID, at time.Time,
 ) (Settings, KeyRecord, error) {
-	name := customerKey{customer, id}
+	name := shopKey{shop, id}
 	g.mu.Lock()
-	cachedSettings, cachedKey := g.settings[customer], g.keys[name]
+	cachedSettings, cachedKey := g.settings[shop], g.keys[name]
 	g.mu.Unlock()
 	if cachedSettings.fresh(at) && (id == "" || cachedKey.fresh(at)) {
 		return cachedSettings.value, cachedKey.value, nil
 	}
-	settings, key, err := g.store.Access(ctx, customer, id)
+	settings, key, err := g.store.Access(ctx, shop, id)
 	if err != nil {
 		return Settings{}, KeyRecord{}, err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	remember(g.settings, customer, cached[Settings]{settings, at})
+	remember(g.settings, shop, cached[Settings]{settings, at})
 	if id != "" {
 		remember(g.keys, name, cached[KeyRecord]{key, at})
 	}

@@ -14,21 +14,21 @@ var noon = time.Date(2026, time.November, 22, 12, 0, 0, 0, time.UTC) //nolint:go
 
 // stored is a store in memory that counts its reads.
 type stored struct {
-	settings map[catalog.CustomerID]access.Settings
-	keys     map[catalog.CustomerID][]access.KeyRecord
+	settings map[catalog.ShopID]access.Settings
+	keys     map[catalog.ShopID][]access.KeyRecord
 	err      error
 	reads    int
 }
 
 func (s *stored) Access(
-	_ context.Context, customer catalog.CustomerID, id access.KeyID,
+	_ context.Context, shop catalog.ShopID, id access.KeyID,
 ) (access.Settings, access.KeyRecord, error) {
 	s.reads++
-	settings, found := s.settings[customer]
+	settings, found := s.settings[shop]
 	if !found {
 		settings = access.DefaultSettings()
 	}
-	for _, key := range s.keys[customer] {
+	for _, key := range s.keys[shop] {
 		if key.ID == id {
 			return settings, key, s.err
 		}
@@ -36,9 +36,9 @@ func (s *stored) Access(
 	return settings, access.KeyRecord{}, s.err
 }
 
-func TestAdmit_LiveKeyOfTheCustomer_MarksTheCallerAsItsServer(t *testing.T) {
+func TestAdmit_LiveKeyOfTheShop_MarksTheCallerAsItsServer(t *testing.T) {
 	key, unknown, revoked, others := newKey(t), newKey(t), newKey(t), newKey(t)
-	store := &stored{keys: map[catalog.CustomerID][]access.KeyRecord{
+	store := &stored{keys: map[catalog.ShopID][]access.KeyRecord{
 		"emberforge": {
 			{ID: key.ID, Digest: key.Digest()},
 			{ID: revoked.ID, Digest: revoked.Digest(), Revoked: noon.Add(-time.Hour)},
@@ -62,7 +62,7 @@ func TestAdmit_LiveKeyOfTheCustomer_MarksTheCallerAsItsServer(t *testing.T) {
 		{"sent twice, joined by the gateway", []string{"Bearer " + key.Secret() + ",Bearer " + key.Secret()}, "", true},
 		{"unknown key", []string{"Bearer " + unknown.Secret()}, "", true},
 		{"revoked key", []string{"Bearer " + revoked.Secret()}, "", true},
-		{"another customer's key", []string{"Bearer " + others.Secret()}, "", true},
+		{"another shop's key", []string{"Bearer " + others.Secret()}, "", true},
 	} {
 		caller, _, err := access.NewGuard(store).Admit(t.Context(), "emberforge", c.authorization, noon)
 		if caller.Key != c.want || errors.Is(err, access.ErrUnauthorized) != c.refused || err != nil && !c.refused {
@@ -100,13 +100,13 @@ func TestAdmit_WarmProcess_ReadsOncePerLifetime(t *testing.T) {
 	}
 	if _, _, err := guard.Admit(t.Context(), "brambleshop", nil, noon.Add(time.Second)); err != nil ||
 		store.reads != 4 {
-		t.Errorf("another customer: %d reads, want 4; %v", store.reads, err)
+		t.Errorf("another shop: %d reads, want 4; %v", store.reads, err)
 	}
 }
 
 func TestAdmit_ChangedSettings_AreSeenAfterALifetime(t *testing.T) {
 	key := newKey(t)
-	store := &stored{keys: map[catalog.CustomerID][]access.KeyRecord{"emberforge": {{
+	store := &stored{keys: map[catalog.ShopID][]access.KeyRecord{"emberforge": {{
 		ID:     key.ID,
 		Digest: key.Digest(),
 	}}}}
@@ -116,7 +116,7 @@ func TestAdmit_ChangedSettings_AreSeenAfterALifetime(t *testing.T) {
 		settings.Redeem != access.Anyone {
 		t.Fatalf("the first settings are %+v, %v", settings, err)
 	}
-	store.settings = map[catalog.CustomerID]access.Settings{"emberforge": {
+	store.settings = map[catalog.ShopID]access.Settings{"emberforge": {
 		Redeem:   access.ServerOnly,
 		CheckOut: access.Anyone,
 	}}
@@ -131,14 +131,14 @@ func TestAdmit_ChangedSettings_AreSeenAfterALifetime(t *testing.T) {
 	}
 }
 
-func TestAdmit_CacheOfOneCustomer_IsNotUsedForAnother(t *testing.T) {
+func TestAdmit_CacheOfOneShop_IsNotUsedForAnother(t *testing.T) {
 	ours, theirs := newKey(t), newKey(t)
 	store := &stored{
-		settings: map[catalog.CustomerID]access.Settings{"brambleshop": {
+		settings: map[catalog.ShopID]access.Settings{"brambleshop": {
 			Redeem:   access.ServerOnly,
 			CheckOut: access.Anyone,
 		}},
-		keys: map[catalog.CustomerID][]access.KeyRecord{
+		keys: map[catalog.ShopID][]access.KeyRecord{
 			"emberforge":  {{ID: ours.ID, Digest: ours.Digest()}},
 			"brambleshop": {{ID: theirs.ID, Digest: theirs.Digest()}},
 		},
@@ -146,18 +146,18 @@ func TestAdmit_CacheOfOneCustomer_IsNotUsedForAnother(t *testing.T) {
 	guard := access.NewGuard(store)
 	for range 2 { // the second round reads the cache
 		for _, c := range []struct {
-			customer catalog.CustomerID
-			key      access.Key
-			want     access.Policy // empty: unauthorized
+			shop catalog.ShopID
+			key  access.Key
+			want access.Policy // empty: unauthorized
 		}{
 			{"emberforge", ours, access.Anyone},
 			{"brambleshop", theirs, access.ServerOnly},
 			{"emberforge", theirs, ""},
 			{"brambleshop", ours, ""},
 		} {
-			_, settings, err := guard.Admit(t.Context(), c.customer, []string{"Bearer " + c.key.Secret()}, noon)
+			_, settings, err := guard.Admit(t.Context(), c.shop, []string{"Bearer " + c.key.Secret()}, noon)
 			if settings.Redeem != c.want || errors.Is(err, access.ErrUnauthorized) != (c.want == "") {
-				t.Errorf("%s with key %s: policy %q, %v; want %q", c.customer, c.key.ID, settings.Redeem, err, c.want)
+				t.Errorf("%s with key %s: policy %q, %v; want %q", c.shop, c.key.ID, settings.Redeem, err, c.want)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestParseKey_NewKey_IsReadBack(t *testing.T) {
 	}
 }
 
-// Customers use keys for years.
+// Shops use keys for years.
 func TestKey_FormatAndDigest_NeverChange(t *testing.T) {
 	key, err := access.NewKey(bytes.NewReader([]byte(strings.Repeat("emberforge", 5))))
 	const want = "sf_dladqenqfd_ZW1iZXJmb3JnZWVtYmVyZm9yZ2VlbWJlcmZvcmdlZW02NTmr0"

@@ -92,7 +92,7 @@ type RefusalCount struct {
 // RefusalStore counts refusals for all processes.
 type RefusalStore interface {
 	// Count adds a refusal. After an error the refusal may or may not have been added.
-	Count(ctx context.Context, customer catalog.CustomerID, source Source, window Window) (RefusalCount, error)
+	Count(ctx context.Context, shop catalog.ShopID, source Source, window Window) (RefusalCount, error)
 }
 
 // Refusals limits how many refused codes a source may cause. It is safe for concurrent use. Create it with NewRefusals.
@@ -104,12 +104,12 @@ type Refusals struct {
 	store RefusalStore
 
 	mu    sync.Mutex
-	known map[customerSource]known
+	known map[shopSource]known
 }
 
-type customerSource struct {
-	customer catalog.CustomerID
-	source   Source
+type shopSource struct {
+	shop   catalog.ShopID
+	source Source
 }
 
 // known is the count of a source that is above its limit, or whose refusals the store could not count.
@@ -120,14 +120,14 @@ type known struct {
 
 // NewRefusals returns Refusals that have blocked no source yet.
 func NewRefusals(store RefusalStore) *Refusals {
-	return &Refusals{store: store, known: make(map[customerSource]known)}
+	return &Refusals{store: store, known: make(map[shopSource]known)}
 }
 
 // Blocked reports whether the process knows that a source is above the limit, and until when. Call it before the code
 // is looked up: a blocked source then gains nothing from a right guess. The parameter at says when the request was
 // received, by the wall clock.
 func (r *Refusals) Blocked(
-	customer catalog.CustomerID, source Source, limit SourceLimit, at time.Time,
+	shop catalog.ShopID, source Source, limit SourceLimit, at time.Time,
 ) (until time.Time, blocked bool) {
 	if !limit.applies(source) {
 		return time.Time{}, false
@@ -135,9 +135,9 @@ func (r *Refusals) Blocked(
 	end := limit.window(at).End
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	count := RefusalCount{Source: r.count(customer, source, end)}
+	count := RefusalCount{Source: r.count(shop, source, end)}
 	if source.Subnet != "" {
-		count.Network = r.count(customer, source.network(), end)
+		count.Network = r.count(shop, source.network(), end)
 	}
 	return end, limit.exceeded(count)
 }
@@ -150,7 +150,7 @@ func (l SourceLimit) exceeded(count RefusalCount) bool {
 // that was looked up and refused, whatever the reason. An error means that the store may not have counted the refusal.
 // In that case this process has counted the refusal, and the other results are valid.
 func (r *Refusals) Refused(
-	ctx context.Context, customer catalog.CustomerID, source Source, limit SourceLimit, at time.Time,
+	ctx context.Context, shop catalog.ShopID, source Source, limit SourceLimit, at time.Time,
 ) (until time.Time, blocked bool, err error) {
 	if !limit.applies(source) {
 		return time.Time{}, false, nil
@@ -158,26 +158,26 @@ func (r *Refusals) Refused(
 	ctx, cancel := context.WithTimeout(ctx, countingBudget)
 	defer cancel()
 	window := limit.window(at)
-	count, err := r.store.Count(ctx, customer, source, window)
+	count, err := r.store.Count(ctx, shop, source, window)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		count = RefusalCount{Source: r.count(customer, source, window.End) + 1}
+		count = RefusalCount{Source: r.count(shop, source, window.End) + 1}
 		if source.Subnet != "" {
-			count.Network = r.count(customer, source.network(), window.End) + 1
+			count.Network = r.count(shop, source.network(), window.End) + 1
 		}
 	}
 	if err != nil || count.Source > limit.Limit {
-		r.remember(customerSource{customer, source}, known{count.Source, window.End}, at)
+		r.remember(shopSource{shop, source}, known{count.Source, window.End}, at)
 	}
 	if source.Subnet != "" && (err != nil || count.Network > NetworkFactor*limit.Limit) {
-		r.remember(customerSource{customer, source.network()}, known{count.Network, window.End}, at)
+		r.remember(shopSource{shop, source.network()}, known{count.Network, window.End}, at)
 	}
 	return window.End, limit.exceeded(count), err
 }
 
-func (r *Refusals) count(customer catalog.CustomerID, source Source, end time.Time) int {
-	if k := r.known[customerSource{customer, source}]; k.end.Equal(end) {
+func (r *Refusals) count(shop catalog.ShopID, source Source, end time.Time) int {
+	if k := r.known[shopSource{shop, source}]; k.end.Equal(end) {
 		return k.count
 	}
 	return 0
@@ -185,7 +185,7 @@ func (r *Refusals) count(customer catalog.CustomerID, source Source, end time.Ti
 
 // remember stores a count. If the memory is full, it forgets the counts of ended windows, or any count if none has
 // ended.
-func (r *Refusals) remember(source customerSource, k known, at time.Time) {
+func (r *Refusals) remember(source shopSource, k known, at time.Time) {
 	if _, has := r.known[source]; !has && len(r.known) >= maxRemembered {
 		for other, old := range r.known {
 			if !old.end.After(at) {

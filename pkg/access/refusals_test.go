@@ -88,7 +88,7 @@ type counts struct {
 }
 
 func (c *counts) Count(
-	ctx context.Context, customer catalog.CustomerID, source access.Source, window access.Window,
+	ctx context.Context, shop catalog.ShopID, source access.Source, window access.Window,
 ) (access.RefusalCount, error) {
 	c.calls++
 	c.deadline, _ = ctx.Deadline()
@@ -98,7 +98,7 @@ func (c *counts) Count(
 	if c.refusals == nil {
 		c.refusals = make(map[string]int)
 	}
-	network := fmt.Sprint(customer, source.Name, window.Start.Unix())
+	network := fmt.Sprint(shop, source.Name, window.Start.Unix())
 	c.refusals[network]++
 	if source.Subnet == "" {
 		return access.RefusalCount{Source: c.refusals[network]}, nil
@@ -151,7 +151,7 @@ func TestRefusals_AboveTheLimit_SourceIsBlockedUntilTheWindowEnds(t *testing.T) 
 	}
 }
 
-func TestRefusals_Blocked_AffectsOneSourceAtOneCustomer(t *testing.T) {
+func TestRefusals_Blocked_AffectsOneSourceAtOneShop(t *testing.T) {
 	refusals, source := access.NewRefusals(&counts{}), access.Source{Name: "203.0.113.7"}
 	for range 4 {
 		guess(t, refusals, source, noon)
@@ -160,7 +160,7 @@ func TestRefusals_Blocked_AffectsOneSourceAtOneCustomer(t *testing.T) {
 		t.Error("the source is not blocked")
 	}
 	if _, blocked := refusals.Blocked("brambleshop", source, three, noon); blocked {
-		t.Error("the source is blocked at another customer")
+		t.Error("the source is blocked at another shop")
 	}
 	if _, blocked := refusals.Blocked("emberforge", access.Source{Name: "203.0.113.8"}, three, noon); blocked {
 		t.Error("another source is blocked")

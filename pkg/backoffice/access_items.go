@@ -22,7 +22,7 @@ func (s *Shop) accessFaults(ctx context.Context) (findings []audit.Finding, read
 			})
 		}
 	}
-	settings, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.SettingsKey(s.Customer.ID), nil)
+	settings, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.SettingsKey(s.Profile.ID), nil)
 	if err != nil {
 		return nil, 0, table.Outcome(err)
 	}

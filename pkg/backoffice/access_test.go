@@ -13,10 +13,10 @@ import (
 	"shopfront/pkg/catalogfile"
 )
 
-// planned returns the plan for a customer whose entry in the catalogue file ends with the given lines.
-func (s *tables) planned(t *testing.T, customer catalog.CustomerID, lines string) backoffice.CataloguePlan {
+// planned returns the plan for a shop whose entry in the catalogue file ends with the given lines.
+func (s *tables) planned(t *testing.T, shop catalog.ShopID, lines string) backoffice.CataloguePlan {
 	t.Helper()
-	text := fmt.Sprintf("customers:\n  - id: %s\n    name: Emberforge\n    currency: EUR\n%s", customer, lines)
+	text := fmt.Sprintf("shops:\n  - id: %s\n    name: Emberforge\n    currency: EUR\n%s", shop, lines)
 	plan, err := s.deployment.PlanCatalogue(t.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}},
 		false, time.Now())
 	if err != nil {
@@ -25,16 +25,16 @@ func (s *tables) planned(t *testing.T, customer catalog.CustomerID, lines string
 	return plan
 }
 
-func (s *tables) apply(t *testing.T, customer catalog.CustomerID, lines string) {
+func (s *tables) apply(t *testing.T, shop catalog.ShopID, lines string) {
 	t.Helper()
-	if err := s.planned(t, customer, lines).Apply(t.Context(), func() {}); err != nil {
+	if err := s.planned(t, shop, lines).Apply(t.Context(), func() {}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *tables) wantSettings(t *testing.T, customer catalog.CustomerID, want access.Settings) {
+func (s *tables) wantSettings(t *testing.T, shopID catalog.ShopID, want access.Settings) {
 	t.Helper()
-	shop, err := s.deployment.Shop(t.Context(), customer)
+	shop, err := s.deployment.Shop(t.Context(), shopID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,13 +68,13 @@ func TestApply_AccessSettings(t *testing.T) {
 			lines: "    access: {redeem: anyone, check-out: anyone}\n    refusals: off\n    redemptions: off\n", want: open,
 		},
 	} {
-		customer := catalog.CustomerID(fmt.Sprintf("shop-%d", number))
+		shop := catalog.ShopID(fmt.Sprintf("shop-%d", number))
 		if c.before != "" {
-			s.apply(t, customer, c.before)
+			s.apply(t, shop, c.before)
 		}
-		s.apply(t, customer, c.lines)
-		s.wantSettings(t, customer, c.want)
-		if plan := s.planned(t, customer, c.lines); plan.Writes() != 0 {
+		s.apply(t, shop, c.lines)
+		s.wantSettings(t, shop, c.want)
+		if plan := s.planned(t, shop, c.lines); plan.Writes() != 0 {
 			t.Errorf("%s: planned again: %+v, want no writes", c.name, plan)
 		}
 	}
@@ -87,7 +87,7 @@ func TestPlanCatalogue_LimitedCodeThatAnyoneCanUseUp_IsUnguarded(t *testing.T) {
 	const limited, byServer = "    redemptions: {limit: 20, per: 1h}\n", "    access: {redeem: server}\n"
 	for lines, want := range map[string][]string{"": {"SUMMER-20"}, limited: nil, byServer: nil} {
 		for range 2 { // the second time, the code exists
-			plan := s.planned(t, catalog.CustomerID(fmt.Sprint("shop-", len(lines))), lines+vouchers)
+			plan := s.planned(t, catalog.ShopID(fmt.Sprint("shop-", len(lines))), lines+vouchers)
 			if got := plan[0].Unguarded; !reflect.DeepEqual(got, want) {
 				t.Errorf("%q: unguarded %q, want %q", lines, got, want)
 			}

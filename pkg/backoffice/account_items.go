@@ -17,7 +17,7 @@ import (
 type accountReader struct{ *Shop }
 
 func (r accountReader) newAccount(code voucher.Code) *audit.Account {
-	return audit.NewAccount(code, placeOf(r.Tables.Vouchers, table.VoucherKey(r.Customer.ID, code)))
+	return audit.NewAccount(code, placeOf(r.Tables.Vouchers, table.VoucherKey(r.Profile.ID, code)))
 }
 
 func (r accountReader) place(it table.Item) audit.Place {
@@ -88,7 +88,7 @@ func checkAt(key table.Key, it table.Item, required ...string) error {
 }
 
 func (r accountReader) addVoucher(account *audit.Account, it table.Item) error {
-	err := checkAt(table.VoucherKey(r.Customer.ID, account.Code), it, table.AttrCode, table.AttrReward,
+	err := checkAt(table.VoucherKey(r.Profile.ID, account.Code), it, table.AttrCode, table.AttrReward,
 		table.AttrFrom, table.AttrUntil, table.AttrDisabled, table.AttrCreated, table.AttrVersion)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (r accountReader) addCounter(account *audit.Account, it table.Item, rest st
 	if err != nil || n < 0 || n >= voucher.MaxCounters {
 		return errors.New("the sort key does not name a counter")
 	}
-	key := table.CounterKey(r.Customer.ID, account.Code, n)
+	key := table.CounterKey(r.Profile.ID, account.Code, n)
 	if err := checkAt(key, it, table.AttrLeft, table.AttrUsed, table.AttrVersion); err != nil {
 		return err
 	}
@@ -145,7 +145,7 @@ func (r accountReader) addHold(account *audit.Account, it table.Item) error {
 	if err != nil {
 		return err
 	}
-	key := table.HoldKey(r.Customer.ID, account.Code, hold)
+	key := table.HoldKey(r.Profile.ID, account.Code, hold)
 	if key.Sort != table.KeyOf(it).Sort || hold.Counter < 0 || hold.Counter >= voucher.MaxCounters {
 		return errors.New("the sort key does not name a hold")
 	}
@@ -157,7 +157,7 @@ func (r accountReader) addHold(account *audit.Account, it table.Item) error {
 }
 
 func (r accountReader) addNick(account *audit.Account, it table.Item, hash string) error {
-	if err := checkAt(table.NickKey(r.Customer.ID, account.Code, hash), it, table.AttrTaken); err != nil {
+	if err := checkAt(table.NickKey(r.Profile.ID, account.Code, hash), it, table.AttrTaken); err != nil {
 		return err
 	}
 	records, err := recordsOf(it)
@@ -194,7 +194,7 @@ func comparedNick(it table.Item) string {
 }
 
 func (r accountReader) addRedemption(account *audit.Account, it table.Item, token idempotency.Token) error {
-	if err := checkAt(table.RedemptionKey(r.Customer.ID, account.Code, token), it); err != nil {
+	if err := checkAt(table.RedemptionKey(r.Profile.ID, account.Code, token), it); err != nil {
 		return err
 	}
 	records, err := recordsOf(it)

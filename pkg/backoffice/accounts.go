@@ -109,7 +109,7 @@ func (s *Shop) readAccount(ctx context.Context, code voucher.Code) (*audit.Accou
 }
 
 func (s *Shop) glance(ctx context.Context, code voucher.Code) (audit.Glance, error) {
-	it, err := table.Get(ctx, s.api, s.Tables.Vouchers, table.VoucherKey(s.Customer.ID, code), nil)
+	it, err := table.Get(ctx, s.api, s.Tables.Vouchers, table.VoucherKey(s.Profile.ID, code), nil)
 	if err != nil || len(it) == 0 {
 		return audit.Glance{}, err
 	}
@@ -118,7 +118,7 @@ func (s *Shop) glance(ctx context.Context, code voucher.Code) (audit.Glance, err
 	if named == 0 {
 		return glance, nil
 	}
-	counters, err := table.ReadCounters(ctx, s.api, s.random, s.Tables.Vouchers, s.Customer.ID, code, int(named))
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.Tables.Vouchers, s.Profile.ID, code, int(named))
 	for _, counter := range counters {
 		glance.Used += counter.Used
 	}

@@ -49,7 +49,7 @@ func (s *Shop) inOrder(ctx context.Context, code voucher.Code, readers int) iter
 // bucketQuery returns a query for the items in a bucket, in the order of their sort keys. If a code is given, the query
 // reads few items of other codes.
 func (s *Shop) bucketQuery(number int, code voucher.Code) *dynamodb.QueryInput {
-	query := partition(s.Tables.Vouchers, table.Bucket(s.Customer.ID, number))
+	query := partition(s.Tables.Vouchers, table.Bucket(s.Profile.ID, number))
 	query.Limit = aws.Int32(bucketPage)
 	if code != "" { // the key of the voucher itself, and keys in which a # follows the code
 		query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND " + table.SortKey +

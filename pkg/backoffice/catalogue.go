@@ -15,8 +15,8 @@ import (
 
 // CatalogueEntry returns a shop in the form of a catalogue file. The result has all products, including those off sale,
 // but no vouchers. If the shop does not exist, it returns catalog.ErrNotFound.
-func (d *Deployment) CatalogueEntry(ctx context.Context, id catalog.CustomerID) (catalogfile.Entry, error) {
-	shop := d.Open(catalog.Customer{ID: id})
+func (d *Deployment) CatalogueEntry(ctx context.Context, id catalog.ShopID) (catalogfile.Entry, error) {
+	shop := d.Open(catalog.Profile{ID: id})
 	stored, err := shop.Catalogue(ctx)
 	if err != nil {
 		return catalogfile.Entry{}, err
@@ -68,7 +68,7 @@ func (d *Deployment) PlanCatalogue(
 	var plan CataloguePlan
 	var errs []error
 	for _, entry := range entries {
-		ofShop, err := d.Open(entry.Customer).plan(ctx, entry, prune, now)
+		ofShop, err := d.Open(entry.Profile).plan(ctx, entry, prune, now)
 		errs = append(errs, err)
 		plan = append(plan, ofShop)
 	}
@@ -81,7 +81,7 @@ func (s *Shop) plan(ctx context.Context, entry catalogfile.Entry, prune bool, no
 	if err == nil {
 		stored = &read
 	} else if !errors.Is(err, catalog.ErrNotFound) {
-		return ShopPlan{}, fmt.Errorf("read shop %s: %w", s.Customer.ID, err)
+		return ShopPlan{}, fmt.Errorf("read shop %s: %w", s.Profile.ID, err)
 	}
 	changes, err := catalog.NewPlan(stored, entry.Shop, prune)
 	if errs := placed(err, entry.Place); errs != nil {
@@ -153,7 +153,7 @@ func (p *ShopPlan) addSettings(ctx context.Context, said catalogfile.Access) (ac
 	} {
 		if field.from != field.to {
 			changes = append(changes, catalog.Change{
-				Customer: p.shop.Customer.ID, Action: catalog.Updated, Field: field.name, From: field.from,
+				Shop: p.shop.Profile.ID, Action: catalog.Updated, Field: field.name, From: field.from,
 				To: field.to,
 			})
 		}
@@ -239,7 +239,7 @@ func (p CataloguePlan) Apply(ctx context.Context, wrote func()) error {
 // apply writes the settings before the shop itself: a new shop must not be open before its policies and its limit
 // apply.
 func (p *ShopPlan) apply(ctx context.Context, wrote func()) error {
-	id := p.shop.Customer.ID
+	id := p.shop.Profile.ID
 	if p.settings != nil {
 		if err := p.shop.PutSettings(ctx, *p.settings); err != nil {
 			return fmt.Errorf("shop %s, settings: %w", id, err)

@@ -17,12 +17,12 @@ import (
 )
 
 // profile reads the shop without its products, or returns catalog.ErrNotFound.
-func (s *Shop) profile(ctx context.Context) (catalog.Customer, error) {
-	it, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.ProfileKey(s.Customer.ID), catalog.ErrNotFound)
+func (s *Shop) profile(ctx context.Context) (catalog.Profile, error) {
+	it, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.ProfileKey(s.Profile.ID), catalog.ErrNotFound)
 	if err != nil {
-		return catalog.Customer{}, table.Outcome(err)
+		return catalog.Profile{}, table.Outcome(err)
 	}
-	return table.DecodeCustomer(it), nil
+	return table.DecodeProfile(it), nil
 }
 
 // Catalogue reads the shop with all products, including those off sale, or returns catalog.ErrNotFound.
@@ -33,20 +33,20 @@ func (s *Shop) profile(ctx context.Context) (catalog.Customer, error) {
 func (s *Shop) Catalogue(ctx context.Context) (catalog.Shop, error) {
 	var shop catalog.Shop
 	products := make(map[catalog.ProductID]catalog.Product)
-	for it, err := range items(ctx, s.api, partition(s.Tables.Catalogue, string(s.Customer.ID))) {
+	for it, err := range items(ctx, s.api, partition(s.Tables.Catalogue, string(s.Profile.ID))) {
 		if err != nil {
 			return catalog.Shop{}, table.Outcome(err)
 		}
 		switch key := table.KeyOf(it); {
 		case key.Sort == table.ProfileSort:
-			shop.Customer = table.DecodeCustomer(it)
+			shop.Profile = table.DecodeProfile(it)
 		case strings.HasPrefix(key.Sort, table.OffSalePrefix), strings.HasPrefix(key.Sort, table.ProductPrefix):
 			if product := table.DecodeProduct(it); product.Version > products[product.ID].Version {
 				products[product.ID] = product
 			}
 		}
 	}
-	if shop.Customer.ID == "" {
+	if shop.Profile.ID == "" {
 		return catalog.Shop{}, catalog.ErrNotFound
 	}
 	for _, id := range slices.Sorted(maps.Keys(products)) {
@@ -57,9 +57,9 @@ func (s *Shop) Catalogue(ctx context.Context) (catalog.Shop, error) {
 
 // product reads a product, on sale or not, or returns catalog.ErrNotFound.
 func (s *Shop) product(ctx context.Context, id catalog.ProductID) (catalog.Product, error) {
-	it, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.ProductKey(s.Customer.ID, id), nil)
+	it, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.ProductKey(s.Profile.ID, id), nil)
 	if err == nil && len(it) == 0 {
-		it, err = table.Get(ctx, s.api, s.Tables.Catalogue, table.OffSaleKey(s.Customer.ID, id), catalog.ErrNotFound)
+		it, err = table.Get(ctx, s.api, s.Tables.Catalogue, table.OffSaleKey(s.Profile.ID, id), catalog.ErrNotFound)
 	}
 	if err != nil {
 		return catalog.Product{}, table.Outcome(err)
@@ -67,9 +67,9 @@ func (s *Shop) product(ctx context.Context, id catalog.ProductID) (catalog.Produ
 	return table.DecodeProduct(it), nil
 }
 
-// Customers lists all shops, in ID order. It reads the whole table.
-func (d *Deployment) Customers(ctx context.Context) ([]catalog.Customer, error) {
-	var customers []catalog.Customer
+// Shops lists all shops, in ID order. It reads the whole table.
+func (d *Deployment) Shops(ctx context.Context) ([]catalog.Profile, error) {
+	var shops []catalog.Profile
 	pages := dynamodb.NewScanPaginator(d.api, &dynamodb.ScanInput{
 		TableName: aws.String(d.Tables.Catalogue), ConsistentRead: aws.Bool(true),
 		FilterExpression:          aws.String(table.SortKey + " = :profile"),
@@ -81,18 +81,18 @@ func (d *Deployment) Customers(ctx context.Context) ([]catalog.Customer, error) 
 			return nil, table.Outcome(err)
 		}
 		for _, it := range page.Items {
-			customers = append(customers, table.DecodeCustomer(it))
+			shops = append(shops, table.DecodeProfile(it))
 		}
 	}
-	slices.SortFunc(customers, func(a, b catalog.Customer) int { return cmp.Compare(a.ID, b.ID) })
-	return customers, nil
+	slices.SortFunc(shops, func(a, b catalog.Profile) int { return cmp.Compare(a.ID, b.ID) })
+	return shops, nil
 }
 
-// PutCustomer implements catalog.ApplyStore.
-func (s *Shop) PutCustomer(ctx context.Context, customer catalog.Customer) error {
-	read := customer.Version
-	customer.Version++
-	it := table.EncodeCustomer(customer)
+// PutProfile implements catalog.ApplyStore.
+func (s *Shop) PutProfile(ctx context.Context, profile catalog.Profile) error {
+	read := profile.Version
+	profile.Version++
+	it := table.EncodeProfile(profile)
 	return s.putGuarded(ctx, it, types.TransactWriteItem{Put: s.guarded(it, read)})
 }
 
@@ -103,9 +103,9 @@ func (s *Shop) PutCustomer(ctx context.Context, customer catalog.Customer) error
 func (s *Shop) PutProduct(ctx context.Context, product catalog.Product) error {
 	read := product.Version
 	product.Version++
-	it, other := table.EncodeProduct(s.Customer.ID, product), table.OffSaleKey(s.Customer.ID, product.ID)
+	it, other := table.EncodeProduct(s.Profile.ID, product), table.OffSaleKey(s.Profile.ID, product.ID)
 	if product.OffSale {
-		other = table.ProductKey(s.Customer.ID, product.ID)
+		other = table.ProductKey(s.Profile.ID, product.ID)
 	}
 	put := s.guarded(it, read)
 	return s.putGuarded(ctx, it, types.TransactWriteItem{Put: put}, types.TransactWriteItem{Delete: &types.Delete{

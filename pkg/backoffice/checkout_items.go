@@ -18,7 +18,7 @@ import (
 // first error.
 func (s *Shop) auditedCheckouts(ctx context.Context) iter.Seq2[audit.Checkout, error] {
 	return func(yield func(audit.Checkout, error) bool) {
-		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Customer.ID))) {
+		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Profile.ID))) {
 			if !yield(s.auditedCheckout(it), table.Outcome(err)) {
 				return
 			}
@@ -28,7 +28,7 @@ func (s *Shop) auditedCheckouts(ctx context.Context) iter.Seq2[audit.Checkout, e
 
 // rereadCheckout reads a stored checkout again. found is false if no checkout with the ID is stored any more.
 func (s *Shop) rereadCheckout(ctx context.Context, id checkout.ID) (c audit.Checkout, found bool, err error) {
-	it, err := table.Get(ctx, s.api, s.Tables.Checkouts, table.CheckoutKey(s.Customer.ID, id.Token()), nil)
+	it, err := table.Get(ctx, s.api, s.Tables.Checkouts, table.CheckoutKey(s.Profile.ID, id.Token()), nil)
 	if err != nil || it.Str(table.AttrID) != string(id) {
 		return audit.Checkout{}, false, table.Outcome(err)
 	}
@@ -58,7 +58,7 @@ func (s *Shop) auditedCheckout(it table.Item) audit.Checkout {
 	switch {
 	case err != nil:
 		c.Fault(audit.KindMalformed, err.Error())
-	case belongs(it, table.CheckoutKey(s.Customer.ID, id.Token())) != nil:
+	case belongs(it, table.CheckoutKey(s.Profile.ID, id.Token())) != nil:
 		c.Fault(audit.KindMisplaced, "the sort key is not the first half of the checkout's ID")
 	}
 	return c

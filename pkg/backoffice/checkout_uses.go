@@ -43,8 +43,8 @@ func (s *Shop) redeemedBy(
 func (s *Shop) recordPlaces(c checkout.Checkout) []table.Key {
 	code, _ := voucher.ParseCode(c.Code) // parses without an error, because the checkout was read strictly
 	nick, _ := voucher.ParseNick(c.Nick)
-	undone, recorded := table.RedemptionKey(s.Customer.ID, code, c.ID.Token()),
-		table.RecordKey(s.Customer.ID, code, nick, c.ID.Token(), c.Hold.Kind)
+	undone, recorded := table.RedemptionKey(s.Profile.ID, code, c.ID.Token()),
+		table.RecordKey(s.Profile.ID, code, nick, c.ID.Token(), c.Hold.Kind)
 	return slices.Compact([]table.Key{undone, recorded})
 }
 

@@ -42,7 +42,7 @@ func (s *Shop) Checkouts(
 // Checkouts that are opened meanwhile may be missing.
 func (s *Shop) allCheckouts(ctx context.Context) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
-		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Customer.ID))) {
+		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Profile.ID))) {
 			if !yield(table.DecodeCheckout(it), table.Outcome(err)) {
 				return
 			}
@@ -52,5 +52,5 @@ func (s *Shop) allCheckouts(ctx context.Context) iter.Seq2[checkout.Checkout, er
 
 // Checkout finds a checkout of any status by its ID, or returns checkout.ErrNotFound.
 func (s *Shop) Checkout(ctx context.Context, id checkout.ID) (checkout.Checkout, error) {
-	return checkout.Checkouts{Store: s.orders().Store}.Show(ctx, s.Customer.ID, id)
+	return checkout.Checkouts{Store: s.orders().Store}.Show(ctx, s.Profile.ID, id)
 }

@@ -31,7 +31,7 @@ func (s *Shop) sampleBatches(ctx context.Context) []string {
 	api := limitedQueries{s.api, make(chan struct{}, listReaders)}
 	for number := range table.Buckets {
 		readers.Go(func() {
-			query := partition(s.Tables.Vouchers, table.Bucket(s.Customer.ID, number))
+			query := partition(s.Tables.Vouchers, table.Bucket(s.Profile.ID, number))
 			query.ConsistentRead, query.Limit = nil, aws.Int32(samplePage)
 			page, err := api.Query(ctx, query)
 			if err != nil {

@@ -110,7 +110,7 @@ func TestOpen_CodeCreatedAgainAfterItWasRead_NeverGivesTheOldDiscount(t *testing
 		}},
 	}
 	c, _, err := opener.Open(t.Context(),
-		checkout.Request{Customer: s.customer, Product: "coins", Variant: "500", Code: code, At: s.opened})
+		checkout.Request{Shop: s.shop, Product: "coins", Variant: "500", Code: code, At: s.opened})
 	if err == nil && c.Discount.Minor != 99 {
 		t.Errorf("discount %s, want 20%% of 4.99", c.Discount)
 	}

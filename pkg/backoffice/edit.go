@@ -36,7 +36,7 @@ func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.
 	begun := false // whether an edit of the limit may have reached the counters
 	overtaken := 0
 	for attempt := 0; ; attempt++ {
-		before, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Customer.ID, code)
+		before, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Profile.ID, code)
 		if err != nil {
 			return voucher.Voucher{}, table.Outcome(err)
 		}
@@ -104,7 +104,7 @@ func (s *Shop) writeEdited(ctx context.Context, before, after voucher.Voucher) (
 // editing starts an update that gives a voucher its next version. The update fails if the voucher was edited, or
 // deleted and created again, since it was read.
 func (s *Shop) editing(before voucher.Voucher) *table.Update {
-	call := &table.Update{Key: table.VoucherKey(s.Customer.ID, before.Code)}
+	call := &table.Update{Key: table.VoucherKey(s.Profile.ID, before.Code)}
 	call.Require("#version = :version")
 	call.Value(":version", table.Num(before.Version))
 	call.RequireEqual(table.AttrCreated, table.Millis(before.Created))

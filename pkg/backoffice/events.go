@@ -40,5 +40,5 @@ func (d *Deployment) Events(now func() time.Time, ids io.Reader) (*Events, error
 // Find returns an event of the shop by its ID, without its sequence number. isStored reports whether the event is
 // stored.
 func (e *Events) Find(ctx context.Context, shop *Shop, id event.ID) (found event.Event, isStored bool, err error) {
-	return e.stored.Find(ctx, shop.Customer.ID, id)
+	return e.stored.Find(ctx, shop.Profile.ID, id)
 }

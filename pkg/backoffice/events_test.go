@@ -35,7 +35,7 @@ func (s *shop) turnOnEvents() {
 	s.deployment = backoffice.NewDeployment(s.client, s.names, mathrand.Int64N)
 	s.deployment.EventRetention = 90 * day
 	var err error
-	if s.operator, err = s.deployment.Shop(s.t.Context(), s.customer); err != nil {
+	if s.operator, err = s.deployment.Shop(s.t.Context(), s.shop); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -79,7 +79,7 @@ func (s *shop) feed() []event.Event {
 	var all []event.Event
 	cursor := event.Cursor{}
 	for more := true; more; {
-		page, err := s.events(s.settled()).Read(s.t.Context(), s.customer, cursor, event.MaxPerPage)
+		page, err := s.events(s.settled()).Read(s.t.Context(), s.shop, cursor, event.MaxPerPage)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -102,10 +102,10 @@ func (s *shop) wantFed() []event.Event {
 	}
 	var facts []event.Fact
 	for _, r := range redemptions {
-		facts = append(facts, event.OfRedemption(s.customer, r.Redemption)...)
+		facts = append(facts, event.OfRedemption(s.shop, r.Redemption)...)
 	}
 	for _, order := range orders {
-		facts = append(facts, event.OfOrder(s.customer, order)...)
+		facts = append(facts, event.OfOrder(s.shop, order)...)
 	}
 	fed := s.feed()
 	at := make(map[event.ID]int)
@@ -243,7 +243,7 @@ func TestRebuild_UndoneAfterTheEventOfTheRedemptionExpired(t *testing.T) {
 			t.Fatal(err)
 		}
 		if test.recorded {
-			change := event.Change{Customer: s.customer, Facts: event.OfRedemption(s.customer, r)}
+			change := event.Change{Shop: s.shop, Facts: event.OfRedemption(s.shop, r)}
 			if got := s.events(s.opened).Record(t.Context(), []event.Change{change}); got.Recorded != 1 {
 				t.Fatalf("%+v", got)
 			}
@@ -274,7 +274,7 @@ func TestRebuild_OrderCancelledAfterItsFirstEventExpired_AddsOnlyTheCancellation
 		t.Fatal(err)
 	}
 	s.events(s.opened).Record(t.Context(),
-		[]event.Change{{Customer: s.customer, Facts: event.OfOrder(s.customer, order)}})
+		[]event.Change{{Shop: s.shop, Facts: event.OfOrder(s.shop, order)}})
 	if _, _, err := s.operator.CancelOrder(t.Context(), order.ID, "", s.opened); err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestEvents_RetentionWasRaised_ExpiredEventsAreNotMissing(t *testing.T) {
 	s.redeem("ARIGATO", "", "") // no function records this redemption
 	s.deployment.EventRetention = 365 * day
 	var err error
-	if s.operator, err = s.deployment.Shop(t.Context(), s.customer); err != nil {
+	if s.operator, err = s.deployment.Shop(t.Context(), s.shop); err != nil {
 		t.Fatal(err)
 	}
 	s.opened = s.opened.Add(94 * day) // the first event has expired
@@ -456,7 +456,7 @@ func damagedFeeds() []damage {
 			ids, _ := it["events"].(*types.AttributeValueMemberB)
 			it["events"] = &types.AttributeValueMemberB{Value: change(slices.Clone(ids.Value))}
 			if damaged, err := table.DecodeEventPage(table.Item(it)); err != nil { // as if Shopfront had made the mistake
-				it["seal"] = &types.AttributeValueMemberB{Value: damaged.Seal(s.customer)}
+				it["seal"] = &types.AttributeValueMemberB{Value: damaged.Seal(s.shop)}
 			}
 			s.put(s.names.Events, it)
 		}
@@ -493,7 +493,7 @@ func damagedFeeds() []damage {
 				place := event.Place{Table: event.Vouchers, Partition: it.text("customer"), Sort: it.text("sk")}
 				all = append(all, event.Parked{Place: place, Reason: "the events table did not respond"})
 			}
-			if err := s.events(s.opened).Parking.Park(s.t.Context(), s.customer, all...); err != nil {
+			if err := s.events(s.opened).Parking.Park(s.t.Context(), s.shop, all...); err != nil {
 				s.t.Fatal(err)
 			}
 		}},

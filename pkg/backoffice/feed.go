@@ -33,7 +33,7 @@ func (s *Shop) records(ctx context.Context) iter.Seq2[record, error] {
 				return
 			}
 		}
-		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Customer.ID))) {
+		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Profile.ID))) {
 			if !yield(s.factsIn(s.Tables.Checkouts, it, nil), table.Outcome(err)) {
 				return
 			}
@@ -42,7 +42,7 @@ func (s *Shop) records(ctx context.Context) iter.Seq2[record, error] {
 }
 
 func (s *Shop) factsIn(name string, it table.Item, terms *voucher.Voucher) record {
-	facts, err := dynamo.Facts(s.Customer.ID, it, terms)
+	facts, err := dynamo.Facts(s.Profile.ID, it, terms)
 	return record{placeOf(name, table.KeyOf(it)), facts, err}
 }
 
@@ -56,7 +56,7 @@ func (s *Shop) termsOf(ctx context.Context, it table.Item, latest voucher.Vouche
 		return latest, nil
 	default: // the voucher is missing or damaged, or was created after its bucket was read
 		var err error
-		if it, err = table.Get(ctx, s.api, s.Tables.Vouchers, table.VoucherKey(s.Customer.ID, code), nil); err != nil {
+		if it, err = table.Get(ctx, s.api, s.Tables.Vouchers, table.VoucherKey(s.Profile.ID, code), nil); err != nil {
 			return voucher.Voucher{}, err
 		}
 	}
@@ -79,7 +79,7 @@ type logEntry struct {
 // of a damaged page, which may have none, it yields an entry without a Sequence. Events may be appended meanwhile.
 func (s *Shop) log(ctx context.Context, now time.Time) iter.Seq2[logEntry, error] {
 	return func(yield func(logEntry, error) bool) {
-		for it, err := range items(ctx, s.api, table.EventPagesQuery(s.Tables.Events, s.Customer.ID, 0)) {
+		for it, err := range items(ctx, s.api, table.EventPagesQuery(s.Tables.Events, s.Profile.ID, 0)) {
 			var entries []logEntry
 			if err == nil {
 				entries, err = s.entriesOf(ctx, it, now)
@@ -107,11 +107,11 @@ func (s *Shop) entriesOf(ctx context.Context, it table.Item, now time.Time) ([]l
 	}
 	keys := make([]table.Key, page.Len())
 	for i := range keys {
-		keys[i] = table.EventKey(s.Customer.ID, page.ID(i))
+		keys[i] = table.EventKey(s.Profile.ID, page.ID(i))
 	}
 	found, err := table.BatchGet(ctx, s.api, s.random, s.Tables.Events, keys...)
 	for i, key := range keys {
-		e, isStored := table.DecodeEvent(s.Customer.ID, page.First()+int64(i), found[key], now)
+		e, isStored := table.DecodeEvent(s.Profile.ID, page.First()+int64(i), found[key], now)
 		e.ID = page.ID(i)
 		entries = append(entries, logEntry{e, place, isStored})
 	}

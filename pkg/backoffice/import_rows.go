@@ -38,7 +38,7 @@ func (i *importing) rows(file io.ReadSeeker) iter.Seq2[importRow, error] {
 			yield(importRow{}, err)
 			return
 		}
-		reader, err := csvfile.NewVoucherReader(file, i.shop.Customer.Currency, i.shop.Zone)
+		reader, err := csvfile.NewVoucherReader(file, i.shop.Profile.Currency, i.shop.Zone)
 		if err != nil {
 			yield(importRow{}, &InvalidFileError{err})
 			return

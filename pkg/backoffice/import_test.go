@@ -260,7 +260,7 @@ func (s *shop) wantMistakes(rejected []string) {
 // sellCoins puts coins into the catalogue.
 func (s *shop) sellCoins() {
 	s.t.Helper()
-	s.apply(s.t, s.customer, `    products: [{id: coins, name: Coins, variants: [{id: "500", name: 500 coins, `+
+	s.apply(s.t, s.shop, `    products: [{id: coins, name: Coins, variants: [{id: "500", name: 500 coins, `+
 		`price: 4.99}]}]`+"\n")
 }
 
@@ -373,7 +373,7 @@ func TestImport_LostResponses_CreateEachVoucherOnce(t *testing.T) {
 	})
 	deployment := backoffice.Local(backoffice.Deployment{Region: dynamotest.Region}, s.names,
 		dynamotest.Serve(t, network), mathrand.Int64N)
-	s.operator = deployment.Open(s.operator.Customer)
+	s.operator = deployment.Open(s.operator.Profile)
 	for file, rows := range map[string]int{sold: 7, manyRows(60): 60} {
 		got, rejected, err := s.importAs(file, backoffice.ImportOptions{})
 		// After a lost response, a created code may count as one that existed.

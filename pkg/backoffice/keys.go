@@ -45,7 +45,7 @@ func (s *Shop) StoreKey(ctx context.Context, record access.KeyRecord) error {
 		if err := s.backOff(ctx, attempt); err != nil {
 			return err
 		}
-		settings, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.SettingsKey(s.Customer.ID), nil)
+		settings, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.SettingsKey(s.Profile.ID), nil)
 		if err != nil {
 			return table.Outcome(err)
 		}
@@ -74,10 +74,10 @@ func (s *Shop) StoreKey(ctx context.Context, record access.KeyRecord) error {
 // putKey stores a new record. If the number of keys ever created has changed, the transaction is cancelled, and another
 // attempt may succeed.
 func (s *Shop) putKey(ctx context.Context, record access.KeyRecord, created int64) error {
-	count := &table.Update{Key: table.SettingsKey(s.Customer.ID)}
+	count := &table.Update{Key: table.SettingsKey(s.Profile.ID)}
 	count.RequireCount(table.AttrKeysCreated, created)
 	count.Set(table.AttrKeysCreated, table.Num(created+1))
-	put := putNew(s.Tables.Catalogue, table.EncodeKeyRecord(table.AccessKeyKey(s.Customer.ID, record.ID), record))
+	put := putNew(s.Tables.Catalogue, table.EncodeKeyRecord(table.AccessKeyKey(s.Profile.ID, record.ID), record))
 	_, err := s.api.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{
 		TransactItems: []types.TransactWriteItem{{Put: put}, count.Action(s.Tables.Catalogue)},
 	})
@@ -101,7 +101,7 @@ func (s *Shop) Keys(ctx context.Context) ([]access.KeyRecord, error) {
 
 // keysQuery returns a query for all keys of the shop.
 func (s *Shop) keysQuery() *dynamodb.QueryInput {
-	query := partition(s.Tables.Catalogue, string(s.Customer.ID))
+	query := partition(s.Tables.Catalogue, string(s.Profile.ID))
 	query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND begins_with(" + table.SortKey +
 		", :key)")
 	query.ExpressionAttributeValues[":key"] = table.Str(table.AccessKeyPrefix)
@@ -111,7 +111,7 @@ func (s *Shop) keysQuery() *dynamodb.QueryInput {
 // RevokeKey marks a key as revoked at the given time and returns its record. If the key was already revoked, RevokeKey
 // changes nothing, and the record says when it was revoked. For an unknown key, the error wraps access.ErrKeyUnknown.
 func (s *Shop) RevokeKey(ctx context.Context, id access.KeyID, at time.Time) (access.KeyRecord, error) {
-	call := &table.Update{Key: table.AccessKeyKey(s.Customer.ID, id)}
+	call := &table.Update{Key: table.AccessKeyKey(s.Profile.ID, id)}
 	call.Require("attribute_exists(" + table.SortKey + ")")
 	call.RequireEqual(table.AttrRevoked, nil)
 	call.Set(table.AttrRevoked, table.Millis(at))

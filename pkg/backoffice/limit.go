@@ -108,7 +108,7 @@ const writesPerEdit = 1 << 20
 // fence sets a counter's version to that of an edit. If a later edit has fenced the counter, the error is
 // errEditedMeanwhile.
 func (s *Shop) fence(ctx context.Context, code voucher.Code, number int, edit int64) (table.Counter, error) {
-	call := table.Update{Key: table.CounterKey(s.Customer.ID, code, number)}
+	call := table.Update{Key: table.CounterKey(s.Profile.ID, code, number)}
 	call.Set(table.AttrVersion, table.Num(edit*writesPerEdit))
 	call.Require("#version <= " + table.Placeholder(call.Alias(table.AttrVersion)))
 	out, err := s.api.UpdateItem(ctx, call.Input(s.Tables.Vouchers, types.ReturnValueAllNew))
@@ -170,7 +170,7 @@ func (s *Shop) move(
 	ctx context.Context, code voucher.Code, counter table.Counter, by int,
 ) (moved table.Counter, done bool, err error) {
 	next := counter.Version + 1
-	call := table.Update{Key: table.CounterKey(s.Customer.ID, code, counter.Number)}
+	call := table.Update{Key: table.CounterKey(s.Profile.ID, code, counter.Number)}
 	call.Add(table.AttrLeft, by)
 	call.Set(table.AttrVersion, table.Num(next))
 	call.Require("#version = :version AND #left >= :least")

@@ -32,14 +32,14 @@ func (e *Events) RebuildNicks(ctx context.Context, shop *Shop, progress func(ste
 		}
 		batch = append(batch, record.facts...)
 		if len(batch) >= rebuildBatch {
-			if err := e.IndexNicks(ctx, shop.Customer.ID, batch); err != nil {
+			if err := e.IndexNicks(ctx, shop.Profile.ID, batch); err != nil {
 				return result, err
 			}
 			batch = nil
 		}
 		progress(1)
 	}
-	return result, e.IndexNicks(ctx, shop.Customer.ID, batch)
+	return result, e.IndexNicks(ctx, shop.Profile.ID, batch)
 }
 
 // indexedPerPage is how many redemptions a query of the index returns. It must not exceed 100, because one BatchGet
@@ -54,7 +54,7 @@ func (s *Shop) RedemptionsOfNick(ctx context.Context, filter RedemptionFilter) i
 		return s.Redemptions(ctx, filter)
 	}
 	return func(yield func(Redemption, error) bool) {
-		query := table.NickIndexQuery(s.Tables.Events, s.Customer.ID, filter.Nick, filter.From, filter.Until)
+		query := table.NickIndexQuery(s.Tables.Events, s.Profile.ID, filter.Nick, filter.From, filter.Until)
 		query.Limit = aws.Int32(indexedPerPage)
 		for pages := dynamodb.NewQueryPaginator(s.api, query); pages.HasMorePages(); {
 			page, err := s.indexed(ctx, pages)
@@ -87,7 +87,7 @@ func (s *Shop) indexed(ctx context.Context, pages *dynamodb.QueryPaginator) ([]R
 		if err != nil {
 			return nil, err
 		}
-		keys[i] = table.VoucherKey(s.Customer.ID, code)
+		keys[i] = table.VoucherKey(s.Profile.ID, code)
 	}
 	vouchers, err := table.BatchGet(ctx, s.api, s.random, s.Tables.Vouchers, keys...)
 	for i, key := range keys {

@@ -15,7 +15,7 @@ func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) iter.Seq
 	return func(yield func(checkout.Checkout, error) bool) {
 		filter.After, filter.OldestFirst, filter.Limit = nil, true, checkout.MaxOrdersPerPage
 		for more := true; more; more = filter.After != nil {
-			page, end, err := s.orders().List(ctx, s.Customer.ID, filter)
+			page, end, err := s.orders().List(ctx, s.Profile.ID, filter)
 			if err != nil {
 				yield(checkout.Checkout{}, err)
 				return
@@ -32,7 +32,7 @@ func (s *Shop) Orders(ctx context.Context, filter checkout.OrderFilter) iter.Seq
 
 // Order finds an order by its ID, or returns checkout.ErrOrderNotFound.
 func (s *Shop) Order(ctx context.Context, id checkout.ID) (checkout.Checkout, error) {
-	return s.orders().Show(ctx, s.Customer.ID, id)
+	return s.orders().Show(ctx, s.Profile.ID, id)
 }
 
 // PlaceOrder turns a checkout into an order, as checkout.Orders does. The bool reports whether the checkout already was
@@ -40,20 +40,20 @@ func (s *Shop) Order(ctx context.Context, id checkout.ID) (checkout.Checkout, er
 func (s *Shop) PlaceOrder(
 	ctx context.Context, id checkout.ID, payment checkout.Payment, now time.Time,
 ) (checkout.Checkout, bool, error) {
-	return s.orders().Place(ctx, s.Customer.ID, id, payment, asStored(now))
+	return s.orders().Place(ctx, s.Profile.ID, id, payment, asStored(now))
 }
 
 // FulfilOrder marks an order as fulfilled, as checkout.Orders does. The bool reports whether the order already was
 // fulfilled.
 func (s *Shop) FulfilOrder(ctx context.Context, id checkout.ID, now time.Time) (checkout.Checkout, bool, error) {
-	return s.orders().Fulfil(ctx, s.Customer.ID, id, asStored(now))
+	return s.orders().Fulfil(ctx, s.Profile.ID, id, asStored(now))
 }
 
 // CancelOrder cancels an order, as checkout.Orders does. The bool reports whether the order already was cancelled.
 func (s *Shop) CancelOrder(
 	ctx context.Context, id checkout.ID, reason string, now time.Time,
 ) (checkout.Checkout, bool, error) {
-	return s.orders().Cancel(ctx, s.Customer.ID, id, reason, asStored(now))
+	return s.orders().Cancel(ctx, s.Profile.ID, id, reason, asStored(now))
 }
 
 // asStored rounds a time as the store does. The rules compare the given time with the stored one to distinguish a

@@ -197,7 +197,7 @@ func (r *rebuild) add(ctx context.Context, missing []due) error {
 				return err
 			}
 		}
-		added, err := r.stored.Append(ctx, r.shop.Customer.ID, events)
+		added, err := r.stored.Append(ctx, r.shop.Profile.ID, events)
 		r.result.Added += added
 		r.Progress(added)
 		if err != nil {

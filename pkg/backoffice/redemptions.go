@@ -83,7 +83,7 @@ func (s *Shop) UndoRedemption(
 ) (voucher.Redemption, bool, error) {
 	return voucher.Redemptions{Store: dynamo.NewRedemptionRecords(s.api, s.dynamoTables(), s.random)}.Undo(ctx,
 		voucher.UndoRequest{
-			Customer: s.Customer.ID, Code: code, ID: id, Reason: reason,
+			Shop: s.Profile.ID, Code: code, ID: id, Reason: reason,
 			By: voucher.UndoneByOperator, At: asStored(now),
 		})
 }

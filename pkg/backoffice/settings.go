@@ -22,7 +22,7 @@ var errOvertaken = errors.New("others keep changing the shop's settings: run the
 
 // Settings reads the shop's settings. If none are stored, it returns access.DefaultSettings.
 func (s *Shop) Settings(ctx context.Context) (access.Settings, error) {
-	it, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.SettingsKey(s.Customer.ID), nil)
+	it, err := table.Get(ctx, s.api, s.Tables.Catalogue, table.SettingsKey(s.Profile.ID), nil)
 	return table.DecodeSettings(it), table.Outcome(err)
 }
 
@@ -31,7 +31,7 @@ func (s *Shop) Settings(ctx context.Context) (access.Settings, error) {
 // new ones, an earlier attempt was applied and its response was lost, and PutSettings succeeds. No attempt is applied
 // once a later version is stored.
 func (s *Shop) PutSettings(ctx context.Context, settings access.Settings) error {
-	call := &table.Update{Key: table.SettingsKey(s.Customer.ID)}
+	call := &table.Update{Key: table.SettingsKey(s.Profile.ID)}
 	call.RequireCount(table.AttrVersion, settings.Version)
 	settings.Version++
 	table.SetSettings(call, settings)

@@ -15,31 +15,31 @@ import (
 
 // Shop is one shop of a deployment. Its methods read and change that shop only.
 type Shop struct {
-	Customer catalog.Customer
-	Zone     *time.Location // of dates that the operator writes, and of the days of reports
+	Profile catalog.Profile
+	Zone    *time.Location // of dates that the operator writes, and of the days of reports
 	store
 }
 
 // Shop opens a shop, or returns catalog.ErrNotFound.
-func (d *Deployment) Shop(ctx context.Context, id catalog.CustomerID) (*Shop, error) {
-	shop := d.Open(catalog.Customer{ID: id})
-	customer, err := shop.profile(ctx)
+func (d *Deployment) Shop(ctx context.Context, id catalog.ShopID) (*Shop, error) {
+	shop := d.Open(catalog.Profile{ID: id})
+	profile, err := shop.profile(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("shop %s: %w", id, err)
 	}
-	shop.Customer = customer
-	if shop.Zone, err = customer.Location(); err != nil {
+	shop.Profile = profile
+	if shop.Zone, err = profile.Location(); err != nil {
 		return nil, fmt.Errorf("shop %s: time-zone: %w", id, err)
 	}
 	return shop, nil
 }
 
 // Open returns a shop whose profile the caller has read or is about to create. Its Zone is UTC.
-func (d *Deployment) Open(customer catalog.Customer) *Shop { return &Shop{customer, time.UTC, d.store} }
+func (d *Deployment) Open(profile catalog.Profile) *Shop { return &Shop{profile, time.UTC, d.store} }
 
 // ShopAccess is a shop's settings with the number of its live keys.
 type ShopAccess struct {
-	Customer catalog.CustomerID
+	Shop catalog.ShopID
 	access.Settings
 
 	LiveKeys int
@@ -47,7 +47,7 @@ type ShopAccess struct {
 
 // Access returns the settings and the number of live keys of one shop. If the ID is empty, it returns those of all
 // shops, in ID order. If the shop does not exist, it returns catalog.ErrNotFound.
-func (d *Deployment) Access(ctx context.Context, id catalog.CustomerID, now time.Time) ([]ShopAccess, error) {
+func (d *Deployment) Access(ctx context.Context, id catalog.ShopID, now time.Time) ([]ShopAccess, error) {
 	if id != "" {
 		shop, err := d.Shop(ctx, id)
 		if err != nil {
@@ -56,10 +56,10 @@ func (d *Deployment) Access(ctx context.Context, id catalog.CustomerID, now time
 		one, err := shop.access(ctx, now)
 		return []ShopAccess{one}, err
 	}
-	customers, err := d.Customers(ctx)
+	shops, err := d.Shops(ctx)
 	var all []ShopAccess
-	for _, customer := range customers {
-		one, err := d.Open(customer).access(ctx, now)
+	for _, profile := range shops {
+		one, err := d.Open(profile).access(ctx, now)
 		if err != nil {
 			return nil, err
 		}
@@ -74,13 +74,13 @@ func (s *Shop) access(ctx context.Context, now time.Time) (ShopAccess, error) {
 		return ShopAccess{}, err
 	}
 	records, err := s.Keys(ctx)
-	return ShopAccess{s.Customer.ID, settings, access.CountLive(records, now)}, err
+	return ShopAccess{s.Profile.ID, settings, access.CountLive(records, now)}, err
 }
 
 // Reward parses a reward as an operator writes it. If the catalogue lacks a good of the reward, it returns
 // catalog.ErrNotFound. offSale reports whether a good of the reward, or the shop, is off sale.
 func (s *Shop) Reward(ctx context.Context, text string) (reward voucher.Reward, offSale bool, err error) {
-	reward, err = voucher.ParseReward(text, s.Customer.Currency)
+	reward, err = voucher.ParseReward(text, s.Profile.Currency)
 	for _, good := range reward.Goods() {
 		product, err := s.product(ctx, good.Product)
 		at := slices.IndexFunc(product.Variants, func(v catalog.Variant) bool { return v.ID == good.Variant })
@@ -89,9 +89,9 @@ func (s *Shop) Reward(ctx context.Context, text string) (reward voucher.Reward, 
 		}
 		if err != nil {
 			return voucher.Reward{}, false,
-				fmt.Errorf("shop %s, variant %s/%s: %w", s.Customer.ID, good.Product, good.Variant, err)
+				fmt.Errorf("shop %s, variant %s/%s: %w", s.Profile.ID, good.Product, good.Variant, err)
 		}
-		offSale = offSale || s.Customer.OffSale || product.OffSale || product.Variants[at].OffSale
+		offSale = offSale || s.Profile.OffSale || product.OffSale || product.Variants[at].OffSale
 	}
 	return reward, offSale, err
 }

@@ -61,7 +61,7 @@ func TestGenerate_ThrottledWrite_HalvesTheWritersAndCompletesTheBatch(t *testing
 			endpoint := throttleOnce(t, operation, test.response)
 			deployment := backoffice.Local(backoffice.Deployment{Region: dynamotest.Region}, s.names, endpoint,
 				mathrand.Int64N)
-			shop, err := deployment.Shop(t.Context(), s.customer)
+			shop, err := deployment.Shop(t.Context(), s.shop)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -17,7 +17,7 @@ import (
 // voucher without a limit does not show it. The caller must make sure that such a voucher has no records and that
 // nobody writes one.
 func (s *Shop) deleteUnused(ctx context.Context, v voucher.Voucher) error {
-	key := table.VoucherKey(s.Customer.ID, v.Code)
+	key := table.VoucherKey(s.Profile.ID, v.Code)
 	condition := table.Update{Key: key}
 	condition.RequireEqual(table.AttrVersion, table.Num(v.Version))
 	// a late retry must not delete a new voucher with the same code
@@ -27,7 +27,7 @@ func (s *Shop) deleteUnused(ctx context.Context, v voucher.Voucher) error {
 	}
 	actions := []types.TransactWriteItem{{Delete: condition.Deletion(s.Tables.Vouchers)}}
 	for number := range v.Counters {
-		unused := table.Update{Key: table.CounterKey(s.Customer.ID, v.Code, number)}
+		unused := table.Update{Key: table.CounterKey(s.Profile.ID, v.Code, number)}
 		unused.RequireEqual(table.AttrUsed, table.Num(0))
 		unused.RequireEqual(table.AttrLapse, nil) // the counter never had a hold
 		actions = append(actions, types.TransactWriteItem{Delete: unused.Deletion(s.Tables.Vouchers)})

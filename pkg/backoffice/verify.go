@@ -67,7 +67,7 @@ type verifier struct {
 }
 
 func (v *verifier) judge(account *audit.Account) audit.Judgement {
-	return account.Judge(v.shop.Customer.Currency, v.Now())
+	return account.Judge(v.shop.Profile.Currency, v.Now())
 }
 
 // vouchers reads every voucher once. That is enough to judge faults within a single item.

@@ -60,7 +60,7 @@ func TestAccounts_LargeBucket_IsReadPageByPage(t *testing.T) {
 	const items = 4*pageItems + 10
 	for n := range items {
 		s.put(s.names.Vouchers, attributes{
-			"customer": text(string(s.customer) + "#00"),
+			"customer": text(string(s.shop) + "#00"),
 			"sk":       text(fmt.Sprintf("G%05d", n)), "left": number(1),
 		})
 	}

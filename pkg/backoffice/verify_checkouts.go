@@ -21,7 +21,7 @@ func (v *verifier) checkouts(ctx context.Context) error {
 			return err
 		}
 		v.report.Checkouts++
-		v.report.Add(c.Judge(v.shop.Customer.Currency, v.Now())...)
+		v.report.Add(c.Judge(v.shop.Profile.Currency, v.Now())...)
 		v.Read(1)
 		if c.Order != nil && c.Order.Payment.Amount != (money.Money{}) {
 			payments.at(v.shop, c.Order.Payment).Orders += c.Total.Minor
@@ -51,14 +51,14 @@ type payments map[checkout.Payment]*audit.Payment
 func (p payments) at(shop *Shop, payment checkout.Payment) *audit.Payment {
 	if p[payment] == nil {
 		p[payment] = &audit.Payment{
-			Place: placeOf(shop.Tables.Checkouts, table.PaymentKey(shop.Customer.ID, payment)), Amount: payment.Amount,
+			Place: placeOf(shop.Tables.Checkouts, table.PaymentKey(shop.Profile.ID, payment)), Amount: payment.Amount,
 		}
 	}
 	return p[payment]
 }
 
 func (p payments) read(ctx context.Context, shop *Shop, note func(payment *audit.Payment, spent int64)) error {
-	query := partition(shop.Tables.Checkouts, table.PaymentPartition(shop.Customer.ID))
+	query := partition(shop.Tables.Checkouts, table.PaymentPartition(shop.Profile.ID))
 	for it, err := range items(ctx, shop.api, query) {
 		if err != nil {
 			return table.Outcome(err)

@@ -16,7 +16,7 @@ func (v *verifier) feed(ctx context.Context) error {
 		return nil
 	}
 	feed := audit.NewFeed(v.shop.EventRetention, func(id event.ID) audit.Place {
-		return placeOf(v.shop.Tables.Events, table.EventKey(v.shop.Customer.ID, id))
+		return placeOf(v.shop.Tables.Events, table.EventKey(v.shop.Profile.ID, id))
 	})
 	for reading := 1; ; reading++ {
 		count, findings, err := v.readFeed(ctx, feed)
@@ -70,7 +70,7 @@ func (v *verifier) readFeed(ctx context.Context, feed *audit.Feed) (count int, f
 
 // parked returns the places of the shop's changes that are set aside, with the reasons.
 func (s *Shop) parked(ctx context.Context) (map[audit.Place]string, error) {
-	parked, err := dynamo.NewEventParking(s.api, s.Tables.Events, nil, time.Now).Parked(ctx, s.Customer.ID)
+	parked, err := dynamo.NewEventParking(s.api, s.Tables.Events, nil, time.Now).Parked(ctx, s.Profile.ID)
 	reasons := make(map[audit.Place]string, len(parked))
 	for _, p := range parked {
 		name := s.Tables.Vouchers

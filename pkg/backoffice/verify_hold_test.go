@@ -23,7 +23,7 @@ import (
 type coins struct{}
 
 func (coins) Offer(
-	_ context.Context, _ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID,
+	_ context.Context, _ catalog.ShopID, product catalog.ProductID, variant catalog.VariantID,
 ) (catalog.Offer, error) {
 	price := money.Money{Minor: 499, Currency: "EUR"}
 	return catalog.Offer{
@@ -50,7 +50,7 @@ func (s *shop) tryHold(code voucher.Code, nick string, at time.Time, replaces ch
 	}
 	parsed := s.request(string(code), nick, "")
 	c, _, err := opener.Open(s.t.Context(), checkout.Request{
-		Customer: s.customer, Product: "coins", Variant: "500", Code: parsed.Code, Nick: parsed.Nick,
+		Shop: s.shop, Product: "coins", Variant: "500", Code: parsed.Code, Nick: parsed.Nick,
 		Replaces: replaces, At: at,
 	})
 	return c, err

@@ -22,12 +22,12 @@ func (s *shop) orderedAs(status checkout.OrderStatus) {
 	}
 	orders := checkout.Orders{Store: dynamo.NewOrders(s.client, s.names.Checkouts, s.names.Vouchers, mathrand.Int64N)}
 	payment := checkout.Payment{Provider: "stripe", Reference: "pi_3MtwBwLkdIwHu7ix28a3tqPa"}
-	_, _, err := orders.Place(s.t.Context(), s.customer, id, payment, s.opened)
+	_, _, err := orders.Place(s.t.Context(), s.shop, id, payment, s.opened)
 	if err == nil && status != checkout.OrderPlaced {
-		_, _, err = orders.Fulfil(s.t.Context(), s.customer, id, s.opened)
+		_, _, err = orders.Fulfil(s.t.Context(), s.shop, id, s.opened)
 	}
 	if err == nil && status == checkout.OrderCancelled {
-		_, _, err = orders.Cancel(s.t.Context(), s.customer, id, "chargeback", s.opened)
+		_, _, err = orders.Cancel(s.t.Context(), s.shop, id, "chargeback", s.opened)
 	}
 	if err != nil {
 		s.t.Fatal(err)
@@ -194,7 +194,7 @@ func damagedPayments() []damage {
 			var last checkout.ID
 			for _, it := range s.items(s.names.Checkouts, "") {
 				last = checkout.ID(it.text("id"))
-				if _, _, err := orders.Place(s.t.Context(), s.customer, last, payment, s.opened); err != nil {
+				if _, _, err := orders.Place(s.t.Context(), s.shop, last, payment, s.opened); err != nil {
 					s.t.Fatal(err)
 				}
 			}

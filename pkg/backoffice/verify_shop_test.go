@@ -27,12 +27,12 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// tables are the tables of one deployment. Each test case has its own customer in them.
+// tables are the tables of one deployment. Each test case has its own shop in them.
 type tables struct {
 	client     *dynamodb.Client
 	names      backoffice.Tables
 	deployment *backoffice.Deployment
-	customers  atomic.Int32
+	shops      atomic.Int32
 }
 
 func newTables(t *testing.T) *tables {
@@ -45,14 +45,14 @@ func newTables(t *testing.T) *tables {
 	return &tables{client: client, names: names, deployment: backoffice.NewDeployment(client, names, mathrand.Int64N)}
 }
 
-// shop is a customer's shop, as its operator and its shoppers use it. Some of its methods write to the store without
+// shop is a shop, as its operator and its shoppers use it. Some of its methods write to the store without
 // checking any rule.
 type shop struct {
 	*tables
 
 	t        *testing.T
 	opened   time.Time // the moment at which everything in the shop happens, unless a test changes it
-	customer catalog.CustomerID
+	shop     catalog.ShopID
 	operator *backoffice.Shop
 	redeemer voucher.Redeemer
 }
@@ -61,14 +61,14 @@ func (s *tables) newShop(t *testing.T) *shop {
 	t.Helper()
 	opened := &shop{
 		tables: s, t: t, opened: time.Now().UTC().Truncate(time.Millisecond),
-		customer: catalog.CustomerID(fmt.Sprintf("emberforge-%d", s.customers.Add(1))),
+		shop: catalog.ShopID(fmt.Sprintf("emberforge-%d", s.shops.Add(1))),
 	}
 	opened.put(s.names.Catalogue, attributes{
-		"customer": text(string(opened.customer)), "sk": text("customer"), "name": text("Emberforge"),
+		"customer": text(string(opened.shop)), "sk": text("customer"), "name": text("Emberforge"),
 		"currency": text("EUR"),
 	})
 	var err error
-	if opened.operator, err = s.deployment.Shop(t.Context(), opened.customer); err != nil {
+	if opened.operator, err = s.deployment.Shop(t.Context(), opened.shop); err != nil {
 		t.Fatal(err)
 	}
 	opened.redeemer = voucher.Redeemer{
@@ -80,7 +80,7 @@ func (s *tables) newShop(t *testing.T) *shop {
 
 // over returns the shop as its owner works on it through another client.
 func (s *shop) over(client backoffice.API) *backoffice.Shop {
-	return backoffice.NewDeployment(client, s.names, mathrand.Int64N).Open(s.operator.Customer)
+	return backoffice.NewDeployment(client, s.names, mathrand.Int64N).Open(s.operator.Profile)
 }
 
 func (s *shop) create(terms voucher.Terms) voucher.Code {
@@ -100,7 +100,7 @@ func (s *shop) create(terms voucher.Terms) voucher.Code {
 
 func (s *shop) request(code, nick, key string) voucher.Request {
 	s.t.Helper()
-	request := voucher.Request{Customer: s.customer, Key: idempotency.Key(key), At: s.opened}
+	request := voucher.Request{Shop: s.shop, Key: idempotency.Key(key), At: s.opened}
 	var err error
 	if request.Code, err = voucher.ParseCode(code); err != nil {
 		s.t.Fatal(err)
@@ -141,7 +141,7 @@ func (s *shop) checkOut(at time.Time) {
 		UnitPrice: euro(499), Subtotal: euro(1497), Discount: euro(0), Total: euro(1497), Created: at,
 		Expires: at.Add(checkout.Lifetime),
 	}
-	if _, err := dynamo.NewCheckouts(s.client, s.names.Checkouts).Open(s.t.Context(), s.customer, c); err != nil {
+	if _, err := dynamo.NewCheckouts(s.client, s.names.Checkouts).Open(s.t.Context(), s.shop, c); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -252,7 +252,7 @@ func (s *tables) remove(table string, it attributes) {
 	}
 }
 
-// items returns the customer's items whose sort keys have the prefix, in key order. It fails the test if there are
+// items returns the shop's items whose sort keys have the prefix, in key order. It fails the test if there are
 // none.
 func (s *shop) items(table, prefix string) []attributes {
 	s.t.Helper()
@@ -260,7 +260,7 @@ func (s *shop) items(table, prefix string) []attributes {
 	pages := dynamodb.NewScanPaginator(s.client, &dynamodb.ScanInput{
 		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
 		FilterExpression:          aws.String("begins_with(customer, :customer) AND begins_with(sk, :prefix)"),
-		ExpressionAttributeValues: attributes{":customer": text(string(s.customer)), ":prefix": text(prefix)},
+		ExpressionAttributeValues: attributes{":customer": text(string(s.shop)), ":prefix": text(prefix)},
 	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(s.t.Context())
@@ -268,7 +268,7 @@ func (s *shop) items(table, prefix string) []attributes {
 			s.t.Fatal(err)
 		}
 		for _, it := range page.Items {
-			if customer, _, _ := strings.Cut(attributes(it).text("customer"), "#"); customer == string(s.customer) {
+			if shopID, _, _ := strings.Cut(attributes(it).text("customer"), "#"); shopID == string(s.shop) {
 				found = append(found, it)
 			}
 		}
@@ -309,8 +309,8 @@ func (s *shop) changeCheckout(change func(attributes)) {
 
 // nextBucket changes an item's key to that of the next bucket.
 func nextBucket(it attributes) {
-	customer, bucket, _ := strings.Cut(it.text("customer"), "#")
+	shop, bucket, _ := strings.Cut(it.text("customer"), "#")
 	var n int
 	_, _ = fmt.Sscan(strings.TrimPrefix(bucket, "0"), &n)
-	it["customer"] = text(fmt.Sprintf("%s#%02d", customer, (n+1)%64))
+	it["customer"] = text(fmt.Sprintf("%s#%02d", shop, (n+1)%64))
 }

@@ -471,7 +471,7 @@ func secured(s *shop) {
 	if _, err := s.operator.Pause(s.t.Context(), "summer", "advent"); err != nil {
 		s.t.Fatal(err)
 	}
-	s.apply(s.t, s.customer, "    access: {redeem: server}\n    refusals: {limit: 5, per: 1h}\n")
+	s.apply(s.t, s.shop, "    access: {redeem: server}\n    refusals: {limit: 5, per: 1h}\n")
 }
 
 // nickKeys maps each nick that redeemed SUMMER-20 to the sort key of that nick's item.

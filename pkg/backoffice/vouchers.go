@@ -34,9 +34,9 @@ func (s *Shop) Create(ctx context.Context, v voucher.Voucher) error {
 // condition, and it guards all of them. If the code is taken, createOrFind stores nothing and returns the voucher that
 // has the code. That is v itself if an earlier attempt was applied and its response was lost.
 func (s *Shop) createOrFind(ctx context.Context, v voucher.Voucher) (stored voucher.Voucher, taken bool, err error) {
-	actions := []types.TransactWriteItem{{Put: putNew(s.Tables.Vouchers, table.EncodeVoucher(s.Customer.ID, v))}}
+	actions := []types.TransactWriteItem{{Put: putNew(s.Tables.Vouchers, table.EncodeVoucher(s.Profile.ID, v))}}
 	for number := range v.Counters {
-		counter := table.CounterKey(s.Customer.ID, v.Code, number).Attributes()
+		counter := table.CounterKey(s.Profile.ID, v.Code, number).Attributes()
 		used := share(v.Imported, v.Counters, number)
 		counter[table.AttrLeft] = table.Num(max(share(int(v.MaxUses), v.Counters, number)-used, 0))
 		counter[table.AttrUsed] = table.Num(used)
@@ -91,14 +91,14 @@ func share(whole, parts, number int) int {
 
 // voucher reads a voucher without its counters. For an unknown code, the error is a *voucher.RefusalError.
 func (s *Shop) voucher(ctx context.Context, code voucher.Code) (voucher.Voucher, error) {
-	stored, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Customer.ID, code)
+	stored, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Profile.ID, code)
 	return stored.Voucher, table.Outcome(err)
 }
 
 // Voucher reads a voucher with its uses as of the given time: its counters and their holds. If a code has only a limit
 // per nick, Voucher does not count its holds. For an unknown code, the error is a *voucher.RefusalError.
 func (s *Shop) Voucher(ctx context.Context, code voucher.Code, at time.Time) (voucher.Standing, error) {
-	stored, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Customer.ID, code)
+	stored, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Profile.ID, code)
 	if err != nil {
 		return voucher.Standing{}, table.Outcome(err)
 	}
@@ -114,7 +114,7 @@ func (s *Shop) Voucher(ctx context.Context, code voucher.Code, at time.Time) (vo
 }
 
 func (s *Shop) countUses(ctx context.Context, v table.Voucher, counted *tally) error {
-	counters, err := table.ReadCounters(ctx, s.api, s.random, s.Tables.Vouchers, s.Customer.ID, v.Code, v.Counters)
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.Tables.Vouchers, s.Profile.ID, v.Code, v.Counters)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (s *Shop) countUses(ctx context.Context, v table.Voucher, counted *tally) e
 		if counter.Lapse.IsZero() { // the counter never had a hold
 			continue
 		}
-		query := table.HoldsQuery(s.Tables.Vouchers, s.Customer.ID, v.Code, counter.Number)
+		query := table.HoldsQuery(s.Tables.Vouchers, s.Profile.ID, v.Code, counter.Number)
 		for it, err := range items(ctx, s.api, query) {
 			if err != nil {
 				return err

@@ -23,26 +23,26 @@ var (
 // exception: if the stored item equals what the put would write, it returns nil, because an earlier attempt succeeded
 // and its response was lost.
 type ApplyStore interface {
-	// PutCustomer creates or replaces the shop, without its products. It returns ErrCurrencyFixed if the stored shop
+	// PutProfile creates or replaces the shop, without its products. It returns ErrCurrencyFixed if the stored shop
 	// has another currency.
-	PutCustomer(ctx context.Context, customer Customer) error
+	PutProfile(ctx context.Context, profile Profile) error
 	// PutProduct creates or replaces a product with all its variants, at least one. It returns ErrCurrencyFixed like
-	// PutCustomer.
+	// PutProfile.
 	PutProduct(ctx context.Context, product Product) error
 }
 
 // Plan holds the changes that applying a shop makes, and the writes that make them. A plan without changes has no
 // writes.
 type Plan struct {
-	Customer CustomerID `json:"customer"`
-	Changes  []Change   `json:"changes"` // the shop's first, then by product and variant
-	writes   []write
+	Shop    ShopID   `json:"customer"`
+	Changes []Change `json:"changes"` // the shop's first, then by product and variant
+	writes  []write
 }
 
 // write is one put: of the shop or of a product.
 type write struct {
-	customer *Customer
-	product  *Product
+	profile *Profile
+	product *Product
 }
 
 // NewPlan compares a wanted shop with the stored one, which has all its products, on sale or not. stored is nil if the
@@ -61,48 +61,48 @@ func NewPlan(stored *Shop, wanted Shop, prune bool) (Plan, error) {
 	var products []Product
 	if stored != nil {
 		products = stored.Products
-		if currency := stored.Customer.Currency; currency != wanted.Customer.Currency {
+		if currency := stored.Profile.Currency; currency != wanted.Profile.Currency {
 			return Plan{}, &FieldError{"currency", fmt.Errorf("%w: it is %s", ErrCurrencyFixed, currency)}
 		}
 	}
-	plan := Plan{Customer: wanted.Customer.ID, Changes: []Change{}}
+	plan := Plan{Shop: wanted.Profile.ID, Changes: []Change{}}
 	if err := plan.addProducts(products, wanted, prune); err != nil {
 		return Plan{}, err
 	}
 	if stored == nil {
-		plan.addNewCustomer(wanted.Customer)
+		plan.addNewShop(wanted.Profile)
 	} else {
-		plan.addCustomer(stored.Customer, wanted.Customer)
+		plan.addShop(stored.Profile, wanted.Profile)
 	}
 	return plan, nil
 }
 
 // addNewCustomer opens a new shop after all its products are written. An interrupted plan leaves a closed shop whose
 // currency is fixed, and the next plan completes it.
-func (p *Plan) addNewCustomer(wanted Customer) {
+func (p *Plan) addNewShop(wanted Profile) {
 	p.Changes = slices.Insert(p.Changes, 0,
-		Change{Customer: wanted.ID, Action: Created, To: string(wanted.Currency) + offSaleNote(wanted.OffSale)})
+		Change{Shop: wanted.ID, Action: Created, To: string(wanted.Currency) + offSaleNote(wanted.OffSale)})
 	closed := wanted
 	closed.OffSale, closed.Version = true, 0
-	p.writes = slices.Insert(p.writes, 0, write{customer: &closed})
+	p.writes = slices.Insert(p.writes, 0, write{profile: &closed})
 	if !wanted.OffSale {
 		wanted.Version = closed.Version + 1
-		p.writes = append(p.writes, write{customer: &wanted})
+		p.writes = append(p.writes, write{profile: &wanted})
 	}
 }
 
 // addCustomer writes the shop's changes first, except that it opens a closed shop only after the products are written.
-func (p *Plan) addCustomer(stored, wanted Customer) {
-	changes := compareCustomers(stored, wanted)
+func (p *Plan) addShop(stored, wanted Profile) {
+	changes := compareProfiles(stored, wanted)
 	if len(changes) == 0 {
 		return
 	}
 	p.Changes = slices.Insert(p.Changes, 0, changes...)
 	wanted.Version = stored.Version
 	if stored.OffSale && !wanted.OffSale {
-		p.writes = append(p.writes, write{customer: &wanted})
+		p.writes = append(p.writes, write{profile: &wanted})
 	} else {
-		p.writes = slices.Insert(p.writes, 0, write{customer: &wanted})
+		p.writes = slices.Insert(p.writes, 0, write{profile: &wanted})
 	}
 }
 
@@ -119,7 +119,7 @@ func (p *Plan) addProducts(storedProducts []Product, wanted Shop, prune bool) er
 		product.Version = stored[product.ID].Version
 		product.Variants = mergeVariants(stored[product.ID].Variants, product.Variants, prune)
 		result[product.ID] = product
-		found.add(fmt.Sprintf("products[%s].variants", product.ID), checkMerged(product, wanted.Customer))
+		found.add(fmt.Sprintf("products[%s].variants", product.ID), checkMerged(product, wanted.Profile))
 	}
 	for _, id := range slices.Sorted(maps.Keys(result)) {
 		after := result[id]
@@ -132,7 +132,7 @@ func (p *Plan) addProducts(storedProducts []Product, wanted Shop, prune bool) er
 			p.writes = append(p.writes, write{product: &after})
 		}
 		for _, change := range changes {
-			change.Customer, change.Product = p.Customer, id
+			change.Shop, change.Product = p.Shop, id
 			p.Changes = append(p.Changes, change)
 		}
 	}
@@ -153,8 +153,8 @@ func mergeVariants(stored, wanted []Variant, prune bool) []Variant {
 }
 
 // checkMerged validates a product again together with its stored variants. The wanted variants alone were valid.
-func checkMerged(product Product, customer Customer) error {
-	if err := product.Validate(customer.Currency); err != nil {
+func checkMerged(product Product, profile Profile) error {
+	if err := product.Validate(profile.Currency); err != nil {
 		return fmt.Errorf("together with its stored variants, which are never deleted: %w; start a new product instead",
 			err)
 	}
@@ -179,13 +179,13 @@ func (p Plan) Writes() int { return len(p.writes) }
 func (p Plan) Apply(ctx context.Context, store ApplyStore, wrote func()) error {
 	for done, w := range p.writes {
 		var err error
-		if w.customer != nil {
-			err = store.PutCustomer(ctx, *w.customer)
+		if w.profile != nil {
+			err = store.PutProfile(ctx, *w.profile)
 		} else {
 			err = store.PutProduct(ctx, *w.product)
 		}
 		if err != nil {
-			return fmt.Errorf("shop %s, after %d of %d writes: %w", p.Customer, done, len(p.writes), err)
+			return fmt.Errorf("shop %s, after %d of %d writes: %w", p.Shop, done, len(p.writes), err)
 		}
 		wrote()
 	}

@@ -19,7 +19,7 @@ import (
 
 // fakeStore is a catalog.ApplyStore in memory for one shop. One of its writes can fail.
 type fakeStore struct {
-	customer *catalog.Customer
+	profile  *catalog.Profile
 	products map[catalog.ProductID]catalog.Product
 	writes   int
 	breaksAt int // the number of the write that fails, counted from 1; 0: every write succeeds
@@ -29,28 +29,28 @@ var errBroken = errors.New("connection lost")
 
 // shop returns the stored shop, or nil.
 func (s *fakeStore) shop() *catalog.Shop {
-	if s.customer == nil {
+	if s.profile == nil {
 		return nil
 	}
-	shop := catalog.Shop{Customer: *s.customer}
+	shop := catalog.Shop{Profile: *s.profile}
 	for _, id := range slices.Sorted(maps.Keys(s.products)) {
 		shop.Products = append(shop.Products, s.products[id])
 	}
 	return &shop
 }
 
-func (s *fakeStore) PutCustomer(_ context.Context, customer catalog.Customer) error {
+func (s *fakeStore) PutProfile(_ context.Context, profile catalog.Profile) error {
 	if err := s.count(); err != nil {
 		return err
 	}
-	if s.customer != nil && s.customer.Currency != customer.Currency {
+	if s.profile != nil && s.profile.Currency != profile.Currency {
 		return catalog.ErrCurrencyFixed
 	}
-	if s.customer == nil && customer.Version != 0 || s.customer != nil && customer.Version != s.customer.Version {
+	if s.profile == nil && profile.Version != 0 || s.profile != nil && profile.Version != s.profile.Version {
 		return catalog.ErrChanged
 	}
-	customer.Version++
-	s.customer = &customer
+	profile.Version++
+	s.profile = &profile
 	return nil
 }
 
@@ -58,10 +58,10 @@ func (s *fakeStore) PutProduct(_ context.Context, product catalog.Product) error
 	if err := s.count(); err != nil {
 		return err
 	}
-	if s.customer == nil {
-		return fmt.Errorf("product %s of a customer that does not exist", product.ID)
+	if s.profile == nil {
+		return fmt.Errorf("product %s of a shop that does not exist", product.ID)
 	}
-	if err := product.Validate(s.customer.Currency); err != nil {
+	if err := product.Validate(s.profile.Currency); err != nil {
 		return err
 	}
 	if product.Version != s.products[product.ID].Version {
@@ -84,7 +84,7 @@ func (s *fakeStore) count() error {
 }
 
 func (s *fakeStore) clone() *fakeStore {
-	return &fakeStore{customer: s.customer, products: maps.Clone(s.products)}
+	return &fakeStore{profile: s.profile, products: maps.Clone(s.products)}
 }
 
 // apply plans and applies a shop, and returns the changes as text, one a line.
@@ -109,7 +109,7 @@ func apply(t testing.TB, s *fakeStore, wanted catalog.Shop, prune bool) string {
 }
 
 func shopOf(products ...catalog.Product) catalog.Shop {
-	return catalog.Shop{Customer: emberforge(), Products: products}
+	return catalog.Shop{Profile: emberforge(), Products: products}
 }
 
 func ranks(ids ...catalog.VariantID) catalog.Product {
@@ -139,7 +139,7 @@ emberforge/vip-rank: taken off sale`},
 emberforge/coins/999: taken off sale`},
 		{name: "fields of a product", wanted: func() catalog.Shop {
 			shop := shopOf(coins(499, 999), ranks("30-days"))
-			shop.Customer.Name = "Emberforge Guild"
+			shop.Profile.Name = "Emberforge Guild"
 			shop.Products[0].Name, shop.Products[0].Description = "Coins", ""
 			shop.Products[0].Variants[1].Price = euro(949)
 			shop.Products[0].Variants[1].MinAmount = 2
@@ -182,7 +182,7 @@ emberforge/mvp-rank/30-days: new, 9.99 EUR
 emberforge/mvp-rank/lifetime: new, 9.99 EUR, off sale`},
 		{name: "the shop closes", wanted: func() catalog.Shop {
 			shop := shopOf()
-			shop.Customer.OffSale = true
+			shop.Profile.OffSale = true
 			return shop
 		}, want: `
 emberforge: taken off sale`},
@@ -191,7 +191,7 @@ emberforge: taken off sale`},
 			store := &fakeStore{}
 			if got := apply(t, store, shopOf(coins(499, 999), ranks("30-days")), false); !strings.HasPrefix(got,
 				"emberforge: new, EUR\n") {
-				t.Errorf("the first apply changes\n%s\nwant a new customer first", got)
+				t.Errorf("the first apply changes\n%s\nwant a new shop first", got)
 			}
 			if got, want := apply(t, store, test.wanted(), test.prune), strings.TrimSpace(test.want); got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -257,8 +257,8 @@ emberforge/coins/499: sale 3.99 EUR -> none`
 // A short file of a shop must not wipe what an earlier file set.
 func TestPlan_FieldsLeftOut_AreUnlikely(t *testing.T) {
 	full := shopOf(coins(499))
-	full.Customer.TimeZone = "Europe/Berlin"
-	full.Customer.Page = catalog.Page{
+	full.Profile.TimeZone = "Europe/Berlin"
+	full.Profile.Page = catalog.Page{
 		Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
 		Imprint: catalog.Link{URL: "https://emberforge.example/imprint"}, Privacy: catalog.Link{URL: "https://emberforge.example/privacy"},
 		PaymentURL: "https://pay.example/{checkout}", PaymentText: "Transfer the total.",
@@ -272,7 +272,7 @@ func TestPlan_FieldsLeftOut_AreUnlikely(t *testing.T) {
 		ID: "499", Name: product.Variants[0].Name, Price: euro(499), MinAmount: 1, MaxAmount: 1,
 	}}})
 	withoutPage := short
-	withoutPage.Customer.Page.Off = true
+	withoutPage.Profile.Page.Off = true
 	for _, test := range []struct {
 		name                      string
 		stored, wanted            catalog.Shop
@@ -330,11 +330,11 @@ emberforge: page.payment-text removed`},
 		{catalog.Page{Off: true}, ``},
 		{catalog.Page{}, `emberforge: page off -> on`},
 	} {
-		wanted.Customer.Page = step.page
+		wanted.Profile.Page = step.page
 		if got := apply(t, stored, wanted, false); got != step.want {
 			t.Errorf("got\n%s\nwant\n%s", got, step.want)
 		}
-		if got := stored.customer.Page; got != step.page {
+		if got := stored.profile.Page; got != step.page {
 			t.Errorf("%+v is stored, want %+v", got, step.page)
 		}
 	}
@@ -381,7 +381,7 @@ func TestPlan_AnotherCurrency_IsRejected(t *testing.T) {
 	store := &fakeStore{}
 	apply(t, store, shopOf(), false)
 	wanted := shopOf()
-	wanted.Customer.Currency = "JPY"
+	wanted.Profile.Currency = "JPY"
 	_, err := catalog.NewPlan(store.shop(), wanted, false)
 	field, ok := errors.AsType[*catalog.FieldError](err)
 	if !ok || field.Field != "currency" || !errors.Is(err, catalog.ErrCurrencyFixed) ||
@@ -425,7 +425,7 @@ func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 	reopened := func() *fakeStore {
 		store := &fakeStore{}
 		closed := shopOf(coins(499))
-		closed.Customer.OffSale = true
+		closed.Profile.OffSale = true
 		apply(t, store, closed, false)
 		return store
 	}
@@ -443,7 +443,7 @@ func TestApply_IncompleteShop_IsClosed(t *testing.T) {
 			if err := plan.Apply(t.Context(), store, func() {}); !errors.Is(err, errBroken) {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if store.customer != nil && !store.customer.OffSale {
+			if store.profile != nil && !store.profile.OffSale {
 				t.Errorf("a shop that is %s is open after %d of %d writes", name, breaksAt-1, plan.Writes())
 			}
 		}
@@ -500,7 +500,7 @@ func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 				rt.Fatalf("write %d: %v", breaksAt, err)
 			}
 			apply(t, broken, wanted, prune)
-			if !reflect.DeepEqual(broken.products, whole.products) || *broken.customer != *whole.customer {
+			if !reflect.DeepEqual(broken.products, whole.products) || *broken.profile != *whole.profile {
 				rt.Fatalf("after a failure at write %d and another apply: %+v, want %+v", breaksAt, broken, whole)
 			}
 		}
@@ -509,9 +509,9 @@ func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 
 // checkResult derives the wanted state in the simplest way, and compares it with the state after the apply.
 func checkResult(t *rapid.T, before, after *fakeStore, wanted catalog.Shop, prune bool) {
-	customer := *after.customer
-	if customer.Version = 0; customer != wanted.Customer {
-		t.Fatalf("customer %+v, want %+v", customer, wanted.Customer)
+	profile := *after.profile
+	if profile.Version = 0; profile != wanted.Profile {
+		t.Fatalf("customer %+v, want %+v", profile, wanted.Profile)
 	}
 	mentioned := map[catalog.ProductID]catalog.Product{}
 	for _, product := range wanted.Products {
@@ -546,7 +546,7 @@ func indexOf(variants []catalog.Variant, id catalog.VariantID) int {
 }
 
 func anyShop(t *rapid.T) catalog.Shop {
-	shop := catalog.Shop{Customer: catalog.Customer{
+	shop := catalog.Shop{Profile: catalog.Profile{
 		ID: "emberforge", Name: rapid.SampledFrom([]string{"Emberforge", "Emberforge Guild"}).Draw(t, "name"),
 		Currency: "EUR", OffSale: rapid.Bool().Draw(t, "closed"),
 		Page: catalog.Page{Accent: rapid.SampledFrom([]string{"", "#c2410c"}).Draw(t, "accent")},

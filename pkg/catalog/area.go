@@ -32,12 +32,12 @@ const (
 // AreaStore is the part of the stored catalogue that the checkout area reads. Its results may be slightly stale. It
 // returns the errors named here, or the store's own if a read failed.
 type AreaStore interface {
-	// Customer returns ErrNotFound for an unknown shop.
-	Customer(ctx context.Context, id CustomerID) (Customer, error)
+	// Profile returns ErrNotFound for an unknown shop.
+	Profile(ctx context.Context, id ShopID) (Profile, error)
 	// ProductsOnSale yields the shop's products on sale in ID order, starting after the given ID, or with the first
 	// product if the ID is empty. The number want says roughly how many products the caller will read. The sequence
 	// ends at the first error.
-	ProductsOnSale(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error]
+	ProductsOnSale(ctx context.Context, shop ShopID, after ProductID, want int) iter.Seq2[Product, error]
 }
 
 // Area finds the products that the checkout area shows. It reads all products of a shop and uses them for MaxAge, so
@@ -48,16 +48,16 @@ type Area struct {
 	now   func() time.Time
 
 	mu    sync.Mutex
-	shops map[CustomerID]*list.Element
+	shops map[ShopID]*list.Element
 	order *list.List // of *shopOnSale, in the order in which they were read
 	bytes int
 }
 
 // shopOnSale holds what an Area has read about a shop.
 type shopOnSale struct {
-	id       CustomerID
-	customer Customer // empty: unknown or off sale
-	byID     []Product
+	id      ShopID
+	profile Profile // empty: unknown or off sale
+	byID    []Product
 	// byPosition has the same products, sorted by position, then ID. It is nil if no product has a position.
 	byPosition []Product
 	readAt     time.Time
@@ -67,7 +67,7 @@ type shopOnSale struct {
 
 // NewArea returns an Area that has read nothing yet.
 func NewArea(store AreaStore, now func() time.Time) *Area {
-	return &Area{store: store, now: now, shops: make(map[CustomerID]*list.Element), order: list.New()}
+	return &Area{store: store, now: now, shops: make(map[ShopID]*list.Element), order: list.New()}
 }
 
 // Place is the point in a list of products where one page ended and the next page begins. The zero Place is before the
@@ -85,7 +85,7 @@ func (p Place) compare(other Place) int {
 
 // Listing is what the checkout area shows of a shop.
 type Listing struct {
-	Customer Customer
+	Profile Profile
 	// Products yields the products on sale. It leaves out variants off sale, and products whose variants are all off
 	// sale. The caller must not modify the products.
 	Products iter.Seq2[Product, error]
@@ -109,25 +109,25 @@ func (l Listing) Place(p Product) Place {
 // alone if no product had a position, or if the catalogue was too large to sort. There is one exception: if the
 // catalogue becomes too large between two pages of a list that is sorted by position, that list starts again from the
 // beginning, by ID. Then products can be listed twice.
-func (a *Area) OnSale(ctx context.Context, id CustomerID, after Place, want int) (Listing, error) {
+func (a *Area) OnSale(ctx context.Context, id ShopID, after Place, want int) (Listing, error) {
 	shop, err := a.shop(ctx, id)
 	switch {
 	case err != nil:
 		return Listing{}, err
-	case shop.customer.ID == "":
+	case shop.profile.ID == "":
 		return Listing{}, ErrNotFound
 	case shop.oversize.IsZero():
 		return shop.after(after), nil
 	case after.Position != 0:
 		after = Place{}
 	}
-	return Listing{shop.customer, a.stored(ctx, id, after.ID, want), true}, nil
+	return Listing{shop.profile, a.stored(ctx, id, after.ID, want), true}, nil
 }
 
 func (s *shopOnSale) after(place Place) Listing {
 	listing, products := Listing{
-		Customer: s.customer,
-		ByID:     place.Position == 0 && (place.ID != "" || s.byPosition == nil),
+		Profile: s.profile,
+		ByID:    place.Position == 0 && (place.ID != "" || s.byPosition == nil),
 	}, s.byID
 	if !listing.ByID && s.byPosition != nil {
 		products = s.byPosition
@@ -144,7 +144,7 @@ func (s *shopOnSale) after(place Place) Listing {
 }
 
 // shop returns what was read about a shop within MaxAge, or reads the shop now.
-func (a *Area) shop(ctx context.Context, id CustomerID) (*shopOnSale, error) {
+func (a *Area) shop(ctx context.Context, id ShopID) (*shopOnSale, error) {
 	now := a.now().Round(0) // the wall clock, because the monotonic clock may stop while a function is frozen
 	before := &shopOnSale{}
 	a.mu.Lock()
@@ -167,15 +167,15 @@ func (a *Area) shop(ctx context.Context, id CustomerID) (*shopOnSale, error) {
 }
 
 func (a *Area) read(ctx context.Context, shop *shopOnSale) error {
-	customer, err := a.store.Customer(ctx, shop.id)
-	if errors.Is(err, ErrNotFound) || err == nil && customer.OffSale {
+	profile, err := a.store.Profile(ctx, shop.id)
+	if errors.Is(err, ErrNotFound) || err == nil && profile.OffSale {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	shop.customer = customer
-	shop.bytes += len(customer.Name) + customer.Page.bytes()
+	shop.profile = profile
+	shop.bytes += len(profile.Name) + profile.Page.bytes()
 	if !shop.oversize.IsZero() {
 		return nil
 	}
@@ -221,9 +221,9 @@ func (a *Area) drop(at *list.Element) {
 }
 
 // stored yields the same products as OnSale, but reads them from the store, in the order of their IDs.
-func (a *Area) stored(ctx context.Context, customer CustomerID, after ProductID, want int) iter.Seq2[Product, error] {
+func (a *Area) stored(ctx context.Context, shop ShopID, after ProductID, want int) iter.Seq2[Product, error] {
 	return func(yield func(Product, error) bool) {
-		for product, err := range a.store.ProductsOnSale(ctx, customer, after, want) {
+		for product, err := range a.store.ProductsOnSale(ctx, shop, after, want) {
 			product.Variants = onSale(product.Variants)
 			if err == nil && len(product.Variants) == 0 {
 				continue

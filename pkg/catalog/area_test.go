@@ -19,30 +19,30 @@ import (
 // shelves is a catalog.AreaStore that counts its reads.
 type shelves struct {
 	mu       sync.Mutex
-	shops    map[catalog.CustomerID]catalog.Shop
+	shops    map[catalog.ShopID]catalog.Shop
 	profiles int // shops read
 	products int // products read
 	fails    error
 	failsAt  catalog.ProductID // if set, only reading this product fails
 }
 
-func (s *shelves) Customer(_ context.Context, id catalog.CustomerID) (catalog.Customer, error) {
+func (s *shelves) Profile(_ context.Context, id catalog.ShopID) (catalog.Profile, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.profiles++
 	shop, known := s.shops[id]
 	switch {
 	case s.fails != nil && s.failsAt == "":
-		return catalog.Customer{}, s.fails
+		return catalog.Profile{}, s.fails
 	case !known:
-		return catalog.Customer{}, catalog.ErrNotFound
+		return catalog.Profile{}, catalog.ErrNotFound
 	default:
-		return shop.Customer, nil
+		return shop.Profile, nil
 	}
 }
 
 func (s *shelves) ProductsOnSale(
-	_ context.Context, customer catalog.CustomerID, after catalog.ProductID, want int,
+	_ context.Context, shop catalog.ShopID, after catalog.ProductID, want int,
 ) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
 		if want < 1 {
@@ -51,7 +51,7 @@ func (s *shelves) ProductsOnSale(
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		for _, product := range s.shops[customer].Products {
+		for _, product := range s.shops[shop].Products {
 			if product.ID <= after || product.OffSale {
 				continue
 			}
@@ -89,18 +89,18 @@ type exhibition struct {
 
 func exhibit(shops ...catalog.Shop) *exhibition {
 	e := &exhibition{
-		shelves: &shelves{shops: make(map[catalog.CustomerID]catalog.Shop)},
+		shelves: &shelves{shops: make(map[catalog.ShopID]catalog.Shop)},
 		clock:   time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC),
 	}
 	for _, shop := range shops {
-		e.shops[shop.Customer.ID] = shop
+		e.shops[shop.Profile.ID] = shop
 	}
 	e.Area = catalog.NewArea(e.shelves, func() time.Time { return e.clock })
 	return e
 }
 
 // list returns at most limit products of a shop in the order of their IDs, starting after the given ID.
-func (e *exhibition) list(t *testing.T, id catalog.CustomerID, after catalog.ProductID, limit int) []catalog.Product {
+func (e *exhibition) list(t *testing.T, id catalog.ShopID, after catalog.ProductID, limit int) []catalog.Product {
 	t.Helper()
 	products, _ := e.page(t, id, catalog.Place{ID: after}, limit)
 	return products
@@ -108,7 +108,7 @@ func (e *exhibition) list(t *testing.T, id catalog.CustomerID, after catalog.Pro
 
 // page returns at most limit products of a shop after a place, and the place where they end.
 func (e *exhibition) page(
-	t *testing.T, id catalog.CustomerID, after catalog.Place, limit int,
+	t *testing.T, id catalog.ShopID, after catalog.Place, limit int,
 ) (products []catalog.Product, end catalog.Place) {
 	t.Helper()
 	listing, err := e.OnSale(t.Context(), id, after, limit)
@@ -128,9 +128,9 @@ func (e *exhibition) page(
 }
 
 // capes returns a shop that has the given number of products, of about the given size in bytes each.
-func capes(id catalog.CustomerID, count, size int) catalog.Shop {
-	shop := catalog.Shop{Customer: emberforge()}
-	shop.Customer.ID = id
+func capes(id catalog.ShopID, count, size int) catalog.Shop {
+	shop := catalog.Shop{Profile: emberforge()}
+	shop.Profile.ID = id
 	for i := range count {
 		cape := coins(1)
 		cape.ID, cape.Description = catalog.ProductID(fmt.Sprintf("cape-%04d", i)), strings.Repeat("x", size)
@@ -141,17 +141,17 @@ func capes(id catalog.CustomerID, count, size int) catalog.Shop {
 
 func TestArea_UnknownOrOffSale_IsNotFound(t *testing.T) {
 	closed := capes("closed", 1, 1)
-	closed.Customer.OffSale = true
+	closed.Profile.OffSale = true
 	e := exhibit(closed, capes("open", 1, 1))
 	if listing, err := e.OnSale(t.Context(), "open", catalog.Place{},
-		1); listing.Customer != e.shops["open"].Customer || err != nil {
-		t.Errorf("open: %+v, %v", listing.Customer, err)
+		1); listing.Profile != e.shops["open"].Profile || err != nil {
+		t.Errorf("open: %+v, %v", listing.Profile, err)
 	}
 	for range 3 { // only the first round reads the store
-		for _, id := range []catalog.CustomerID{"closed", "nobody"} {
+		for _, id := range []catalog.ShopID{"closed", "nobody"} {
 			listing, err := e.OnSale(t.Context(), id, catalog.Place{}, 1)
-			if !errors.Is(err, catalog.ErrNotFound) || listing.Customer.ID != "" || listing.Products != nil {
-				t.Errorf("%s: %+v, %v", id, listing.Customer, err)
+			if !errors.Is(err, catalog.ErrNotFound) || listing.Profile.ID != "" || listing.Products != nil {
+				t.Errorf("%s: %+v, %v", id, listing.Profile, err)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func TestArea_OffSale_IsNotListed(t *testing.T) {
 	closed.Variants[0].OffSale, closed.Variants[1].OffSale = true, true
 	half.Variants[1].OffSale = true
 	other.OffSale = true
-	e := exhibit(catalog.Shop{Customer: emberforge(), Products: []catalog.Product{closed, half, open, other}})
+	e := exhibit(catalog.Shop{Profile: emberforge(), Products: []catalog.Product{closed, half, open, other}})
 	halfShown := half
 	halfShown.Variants = []catalog.Variant{half.Variants[0], half.Variants[2]}
 	for range 2 { // the second round shows whether the first one has modified the store's products
@@ -212,19 +212,19 @@ func TestArea_ManyPages_ReadTheCatalogueOnceInMaxAge(t *testing.T) {
 	}
 	e.list(t, "sakura-goods", "", 1)
 	e.list(t, "sakura-goods", "cape-0003", 1)
-	e.wantReads(t, "another customer", 1, 5)
+	e.wantReads(t, "another shop", 1, 5)
 }
 
-func TestArea_TwoCustomers_EachHasItsOwnProducts(t *testing.T) {
+func TestArea_TwoShops_EachHasItsOwnProducts(t *testing.T) {
 	e := exhibit(capes("emberforge", 2, 1), capes("sakura-goods", 5, 1))
 	for range 2 { // the second round reads the memory
-		for id, want := range map[catalog.CustomerID]int{"emberforge": 2, "sakura-goods": 5} {
+		for id, want := range map[catalog.ShopID]int{"emberforge": 2, "sakura-goods": 5} {
 			if got := e.list(t, id, "", 10); len(got) != want {
 				t.Errorf("%s has %d products, want %d", id, len(got), want)
 			}
 		}
 	}
-	e.wantReads(t, "two customers", 2, 7)
+	e.wantReads(t, "two shops", 2, 7)
 }
 
 // A clock that was set back must not keep stale products in use.
@@ -255,12 +255,12 @@ func TestArea_FailedRead_IsNotRemembered(t *testing.T) {
 func TestArea_FullOfShops_DropsTheOldest(t *testing.T) {
 	e := exhibit()
 	for i := range 5 {
-		shop := capes(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), 100, 38_000) // 3.9 MB of the 16 MB
-		e.shops[shop.Customer.ID] = shop
-		e.list(t, shop.Customer.ID, "", 1)
+		shop := capes(catalog.ShopID(fmt.Sprintf("shop-%d", i)), 100, 38_000) // 3.9 MB of the 16 MB
+		e.shops[shop.Profile.ID] = shop
+		e.list(t, shop.Profile.ID, "", 1)
 	}
 	e.wantReads(t, "five shops", 5, 500)
-	for _, id := range []catalog.CustomerID{"shop-4", "shop-3", "shop-2", "shop-1"} {
+	for _, id := range []catalog.ShopID{"shop-4", "shop-3", "shop-2", "shop-1"} {
 		e.list(t, id, "", 1)
 	}
 	e.wantReads(t, "the last four", 0, 0)
@@ -273,10 +273,10 @@ func TestArea_PageTexts_CountTowardsTheBound(t *testing.T) {
 	const many = catalog.MaxAreaBytes/catalog.MaxPageBytes + 1
 	e := exhibit()
 	for i := range many {
-		shop := catalog.Shop{Customer: emberforge()}
-		shop.Customer.ID, shop.Customer.Page = catalog.CustomerID(fmt.Sprint(i)), pageOf(catalog.MaxPageBytes)
-		e.shops[shop.Customer.ID] = shop
-		e.list(t, shop.Customer.ID, "", 1)
+		shop := catalog.Shop{Profile: emberforge()}
+		shop.Profile.ID, shop.Profile.Page = catalog.ShopID(fmt.Sprint(i)), pageOf(catalog.MaxPageBytes)
+		e.shops[shop.Profile.ID] = shop
+		e.list(t, shop.Profile.ID, "", 1)
 	}
 	e.wantReads(t, "each once", many, 0)
 	e.list(t, "0", "", 1)
@@ -284,14 +284,14 @@ func TestArea_PageTexts_CountTowardsTheBound(t *testing.T) {
 }
 
 // Requests for invented shops must not fill the memory.
-func TestArea_ManyUnknownCustomers_AreForgotten(t *testing.T) {
+func TestArea_ManyUnknownShops_AreForgotten(t *testing.T) {
 	e := exhibit()
 	const many = catalog.MaxAreaBytes / 256
 	for i := range many {
-		_, _ = e.OnSale(t.Context(), catalog.CustomerID(fmt.Sprint(i)), catalog.Place{}, 1)
+		_, _ = e.OnSale(t.Context(), catalog.ShopID(fmt.Sprint(i)), catalog.Place{}, 1)
 	}
 	e.wantReads(t, "each once", many, 0)
-	for _, id := range []catalog.CustomerID{catalog.CustomerID(fmt.Sprint(many - 1)), "0"} {
+	for _, id := range []catalog.ShopID{catalog.ShopID(fmt.Sprint(many - 1)), "0"} {
 		_, _ = e.OnSale(t.Context(), id, catalog.Place{}, 1)
 	}
 	e.wantReads(t, "the last and the first", 1, 0)
@@ -348,15 +348,15 @@ func TestArea_Race_EachShopperSeesTheRequestedShop(t *testing.T) {
 	e := exhibit()
 	for i := range 8 {
 		// some shops are dropped, and some are too large to hold
-		shop := capes(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), i+1, 1_000_000)
-		e.shops[shop.Customer.ID] = shop
+		shop := capes(catalog.ShopID(fmt.Sprintf("shop-%d", i)), i+1, 1_000_000)
+		e.shops[shop.Profile.ID] = shop
 	}
 	var shoppers sync.WaitGroup
 	for i := range 8 {
 		shoppers.Go(func() {
 			for round := range 200 {
 				count := (i+round)%8 + 1
-				id := catalog.CustomerID(fmt.Sprintf("shop-%d", count-1))
+				id := catalog.ShopID(fmt.Sprintf("shop-%d", count-1))
 				if got := e.list(t, id, "", 100); len(got) != count {
 					t.Errorf("%s has %d products, want %d", id, len(got), count)
 				}
@@ -368,7 +368,7 @@ func TestArea_Race_EachShopperSeesTheRequestedShop(t *testing.T) {
 
 // shelf returns a shop with the products of the given IDs, each at its position.
 func shelf(positions map[catalog.ProductID]int64) catalog.Shop {
-	shop := catalog.Shop{Customer: emberforge()}
+	shop := catalog.Shop{Profile: emberforge()}
 	for _, id := range slices.Sorted(maps.Keys(positions)) {
 		product := coins(499)
 		product.ID, product.Position = id, positions[id]

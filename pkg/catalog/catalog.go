@@ -17,9 +17,9 @@ import (
 // ErrNotFound means that a shop, product or variant is unknown or off sale.
 var ErrNotFound = errors.New("not in the catalogue")
 
-// Customer is a shop, without its products.
-type Customer struct {
-	ID   CustomerID
+// Profile is a shop, without its products.
+type Profile struct {
+	ID   ShopID
 	Name string // at most MaxNameBytes
 	// Currency is the currency of all prices and discounts of the shop. It never changes.
 	Currency money.Currency
@@ -32,7 +32,7 @@ type Customer struct {
 }
 
 // Location returns the time zone, or an error if it does not exist. A function does not call it: it has no time zones.
-func (c Customer) Location() (*time.Location, error) {
+func (c Profile) Location() (*time.Location, error) {
 	zone, err := time.LoadLocation(c.TimeZone)
 	if err != nil || zone == time.Local {
 		return nil, fmt.Errorf("must be the name of an IANA time zone such as Europe/Berlin, not %.60q", c.TimeZone)
@@ -113,9 +113,9 @@ func (v Variant) PriceAt(t time.Time) money.Money {
 
 // Offer is a variant on sale, with the product and the shop that sell it.
 type Offer struct {
-	Customer Customer
-	Product  Product
-	Variant  Variant
+	Profile Profile
+	Product Product
+	Variant Variant
 }
 
 // Store is the part of the stored catalogue that a checkout needs. It returns the errors named here, or the store's own
@@ -123,7 +123,7 @@ type Offer struct {
 type Store interface {
 	// Product returns a shop and its product in one read, or ErrNotFound if either is unknown. For a product off sale
 	// it may return ErrNotFound, too.
-	Product(ctx context.Context, customer CustomerID, product ProductID) (Customer, Product, error)
+	Product(ctx context.Context, shop ShopID, product ProductID) (Profile, Product, error)
 }
 
 // Catalogue finds what a shopper may buy.
@@ -141,15 +141,15 @@ func onSale(variants []Variant) []Variant {
 
 // Offer finds a variant on sale. It returns ErrNotFound if the variant, its product or its shop is unknown or off sale.
 func (c Catalogue) Offer(
-	ctx context.Context, customerID CustomerID, productID ProductID, variantID VariantID,
+	ctx context.Context, shopID ShopID, productID ProductID, variantID VariantID,
 ) (Offer, error) {
-	customer, product, err := c.Store.Product(ctx, customerID, productID)
+	profile, product, err := c.Store.Product(ctx, shopID, productID)
 	if err != nil {
 		return Offer{}, err
 	}
 	at := slices.IndexFunc(product.Variants, func(v Variant) bool { return v.ID == variantID })
-	if customer.OffSale || product.OffSale || at < 0 || product.Variants[at].OffSale {
+	if profile.OffSale || product.OffSale || at < 0 || product.Variants[at].OffSale {
 		return Offer{}, ErrNotFound
 	}
-	return Offer{Customer: customer, Product: product, Variant: product.Variants[at]}, nil
+	return Offer{Profile: profile, Product: product, Variant: product.Variants[at]}, nil
 }

@@ -17,27 +17,27 @@ type store struct {
 }
 
 func (s store) Product(
-	_ context.Context, customerID catalog.CustomerID, id catalog.ProductID,
-) (catalog.Customer, catalog.Product, error) {
+	_ context.Context, shopID catalog.ShopID, id catalog.ProductID,
+) (catalog.Profile, catalog.Product, error) {
 	if s.fails != nil {
-		return catalog.Customer{}, catalog.Product{}, s.fails
+		return catalog.Profile{}, catalog.Product{}, s.fails
 	}
 	at := slices.IndexFunc(s.shop.Products, func(p catalog.Product) bool { return p.ID == id })
-	if customerID != s.shop.Customer.ID || at < 0 {
-		return catalog.Customer{}, catalog.Product{}, catalog.ErrNotFound
+	if shopID != s.shop.Profile.ID || at < 0 {
+		return catalog.Profile{}, catalog.Product{}, catalog.ErrNotFound
 	}
-	return s.shop.Customer, s.shop.Products[at], nil
+	return s.shop.Profile, s.shop.Products[at], nil
 }
 
-func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
+func TestOffer_ShopProductAndVariant_MustBeOnSale(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(*catalog.Shop)
 		want   error
 	}{
 		{"on sale", func(*catalog.Shop) {}, nil},
-		{"customer unknown", func(s *catalog.Shop) { s.Customer.ID = "sakura-goods" }, catalog.ErrNotFound},
-		{"customer off sale", func(s *catalog.Shop) { s.Customer.OffSale = true }, catalog.ErrNotFound},
+		{"shop unknown", func(s *catalog.Shop) { s.Profile.ID = "sakura-goods" }, catalog.ErrNotFound},
+		{"shop off sale", func(s *catalog.Shop) { s.Profile.OffSale = true }, catalog.ErrNotFound},
 		{"product unknown", func(s *catalog.Shop) { s.Products[0].ID = "gems" }, catalog.ErrNotFound},
 		{"product off sale", func(s *catalog.Shop) { s.Products[0].OffSale = true }, catalog.ErrNotFound},
 		{"variant unknown", func(s *catalog.Shop) { s.Products[0].Variants[1].ID = "1000" }, catalog.ErrNotFound},
@@ -46,7 +46,7 @@ func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
 		{"product ID in another case", func(s *catalog.Shop) { s.Products[0].ID = "Coins" }, catalog.ErrNotFound},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			shop := catalog.Shop{Customer: emberforge(), Products: []catalog.Product{coins(499, 999)}}
+			shop := catalog.Shop{Profile: emberforge(), Products: []catalog.Product{coins(499, 999)}}
 			test.change(&shop)
 			shown := catalog.Catalogue{Store: store{shop: shop}}
 			offer, err := shown.Offer(t.Context(), "emberforge", "coins", "999")
@@ -56,7 +56,7 @@ func TestOffer_CustomerProductAndVariant_MustBeOnSale(t *testing.T) {
 			want := catalog.Offer{}
 			if test.want == nil {
 				want = catalog.Offer{
-					Customer: shop.Customer, Product: shop.Products[0],
+					Profile: shop.Profile, Product: shop.Products[0],
 					Variant: shop.Products[0].Variants[1],
 				}
 			}

@@ -19,11 +19,11 @@ const (
 // Change is one change of a plan: it creates a shop, product or variant, or updates one of its fields. Fields are named
 // as in the catalogue file.
 type Change struct {
-	Customer CustomerID `json:"customer"`
-	Product  ProductID  `json:"product,omitempty"` // empty if the shop changes
-	Variant  VariantID  `json:"variant,omitempty"` // empty if the product or the shop changes
-	Action   Action     `json:"action"`
-	Field    string     `json:"field,omitempty"` // empty for a creation
+	Shop    ShopID    `json:"customer"`
+	Product ProductID `json:"product,omitempty"` // empty if the shop changes
+	Variant VariantID `json:"variant,omitempty"` // empty if the product or the shop changes
+	Action  Action    `json:"action"`
+	Field   string    `json:"field,omitempty"` // empty for a creation
 	// From and To are the field's values. For a creation, To is the currency, name or price.
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
@@ -35,7 +35,7 @@ type Change struct {
 
 // String formats the change for people, in one line: emberforge/coins/500: price 4.99 EUR -> 5.49 EUR.
 func (c Change) String() string {
-	what := string(c.Customer)
+	what := string(c.Shop)
 	if c.Product != "" {
 		what += "/" + string(c.Product)
 	}
@@ -96,14 +96,14 @@ const (
 	fieldPaymentText = "page.payment-text"
 )
 
-func compareCustomers(before, after Customer) []Change {
+func compareProfiles(before, after Profile) []Change {
 	var changes changeList
 	changes.add("", fieldName, before.Name, after.Name)
 	changes.add("", fieldOffSale, strconv.FormatBool(before.OffSale), strconv.FormatBool(after.OffSale))
 	changes.add("", fieldTimeZone, before.TimeZone, after.TimeZone)
 	changes.addPage(before.Page, after.Page)
 	for i := range changes {
-		changes[i].Customer = after.ID
+		changes[i].Shop = after.ID
 	}
 	return changes
 }

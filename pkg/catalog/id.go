@@ -11,8 +11,8 @@ var ErrMalformedID = errors.New("malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beg
 // IDs of the catalogue. Each is 1 to 64 characters of A-Z a-z 0-9 . _ - and begins with a letter or digit, so that it
 // needs no escaping in a path or a key.
 type (
-	// CustomerID names a shop: the path segment after /shop.
-	CustomerID string
+	// ShopID names a shop: the path segment after /shop.
+	ShopID string
 	// ProductID names a product within its shop.
 	ProductID string
 	// VariantID names a variant within its product.
@@ -20,7 +20,7 @@ type (
 )
 
 // ParseID converts text to an ID of the wanted kind, or returns ErrMalformedID.
-func ParseID[ID CustomerID | ProductID | VariantID](text string) (ID, error) {
+func ParseID[ID ShopID | ProductID | VariantID](text string) (ID, error) {
 	if len(text) == 0 || len(text) > 64 || !isLetterOrDigit(text[0]) {
 		return "", fmt.Errorf("%.70q: %w", text, ErrMalformedID)
 	}

@@ -36,7 +36,7 @@ func TestParseID(t *testing.T) {
 func TestParseID_AnyText_IsAcceptedOnlyIfItFollowsTheRule(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,63}`), rapid.String()).Draw(t, "text")
-		id, err := catalog.ParseID[catalog.CustomerID](text)
+		id, err := catalog.ParseID[catalog.ShopID](text)
 		isID := len(text) >= 1 && len(text) <= 64 &&
 			strings.Trim(text[:1], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == "" &&
 			strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == ""

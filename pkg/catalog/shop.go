@@ -4,7 +4,7 @@ import "fmt"
 
 // Shop is a shop with all its products, as in a catalogue file.
 type Shop struct {
-	Customer Customer
+	Profile  Profile
 	Products []Product // in ID order, each ID once
 }
 
@@ -12,11 +12,11 @@ type Shop struct {
 // products[3].variants[2].price.
 func (s Shop) Validate() error {
 	var found FieldErrors
-	s.Customer.validate(found.add)
+	s.Profile.validate(found.add)
 	seen := make(map[ProductID]bool, len(s.Products))
 	for i, product := range s.Products {
 		at := fmt.Sprintf("products[%d].", i)
-		product.validate(s.Customer.Currency, func(field string, err error) { found.add(at+field, err) })
+		product.validate(s.Profile.Currency, func(field string, err error) { found.add(at+field, err) })
 		if seen[product.ID] {
 			found.add(at+"id", fmt.Errorf("product %q appears twice", product.ID))
 		}

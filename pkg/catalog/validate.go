@@ -71,14 +71,14 @@ func (f FieldErrors) orNil() error {
 }
 
 // Validate checks every bound, and returns all faults as FieldErrors.
-func (c Customer) Validate() error {
+func (c Profile) Validate() error {
 	var found FieldErrors
 	c.validate(found.add)
 	return found.orNil()
 }
 
-func (c Customer) validate(add func(field string, err error)) {
-	_, err := ParseID[CustomerID](string(c.ID))
+func (c Profile) validate(add func(field string, err error)) {
+	_, err := ParseID[ShopID](string(c.ID))
 	add("id", err)
 	add("name", checkLine(c.Name, MaxNameBytes))
 	_, err = money.ParseCurrency(string(c.Currency))

@@ -12,8 +12,8 @@ import (
 	"shopfront/pkg/money"
 )
 
-func emberforge() catalog.Customer {
-	return catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"}
+func emberforge() catalog.Profile {
+	return catalog.Profile{ID: "emberforge", Name: "Emberforge", Currency: "EUR"}
 }
 
 func euro(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
@@ -37,7 +37,7 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 		"no products":        func(s *catalog.Shop) { s.Products = nil },
 		"a product for free": func(s *catalog.Shop) { s.Products[0].Variants[0].Price = euro(0) },
 		"50 variants":        func(s *catalog.Shop) { s.Products[0] = coins(upTo(catalog.MaxVariants)...) },
-		"longest name":       func(s *catalog.Shop) { s.Customer.Name = strings.Repeat("é", 64) },
+		"longest name":       func(s *catalog.Shop) { s.Profile.Name = strings.Repeat("é", 64) },
 		"longest description": func(s *catalog.Shop) {
 			s.Products[0].Description = strings.Repeat("x",
 				catalog.MaxDescriptionBytes)
@@ -83,9 +83,9 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 				time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC)
 			s.Products[0].Variants[0].Sale = catalog.Sale{Price: euro(399), From: first, Until: last}
 		},
-		"page is off": func(s *catalog.Shop) { s.Customer.Page = catalog.Page{Off: true} },
+		"page is off": func(s *catalog.Shop) { s.Profile.Page = catalog.Page{Off: true} },
 		"every field of a page": func(s *catalog.Shop) {
-			s.Customer.Page = catalog.Page{
+			s.Profile.Page = catalog.Page{
 				Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
 				Imprint:     catalog.Link{URL: "https://emberforge.example/imprint"},
 				Privacy:     catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
@@ -94,14 +94,14 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 			}
 		},
 		"payment URL without the way back": func(s *catalog.Shop) {
-			s.Customer.Page.PaymentURL = "https://pay.emberforge.example/?checkout={checkout}"
+			s.Profile.Page.PaymentURL = "https://pay.emberforge.example/?checkout={checkout}"
 		},
-		"longest page": func(s *catalog.Shop) { s.Customer.Page = pageOf(catalog.MaxPageBytes) },
+		"longest page": func(s *catalog.Shop) { s.Profile.Page = pageOf(catalog.MaxPageBytes) },
 		"everything off sale": func(s *catalog.Shop) {
-			s.Customer.OffSale, s.Products[0].OffSale, s.Products[0].Variants[0].OffSale = true, true, true
+			s.Profile.OffSale, s.Products[0].OffSale, s.Products[0].Variants[0].OffSale = true, true, true
 		},
 	} {
-		shop := catalog.Shop{Customer: emberforge(), Products: []catalog.Product{coins(499)}}
+		shop := catalog.Shop{Profile: emberforge(), Products: []catalog.Product{coins(499)}}
 		change(&shop)
 		if err := shop.Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -141,7 +141,7 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 	nickFrom := func(name, schema string) func(*catalog.Shop) {
 		return func(s *catalog.Shop) { s.Products[0].NickFrom, variant(s).DataSchema = name, schema }
 	}
-	page := func(page catalog.Page) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Customer.Page = page } }
+	page := func(page catalog.Page) func(*catalog.Shop) { return func(s *catalog.Shop) { s.Profile.Page = page } }
 	pay := func(url string) func(*catalog.Shop) { return page(catalog.Page{PaymentURL: url}) }
 	sale := func(price money.Money, from, until time.Time) func(*catalog.Shop) {
 		return func(s *catalog.Shop) { variant(s).Sale = catalog.Sale{Price: price, From: from, Until: until} }
@@ -153,21 +153,21 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 		field, reason string
 		change        func(*catalog.Shop)
 	}{
-		{"id", `".": malformed ID`, func(s *catalog.Shop) { s.Customer.ID = "." }},
-		{"name", "is missing", func(s *catalog.Shop) { s.Customer.Name = " \t" }},
+		{"id", `".": malformed ID`, func(s *catalog.Shop) { s.Profile.ID = "." }},
+		{"name", "is missing", func(s *catalog.Shop) { s.Profile.Name = " \t" }},
 		{
 			"name", "has 129 bytes, and at most 128 are allowed",
-			func(s *catalog.Shop) { s.Customer.Name = strings.Repeat("x", 129) },
+			func(s *catalog.Shop) { s.Profile.Name = strings.Repeat("x", 129) },
 		},
-		{"name", "must be one line", func(s *catalog.Shop) { s.Customer.Name = "Ember\nforge" }},
+		{"name", "must be one line", func(s *catalog.Shop) { s.Profile.Name = "Ember\nforge" }},
 		{
 			"name", "has characters that cannot be displayed",
-			func(s *catalog.Shop) { s.Customer.Name = "Ember\x1b[31m" },
+			func(s *catalog.Shop) { s.Profile.Name = "Ember\x1b[31m" },
 		},
-		{"name", "has characters that cannot be displayed", func(s *catalog.Shop) { s.Customer.Name = "Ember\xff" }},
+		{"name", "has characters that cannot be displayed", func(s *catalog.Shop) { s.Profile.Name = "Ember\xff" }},
 		{
 			"currency", "not an ISO 4217 currency",
-			func(s *catalog.Shop) { s.Customer.Currency = "EURO"; s.Products = nil },
+			func(s *catalog.Shop) { s.Profile.Currency = "EURO"; s.Products = nil },
 		},
 
 		{"page", "a page that is off cannot have other fields", page(catalog.Page{Off: true, Accent: "#c2410c"})},
@@ -351,7 +351,7 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 			func(s *catalog.Shop) { variant(s).DataSchema = strings.Repeat("x", 8193) },
 		},
 	} {
-		shop := catalog.Shop{Customer: emberforge(), Products: []catalog.Product{coins(499)}}
+		shop := catalog.Shop{Profile: emberforge(), Products: []catalog.Product{coins(499)}}
 		test.change(&shop)
 		found, ok := errors.AsType[catalog.FieldErrors](shop.Validate())
 		if !ok || !slices.ContainsFunc(found, func(e *catalog.FieldError) bool {
@@ -363,8 +363,8 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 }
 
 func TestValidate_SeveralFaults_AreAllReported(t *testing.T) {
-	shop := catalog.Shop{Customer: emberforge(), Products: []catalog.Product{coins(499), coins(999)}}
-	shop.Customer.Name = ""
+	shop := catalog.Shop{Profile: emberforge(), Products: []catalog.Product{coins(499), coins(999)}}
+	shop.Profile.Name = ""
 	shop.Products[0].Name = ""
 	shop.Products[1].Variants[0].Price.Currency = "JPY"
 	err := shop.Validate()
@@ -380,7 +380,7 @@ products[1].id: product "coins" appears twice`
 	}
 }
 
-func TestValidate_CustomerAndProduct_AreValidatedSeparately(t *testing.T) {
+func TestValidate_ShopAndProduct_AreValidatedSeparately(t *testing.T) {
 	if err := emberforge().Validate(); err != nil {
 		t.Error(err)
 	}

@@ -50,7 +50,7 @@ func TestAccess_IsReadAndWrittenInItsShortestForm(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			const header = "customers:\n  - id: emberforge\n    name: Emberforge\n    currency: EUR\n"
+			const header = "shops:\n  - id: emberforge\n    name: Emberforge\n    currency: EUR\n"
 			entries, err := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(header + c.lines)})
 			if err != nil || !reflect.DeepEqual(entries[0].Access, c.want) {
 				t.Fatalf("read %+v, %v, want the access %+v", entries, err, c.want)

@@ -92,12 +92,12 @@ func Parse(files ...File) ([]Entry, error) {
 	}
 	var entries []Entry
 	var faults []error
-	places := map[catalog.CustomerID]Place{}
+	places := map[catalog.ShopID]Place{}
 	for _, file := range files {
 		r := reader{format: format, file: file.Name, open: map[*yaml.Node]bool{}, found: map[mistake]bool{}}
 		inFile := r.entries(file.Text)
 		for _, entry := range inFile {
-			id := entry.Customer.ID
+			id := entry.Profile.ID
 			if earlier, found := places[id]; found && id != "" {
 				r.fail(entry.Place.Line, "shop %q is already in %s: write it in one place only", id, earlier)
 			}
@@ -130,7 +130,7 @@ func (e Entry) MissingRewards(stored catalog.Shop) error {
 			if variant := fmt.Sprintf("%s/%s", good.Product, good.Variant); !known[variant] {
 				missing = append(missing, &Error{
 					v.Place,
-					fmt.Sprintf("reward: shop %s has no variant %s", e.Customer.ID, variant),
+					fmt.Sprintf("reward: shop %s has no variant %s", e.Profile.ID, variant),
 				})
 			}
 		}

@@ -36,8 +36,8 @@ func TestDemo_IsWrittenAndReadBack(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(shops) != 2 || shops[0].Customer.ID != "emberforge" || shops[1].Customer.Currency != "JPY" || products < 12 {
-		t.Errorf("%d products of %d customers", products, len(shops))
+	if len(shops) != 2 || shops[0].Profile.ID != "emberforge" || shops[1].Profile.Currency != "JPY" || products < 12 {
+		t.Errorf("%d products of %d shops", products, len(shops))
 	}
 	if again := parsed(t, written(t, shops...)); !reflect.DeepEqual(again, shops) {
 		t.Errorf("read back %+v", again)
@@ -74,7 +74,7 @@ func TestDemo_HasVouchersOfEveryKind(t *testing.T) {
 			}
 		}
 		if len(kinds) != 4+11 { // 4 kinds of rewards, and the 11 kinds listed above
-			t.Errorf("%s lacks a kind of voucher; it has these kinds: %v", shop.Customer.ID, kinds)
+			t.Errorf("%s lacks a kind of voucher; it has these kinds: %v", shop.Profile.ID, kinds)
 		}
 	}
 }

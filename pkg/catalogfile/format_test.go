@@ -38,13 +38,13 @@ func readSchema(t *testing.T) schemaOf {
 // A key that only the schema has would be accepted and ignored.
 func TestSchema_HasTheKeysOfTheLayout(t *testing.T) {
 	layouts := map[string]any{
-		"": fileLayout{}, "customers/": customerLayout{}, "customers/products/": productLayout{},
-		"customers/products/variants/":        variantLayout{},
-		"customers/products/variants/amount/": amountLayout{}, "customers/products/variants/sale/": saleLayout{},
-		"customers/vouchers/": voucherLayout{},
-		"customers/access/":   accessLayout{}, "customers/refusals/": limitLayout{},
-		"customers/page/":         pageLayout{},
-		"customers/page/imprint/": linkLayout{},
+		"": fileLayout{}, "shops/": shopLayout{}, "shops/products/": productLayout{},
+		"shops/products/variants/":        variantLayout{},
+		"shops/products/variants/amount/": amountLayout{}, "shops/products/variants/sale/": saleLayout{},
+		"shops/vouchers/": voucherLayout{},
+		"shops/access/":   accessLayout{}, "shops/refusals/": limitLayout{},
+		"shops/page/":         pageLayout{},
+		"shops/page/imprint/": linkLayout{},
 	}
 	for path, properties := range propertiesByPath(readSchema(t)) {
 		if inSchema, inLayout := slices.Sorted(maps.Keys(properties)),
@@ -121,7 +121,7 @@ func TestDemo_NamesTheSchema_AndShowsEveryField(t *testing.T) {
 	if err := yaml.Unmarshal(text, &document); err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]bool{} // such as customers/products/id
+	shown := map[string]bool{} // such as shops/products/id
 	var walk func(node *yaml.Node, path string)
 	walk = func(node *yaml.Node, path string) {
 		for i, child := range node.Content {
@@ -147,16 +147,16 @@ func TestDemo_NamesTheSchema_AndShowsEveryField(t *testing.T) {
 
 func propertiesByPath(schema schemaOf) map[string]map[string]schemaOf {
 	return map[string]map[string]schemaOf{
-		"": schema.Properties, "customers/": schema.Defs["customer"].Properties,
-		"customers/products/":                 schema.Defs["product"].Properties,
-		"customers/products/variants/":        schema.Defs["variant"].Properties,
-		"customers/products/variants/amount/": schema.Defs["amount"].Properties,
-		"customers/products/variants/sale/":   schema.Defs["sale"].Properties,
-		"customers/vouchers/":                 schema.Defs["voucher"].Properties,
-		"customers/access/":                   schema.Defs["access"].Properties,
-		"customers/refusals/":                 schema.Defs["source-limit"].Properties,
-		"customers/page/":                     schema.Defs["page"].Properties,
-		"customers/page/imprint/":             schema.Defs["link"].Properties,
+		"": schema.Properties, "shops/": schema.Defs["shop"].Properties,
+		"shops/products/":                 schema.Defs["product"].Properties,
+		"shops/products/variants/":        schema.Defs["variant"].Properties,
+		"shops/products/variants/amount/": schema.Defs["amount"].Properties,
+		"shops/products/variants/sale/":   schema.Defs["sale"].Properties,
+		"shops/vouchers/":                 schema.Defs["voucher"].Properties,
+		"shops/access/":                   schema.Defs["access"].Properties,
+		"shops/refusals/":                 schema.Defs["source-limit"].Properties,
+		"shops/page/":                     schema.Defs["page"].Properties,
+		"shops/page/imprint/":             schema.Defs["link"].Properties,
 	}
 }
 

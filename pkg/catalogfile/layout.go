@@ -11,9 +11,9 @@ import (
 // The layout of a file, for reading and writing. catalogue.schema.json describes the same layout.
 type (
 	fileLayout struct {
-		Customers []customerLayout `yaml:"customers"`
+		Shops []shopLayout `yaml:"shops"`
 	}
-	customerLayout struct {
+	shopLayout struct {
 		ID          text            `yaml:"id"`
 		Name        text            `yaml:"name"`
 		Currency    text            `yaml:"currency"`

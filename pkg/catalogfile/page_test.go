@@ -8,7 +8,7 @@ import (
 )
 
 func TestPage_IsReadAndWrittenInItsShortestForm(t *testing.T) {
-	const header = "customers:\n  - id: emberforge\n    name: Emberforge\n    currency: EUR\n"
+	const header = "shops:\n  - id: emberforge\n    name: Emberforge\n    currency: EUR\n"
 	for _, c := range []struct {
 		name, lines string
 		want        catalog.Page
@@ -46,7 +46,7 @@ func TestPage_IsReadAndWrittenInItsShortestForm(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			shops := parsed(t, header+c.lines)
-			if got := shops[0].Customer.Page; got != c.want {
+			if got := shops[0].Profile.Page; got != c.want {
 				t.Errorf("read %+v, want %+v", got, c.want)
 			}
 			if got, want := written(t, shops...), header+cmp.Or(c.written, c.lines); got != want {

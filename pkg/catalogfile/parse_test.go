@@ -13,7 +13,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-const small = `customers:
+const small = `shops:
   - id: emberforge
     name: Emberforge
     currency: EUR
@@ -29,7 +29,7 @@ const small = `customers:
 func TestParse_ReadsEveryFieldAsWritten(t *testing.T) {
 	const file = `
 # The shop of a game community.
-customers:
+shops:
   - currency: BHD   # in any order
     time-zone: Asia/Bahrain # three hours ahead of UTC
     off-sale: true
@@ -62,7 +62,7 @@ customers:
     name: Emberforge
     id: emberforge
 ---
-customers:
+shops:
   - {id: sakura-goods, name: 桜 Goods, currency: JPY}
 `
 	schema := `{"type":"object","required":["player"],"properties":{"player":{"type":"string","minLength":3},` +
@@ -70,7 +70,7 @@ customers:
 	bhd := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "BHD"} }
 	want := []catalog.Shop{
 		{
-			Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "BHD", OffSale: true, TimeZone: "Asia/Bahrain"},
+			Profile: catalog.Profile{ID: "emberforge", Name: "Emberforge", Currency: "BHD", OffSale: true, TimeZone: "Asia/Bahrain"},
 			Products: []catalog.Product{
 				{ID: "coins", Name: "Coins", Variants: []catalog.Variant{
 					{
@@ -95,19 +95,19 @@ customers:
 				},
 			},
 		},
-		{Customer: catalog.Customer{ID: "sakura-goods", Name: "桜 Goods", Currency: "JPY"}},
+		{Profile: catalog.Profile{ID: "sakura-goods", Name: "桜 Goods", Currency: "JPY"}},
 	}
 	if got := parsed(t, file); !reflect.DeepEqual(got, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", got, want)
 	}
 }
 
-func TestParse_ReturnsThePlaceOfEachCustomer(t *testing.T) {
+func TestParse_ReturnsThePlaceOfEachShop(t *testing.T) {
 	shops, err := catalogfile.Parse(
 		catalogfile.File{Name: "a.yaml", Text: []byte(small)},
 		catalogfile.File{
 			Name: "b.yaml",
-			Text: []byte("---\n\n---\ncustomers:\n- {id: sakura-goods, name: Sakura, currency: JPY}\n"),
+			Text: []byte("---\n\n---\nshops:\n- {id: sakura-goods, name: Sakura, currency: JPY}\n"),
 		},
 	)
 	if err != nil || len(shops) != 2 || shops[0].Place.String() != "a.yaml:2" || shops[1].Place.String() != "b.yaml:5" {
@@ -118,7 +118,7 @@ func TestParse_ReturnsThePlaceOfEachCustomer(t *testing.T) {
 // in adds lines to a shop, a product or a variant of small.
 func in(where string, lines ...string) string {
 	anchor := map[string]string{
-		"customer": "    currency: EUR\n", "product": "        name: Ember coins\n",
+		"shop": "    currency: EUR\n", "product": "        name: Ember coins\n",
 		"variant": "            price: 4.99\n",
 	}[where]
 	indent := anchor[:len(anchor)-len(strings.TrimLeft(anchor, " "))]
@@ -129,42 +129,42 @@ func without(line string) string { return strings.Replace(small, line, "", 1) }
 
 func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
-		{"empty", "", "shop.yaml:1: no shops: begin the file with the key customers and a list of shops"},
+		{"empty", "", "shop.yaml:1: no shops: begin the file with the key shops and a list of shops"},
 		{
 			"comments only", "# later\n",
-			"shop.yaml:1: no shops: begin the file with the key customers and a list of shops",
+			"shop.yaml:1: no shops: begin the file with the key shops and a list of shops",
 		},
 		{
-			"no customers", "customers: []\n",
-			"shop.yaml:1: no shops: begin the file with the key customers and a list of shops",
+			"no shops", "shops: []\n",
+			"shop.yaml:1: no shops: begin the file with the key shops and a list of shops",
 		},
 		{"a list", "- id: emberforge\n", `shop.yaml:1: the file: must be a mapping (key: value), not a list`},
 		{"a word", "\nemberforge\n", `shop.yaml:2: the file: must be a mapping (key: value), not "emberforge"`},
 		{
-			"customers by ID", "customers:\n  emberforge: {}\n",
-			"shop.yaml:2: customers: must be a list (lines that begin with -), not a mapping",
+			"shops by ID", "shops:\n  emberforge: {}\n",
+			"shop.yaml:2: shops: must be a list (lines that begin with -), not a mapping",
 		},
 		{
-			"customer is a word", "customers:\n  - emberforge\n",
-			`shop.yaml:2: item 1 of customers: must be a mapping (key: value), not "emberforge"`,
+			"shop is a word", "shops:\n  - emberforge\n",
+			`shop.yaml:2: item 1 of shops: must be a mapping (key: value), not "emberforge"`,
 		},
 		{
-			"customer is empty", "customers:\n  -\n",
-			`shop.yaml:2: item 1 of customers: must be a mapping (key: value), not nothing`,
+			"shop is empty", "shops:\n  -\n",
+			`shop.yaml:2: item 1 of shops: must be a mapping (key: value), not nothing`,
 		},
 
-		{"unknown key", "shops: []\n" + small, `shop.yaml:1: shops: unknown key: the keys here are customers`},
+		{"unknown key", "customers: []\n" + small, `shop.yaml:1: customers: unknown key: the keys here are shops`},
 		{
-			"unknown key of a customer", in("customer", "webhook: none"),
+			"unknown key of a shop", in("shop", "webhook: none"),
 			`shop.yaml:5: webhook: unknown key: the keys here are access, currency, id, name, off-sale, page, ` +
 				`products, redemptions, refusals, time-zone, vouchers`,
 		},
 		{
-			"unknown time zone", in("customer", "time-zone: Europe/Emberforge"),
+			"unknown time zone", in("shop", "time-zone: Europe/Emberforge"),
 			`shop.yaml:5: time-zone: must be the name of an IANA time zone such as Europe/Berlin, not "Europe/Emberforge"`,
 		},
 		{
-			"time zone of the machine", in("customer", "time-zone: Local"),
+			"time zone of the machine", in("shop", "time-zone: Local"),
 			`shop.yaml:5: time-zone: must be the name of an IANA time zone such as Europe/Berlin, not "Local"`,
 		},
 		{
@@ -248,7 +248,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:12: id: variant "500" is already on line 9: write it once`,
 		},
 		{
-			"customer twice", small + "  - {id: emberforge, name: Again, currency: EUR}\n",
+			"shop twice", small + "  - {id: emberforge, name: Again, currency: EUR}\n",
 			`shop.yaml:12: shop "emberforge" is already in shop.yaml:2: write it in one place only`,
 		},
 
@@ -318,108 +318,108 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		},
 
 		{
-			"access is a word", in("customer", "access: server"),
+			"access is a word", in("shop", "access: server"),
 			`shop.yaml:5: access: must be a mapping (key: value), not "server"`,
 		},
 		{
-			"unknown policy", in("customer", "access:", "  redeem: anyone", "  check-out: nobody"),
+			"unknown policy", in("shop", "access:", "  redeem: anyone", "  check-out: nobody"),
 			`shop.yaml:7: check-out: must be anyone or server, not "nobody"`,
 		},
 		{
-			"unknown kind of access", in("customer", "access: {redeem: server, checkout: server}"),
+			"unknown kind of access", in("shop", "access: {redeem: server, checkout: server}"),
 			`shop.yaml:5: checkout: unknown key: the keys here are check-out, redeem`,
 		},
 		{
-			"refusals are another word", in("customer", "refusals: none"),
+			"refusals are another word", in("shop", "refusals: none"),
 			`shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not "none"`,
 		},
 		{
-			"refusals are a list", in("customer", "refusals: [100, 10m]"),
+			"refusals are a list", in("shop", "refusals: [100, 10m]"),
 			`shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not a list`,
 		},
-		{"refusals without a window", in("customer", "refusals: {limit: 100}"), "shop.yaml:5: per: is missing"},
-		{"refusals without a limit", in("customer", "refusals: {per: 10m}"), "shop.yaml:5: limit: is missing"},
+		{"refusals without a window", in("shop", "refusals: {limit: 100}"), "shop.yaml:5: per: is missing"},
+		{"refusals without a limit", in("shop", "refusals: {per: 10m}"), "shop.yaml:5: limit: is missing"},
 		{
-			"no refusals allowed", in("customer", "refusals: {limit: 0, per: 10m}"),
+			"no refusals allowed", in("shop", "refusals: {limit: 0, per: 10m}"),
 			`shop.yaml:5: limit: must be a whole number from 1 to 1000000, not "0"`,
 		},
 		{
-			"window without a unit", in("customer", "refusals:", "  limit: 100", "  per: 600"),
+			"window without a unit", in("shop", "refusals:", "  limit: 100", "  per: 600"),
 			`shop.yaml:7: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "600"`,
 		},
 		{
-			"window of zero", in("customer", "refusals: {limit: 100, per: 0s}"),
+			"window of zero", in("shop", "refusals: {limit: 100, per: 0s}"),
 			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "0s"`,
 		},
 		{
-			"window too long", in("customer", "refusals: {limit: 100, per: 25h}"),
+			"window too long", in("shop", "refusals: {limit: 100, per: 25h}"),
 			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "25h"`,
 		},
 		{
-			"window is not whole", in("customer", "refusals: {limit: 100, per: 1.5s}"),
+			"window is not whole", in("shop", "refusals: {limit: 100, per: 1.5s}"),
 			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "1.5s"`,
 		},
 		{
-			"window is a list", in("customer", "refusals: {limit: 100, per: [10m]}"),
+			"window is a list", in("shop", "refusals: {limit: 100, per: [10m]}"),
 			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not a list`,
 		},
 
 		{
-			"page is another word", in("customer", "page: none"),
+			"page is another word", in("shop", "page: none"),
 			`shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not "none"`,
 		},
 		{
-			"page is a list", in("customer", "page: [off]"),
+			"page is a list", in("shop", "page: [off]"),
 			`shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not a list`,
 		},
-		{"page is empty", in("customer", "page:"), `shop.yaml:5: page: is empty: give it a value, or leave it out`},
+		{"page is empty", in("shop", "page:"), `shop.yaml:5: page: is empty: give it a value, or leave it out`},
 		{
-			"unknown key of a page", in("customer", "page:", "  colour: red"),
+			"unknown key of a page", in("shop", "page:", "  colour: red"),
 			`shop.yaml:6: colour: unknown key: the keys here are accent, imprint, logo, payment-text, payment-url, ` +
 				`privacy`,
 		},
 		{
-			"accent is a word", in("customer", "page:", "  accent: red"),
+			"accent is a word", in("shop", "page:", "  accent: red"),
 			`shop.yaml:6: accent: must be a colour such as "#c2410c"`,
 		},
 		{
-			"accent without quotes is a comment", in("customer", "page:", "  accent: #c2410c"),
+			"accent without quotes is a comment", in("shop", "page:", "  accent: #c2410c"),
 			`shop.yaml:6: accent: is empty: give it a value, or leave it out`,
 		},
 		{
-			"accent is a list", in("customer", "page: {accent: [1]}"),
+			"accent is a list", in("shop", "page: {accent: [1]}"),
 			`shop.yaml:5: accent: must be a colour such as "#c2410c", in quotes, not a list`,
 		},
 		{
-			"logo that is not an https URL", in("customer", "page:", "  logo: logo.png"),
+			"logo that is not an https URL", in("shop", "page:", "  logo: logo.png"),
 			`shop.yaml:6: logo: must be an https URL such as https://cdn.example/logo.png; percent-encode special ` +
 				`characters`,
 		},
 		{
-			"link that is not an https URL", in("customer", "page:", "  imprint: /imprint"),
+			"link that is not an https URL", in("shop", "page:", "  imprint: /imprint"),
 			`shop.yaml:6: imprint: must be an https URL such as https://shop.example/imprint; percent-encode ` +
 				`special characters`,
 		},
 		{
-			"link is a list", in("customer", "page: {privacy: []}"),
+			"link is a list", in("shop", "page: {privacy: []}"),
 			`shop.yaml:5: privacy: must be a URL, or a mapping such as {url: https://shop.example/imprint, text: ` +
 				`Imprint}, not a list`,
 		},
-		{"link without a URL", in("customer", "page:", "  privacy: {text: Privacy}"), `shop.yaml:6: url: is missing`},
-		{"link to a bad URL", in("customer", "page:", "  privacy:", "    url: http://shop.example",
+		{"link without a URL", in("shop", "page:", "  privacy: {text: Privacy}"), `shop.yaml:6: url: is missing`},
+		{"link to a bad URL", in("shop", "page:", "  privacy:", "    url: http://shop.example",
 			"    text: Privacy"), `shop.yaml:6: privacy: must be an https URL such as ` +
 			`https://shop.example/imprint; percent-encode special characters`},
-		{"link with a long text", in("customer", "page:", "  privacy:", "    url: https://shop.example",
+		{"link with a long text", in("shop", "page:", "  privacy:", "    url: https://shop.example",
 			"    text: "+strings.Repeat("x", 65)), `shop.yaml:8: text: has 65 bytes, and at most 64 are allowed`},
 		{
 			"payment page without the checkout",
-			in("customer", "page:", "  accent: '#c2410c'", "  payment-url: https://pay.example/"),
+			in("shop", "page:", "  accent: '#c2410c'", "  payment-url: https://pay.example/"),
 			`shop.yaml:7: payment-url: must be an https URL such as ` +
 				`https://pay.example/?checkout={checkout}&return={return}, with {checkout} once and {return} at ` +
 				`most once, both after the host; percent-encode special characters`,
 		},
 		{
-			"payment text is too long", in("customer", "page:", "  payment-text: "+strings.Repeat("x", 1025)),
+			"payment text is too long", in("shop", "page:", "  payment-text: "+strings.Repeat("x", 1025)),
 			`shop.yaml:6: payment-text: has 1025 bytes, and at most 1024 are allowed`,
 		},
 
@@ -562,22 +562,22 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:12: data: schema has 8220 bytes, and at most 8192 are allowed`,
 		},
 
-		{"tab", "customers:\n\t- id: a\n", "shop.yaml:2: not valid YAML: found character that cannot start any token"},
+		{"tab", "shops:\n\t- id: a\n", "shop.yaml:2: not valid YAML: found character that cannot start any token"},
 		{
 			"colon in a name", strings.Replace(small, "500 coins", "Coins: 500", 1),
 			"shop.yaml:10: not valid YAML: mapping values are not allowed in this context",
 		},
 		{
-			"bracket left open", "customers: [\n  {id: a,\n",
+			"bracket left open", "shops: [\n  {id: a,\n",
 			"shop.yaml:3: not valid YAML here, or in the list or mapping that begins here: did not find expected " +
 				"node content; check indentation, brackets and quotes",
 		},
 		{
-			"indentation", "customers:\n  - id: a\n    name: b\n   currency: c\n",
+			"indentation", "shops:\n  - id: a\n    name: b\n   currency: c\n",
 			"shop.yaml:2: not valid YAML here, or in the list or mapping that begins here: did not find expected " +
 				"'-' indicator; check indentation, brackets and quotes",
 		},
-		{"quote left open", "customers:\n  - id: 'a\n", "shop.yaml:2: not valid YAML: found unexpected end of stream"},
+		{"quote left open", "shops:\n  - id: 'a\n", "shop.yaml:2: not valid YAML: found unexpected end of stream"},
 		{
 			"alias without an anchor", in("variant", "data: *player"),
 			"shop.yaml:12: the alias *player has no value: no &player comes before it",
@@ -597,8 +597,8 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{"UTF-16", "\xff\xfec\x00", "shop.yaml:1: has bytes that are not text: write the file in UTF-8, without " +
 			"control characters"},
 		{
-			"broken second document", small + "---\ncustomers: {}\n",
-			"shop.yaml:13: customers: must be a list (lines that begin with -), not a mapping",
+			"broken second document", small + "---\nshops: {}\n",
+			"shop.yaml:13: shops: must be a list (lines that begin with -), not a mapping",
 		},
 
 		{"several faults", strings.NewReplacer("Emberforge", "''", "4.99", "x", "id: coins", "id: /").Replace(in("variant", "off-sale: 1", "prize: 2")), `shop.yaml:3: name: is missing
@@ -665,10 +665,10 @@ func TestParse_MistakeInAnAnchor_IsReportedOnce(t *testing.T) {
 	}
 }
 
-func TestParse_CustomerInTwoFiles_IsRefused(t *testing.T) {
+func TestParse_ShopInTwoFiles_IsRefused(t *testing.T) {
 	wantErrors(t, `b.yaml:2: shop "emberforge" is already in a.yaml:2: write it in one place only
 b.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99
-c.yaml:1: no shops: begin the file with the key customers and a list of shops`,
+c.yaml:1: no shops: begin the file with the key shops and a list of shops`,
 		small, strings.Replace(small, "4.99", "4.999", 1), "")
 }
 
@@ -683,7 +683,7 @@ func TestParse_LongAliasInDataSchema_IsRefused(t *testing.T) {
 }
 
 func TestParse_AliasesThatExpandTooFar_AreRefusedAtOnce(t *testing.T) {
-	text := "customers:\n  - a0: &a0 [x]\n"
+	text := "shops:\n  - a0: &a0 [x]\n"
 	for i := range 20 {
 		tenTimes := strings.TrimSuffix(strings.Repeat(fmt.Sprintf("*a%d, ", i), 10), ", ")
 		text += fmt.Sprintf("    a%d: &a%d [%s]\n", i+1, i+1, tenTimes)
@@ -704,11 +704,11 @@ func TestParse_FileThatIsTooLong_IsRefused(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(small)
 	f.Add(in("variant", "data: &a {type: object, x: [1e5, .5, 0x1, ~, '', !!str 1, *a]}"))
-	f.Add(in("customer", "vouchers:", "  - {code: WELCOME-COINS, reward: coins/500}"))
-	f.Add(in("customer", "vouchers:", "  - {code: STARTER-PACK, reward: [coins/500, 2*rank/vip]}",
+	f.Add(in("shop", "vouchers:", "  - {code: WELCOME-COINS, reward: coins/500}"))
+	f.Add(in("shop", "vouchers:", "  - {code: STARTER-PACK, reward: [coins/500, 2*rank/vip]}",
 		"  - {code: PICNIC, reward: coins/500+rank/vip}"))
-	f.Add(in("customer", "page: off"))
-	f.Add(in("customer", "page: {accent: '#C2410C', imprint: 'https://a.example/', privacy: {url: "+
+	f.Add(in("shop", "page: off"))
+	f.Add(in("shop", "page: {accent: '#C2410C', imprint: 'https://a.example/', privacy: {url: "+
 		"'https://b.example/', text: no}, payment-text: \"a\\nb\"}"))
 	f.Add("a: &a [*a]\n---\n? {a: b}\n: |+\n  c\n")
 	lineBreaks := strings.NewReplacer("\r", "\n", "\u0085", "\n", "\u2028", "\n", "\u2029", "\n")

@@ -53,7 +53,7 @@ func (r *reader) entries(text []byte) []Entry {
 		entries = append(entries, d.entries(asJSON)...)
 	}
 	if len(entries) == 0 && len(r.faults) == 0 {
-		r.fail(1, "no shops: begin the file with the key customers and a list of shops")
+		r.fail(1, "no shops: begin the file with the key shops and a list of shops")
 	}
 	return entries
 }
@@ -70,27 +70,27 @@ func (d *document) entries(text []byte) []Entry {
 		d.fail(d.root.Line, "cannot be read: %v", err)
 	}
 	var entries []Entry
-	for i, customer := range layout.Customers {
-		entries = append(entries, d.entry(customer, jsontext.Pointer(fmt.Sprintf("/customers/%d", i))))
+	for i, shop := range layout.Shops {
+		entries = append(entries, d.entry(shop, jsontext.Pointer(fmt.Sprintf("/shops/%d", i))))
 	}
 	d.reportViolations(violations, false)
 	return entries
 }
 
-func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
+func (d *document) entry(layout shopLayout, at jsontext.Pointer) Entry {
 	entry := Entry{Place: d.place(at), Access: d.access(layout, at)}
-	entry.Customer = catalog.Customer{
-		ID: catalog.CustomerID(layout.ID), Name: string(layout.Name),
+	entry.Profile = catalog.Profile{
+		ID: catalog.ShopID(layout.ID), Name: string(layout.Name),
 		OffSale: layout.OffSale, TimeZone: string(layout.TimeZone), Page: newPage(layout.Page),
 	}
 	var err error
-	if d.zone, err = entry.Customer.Location(); err != nil { // the method Validate reports it
+	if d.zone, err = entry.Profile.Location(); err != nil { // the method Validate reports it
 		d.zone = time.UTC
 	}
 	if d.currency, err = money.ParseCurrency(string(layout.Currency)); err != nil {
 		d.failAt(at+"/currency", "%v: write a code such as EUR", err)
 	}
-	entry.Customer.Currency = d.currency
+	entry.Profile.Currency = d.currency
 	products := map[text]int{}
 	for i, product := range layout.Products {
 		entry.Products = append(entry.Products,
@@ -110,7 +110,7 @@ func (d *document) entry(layout customerLayout, at jsontext.Pointer) Entry {
 	return entry
 }
 
-func (d *document) access(layout customerLayout, at jsontext.Pointer) Access {
+func (d *document) access(layout shopLayout, at jsontext.Pointer) Access {
 	return Access{
 		Redeem: access.Policy(layout.Access.Redeem), CheckOut: access.Policy(layout.Access.CheckOut),
 		Refusals:    d.sourceLimit(&layout.Refusals, at+"/refusals"),

@@ -15,7 +15,7 @@ import (
 
 func TestParse_ReadsEveryFieldOfAVoucher(t *testing.T) {
 	limit := func(n voucher.Limit) *voucher.Limit { return &n }
-	file := in("customer", "vouchers:",
+	file := in("shop", "vouchers:",
 		"  - {code: Welcome coins, reward: coins/500}",
 		"  - {code: SUMMER-20, reward: 20%, max-uses: 1000, max-uses-per-nick: 2, valid-from: "+
 			"2027-06-01T00:00:00+02:00, valid-until: 2027-09-01T00:00:00.5Z}",
@@ -193,18 +193,18 @@ shop.yaml:6: code: must have a letter or digit
 shop.yaml:6: batch: must be at most 64 bytes of text without control characters`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			wantErrors(t, "shop.yaml:"+test.want, in("customer", "vouchers:", "  - "+test.voucher))
+			wantErrors(t, "shop.yaml:"+test.want, in("shop", "vouchers:", "  - "+test.voucher))
 		})
 	}
 }
 
 func TestParse_UnknownCurrency_IsReportedOnce(t *testing.T) {
-	file := strings.Replace(in("customer", "vouchers:", "  - {code: A, reward: 5.00}"), "EUR", "EURO", 1)
+	file := strings.Replace(in("shop", "vouchers:", "  - {code: A, reward: 5.00}"), "EUR", "EURO", 1)
 	wantErrors(t, `shop.yaml:4: currency: "EURO" is not an ISO 4217 currency: write a code such as EUR`, file)
 }
 
 func TestMissingRewards_ListsVariantsThatNeitherTheFileNorTheStoreHas(t *testing.T) {
-	shops, err := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(in("customer", "vouchers:",
+	shops, err := catalogfile.Parse(catalogfile.File{Name: "shop.yaml", Text: []byte(in("shop", "vouchers:",
 		"  - {code: A, reward: coins/500}",
 		"  - {code: B, reward: 2*coins/1200}",
 		"  - {code: C, reward: vip-rank/lifetime}",

@@ -17,19 +17,19 @@ import (
 
 // Write writes shops, without vouchers, as a file that Parse reads back as the same shops.
 func Write(w io.Writer, shops ...Entry) error {
-	file := fileLayout{Customers: []customerLayout{}}
+	file := fileLayout{Shops: []shopLayout{}}
 	for _, shop := range shops {
-		customer := customerLayout{
-			ID: text(shop.Customer.ID), Name: text(shop.Customer.Name), Currency: text(shop.Customer.Currency),
-			OffSale: shop.Customer.OffSale, TimeZone: text(shop.Customer.TimeZone),
+		shopID := shopLayout{
+			ID: text(shop.Profile.ID), Name: text(shop.Profile.Name), Currency: text(shop.Profile.Currency),
+			OffSale: shop.Profile.OffSale, TimeZone: text(shop.Profile.TimeZone),
 			Access: accessLayout{text(shop.Access.Redeem), text(shop.Access.CheckOut)},
-			Page:   newPageLayout(shop.Customer.Page),
+			Page:   newPageLayout(shop.Profile.Page),
 		}
 		if shop.Access.Refusals != nil {
-			customer.Refusals = *newLimitNode(*shop.Access.Refusals)
+			shopID.Refusals = *newLimitNode(*shop.Access.Refusals)
 		}
 		if shop.Access.Redemptions != nil {
-			customer.Redemptions = *newLimitNode(*shop.Access.Redemptions)
+			shopID.Redemptions = *newLimitNode(*shop.Access.Redemptions)
 		}
 		for _, product := range shop.Products {
 			layout := productLayout{
@@ -43,14 +43,14 @@ func Write(w io.Writer, shops ...Entry) error {
 			for _, variant := range product.Variants {
 				layoutOfVariant, err := newVariantLayout(variant)
 				if err != nil {
-					return fmt.Errorf("shop %s, product %s, variant %s: %w", shop.Customer.ID, product.ID,
+					return fmt.Errorf("shop %s, product %s, variant %s: %w", shop.Profile.ID, product.ID,
 						variant.ID, err)
 				}
 				layout.Variants = append(layout.Variants, layoutOfVariant)
 			}
-			customer.Products = append(customer.Products, layout)
+			shopID.Products = append(shopID.Products, layout)
 		}
-		file.Customers = append(file.Customers, customer)
+		file.Shops = append(file.Shops, shopID)
 	}
 	encoder := yaml.NewEncoder(w)
 	encoder.SetIndent(2)

@@ -20,7 +20,7 @@ import (
 
 func TestWrite_IsReadBack(t *testing.T) {
 	shop := catalog.Shop{
-		Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR", TimeZone: "Europe/Berlin"},
+		Profile: catalog.Profile{ID: "emberforge", Name: "Emberforge", Currency: "EUR", TimeZone: "Europe/Berlin"},
 		Products: []catalog.Product{
 			{
 				ID: "coins", Name: "Ember coins", Description: "The coins of the realm.\nNot refundable.",
@@ -55,7 +55,7 @@ func TestWrite_IsReadBack(t *testing.T) {
 			},
 		},
 	}
-	const want = `customers:
+	const want = `shops:
   - id: emberforge
     name: Emberforge
     currency: EUR
@@ -165,8 +165,8 @@ func parsed(t failer, text string) []catalog.Shop {
 	return shops
 }
 
-func anyShop(t *rapid.T, id catalog.CustomerID, currency money.Currency) catalog.Shop {
-	shop := catalog.Shop{Customer: catalog.Customer{
+func anyShop(t *rapid.T, id catalog.ShopID, currency money.Currency) catalog.Shop {
+	shop := catalog.Shop{Profile: catalog.Profile{
 		ID: id, Name: anyName(t), Currency: currency, OffSale: rapid.Bool().Draw(t, "off sale"), Page: anyPage(t),
 	}}
 	ids := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9][A-Za-z0-9._-]{0,6}`), 0, 3, rapid.ID).Draw(t,

@@ -150,14 +150,14 @@ func (c Checkout) isFor(request Request) bool {
 type Checkouts struct {
 	Store interface {
 		// Recall returns the checkout that is stored under a token, or ErrNotFound.
-		Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
+		Recall(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
 	}
 }
 
 // Show returns the checkout with the ID, or ErrNotFound. A stored checkout that shares only the first half of the ID is
 // a different one, made with the same key.
-func (c Checkouts) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
-	stored, err := c.Store.Recall(ctx, customer, id.Token())
+func (c Checkouts) Show(ctx context.Context, shop catalog.ShopID, id ID) (Checkout, error) {
+	stored, err := c.Store.Recall(ctx, shop, id.Token())
 	if err == nil && stored.ID != id {
 		return Checkout{}, ErrNotFound
 	}

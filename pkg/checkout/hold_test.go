@@ -35,9 +35,9 @@ func (h *fakeHolds) Look(_ context.Context, request voucher.Request) (voucher.Vo
 }
 
 func (h *fakeHolds) RecallSettled(
-	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
+	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	return h.Recall(ctx, customer, token)
+	return h.Recall(ctx, shop, token)
 }
 
 func (h *fakeHolds) HasFreeUse(context.Context, voucher.Request, voucher.Voucher) (bool, error) {
@@ -49,7 +49,7 @@ func (h *fakeHolds) OpenHeld(ctx context.Context, opening checkout.Opening) (che
 	if h.openErr != nil {
 		return checkout.Checkout{}, h.openErr
 	}
-	return h.Open(ctx, opening.Customer, opening.Checkout)
+	return h.Open(ctx, opening.Shop, opening.Checkout)
 }
 
 // summer20 returns a single-use voucher for 20 % off, unless the terms say otherwise.
@@ -167,7 +167,7 @@ func TestOpen_RefusedCode_TakesOneRead(t *testing.T) {
 	used := summer20(t, voucher.Terms{})
 	used.Redeemed = &voucher.Redemption{ID: "earlier"}
 	opener, holds := newHeldOpener(used)
-	opener.Catalogue = catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer,
+	opener.Catalogue = catalogueFunc(func(catalog.ShopID, catalog.ProductID, catalog.VariantID) (catalog.Offer,
 		error,
 	) {
 		t.Error("the catalogue is read")

@@ -11,7 +11,7 @@ import (
 )
 
 // ranksOfPlayers is onSale for a shop whose ranks take the nick from the data.
-func ranksOfPlayers(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+func ranksOfPlayers(c catalog.ShopID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
 	offer, err := onSale(c, p, v)
 	if p == "vip-rank" {
 		offer.Product.NickFrom = "player"
@@ -105,7 +105,7 @@ func TestOpen_NickFrom_UnreadableCatalogueIsNoRefusal(t *testing.T) {
 		MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(1)),
 	}))
 	broken := errors.New("connection lost")
-	opener.Catalogue = catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+	opener.Catalogue = catalogueFunc(func(catalog.ShopID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
 		return catalog.Offer{}, broken
 	})
 	request := withCode(t, withData(t, buy("vip-rank", "30-day", 1), `{"player":"Alder"}`), "SUMMER20", "")

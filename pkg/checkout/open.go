@@ -23,7 +23,7 @@ var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout"
 // Catalogue finds variants that are on sale.
 type Catalogue interface {
 	// Offer returns a variant that is on sale. If the variant is unknown or off sale, the error is catalog.ErrNotFound.
-	Offer(ctx context.Context, customer catalog.CustomerID, product catalog.ProductID,
+	Offer(ctx context.Context, shop catalog.ShopID, product catalog.ProductID,
 		variant catalog.VariantID) (catalog.Offer, error)
 }
 
@@ -39,9 +39,9 @@ type Store interface {
 	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there is still open
 	// at checkout.Created, or was ordered or replaced. It returns the checkout that is stored afterwards. After an
 	// error it is unknown whether the new one was stored.
-	Open(ctx context.Context, customer catalog.CustomerID, checkout Checkout) (Checkout, error)
+	Open(ctx context.Context, shop catalog.ShopID, checkout Checkout) (Checkout, error)
 	// Recall returns the checkout that is stored under a token, or ErrNotFound.
-	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
+	Recall(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
 }
 
 // MaxHoldsPerSource is how many live holds a source can have, and MaxHoldsPerNetwork how many all subnets of an IPv6
@@ -58,7 +58,7 @@ func (*TooManyHoldsError) Error() string { return "the source has too many live 
 
 // Opening is a new checkout to store. A use to hold and an older checkout to replace may come with it.
 type Opening struct {
-	Customer catalog.CustomerID
+	Shop catalog.ShopID
 	// Checkout has no Hold yet.
 	Checkout Checkout
 	// Claim asks for the use to hold. Its RedemptionID becomes the ID of a new hold. Without a code, Claim has only a
@@ -83,7 +83,7 @@ type HoldStore interface {
 	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
 	// RecallSettled is like Store.Recall, but first waits for the end of any transaction in flight that writes the
 	// checkout.
-	RecallSettled(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
+	RecallSettled(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
 }
 
 // ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or replaced, or that a stranger wants
@@ -114,7 +114,7 @@ func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, r
 	}
 	var stored Checkout
 	if request.Code == "" && request.Replaces == "" {
-		stored, err = o.Store.Open(ctx, request.Customer, opening.Checkout)
+		stored, err = o.Store.Open(ctx, request.Shop, opening.Checkout)
 	} else {
 		stored, err = o.Holds.OpenHeld(ctx, opening)
 	}
@@ -176,13 +176,13 @@ func (o Opening) Shared() (voucher.Hold, bool) {
 // nick, so that refusing a code takes the same reads as refusing an unknown one.
 func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 	offer := sync.OnceValues(func() (catalog.Offer, error) {
-		return o.Catalogue.Offer(ctx, request.Customer, request.Product, request.Variant)
+		return o.Catalogue.Offer(ctx, request.Shop, request.Product, request.Variant)
 	})
 	request, fault := withNick(request, offer)
 	if fault != nil {
 		return Opening{}, fault
 	}
-	opening := Opening{Customer: request.Customer, Source: request.Source}
+	opening := Opening{Shop: request.Shop, Source: request.Source}
 	if request.Replaces != "" {
 		opening.Replaces, fault = o.findReplaced(ctx, request)
 		if fault != nil && !isRejection(fault) {
@@ -236,7 +236,7 @@ func (o Opener) claim(ctx context.Context, request Request, opening *Opening) er
 	}
 	opening.Claim.RedemptionID = string(id)
 	opening.Claim.Request = voucher.Request{
-		Customer: request.Customer, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
+		Shop: request.Shop, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
 		Key: request.Key,
 	}
 	if opening.Voucher, opening.Uses, err = o.Holds.Look(ctx, opening.Claim.Request); err != nil {
@@ -259,7 +259,7 @@ func (o Opening) refuse() error {
 
 // findReplaced reads the checkout that the request replaces.
 func (o Opener) findReplaced(ctx context.Context, request Request) (*Checkout, error) {
-	replaced, err := Checkouts{o.Store}.Show(ctx, request.Customer, request.Replaces)
+	replaced, err := Checkouts{o.Store}.Show(ctx, request.Shop, request.Replaces)
 	switch {
 	case errors.Is(err, ErrNotFound) || replaced.Order != nil || replaced.Replaced ||
 		replaced.ByServer && !request.ByServer:
@@ -325,9 +325,9 @@ func (o Opener) token(request Request) (idempotency.Token, error) {
 // So a key finds its checkout even if the request asks for something else.
 func keyToken(request Request) idempotency.Token {
 	if request.ByServer {
-		return idempotency.Digest(string(request.Customer), "server", string(request.Key))
+		return idempotency.Digest(string(request.Shop), "server", string(request.Key))
 	}
-	return idempotency.Digest(string(request.Customer), string(request.Key))
+	return idempotency.Digest(string(request.Shop), string(request.Key))
 }
 
 // recall returns the checkout that has the request's key, unless that checkout has expired. If there is no such
@@ -343,7 +343,7 @@ func (o Opener) recall(
 	if request.Code != "" || request.Replaces != "" {
 		read = o.Holds.RecallSettled
 	}
-	stored, err := read(ctx, request.Customer, keyToken(request))
+	stored, err := read(ctx, request.Shop, keyToken(request))
 	if errors.Is(err, ErrNotFound) || err == nil && stored.Status(request.At) == StatusExpired {
 		return otherwise, false, otherErr
 	}

@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	emberforge catalog.CustomerID = "emberforge"
-	sakura     catalog.CustomerID = "sakura-goods"
+	emberforge catalog.ShopID = "emberforge"
+	sakura     catalog.ShopID = "sakura-goods"
 
 	rankSchema = `{"type":"object","properties":{"player":{"type":"string"}}}`
 )
 
 var noon = time.Date(2026, 3, 12, 12, 0, 0, 0, time.UTC) //nolint:gochecknoglobals // a constant in all but syntax
 
-type catalogueFunc func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error)
+type catalogueFunc func(catalog.ShopID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error)
 
 func (f catalogueFunc) Offer(
-	_ context.Context, c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID,
+	_ context.Context, c catalog.ShopID, p catalog.ProductID, v catalog.VariantID,
 ) (catalog.Offer, error) {
 	return f(c, p, v)
 }
 
 // onSale offers coins (2 to 64 at a time), ranks (whose data must be an object), engraved cups (whose data is any
 // text), free stickers, and castles (three of them cost more than money.Money can hold).
-func onSale(_ catalog.CustomerID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error) {
+func onSale(_ catalog.ShopID, product catalog.ProductID, variant catalog.VariantID) (catalog.Offer, error) {
 	eur := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	variants := map[string]catalog.Variant{
 		"coins/500":       {Price: eur(499), MinAmount: 2, MaxAmount: 64},
@@ -53,7 +53,7 @@ func onSale(_ catalog.CustomerID, product catalog.ProductID, variant catalog.Var
 	return catalog.Offer{Variant: found}, nil
 }
 
-func nothingOnSale(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+func nothingOnSale(catalog.ShopID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
 	return catalog.Offer{}, catalog.ErrNotFound
 }
 
@@ -71,36 +71,36 @@ func needsPlayer(_, data string) error {
 
 // fakeStore is a checkout.Store in memory.
 type fakeStore struct {
-	stored map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout
+	stored map[catalog.ShopID]map[idempotency.Token]checkout.Checkout
 	err    error
 }
 
 func (s *fakeStore) Open(
-	_ context.Context, customer catalog.CustomerID, c checkout.Checkout,
+	_ context.Context, shop catalog.ShopID, c checkout.Checkout,
 ) (checkout.Checkout, error) {
 	if s.err != nil {
 		return checkout.Checkout{}, s.err
 	}
-	if old, found := s.stored[customer][c.ID.Token()]; found && old.Status(c.Created) != checkout.StatusExpired {
+	if old, found := s.stored[shop][c.ID.Token()]; found && old.Status(c.Created) != checkout.StatusExpired {
 		return old, nil
 	}
 	if s.stored == nil {
-		s.stored = map[catalog.CustomerID]map[idempotency.Token]checkout.Checkout{}
+		s.stored = map[catalog.ShopID]map[idempotency.Token]checkout.Checkout{}
 	}
-	if s.stored[customer] == nil {
-		s.stored[customer] = map[idempotency.Token]checkout.Checkout{}
+	if s.stored[shop] == nil {
+		s.stored[shop] = map[idempotency.Token]checkout.Checkout{}
 	}
-	s.stored[customer][c.ID.Token()] = c
+	s.stored[shop][c.ID.Token()] = c
 	return c, nil
 }
 
 func (s *fakeStore) Recall(
-	_ context.Context, customer catalog.CustomerID, token idempotency.Token,
+	_ context.Context, shop catalog.ShopID, token idempotency.Token,
 ) (checkout.Checkout, error) {
 	if s.err != nil {
 		return checkout.Checkout{}, s.err
 	}
-	c, found := s.stored[customer][token]
+	c, found := s.stored[shop][token]
 	if !found {
 		return checkout.Checkout{}, checkout.ErrNotFound
 	}
@@ -123,7 +123,7 @@ func newOpener() (*checkout.Opener, *fakeStore) {
 }
 
 func buy(product catalog.ProductID, variant catalog.VariantID, amount int64) checkout.Request {
-	return checkout.Request{Customer: emberforge, Product: product, Variant: variant, Amount: amount, At: noon}
+	return checkout.Request{Shop: emberforge, Product: product, Variant: variant, Amount: amount, At: noon}
 }
 
 func withData(t *testing.T, request checkout.Request, text string) checkout.Request {
@@ -335,12 +335,12 @@ func TestOpen_SameKey_ReturnsTheSameCheckoutWhileItIsOpen(t *testing.T) {
 	for name, catalogue := range map[string]catalogueFunc{
 		"on sale":  onSale,
 		"off sale": nothingOnSale,
-		"dearer": func(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+		"dearer": func(c catalog.ShopID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
 			offer, err := onSale(c, p, v)
 			offer.Variant.Price.Minor *= 2
 			return offer, err
 		},
-		"in other amounts only": func(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer,
+		"in other amounts only": func(c catalog.ShopID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer,
 			error,
 		) {
 			offer, err := onSale(c, p, v)
@@ -476,13 +476,13 @@ func TestOpen_SameKey_DefaultsCountAsTheSameRequest(t *testing.T) {
 	}
 }
 
-func TestOpen_SameKeyOfAnotherCustomer_IsAnotherRequest(t *testing.T) {
+func TestOpen_SameKeyOfAnotherShop_IsAnotherRequest(t *testing.T) {
 	for _, byServer := range []bool{false, true} {
 		opener, _ := newOpener()
 		ours := withKey(buy("coins", "500", 3), "till-1")
 		ours.ByServer = byServer
 		theirs := ours
-		theirs.Customer = sakura
+		theirs.Shop = sakura
 		first, second := mustOpen(t, opener, ours), mustOpen(t, opener, theirs)
 		if first.ID.Token() == second.ID.Token() {
 			t.Errorf("by the server %t: both are stored under %q", byServer, first.ID.Token())
@@ -520,7 +520,7 @@ func TestQuote_IsPricedAndValidatedButNotStored(t *testing.T) {
 // A failure must neither look like a rejection nor be hidden by one.
 func TestOpen_Failures_AreReturned(t *testing.T) {
 	down := errors.New("store is down")
-	failing := catalogueFunc(func(catalog.CustomerID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
+	failing := catalogueFunc(func(catalog.ShopID, catalog.ProductID, catalog.VariantID) (catalog.Offer, error) {
 		return catalog.Offer{}, down
 	})
 	tests := map[string]func(*checkout.Opener, *fakeStore){

@@ -219,20 +219,20 @@ type OrderStore interface {
 	// expiresAfter. An order without a payment is added only if the total is zero. A held use becomes a redemption, in
 	// the same transaction. If the checkout has lost that use, the error is ErrExpired. If the payment states an
 	// amount, the total is taken off it in the same transaction, or Payment.Cover has the error.
-	Place(ctx context.Context, customer catalog.CustomerID, id ID, order Order, expiresAfter time.Time) (Checkout,
+	Place(ctx context.Context, shop catalog.ShopID, id ID, order Order, expiresAfter time.Time) (Checkout,
 		error)
 	// Fulfil marks the order with the ID as fulfilled, unless it already is fulfilled or cancelled.
-	Fulfil(ctx context.Context, customer catalog.CustomerID, id ID, at time.Time) (Checkout, error)
+	Fulfil(ctx context.Context, shop catalog.ShopID, id ID, at time.Time) (Checkout, error)
 	// Cancel marks the order with the ID as cancelled, unless it already is. In the same transaction it undoes the
 	// order's redemption.
-	Cancel(ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time) (Checkout, error)
+	Cancel(ctx context.Context, shop catalog.ShopID, id ID, reason string, at time.Time) (Checkout, error)
 	// List returns a page of orders, in the filter's order. end is where the page ends, or nil if no page follows. A
 	// page may have fewer orders than filter.Limit, even none. An order appears in lists shortly after it was placed or
 	// changed.
-	List(ctx context.Context, customer catalog.CustomerID, filter OrderFilter) (orders []Checkout, end *OrderPosition,
+	List(ctx context.Context, shop catalog.ShopID, filter OrderFilter) (orders []Checkout, end *OrderPosition,
 		err error)
 	// Recall reads the checkout.
-	Recall(ctx context.Context, customer catalog.CustomerID, token idempotency.Token) (Checkout, error)
+	Recall(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
 }
 
 // Orders places and changes the orders of shops. Place, Fulfil and Cancel are idempotent: a retry changes nothing and
@@ -244,9 +244,9 @@ type Orders struct{ Store OrderStore }
 // ErrPaymentInsufficient, ErrOrderCancelled, and a *MemberError if the payment is missing or states another amount than
 // before.
 func (o Orders) Place(
-	ctx context.Context, customer catalog.CustomerID, id ID, payment Payment, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id ID, payment Payment, at time.Time,
 ) (c Checkout, replayed bool, err error) {
-	c, err = o.Store.Place(ctx, customer, id, Order{Payment: payment, Placed: at}, at.Add(-LateOrders))
+	c, err = o.Store.Place(ctx, shop, id, Order{Payment: payment, Placed: at}, at.Add(-LateOrders))
 	switch {
 	case err != nil:
 		return Checkout{}, false, err
@@ -273,9 +273,9 @@ func (o Orders) Place(
 
 // Fulfil marks an order as fulfilled, once. Errors: ErrOrderNotFound, ErrOrderCancelled.
 func (o Orders) Fulfil(
-	ctx context.Context, customer catalog.CustomerID, id ID, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id ID, at time.Time,
 ) (c Checkout, replayed bool, err error) {
-	stored, err := o.Store.Fulfil(ctx, customer, id, at)
+	stored, err := o.Store.Fulfil(ctx, shop, id, at)
 	if c, err = orderWith(id, stored, err); err != nil {
 		return Checkout{}, false, err
 	}
@@ -290,9 +290,9 @@ func (o Orders) Fulfil(
 
 // Cancel marks an order as cancelled, once. The first reason stays. Error: ErrOrderNotFound.
 func (o Orders) Cancel(
-	ctx context.Context, customer catalog.CustomerID, id ID, reason string, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id ID, reason string, at time.Time,
 ) (c Checkout, replayed bool, err error) {
-	stored, err := o.Store.Cancel(ctx, customer, id, reason, at)
+	stored, err := o.Store.Cancel(ctx, shop, id, reason, at)
 	if c, err = orderWith(id, stored, err); err != nil {
 		return Checkout{}, false, err
 	}
@@ -303,16 +303,16 @@ func (o Orders) Cancel(
 }
 
 // Show returns an order. Error: ErrOrderNotFound.
-func (o Orders) Show(ctx context.Context, customer catalog.CustomerID, id ID) (Checkout, error) {
-	stored, err := o.Store.Recall(ctx, customer, id.Token())
+func (o Orders) Show(ctx context.Context, shop catalog.ShopID, id ID) (Checkout, error) {
+	stored, err := o.Store.Recall(ctx, shop, id.Token())
 	return orderWith(id, stored, err)
 }
 
 // List returns a page of orders, as OrderStore.List does.
 func (o Orders) List(
-	ctx context.Context, customer catalog.CustomerID, filter OrderFilter,
+	ctx context.Context, shop catalog.ShopID, filter OrderFilter,
 ) ([]Checkout, *OrderPosition, error) {
-	return o.Store.List(ctx, customer, filter)
+	return o.Store.List(ctx, shop, filter)
 }
 
 // orderWith returns what a store returned if it is the order with the ID. For any other checkout, and for ErrNotFound,

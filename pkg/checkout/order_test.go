@@ -17,9 +17,9 @@ import (
 type orderStore struct{ *fakeStore }
 
 func (s orderStore) Place(
-	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
+	ctx context.Context, shop catalog.ShopID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
-	return s.change(ctx, customer, id, func(c *checkout.Checkout) {
+	return s.change(ctx, shop, id, func(c *checkout.Checkout) {
 		isPaid := order.Payment != checkout.Payment{} || c.Total.Minor == 0
 		if c.Order == nil && c.Expires.After(expiresAfter) && isPaid {
 			c.Order = &order
@@ -28,9 +28,9 @@ func (s orderStore) Place(
 }
 
 func (s orderStore) Fulfil(
-	ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id checkout.ID, at time.Time,
 ) (checkout.Checkout, error) {
-	return s.change(ctx, customer, id, func(c *checkout.Checkout) {
+	return s.change(ctx, shop, id, func(c *checkout.Checkout) {
 		if c.Order != nil && c.Order.Status() == checkout.OrderPlaced {
 			c.Order.Fulfilled = at
 		}
@@ -38,9 +38,9 @@ func (s orderStore) Fulfil(
 }
 
 func (s orderStore) Cancel(
-	ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id checkout.ID, reason string, at time.Time,
 ) (checkout.Checkout, error) {
-	return s.change(ctx, customer, id, func(c *checkout.Checkout) {
+	return s.change(ctx, shop, id, func(c *checkout.Checkout) {
 		if c.Order != nil && c.Order.Status() != checkout.OrderCancelled {
 			c.Order.Cancelled, c.Order.Reason = at, reason
 		}
@@ -48,9 +48,9 @@ func (s orderStore) Cancel(
 }
 
 func (s orderStore) List(
-	_ context.Context, customer catalog.CustomerID, filter checkout.OrderFilter,
+	_ context.Context, shop catalog.ShopID, filter checkout.OrderFilter,
 ) (orders []checkout.Checkout, end *checkout.OrderPosition, err error) {
-	for token, c := range s.stored[customer] {
+	for token, c := range s.stored[shop] {
 		if c.Order != nil && c.Order.Status() == filter.Status {
 			return []checkout.Checkout{c}, &checkout.OrderPosition{Placed: c.Order.Placed, Token: token}, s.err
 		}
@@ -61,9 +61,9 @@ func (s orderStore) List(
 // change calls the parameter change with the stored checkout if that has the ID. It returns a copy of what is stored
 // afterwards.
 func (s orderStore) change(
-	ctx context.Context, customer catalog.CustomerID, id checkout.ID, change func(*checkout.Checkout),
+	ctx context.Context, shop catalog.ShopID, id checkout.ID, change func(*checkout.Checkout),
 ) (checkout.Checkout, error) {
-	stored, err := s.Recall(ctx, customer, id.Token())
+	stored, err := s.Recall(ctx, shop, id.Token())
 	if err != nil {
 		return checkout.Checkout{}, err
 	}
@@ -73,7 +73,7 @@ func (s orderStore) change(
 	if stored.ID == id {
 		change(&stored)
 	}
-	s.stored[customer][id.Token()] = stored
+	s.stored[shop][id.Token()] = stored
 	return stored, nil
 }
 
@@ -325,19 +325,19 @@ func TestOrders_WrongID_IsNotFound(t *testing.T) {
 	open := mustOpen(t, s.Opener, buy("coins", "500", 3))
 	unknown := checkout.ID(strings.Repeat("A", 44))
 	for what, test := range map[string]struct {
-		customer catalog.CustomerID
-		id       checkout.ID
+		shop catalog.ShopID
+		id   checkout.ID
 	}{
 		"unknown":                       {emberforge, unknown},
-		"of another customer":           {sakura, second.ID},
+		"of another shop":               {sakura, second.ID},
 		"not ordered":                   {emberforge, open.ID},
 		"its key made a newer checkout": {emberforge, first.ID},
 	} {
 		for method, call := range map[string]func() error{
-			"Show":   func() error { _, err := s.Show(t.Context(), test.customer, test.id); return err },
-			"Fulfil": func() error { _, _, err := s.Fulfil(t.Context(), test.customer, test.id, noon); return err },
+			"Show":   func() error { _, err := s.Show(t.Context(), test.shop, test.id); return err },
+			"Fulfil": func() error { _, _, err := s.Fulfil(t.Context(), test.shop, test.id, noon); return err },
 			"Cancel": func() error {
-				_, _, err := s.Cancel(t.Context(), test.customer, test.id, "chargeback", noon)
+				_, _, err := s.Cancel(t.Context(), test.shop, test.id, "chargeback", noon)
 				return err
 			},
 		} {
@@ -346,10 +346,10 @@ func TestOrders_WrongID_IsNotFound(t *testing.T) {
 			}
 		}
 	}
-	for customer, id := range map[catalog.CustomerID]checkout.ID{emberforge: unknown, sakura: second.ID} {
-		if _, _, err := s.Place(t.Context(), customer, id, stripe("pi_1047"), noon); !errors.Is(err,
+	for shop, id := range map[catalog.ShopID]checkout.ID{emberforge: unknown, sakura: second.ID} {
+		if _, _, err := s.Place(t.Context(), shop, id, stripe("pi_1047"), noon); !errors.Is(err,
 			checkout.ErrNotFound) {
-			t.Errorf("Place(%s, %s) = %v, want checkout.ErrNotFound", customer, id, err)
+			t.Errorf("Place(%s, %s) = %v, want checkout.ErrNotFound", shop, id, err)
 		}
 	}
 	if stored := s.store.stored[emberforge][second.ID.Token()]; stored.Order.Status() != checkout.OrderPlaced {
@@ -491,7 +491,7 @@ func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
 		t.Errorf("ordered: Show = %+v, %v", got, err)
 	}
 	if _, err := shop.Show(t.Context(), sakura, second.ID); !errors.Is(err, checkout.ErrNotFound) {
-		t.Errorf("of another customer: Show = %v, want checkout.ErrNotFound", err)
+		t.Errorf("of another shop: Show = %v, want checkout.ErrNotFound", err)
 	}
 }
 
@@ -630,15 +630,15 @@ func TestParseToken(t *testing.T) {
 type damagedStatus struct{ checkout.OrderStore }
 
 func (damagedStatus) Fulfil(
-	_ context.Context, _ catalog.CustomerID, id checkout.ID, _ time.Time,
+	_ context.Context, _ catalog.ShopID, id checkout.ID, _ time.Time,
 ) (checkout.Checkout, error) {
 	return checkout.Checkout{ID: id, Order: &checkout.Order{Payment: stripe("pi_1047"), Placed: noon}}, nil
 }
 
 func (s damagedStatus) Cancel(
-	ctx context.Context, customer catalog.CustomerID, id checkout.ID, _ string, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id checkout.ID, _ string, at time.Time,
 ) (checkout.Checkout, error) {
-	return s.Fulfil(ctx, customer, id, at)
+	return s.Fulfil(ctx, shop, id, at)
 }
 
 func TestOrders_ChangeThatTheStoreDidNotMake_IsAnError(t *testing.T) {

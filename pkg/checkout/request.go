@@ -32,11 +32,11 @@ const defaultAmount = 1
 
 // Request asks for an amount of a variant to be checked out.
 type Request struct {
-	Customer catalog.CustomerID
-	Product  catalog.ProductID
-	Variant  catalog.VariantID
-	Amount   int64 // from ParseAmount; 0 if not given
-	Data     Data  // from ParseData; the zero Data if not given
+	Shop    catalog.ShopID
+	Product catalog.ProductID
+	Variant catalog.VariantID
+	Amount  int64 // from ParseAmount; 0 if not given
+	Data    Data  // from ParseData; the zero Data if not given
 	// Code is the voucher code that gives a discount. The checkout holds a use of it. Empty: none.
 	Code voucher.Code
 	// Nick is the shopper; the zero Nick if not given. If the product has a nick-from, the nick is that member of the

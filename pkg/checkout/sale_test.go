@@ -10,7 +10,7 @@ import (
 )
 
 // forAnHour makes the same offers as onSale, but with a sale price of 3.99 EUR for one hour from noon.
-func forAnHour(c catalog.CustomerID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
+func forAnHour(c catalog.ShopID, p catalog.ProductID, v catalog.VariantID) (catalog.Offer, error) {
 	offer, err := onSale(c, p, v)
 	offer.Variant.Sale = catalog.Sale{
 		Price: money.Money{Minor: 399, Currency: "EUR"}, From: noon,

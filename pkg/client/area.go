@@ -13,7 +13,7 @@ import (
 // Page is a part of the checkout area, the list of what a shop has on sale. Names and descriptions are text, not HTML:
 // escape them.
 type Page struct {
-	Customer Customer  `json:"customer"`
+	Shop     Shop      `json:"customer"`
 	Products []Product `json:"products"` // in the shop's order
 
 	query string // of the request for this page
@@ -21,8 +21,8 @@ type Page struct {
 	etag  string
 }
 
-// Customer is the shop.
-type Customer struct {
+// Shop names the shop and its currency.
+type Shop struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	Currency string `json:"currency"` // the ISO 4217 code of the currency of all prices
@@ -77,7 +77,7 @@ func (c *Client) areaPage(ctx context.Context, query string, requested map[strin
 	r := c.getPage("checkout area", "/checkout", query)
 	var page Page
 	if i := slices.IndexFunc(known,
-		func(p Page) bool { return p.query == query && p.Customer.ID == c.customer }); i >= 0 {
+		func(p Page) bool { return p.query == query && p.Shop.ID == c.shop }); i >= 0 {
 		page = known[i]
 	}
 	r.etag = page.etag
@@ -92,7 +92,7 @@ func (c *Client) areaPage(ctx context.Context, query string, requested map[strin
 		isPage := resp.decode("application/json", &received) && received.readNext(r)
 		page = received.Page
 		page.query, page.next, page.etag = query, received.pageEnd.next, resp.header.Get("ETag")
-		if !isPage || page.Customer.ID != c.customer || !page.isComplete() || requested[page.next] && page.next != "" {
+		if !isPage || page.Shop.ID != c.shop || !page.isComplete() || requested[page.next] && page.next != "" {
 			return resp.notUnderstood("it is not a page of the checkout area")
 		}
 		return nil
@@ -112,12 +112,12 @@ func (p Page) isComplete() bool {
 		}
 		seen[product.ID] = true
 		for _, v := range product.Variants {
-			if !isID(v.ID) || v.Price.Currency != p.Customer.Currency || v.MinAmount < 1 || v.MaxAmount < v.MinAmount ||
+			if !isID(v.ID) || v.Price.Currency != p.Shop.Currency || v.MinAmount < 1 || v.MaxAmount < v.MinAmount ||
 				v.OriginalPrice != (Money{}) &&
 					(v.OriginalPrice.Currency != v.Price.Currency || v.OriginalPrice.Minor <= v.Price.Minor) {
 				return false
 			}
 		}
 	}
-	return p.Customer.Currency != "" && (p.next == "" || len(p.Products) > 0)
+	return p.Shop.Currency != "" && (p.next == "" || len(p.Products) > 0)
 }

@@ -61,7 +61,7 @@ func shown(t *testing.T, c *client.Client, known ...client.Page) (pages []client
 		pages = append(pages, page)
 		for _, product := range page.Products {
 			for _, v := range product.Variants {
-				lines = append(lines, fmt.Sprintf("%s: %s %s/%s %d %s %d-%d %s", page.Customer.Name, product.Name,
+				lines = append(lines, fmt.Sprintf("%s: %s %s/%s %d %s %d-%d %s", page.Shop.Name, product.Name,
 					product.ID, v.ID,
 					v.Price.Minor, v.Price.Currency, v.MinAmount, v.MaxAmount, v.DataSchema))
 			}
@@ -108,10 +108,10 @@ func TestCheckoutArea_UnchangedPagesAreNotSentAgain(t *testing.T) {
 	})
 }
 
-func TestCheckoutArea_PagesOfAnotherCustomerAreNotReused(t *testing.T) {
+func TestCheckoutArea_PagesOfAnotherShopAreNotReused(t *testing.T) {
 	s, c := serve(t, area(499))
 	pages, _ := shown(t, c)
-	pages[0].Customer.ID = "sakura-goods"
+	pages[0].Shop.ID = "sakura-goods"
 	shown(t, c, append(pages, client.Page{})...)
 	if r := s.seen()[2]; r.header["If-None-Match"] != nil {
 		t.Errorf("headers %v", r.header)
@@ -145,14 +145,14 @@ func TestCheckoutArea_Pages_AreReadOnlyIfWellFormed(t *testing.T) {
 		"next is the first page":        {next(`"/shop/emberforge/checkout"`), 0, false},
 		"next is a checkout":            {next(`"/shop/emberforge/checkout/coins/500?amount=64"`), 0, false},
 		"next is not a path":            {next(`"/shop/emberforge/checkout?cursor=\u0000"`), 0, false},
-		"another customer's next page":  {next(`"/shop/sakura-goods/checkout?cursor=Y2"`), 0, false},
+		"another shop's next page":      {next(`"/shop/sakura-goods/checkout?cursor=Y2"`), 0, false},
 		"page two leads to itself":      {next(second), 1, false},
 		"an empty page before the last": {[]string{pageJSON(second)}, 0, false},
 		"the pages go in a circle": {
 			slices.Concat(next(second), next(`"/shop/emberforge/checkout?cursor=Y3"`), next(second)), 2, false,
 		},
 
-		"another customer":                      {changed("emberforge", "sakura-goods"), 0, false},
+		"another shop":                          {changed("emberforge", "sakura-goods"), 0, false},
 		"a product comes twice":                 {one(coins, coins), 0, false},
 		"a product without variants":            {one(`{"id":"coins","name":"Coins","variants":[]}`), 0, false},
 		"a variant without price":               {changed(`"price"`, `"cost"`), 0, false},

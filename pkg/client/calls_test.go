@@ -157,7 +157,7 @@ func calls() map[string]call {
 			method: "GET", uri: shop + "/events?after=4&feed=" + feedID,
 			isServers: true, answer: eventsJSON(5, 15, redeemedEvent(5)),
 			want: []client.Event{{
-				ID: "MTCXgwWFAhhCzmYLdeg-5", Type: client.EventRedemptionCreated, Sequence: 5, Customer: "emberforge",
+				ID: "MTCXgwWFAhhCzmYLdeg-5", Type: client.EventRedemptionCreated, Sequence: 5, Shop: "emberforge",
 				Timestamp: time.Date(2026, time.November, 22, 1, 35, 52, 130e6, time.UTC), Feed: feedID,
 				Data: json.RawMessage(redemptionJSON), Raw: json.RawMessage(redeemedEvent(5)), Redemption: new(record()),
 			}},

@@ -36,7 +36,7 @@ var (
 // Client calls one shop. It is safe for concurrent use.
 type Client struct {
 	base     url.URL
-	customer string
+	shop     string
 	http     http.Client
 	attempts int
 	timeout  time.Duration
@@ -80,19 +80,19 @@ func WithServerKey(key string) Option {
 }
 
 // New returns a client for a shop. baseURL is the http or https URL of the deployment without a query, such as
-// https://shop.example. customer is the shop's ID. New rejects a malformed ID with ErrMalformedID.
-func New(baseURL, customer string, options ...Option) (*Client, error) {
+// https://shop.example. shop is the shop's ID. New rejects a malformed ID with ErrMalformedID.
+func New(baseURL, shop string, options ...Option) (*Client, error) {
 	base, err := url.Parse(baseURL)
 	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil ||
 		base.RawQuery != "" || base.Fragment != "" {
 		return nil, errors.New("shopfront client: the base URL must look like https://shop.example")
 	}
 	base.Path, base.RawPath = strings.TrimRight(base.Path, "/"), ""
-	if !isID(customer) {
-		return nil, fmt.Errorf("shopfront client: customer: %w", ErrMalformedID)
+	if !isID(shop) {
+		return nil, fmt.Errorf("shopfront client: shop: %w", ErrMalformedID)
 	}
 	c := &Client{
-		base: *base, customer: customer,
+		base: *base, shop: shop,
 		attempts: DefaultAttempts, timeout: DefaultAttemptTimeout, poll: longestPoll, jitter: mathrand.Int64N,
 		outage: func(error) {},
 	}

@@ -31,7 +31,7 @@ type Event struct {
 	Type      EventType `json:"type"`
 	Timestamp time.Time `json:"timestamp"` // when it happened; the next event of the feed can have an earlier time
 	Sequence  int64     `json:"sequence"`  // the place in the feed: 1, 2, 3 and so on, without gaps
-	Customer  string    `json:"customer"`
+	Shop      string    `json:"customer"`
 	// Data is the redemption or the order at that time, as JSON. Redemption or Order is the decoded Data; both are nil
 	// for an unknown type.
 	Data       json.RawMessage   `json:"data"`
@@ -56,7 +56,7 @@ func (e *Event) UnmarshalJSON(text []byte) error {
 	}
 	*e = Event(read)
 	e.Raw = bytes.Clone(text)
-	isComplete := isRandomID(e.ID) && e.Type != "" && !e.Timestamp.IsZero() && e.Sequence >= 1 && isID(e.Customer) &&
+	isComplete := isRandomID(e.ID) && e.Type != "" && !e.Timestamp.IsZero() && e.Sequence >= 1 && isID(e.Shop) &&
 		len(e.Data) > 0
 	switch e.Type {
 	case EventRedemptionCreated, EventRedemptionUndone:
@@ -181,7 +181,7 @@ func (c *Client) EventPage(ctx context.Context, after EventCursor) (EventPage, e
 		}
 		understood = understood && received.PollAfterSeconds >= 0 &&
 			received.PollAfterSeconds <= int64(longestPoll/time.Second)
-		if !understood || !page.follows(after, c.customer) {
+		if !understood || !page.follows(after, c.shop) {
 			return resp.notUnderstood("it is not a page of the events")
 		}
 		return nil
@@ -206,13 +206,13 @@ func (r request) readNextEvents(text json.RawMessage, feed string) (EventCursor,
 
 // follows reports whether the page has exactly the events that follow a cursor, and sets their feed. Without this
 // check, a proxy that drops the query would make the client begin again, or skip events.
-func (p EventPage) follows(after EventCursor, customer string) bool {
+func (p EventPage) follows(after EventCursor, shop string) bool {
 	isOfFeed := after.Feed == "" || after.Feed == p.Next.Feed
 	isOfPlace := after == EventCursor{} || after.After+int64(len(p.Events)) == p.Next.After
 	for i := range p.Events {
 		event := &p.Events[i]
 		event.Feed = p.Next.Feed
-		isOfPlace = isOfPlace && event.Sequence == p.Next.After-int64(len(p.Events)-1-i) && event.Customer == customer
+		isOfPlace = isOfPlace && event.Sequence == p.Next.After-int64(len(p.Events)-1-i) && event.Shop == shop
 	}
 	return isOfFeed && isOfPlace && (len(p.Events) == 0 || p.Next.Feed != "") && (len(p.Events) > 0 || p.PollAfter > 0)
 }

@@ -115,7 +115,7 @@ func TestEvents_HaveTheirDataAndCursor(t *testing.T) {
 		}
 		unknown := page.Events[5]
 		if string(unknown.Raw) != gift || string(unknown.Data) != `{"to":"Heron"}` || unknown.Type != "gift.sent" ||
-			unknown.Customer != "emberforge" ||
+			unknown.Shop != "emberforge" ||
 			!unknown.Timestamp.Equal(time.Date(2026, time.November, 22, 1, 35, 52, 130e6, time.UTC)) {
 			t.Errorf("%+v", unknown)
 		}
@@ -288,7 +288,7 @@ func TestEvents_PermanentError_EndsTheIteration(t *testing.T) {
 		"no next page":                     {answers(200, `{"feed":"","events":[],"next":null}`), nil},
 		"no events":                        {changed(empty, `"events":[],`, ""), nil},
 		"another feed":                     {answers(200, strings.ReplaceAll(one, feedID, "p0c8QZk3")), nil},
-		"another customer's event":         {changed(one, `"emberforge"`, `"sakura-goods"`), nil},
+		"another shop's event":             {changed(one, `"emberforge"`, `"sakura-goods"`), nil},
 		"an incomplete redemption":         {changed(one, redemptionJSON, "{}"), nil},
 		"an incomplete order":              {changed(one, "redemption.created", "order.created"), nil},
 		"an event without an ID":           {changed(one, `"id":"MTCX`, `"was":"MTCX`), nil},

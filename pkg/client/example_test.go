@@ -237,7 +237,7 @@ func ExampleClient_CheckoutArea() {
 	}
 	for _, page := range kept {
 		for _, product := range page.Products {
-			fmt.Println(product.ID, product.Variants[0].Price.Minor, page.Customer.Currency)
+			fmt.Println(product.ID, product.Variants[0].Price.Minor, page.Shop.Currency)
 		}
 	}
 	// Output:
@@ -252,7 +252,7 @@ type ledger struct {
 }
 
 func (l *ledger) apply(event client.Event) error {
-	if event.Customer != "emberforge" {
+	if event.Shop != "emberforge" {
 		return errors.New("an event of another shop")
 	}
 	if !l.applied[event.ID] {

@@ -49,7 +49,7 @@ type request struct {
 
 // get returns a GET request. The path is relative to the shop.
 func (c *Client) get(call, path string) request {
-	return request{call: call, method: http.MethodGet, path: "/shop/" + c.customer + path, maxBytes: maxResponseBytes}
+	return request{call: call, method: http.MethodGet, path: "/shop/" + c.shop + path, maxBytes: maxResponseBytes}
 }
 
 // getPage returns a GET request for a page of a list.

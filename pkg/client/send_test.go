@@ -472,12 +472,12 @@ func TestNew_MalformedArgumentsAreRejected(t *testing.T) {
 			t.Errorf("%q: %v", baseURL, err)
 		}
 	}
-	for _, customer := range []string{
+	for _, shop := range []string{
 		"", ".", "..", "ember forge", "ember/forge", "ember?", "émber", "-ember",
 		strings.Repeat("e", 65),
 	} {
-		if _, err := client.New("https://shop.example", customer); !errors.Is(err, client.ErrMalformedID) {
-			t.Errorf("%q: %v", customer, err)
+		if _, err := client.New("https://shop.example", shop); !errors.Is(err, client.ErrMalformedID) {
+			t.Errorf("%q: %v", shop, err)
 		}
 	}
 }

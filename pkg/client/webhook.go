@@ -28,7 +28,7 @@ var (
 
 // VerifyWebhook verifies a request of `shopctl events forward`, which follows https://www.standardwebhooks.com. It
 // returns the event if at least one signature was made with one of the secrets. While you replace a secret, pass the
-// old one and the new one. body is the body as it was received, byte for byte. The Event's Customer is the shop.
+// old one and the new one. body is the body as it was received, byte for byte. The Event's Shop is the shop.
 //
 // The sender posts an event again until it gets a response with status 2xx. So apply an event once for each ID, and
 // only then respond. The errors are ErrMalformedSecret and ErrWebhookRefused.

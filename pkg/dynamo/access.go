@@ -22,9 +22,9 @@ func NewAccess(api table.BatchGetter, tableName string, random func(n int64) int
 
 // Access reads a shop's settings and one of its keys in one call. If id is empty, it reads only the settings.
 func (s *Access) Access(
-	ctx context.Context, customer catalog.CustomerID, id access.KeyID,
+	ctx context.Context, shop catalog.ShopID, id access.KeyID,
 ) (access.Settings, access.KeyRecord, error) {
-	settings, record := table.SettingsKey(customer), table.AccessKeyKey(customer, id)
+	settings, record := table.SettingsKey(shop), table.AccessKeyKey(shop, id)
 	keys := []table.Key{settings}
 	if id != "" {
 		keys = append(keys, record)

@@ -61,8 +61,8 @@ func TestArea_ShopOf90Products_Takes45AndAHalfReadUnits(t *testing.T) {
 	wantUnits("with 100 products off sale", 2, 45.5)
 	for range 10 {
 		if _, err := area.OnSale(t.Context(), "nobody", catalog.Place{}, 1); !errors.Is(err, catalog.ErrNotFound) {
-			t.Errorf("OnSale of an unknown customer = %v, want catalog.ErrNotFound", err)
+			t.Errorf("OnSale of an unknown shop = %v, want catalog.ErrNotFound", err)
 		}
 	}
-	wantUnits("an unknown customer", 1, 0.5)
+	wantUnits("an unknown shop", 1, 0.5)
 }

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/dynamo/table"
 )
 
-// CatalogueAPI lists the DynamoDB operations that Catalogue calls. Product calls BatchGetItem. Customer calls GetItem,
+// CatalogueAPI lists the DynamoDB operations that Catalogue calls. Product calls BatchGetItem. Profile calls GetItem,
 // and ProductsOnSale calls Query.
 type CatalogueAPI interface {
 	table.Getter
@@ -31,34 +31,34 @@ func NewCatalogue(api CatalogueAPI, tableName string, random func(n int64) int64
 	return &Catalogue{api: api, tableName: tableName, random: random}
 }
 
-// Customer reads a shop's profile, or returns catalog.ErrNotFound. The read is eventually consistent, which costs
+// Profile reads a shop's profile, or returns catalog.ErrNotFound. The read is eventually consistent, which costs
 // half as much.
-func (s *Catalogue) Customer(ctx context.Context, id catalog.CustomerID) (catalog.Customer, error) {
+func (s *Catalogue) Profile(ctx context.Context, id catalog.ShopID) (catalog.Profile, error) {
 	out, err := s.api.GetItem(ctx,
 		&dynamodb.GetItemInput{TableName: aws.String(s.tableName), Key: table.ProfileKey(id).Attributes()})
 	if err != nil {
-		return catalog.Customer{}, table.Outcome(err)
+		return catalog.Profile{}, table.Outcome(err)
 	}
 	if len(out.Item) == 0 {
-		return catalog.Customer{}, catalog.ErrNotFound
+		return catalog.Profile{}, catalog.ErrNotFound
 	}
-	return table.DecodeCustomer(out.Item), nil
+	return table.DecodeProfile(out.Item), nil
 }
 
 // Product reads a shop's profile and one product on sale in one consistent call. If either does not exist, it
 // returns catalog.ErrNotFound.
 func (s *Catalogue) Product(
-	ctx context.Context, customer catalog.CustomerID, product catalog.ProductID,
-) (catalog.Customer, catalog.Product, error) {
-	profile, sold := table.ProfileKey(customer), table.ProductKey(customer, product)
+	ctx context.Context, shop catalog.ShopID, product catalog.ProductID,
+) (catalog.Profile, catalog.Product, error) {
+	profile, sold := table.ProfileKey(shop), table.ProductKey(shop, product)
 	found, err := table.BatchGet(ctx, s.api, s.random, s.tableName, profile, sold)
 	if err != nil {
-		return catalog.Customer{}, catalog.Product{}, table.Outcome(err)
+		return catalog.Profile{}, catalog.Product{}, table.Outcome(err)
 	}
 	if found[profile] == nil || found[sold] == nil {
-		return catalog.Customer{}, catalog.Product{}, catalog.ErrNotFound
+		return catalog.Profile{}, catalog.Product{}, catalog.ErrNotFound
 	}
-	return table.DecodeCustomer(found[profile]), table.DecodeProduct(found[sold]), nil
+	return table.DecodeProfile(found[profile]), table.DecodeProduct(found[sold]), nil
 }
 
 // maxPage bounds how many products one call asks for. DynamoDB ends a page at 1 MB anyway.
@@ -69,7 +69,7 @@ const maxPage = 1000
 // further call reads twice as many as the one before, because the caller skips products whose variants are all off
 // sale.
 func (s *Catalogue) ProductsOnSale(
-	ctx context.Context, customer catalog.CustomerID, after catalog.ProductID, want int,
+	ctx context.Context, shop catalog.ShopID, after catalog.ProductID, want int,
 ) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
 		limit := int32(min(max(want, 1), maxPage))
@@ -78,13 +78,13 @@ func (s *Catalogue) ProductsOnSale(
 			KeyConditionExpression: aws.String(table.PartitionKey + " = :customer AND begins_with(" + table.SortKey +
 				", :product)"),
 			ExpressionAttributeValues: table.Item{
-				":customer": table.Str(customer),
+				":customer": table.Str(shop),
 				":product":  table.Str(table.ProductPrefix),
 			},
 			Limit: &limit,
 		}
 		if after != "" {
-			query.ExclusiveStartKey = table.ProductKey(customer, after).Attributes()
+			query.ExclusiveStartKey = table.ProductKey(shop, after).Attributes()
 		}
 		for {
 			out, err := s.api.Query(ctx, query)

@@ -46,11 +46,11 @@ func (s *stockroom) wantApplied(wanted catalog.Shop) {
 }
 
 func shopOf(products ...catalog.Product) catalog.Shop {
-	return catalog.Shop{Customer: profile(emberforge, "EUR"), Products: products}
+	return catalog.Shop{Profile: profile(emberforge, "EUR"), Products: products}
 }
 
 func closed(shop catalog.Shop) catalog.Shop {
-	shop.Customer.OffSale = true
+	shop.Profile.OffSale = true
 	return shop
 }
 
@@ -106,7 +106,7 @@ func TestApply_StalePlan_IsRejected(t *testing.T) {
 	for what, test := range map[string]struct{ before, first, second catalog.Shop }{
 		"profile": {
 			shopOf(), closed(shopOf()),
-			catalog.Shop{Customer: catalog.Customer{ID: emberforge, Name: "Emberforge Guild", Currency: "EUR"}},
+			catalog.Shop{Profile: catalog.Profile{ID: emberforge, Name: "Emberforge Guild", Currency: "EUR"}},
 		},
 		"product": {shopOf(priced(499)), shopOf(priced(549)), shopOf(priced(599))},
 		"new":     {shopOf(), shopOf(priced(549)), shopOf(priced(599))},
@@ -171,8 +171,8 @@ func TestApply_EachWrite_RaisesTheVersion(t *testing.T) {
 	for want, minor := range []int64{499, 549, 599} {
 		s.apply(shopOf(priced(minor)))
 		shop, err := s.owner(emberforge).Catalogue(t.Context())
-		// a new customer is stored closed, then opened
-		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Customer.Version != 2 {
+		// a new shop is stored closed, then opened
+		if err != nil || shop.Products[0].Version != int64(want+1) || shop.Profile.Version != 2 {
 			t.Errorf("Shop = %+v, %v, want version %d of the product", shop, err, want+1)
 		}
 	}

@@ -23,10 +23,10 @@ import (
 	"shopfront/pkg/money"
 )
 
-const sakura catalog.CustomerID = "sakura-goods"
+const sakura catalog.ShopID = "sakura-goods"
 
-func profile(id catalog.CustomerID, currency money.Currency) catalog.Customer {
-	return catalog.Customer{ID: id, Name: "Shop of " + string(id), Currency: currency}
+func profile(id catalog.ShopID, currency money.Currency) catalog.Profile {
+	return catalog.Profile{ID: id, Name: "Shop of " + string(id), Currency: currency}
 }
 
 // product returns a product with one variant, for 4.99 EUR.
@@ -71,25 +71,25 @@ func newStockroom(t testing.TB) *stockroom {
 	}
 }
 
-// owner returns a customer's shop as its owner works on it.
-func (s *stockroom) owner(customer catalog.CustomerID) *backoffice.Shop {
-	return s.shops.Open(catalog.Customer{ID: customer})
+// owner returns a shop as its owner works on it.
+func (s *stockroom) owner(shop catalog.ShopID) *backoffice.Shop {
+	return s.shops.Open(catalog.Profile{ID: shop})
 }
 
-func (s *stockroom) put(customer catalog.Customer, products ...catalog.Product) {
+func (s *stockroom) put(profile catalog.Profile, products ...catalog.Product) {
 	s.t.Helper()
-	must(s.t, s.owner(customer.ID).PutCustomer(s.t.Context(), customer))
+	must(s.t, s.owner(profile.ID).PutProfile(s.t.Context(), profile))
 	for _, p := range products {
-		must(s.t, s.owner(customer.ID).PutProduct(s.t.Context(), p))
+		must(s.t, s.owner(profile.ID).PutProduct(s.t.Context(), p))
 	}
 }
 
-// replace overwrites a customer and products that are already stored.
-func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Product) {
+// replace overwrites a shop and products that are already stored.
+func (s *stockroom) replace(profile catalog.Profile, products ...catalog.Product) {
 	s.t.Helper()
-	shop, err := s.owner(customer.ID).Catalogue(s.t.Context())
+	shop, err := s.owner(profile.ID).Catalogue(s.t.Context())
 	must(s.t, err)
-	customer.Version = shop.Customer.Version
+	profile.Version = shop.Profile.Version
 	versions := make(map[catalog.ProductID]int64)
 	for _, kept := range shop.Products {
 		versions[kept.ID] = kept.Version
@@ -98,7 +98,7 @@ func (s *stockroom) replace(customer catalog.Customer, products ...catalog.Produ
 		p.Version = versions[p.ID]
 		products[i] = p
 	}
-	s.put(customer, products...)
+	s.put(profile, products...)
 }
 
 func ids(t testing.TB, products iter.Seq2[catalog.Product, error]) []catalog.ProductID {
@@ -115,7 +115,7 @@ func TestCatalogue_IsReadBackAsWritten(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	yen := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "JPY"} }
-	customer := catalog.Customer{ID: sakura, Name: "桜グッズ", Currency: "JPY", OffSale: true, Page: catalog.Page{
+	profile := catalog.Profile{ID: sakura, Name: "桜グッズ", Currency: "JPY", OffSale: true, Page: catalog.Page{
 		Accent: "#be123c", Imprint: catalog.Link{URL: "https://sakura.example/", Text: "特定商取引法"},
 		PaymentText: "銀行振込\nお名前とIDを記入",
 	}}
@@ -139,49 +139,49 @@ func TestCatalogue_IsReadBackAsWritten(t *testing.T) {
 	card := catalog.Product{ID: "gift-card", Name: "Gift card", Variants: []catalog.Variant{
 		{ID: "max", Name: "Largest", Price: yen(money.MaxMinor), MinAmount: 1, MaxAmount: 1},
 	}}
-	s.put(customer, shirt, card)
-	customer.Version, shirt.Version, card.Version = 1, 1, 1
+	s.put(profile, shirt, card)
+	profile.Version, shirt.Version, card.Version = 1, 1, 1
 
-	if got, err := s.catalogue.Customer(t.Context(), sakura); got != customer || err != nil {
-		t.Errorf("Customer = %+v, %v, want %+v", got, err, customer)
+	if got, err := s.catalogue.Profile(t.Context(), sakura); got != profile || err != nil {
+		t.Errorf("Customer = %+v, %v, want %+v", got, err, profile)
 	}
-	gotCustomer, gotProduct, err := s.catalogue.Product(t.Context(), sakura, "gift-card")
-	if gotCustomer != customer || !reflect.DeepEqual(gotProduct, card) || err != nil {
-		t.Errorf("Product = %+v, %+v, %v", gotCustomer, gotProduct, err)
+	gotProfile, gotProduct, err := s.catalogue.Product(t.Context(), sakura, "gift-card")
+	if gotProfile != profile || !reflect.DeepEqual(gotProduct, card) || err != nil {
+		t.Errorf("Product = %+v, %+v, %v", gotProfile, gotProduct, err)
 	}
-	want := catalog.Shop{Customer: customer, Products: []catalog.Product{card, shirt}}
+	want := catalog.Shop{Profile: profile, Products: []catalog.Product{card, shirt}}
 	if got, err := s.owner(sakura).Catalogue(t.Context()); !reflect.DeepEqual(got, want) || err != nil {
 		t.Errorf("Shop = %+v, %v, want %+v", got, err, want)
 	}
 }
 
-func TestCatalogue_UnknownCustomerOrProduct_IsNotFound(t *testing.T) {
+func TestCatalogue_UnknownShopOrProduct_IsNotFound(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	s.put(profile(sakura, "EUR"), product("t-shirt"))
-	// This product has no customer, as after a mistake in the AWS console.
+	// This product has no shop, as after a mistake in the AWS console.
 	must(t, s.owner("ghost").PutProduct(t.Context(), product("coins")))
 	for _, ask := range []struct {
-		customer catalog.CustomerID
-		product  catalog.ProductID
+		shop    catalog.ShopID
+		product catalog.ProductID
 	}{{"nobody", "coins"}, {emberforge, "t-shirt"}, {emberforge, "coin"}, {emberforge, "coins-2"}, {"ghost", "coins"}} {
-		if _, _, err := s.catalogue.Product(t.Context(), ask.customer, ask.product); !errors.Is(err,
+		if _, _, err := s.catalogue.Product(t.Context(), ask.shop, ask.product); !errors.Is(err,
 			catalog.ErrNotFound) {
-			t.Errorf("Product(%s, %s) = %v, want catalog.ErrNotFound", ask.customer, ask.product, err)
+			t.Errorf("Product(%s, %s) = %v, want catalog.ErrNotFound", ask.shop, ask.product, err)
 		}
 	}
-	for _, customer := range []catalog.CustomerID{"nobody", "ghost", "EMBERFORGE"} {
-		if _, err := s.catalogue.Customer(t.Context(), customer); !errors.Is(err, catalog.ErrNotFound) {
-			t.Errorf("Customer(%s) = %v, want catalog.ErrNotFound", customer, err)
+	for _, shop := range []catalog.ShopID{"nobody", "ghost", "EMBERFORGE"} {
+		if _, err := s.catalogue.Profile(t.Context(), shop); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("Customer(%s) = %v, want catalog.ErrNotFound", shop, err)
 		}
-		if _, err := s.owner(customer).Catalogue(t.Context()); !errors.Is(err, catalog.ErrNotFound) {
-			t.Errorf("Shop(%s) = %v, want catalog.ErrNotFound", customer, err)
+		if _, err := s.owner(shop).Catalogue(t.Context()); !errors.Is(err, catalog.ErrNotFound) {
+			t.Errorf("Shop(%s) = %v, want catalog.ErrNotFound", shop, err)
 		}
 	}
 }
 
-func TestCatalogue_CustomerAndProduct_AreReadInOneCall(t *testing.T) {
+func TestCatalogue_ShopAndProduct_AreReadInOneCall(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
@@ -226,10 +226,10 @@ func TestCatalogue_UnprocessedKeys_AreReadAgain(t *testing.T) {
 	s := newStockroom(t)
 	s.put(profile(emberforge, "EUR"), product("coins"))
 	store := &throttled{CatalogueAPI: s.client}
-	customer, coins, err := dynamo.NewCatalogue(store, s.table, mathrand.Int64N).Product(t.Context(), emberforge,
+	shopProfile, coins, err := dynamo.NewCatalogue(store, s.table, mathrand.Int64N).Product(t.Context(), emberforge,
 		"coins")
-	if customer.Currency != "EUR" || coins.ID != "coins" || err != nil || store.asked != 4 {
-		t.Errorf("Product = %+v, %+v, %v in %d calls", customer, coins, err, store.asked)
+	if shopProfile.Currency != "EUR" || coins.ID != "coins" || err != nil || store.asked != 4 {
+		t.Errorf("Product = %+v, %+v, %v in %d calls", shopProfile, coins, err, store.asked)
 	}
 }
 
@@ -339,10 +339,10 @@ func TestApply_LargestValidProduct_IsStored(t *testing.T) {
 		})
 	}
 	must(t, largest.Validate("EUR"))
-	customer := profile(catalog.CustomerID(strings.Repeat("c", 64)), "EUR")
-	s.put(customer, largest)
+	shopProfile := profile(catalog.ShopID(strings.Repeat("c", 64)), "EUR")
+	s.put(shopProfile, largest)
 	largest.Version = 1
-	got, err := s.owner(customer.ID).Catalogue(t.Context())
+	got, err := s.owner(shopProfile.ID).Catalogue(t.Context())
 	if err != nil || !reflect.DeepEqual(got.Products, []catalog.Product{largest}) {
 		t.Errorf("the product that is read back differs, or cannot be read: %v", err)
 	}
@@ -354,7 +354,7 @@ func TestApply_LargestValidProduct_IsStored(t *testing.T) {
 	}
 }
 
-func TestApply_CurrencyOfACustomer_NeverChanges(t *testing.T) {
+func TestApply_CurrencyOfAShop_NeverChanges(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	kept := profile(emberforge, "EUR")
@@ -364,18 +364,18 @@ func TestApply_CurrencyOfACustomer_NeverChanges(t *testing.T) {
 		s.put(kept)
 		kept.Version++
 		for changed.Version = range kept.Version + 2 {
-			if err := s.owner(emberforge).PutCustomer(t.Context(), changed); !errors.Is(err, catalog.ErrCurrencyFixed) {
+			if err := s.owner(emberforge).PutProfile(t.Context(), changed); !errors.Is(err, catalog.ErrCurrencyFixed) {
 				t.Errorf("PutCustomer = %v, want catalog.ErrCurrencyFixed", err)
 			}
 		}
-		if got, err := s.catalogue.Customer(t.Context(), emberforge); got != kept || err != nil {
-			t.Errorf("the customer became %+v, %v", got, err)
+		if got, err := s.catalogue.Profile(t.Context(), emberforge); got != kept || err != nil {
+			t.Errorf("the shop became %+v, %v", got, err)
 		}
 	}
 	changed.Currency, changed.Version = "EUR", kept.Version
 	s.put(changed)
 	changed.Version++
-	if got, err := s.catalogue.Customer(t.Context(), emberforge); got != changed || err != nil {
+	if got, err := s.catalogue.Profile(t.Context(), emberforge); got != changed || err != nil {
 		t.Errorf("Customer = %+v, %v, want %+v", got, err, changed)
 	}
 }
@@ -388,11 +388,11 @@ func TestApply_RaceToSetTheCurrency_HasOneWinner(t *testing.T) {
 	var racers sync.WaitGroup
 	for i := range errs {
 		racers.Go(func() {
-			errs[i] = s.owner(emberforge).PutCustomer(t.Context(), profile(emberforge, currencies[i%len(currencies)]))
+			errs[i] = s.owner(emberforge).PutProfile(t.Context(), profile(emberforge, currencies[i%len(currencies)]))
 		})
 	}
 	racers.Wait()
-	kept, err := s.catalogue.Customer(t.Context(), emberforge)
+	kept, err := s.catalogue.Profile(t.Context(), emberforge)
 	must(t, err)
 	for i, err := range errs {
 		won := currencies[i%len(currencies)] == kept.Currency
@@ -406,7 +406,7 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	wanted := catalog.Shop{
-		Customer: profile(emberforge, "EUR"),
+		Profile:  profile(emberforge, "EUR"),
 		Products: []catalog.Product{product("coins"), offSale(product("cup"))},
 	}
 	network := losingResponses("PutItem", 2) // the first write is sent three times but gets one response
@@ -414,8 +414,8 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	plan, err := catalog.NewPlan(nil, wanted, false)
 	must(t, err)
 	must(t, plan.Apply(t.Context(), owner, func() {}))
-	// a new customer is stored off sale, then on sale
-	wanted.Customer.Version, wanted.Products[0].Version, wanted.Products[1].Version = 2, 1, 1
+	// a new shop is stored off sale, then on sale
+	wanted.Profile.Version, wanted.Products[0].Version, wanted.Products[1].Version = 2, 1, 1
 	stored, err := owner.Catalogue(t.Context())
 	if !reflect.DeepEqual(stored, wanted) || err != nil {
 		t.Errorf("Catalogue = %+v, %v, want %+v", stored, err, wanted)
@@ -426,32 +426,32 @@ func TestApply_SecondTime_ChangesNothing(t *testing.T) {
 	}
 }
 
-func TestCustomers_LargeCatalogues_AllAreListed(t *testing.T) {
+func TestShops_LargeCatalogues_AllAreListed(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
-	want := make(map[catalog.CustomerID]catalog.Customer)
+	want := make(map[catalog.ShopID]catalog.Profile)
 	for i := range 8 {
-		customer := profile(catalog.CustomerID(fmt.Sprintf("shop-%d", i)), "EUR")
-		customer.OffSale = i == 3
-		s.put(customer, bulky("cape"), product("customer")) // 1.6 MB in total: two pages
-		customer.Version = 1
-		want[customer.ID] = customer
+		shopProfile := profile(catalog.ShopID(fmt.Sprintf("shop-%d", i)), "EUR")
+		shopProfile.OffSale = i == 3
+		s.put(shopProfile, bulky("cape"), product("customer")) // 1.6 MB in total: two pages
+		shopProfile.Version = 1
+		want[shopProfile.ID] = shopProfile
 	}
-	got := make(map[catalog.CustomerID]catalog.Customer)
-	listed, err := s.shops.Customers(t.Context())
+	got := make(map[catalog.ShopID]catalog.Profile)
+	listed, err := s.shops.Shops(t.Context())
 	must(t, err)
-	for _, customer := range listed {
-		if _, twice := got[customer.ID]; twice {
-			t.Errorf("%s is listed twice", customer.ID)
+	for _, shopProfile := range listed {
+		if _, twice := got[shopProfile.ID]; twice {
+			t.Errorf("%s is listed twice", shopProfile.ID)
 		}
-		got[customer.ID] = customer
+		got[shopProfile.ID] = shopProfile
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v\nwant %v", got, want)
 	}
 }
 
-func TestCatalogue_OtherCustomersProducts_AreInvisible(t *testing.T) {
+func TestCatalogue_OtherShopsProducts_AreInvisible(t *testing.T) {
 	t.Parallel()
 	s := newStockroom(t)
 	mine, theirs := product("coins"), product("coins")
@@ -459,13 +459,13 @@ func TestCatalogue_OtherCustomersProducts_AreInvisible(t *testing.T) {
 	former := product("t-shirt")
 	former.OffSale = true
 	s.put(profile(emberforge, "EUR"), mine)
-	for _, other := range []catalog.CustomerID{sakura, "Emberforge", "emberforge-2", "emberforg"} {
+	for _, other := range []catalog.ShopID{sakura, "Emberforge", "emberforge-2", "emberforg"} {
 		s.put(profile(other, "JPY"), theirs, former, product("only-"+catalog.ProductID(other)))
 	}
 	mine.Version = 1
-	customer, got, err := s.catalogue.Product(t.Context(), emberforge, "coins")
-	if customer.ID != emberforge || !reflect.DeepEqual(got, mine) || err != nil {
-		t.Errorf("Product = %+v, %+v, %v", customer, got, err)
+	shopProfile, got, err := s.catalogue.Product(t.Context(), emberforge, "coins")
+	if shopProfile.ID != emberforge || !reflect.DeepEqual(got, mine) || err != nil {
+		t.Errorf("Product = %+v, %+v, %v", shopProfile, got, err)
 	}
 	if got := ids(t, s.catalogue.ProductsOnSale(t.Context(), emberforge, "", 100)); !slices.Equal(got,
 		[]catalog.ProductID{"coins"}) {
@@ -489,7 +489,7 @@ func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 	}
 	wantEachUnavailable(t, map[string]func(context.Context) error{
 		"customer": func(ctx context.Context) error {
-			_, err := shopper("GetItem").Customer(ctx, emberforge)
+			_, err := shopper("GetItem").Profile(ctx, emberforge)
 			return err
 		},
 		"product": func(ctx context.Context) error {
@@ -506,13 +506,13 @@ func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 			_, err := owner("Query").Catalogue(ctx)
 			return err
 		},
-		"customers": func(ctx context.Context) error {
+		"shops": func(ctx context.Context) error {
 			tables := backoffice.Tables{Catalogue: s.table}
-			_, err := backoffice.NewDeployment(cutOff(t, "Scan"), tables, mathrand.Int64N).Customers(ctx)
+			_, err := backoffice.NewDeployment(cutOff(t, "Scan"), tables, mathrand.Int64N).Shops(ctx)
 			return err
 		},
 		"put customer": func(ctx context.Context) error {
-			return owner("PutItem").PutCustomer(ctx, profile(emberforge, "EUR"))
+			return owner("PutItem").PutProfile(ctx, profile(emberforge, "EUR"))
 		},
 		"put product": func(ctx context.Context) error {
 			return owner("TransactWriteItems").PutProduct(ctx, product("coins"))
@@ -523,7 +523,7 @@ func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 func TestCatalogue_MissingTable_IsAnError(t *testing.T) {
 	t.Parallel()
 	catalogue := dynamo.NewCatalogue(newClient(t), "no-such-table", mathrand.Int64N)
-	_, err := catalogue.Customer(t.Context(), emberforge)
+	_, err := catalogue.Profile(t.Context(), emberforge)
 	notFound := (*types.ResourceNotFoundException)(nil)
 	if !errors.As(err, &notFound) || errors.Is(err, catalog.ErrNotFound) || aws.ToString(notFound.Message) == "" {
 		t.Errorf("Customer = %v, want DynamoDB's own error", err)

@@ -35,9 +35,9 @@ func NewCheckouts(api CheckoutsAPI, tableName string) *Checkouts {
 // checkout that the first attempt stored, and Open returns it. After an *UnavailableError the checkout may or may not
 // be stored.
 func (s *Checkouts) Open(
-	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout,
+	ctx context.Context, shop catalog.ShopID, c checkout.Checkout,
 ) (checkout.Checkout, error) {
-	put := putCheckout(s.tableName, customer, c)
+	put := putCheckout(s.tableName, shop, c)
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
 		ExpressionAttributeNames:            put.ExpressionAttributeNames,
@@ -55,9 +55,9 @@ func (s *Checkouts) Open(
 
 // putCheckout returns the write that stores a new checkout. The write fails if another checkout is stored under the
 // same token, and that checkout is still open, was ordered, or was replaced.
-func putCheckout(tableName string, customer catalog.CustomerID, c checkout.Checkout) types.Put {
+func putCheckout(tableName string, shop catalog.ShopID, c checkout.Checkout) types.Put {
 	return types.Put{
-		TableName: aws.String(tableName), Item: table.EncodeCheckout(customer, c),
+		TableName: aws.String(tableName), Item: table.EncodeCheckout(shop, c),
 		// The put may overwrite a checkout only if its status attribute is open and it has expired.
 		ConditionExpression: aws.String("attribute_not_exists(" + table.SortKey +
 			") OR #expires <= :at AND #status = :open"),
@@ -71,15 +71,15 @@ func putCheckout(tableName string, customer catalog.CustomerID, c checkout.Check
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
 func (s *Checkouts) Recall(
-	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
+	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	return readCheckout(ctx, s.api, s.tableName, customer, token)
+	return readCheckout(ctx, s.api, s.tableName, shop, token)
 }
 
 func readCheckout(
-	ctx context.Context, api table.Getter, tableName string, customer catalog.CustomerID, token idempotency.Token,
+	ctx context.Context, api table.Getter, tableName string, shop catalog.ShopID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	it, err := table.Get(ctx, api, tableName, table.CheckoutKey(customer, token), checkout.ErrNotFound)
+	it, err := table.Get(ctx, api, tableName, table.CheckoutKey(shop, token), checkout.ErrNotFound)
 	if err != nil {
 		return checkout.Checkout{}, table.Outcome(err)
 	}
@@ -89,9 +89,9 @@ func readCheckout(
 // readCheckoutSettled is like readCheckout, but first waits for a transaction in flight that writes the checkout.
 func readCheckoutSettled(
 	ctx context.Context, api table.TransactGetter, random func(n int64) int64, tableName string,
-	customer catalog.CustomerID, token idempotency.Token,
+	shop catalog.ShopID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	it, err := table.GetSettled(ctx, api, random, tableName, table.CheckoutKey(customer, token))
+	it, err := table.GetSettled(ctx, api, random, tableName, table.CheckoutKey(shop, token))
 	switch {
 	case err != nil:
 		return checkout.Checkout{}, table.Outcome(err)

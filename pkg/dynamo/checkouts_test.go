@@ -54,7 +54,7 @@ func (k *kiosk) over(network *unreliable) checkout.Opener {
 
 // coins returns a request for three packs of coins. The key may be empty.
 func coins(key string) checkout.Request {
-	r := checkout.Request{Customer: emberforge, Product: "coins", Variant: "500", Amount: 3, At: noon()}
+	r := checkout.Request{Shop: emberforge, Product: "coins", Variant: "500", Amount: 3, At: noon()}
 	if key != "" {
 		r.Key = idempotency.Key("till-" + key)
 	}
@@ -70,11 +70,11 @@ func (k *kiosk) mustOpen(r checkout.Request) checkout.Checkout {
 	return c
 }
 
-// stored returns the stored checkouts of a customer.
-func (k *kiosk) stored(customer catalog.CustomerID) []checkout.Checkout {
+// stored returns the stored checkouts of a shop.
+func (k *kiosk) stored(shop catalog.ShopID) []checkout.Checkout {
 	k.t.Helper()
 	var all []checkout.Checkout
-	owner := ownerOf(customer, k.client, backoffice.Tables{Checkouts: k.checkouts})
+	owner := ownerOf(shop, k.client, backoffice.Tables{Checkouts: k.checkouts})
 	for c, err := range owner.Checkouts(k.t.Context(), checkout.Filter{}, noon()) {
 		must(k.t, err)
 		all = append(all, c)
@@ -355,30 +355,30 @@ func TestCheckout_Quote_IsNotStored(t *testing.T) {
 	k.wantStored()
 }
 
-func TestCheckout_OtherCustomersCheckouts_AreInvisible(t *testing.T) {
+func TestCheckout_OtherShopsCheckouts_AreInvisible(t *testing.T) {
 	t.Parallel()
 	k := newKiosk(t)
 	k.put(profile(sakura, "EUR"), product("coins"))
 	theirs := coins("1047")
-	theirs.Customer = sakura
+	theirs.Shop = sakura
 	mine := k.mustOpen(coins("1047"))
 	other := k.mustOpen(theirs)
 	k.wantStored(mine)
 	if stored := k.stored(sakura); len(stored) != 1 || stored[0] != other {
 		t.Errorf("%s has the checkouts %+v, want only %+v", sakura, stored, other)
 	}
-	for customer, id := range map[catalog.CustomerID]checkout.ID{
+	for shop, id := range map[catalog.ShopID]checkout.ID{
 		emberforge: other.ID, sakura: mine.ID,
 		"nobody": mine.ID,
 	} {
-		if _, err := k.shown.Show(t.Context(), customer, id); !errors.Is(err, checkout.ErrNotFound) {
-			t.Errorf("Show(%s, …) = %v, want checkout.ErrNotFound", customer, err)
+		if _, err := k.shown.Show(t.Context(), shop, id); !errors.Is(err, checkout.ErrNotFound) {
+			t.Errorf("Show(%s, …) = %v, want checkout.ErrNotFound", shop, err)
 		}
-		if customer == "nobody" && len(k.stored(customer)) != 0 {
-			t.Error("an unknown customer has checkouts")
+		if shop == "nobody" && len(k.stored(shop)) != 0 {
+			t.Error("an unknown shop has checkouts")
 		}
 	}
-	// The token does not find another customer's checkout either.
+	// The token does not find another shop's checkout either.
 	if _, err := k.opener.Store.Recall(t.Context(), sakura, mine.ID.Token()); !errors.Is(err, checkout.ErrNotFound) {
 		t.Errorf("Recall = %v, want checkout.ErrNotFound", err)
 	}

@@ -69,9 +69,9 @@ func NewEventLog(
 // the number of the first page that can name it, and Append searches from that page to the last one. The last page gets
 // new events only if it has not changed since it was read.
 func (l *EventLog) Append(
-	ctx context.Context, customer catalog.CustomerID, events []event.Event,
+	ctx context.Context, shop catalog.ShopID, events []event.Event,
 ) (added int, err error) {
-	added, err = l.append(ctx, customer, events)
+	added, err = l.append(ctx, shop, events)
 	return added, table.Outcome(err)
 }
 
@@ -80,9 +80,9 @@ func (l *EventLog) Append(
 const mostAttempts = 100
 
 func (l *EventLog) append(
-	ctx context.Context, customer catalog.CustomerID, events []event.Event,
+	ctx context.Context, shop catalog.ShopID, events []event.Event,
 ) (added int, err error) {
-	tail, err := l.tail(ctx, customer)
+	tail, err := l.tail(ctx, shop)
 	if err != nil {
 		return 0, err
 	}
@@ -90,19 +90,19 @@ func (l *EventLog) append(
 	if err != nil {
 		return 0, err
 	}
-	events, from, err := l.settled(ctx, customer, events, known)
+	events, from, err := l.settled(ctx, shop, events, known)
 	if err != nil {
 		return 0, err
 	}
 	for attempt := range mostAttempts {
 		if from <= tail.Number { // a page may name one of the events already
-			if events, tail, err = l.unnamed(ctx, customer, events, from); err == nil {
+			if events, tail, err = l.unnamed(ctx, shop, events, from); err == nil {
 				err = l.renew(ctx, events, known)
 			}
 		}
 		for len(events) > 0 && err == nil {
 			n := 0
-			tail, n, err = l.extend(ctx, customer, tail, events)
+			tail, n, err = l.extend(ctx, shop, tail, events)
 			added, events = added+n, events[n:]
 		}
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
@@ -117,8 +117,8 @@ func (l *EventLog) append(
 }
 
 // tail returns the last page of a shop's log. Before the first event, it returns an empty page without a feed.
-func (l *EventLog) tail(ctx context.Context, customer catalog.CustomerID) (table.EventPage, error) {
-	query := table.EventPagesQuery(l.table, customer, 0)
+func (l *EventLog) tail(ctx context.Context, shop catalog.ShopID) (table.EventPage, error) {
+	query := table.EventPagesQuery(l.table, shop, 0)
 	query.ScanIndexForward, query.Limit = aws.Bool(false), aws.Int32(1)
 	out, err := l.api.Query(ctx, query)
 	if err != nil || len(out.Items) == 0 {
@@ -196,7 +196,7 @@ func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[ev
 		if !known[e.ID].isStale {
 			continue
 		}
-		call := &table.Update{Key: table.EventKey(e.Customer, e.ID)}
+		call := &table.Update{Key: table.EventKey(e.Shop, e.ID)}
 		call.Set(table.AttrExpiresAt, table.Num(l.expiry().Unix()))
 		call.Require("attribute_exists(" + table.SortKey + ")")
 		if _, err := l.api.UpdateItem(ctx, call.Input(l.table, types.ReturnValueNone)); err != nil {
@@ -214,14 +214,14 @@ const pagesNearby = 4
 // much longer since. from is the lowest page that may name one of the remaining events, or math.MaxInt64 if no page
 // can.
 func (l *EventLog) settled(
-	ctx context.Context, customer catalog.CustomerID, events []event.Event, known map[event.ID]storedEvent,
+	ctx context.Context, shop catalog.ShopID, events []event.Event, known map[event.ID]storedEvent,
 ) (rest []event.Event, from int64, err error) {
 	named := make(map[event.ID]bool)
 	from = math.MaxInt64
 	for _, e := range events {
 		at, isKnown := known[e.ID]
 		if isKnown && !named[e.ID] {
-			query := table.EventPagesQuery(l.table, customer, at.page)
+			query := table.EventPagesQuery(l.table, shop, at.page)
 			query.Limit = aws.Int32(pagesNearby)
 			if _, _, err := l.names(ctx, query, named); err != nil {
 				return nil, 0, err
@@ -242,10 +242,10 @@ func (l *EventLog) settled(
 // If a page still had room when it was read, but a later page follows, events were added to the page after it was read.
 // Then the error is errLookAgain.
 func (l *EventLog) unnamed(
-	ctx context.Context, customer catalog.CustomerID, events []event.Event, from int64,
+	ctx context.Context, shop catalog.ShopID, events []event.Event, from int64,
 ) (missing []event.Event, last table.EventPage, err error) {
 	named, torn := make(map[event.ID]bool), false
-	query := table.EventPagesQuery(l.table, customer, from)
+	query := table.EventPagesQuery(l.table, shop, from)
 	for more := true; more; more = len(query.ExclusiveStartKey) > 0 {
 		pages, next, err := l.names(ctx, query, named)
 		if err != nil {
@@ -294,7 +294,7 @@ func hasRoom(page table.EventPage) bool { return page.Len() < table.EventsPerPag
 // extend adds as many of the events as fit to the last page, or to a new page if the last one is full. n is how many it
 // added. If the last page has changed meanwhile, the error is errLookAgain.
 func (l *EventLog) extend(
-	ctx context.Context, customer catalog.CustomerID, tail table.EventPage, events []event.Event,
+	ctx context.Context, shop catalog.ShopID, tail table.EventPage, events []event.Event,
 ) (extended table.EventPage, n int, err error) {
 	page := tail
 	if !hasRoom(tail) {
@@ -316,7 +316,7 @@ func (l *EventLog) extend(
 		}
 		page.Feed = base64.RawURLEncoding.EncodeToString(random)
 	}
-	if err := transact(ctx, l.api, l.extending(customer, tail, page)); err != nil {
+	if err := transact(ctx, l.api, l.extending(shop, tail, page)); err != nil {
 		return tail, 0, err
 	}
 	return page, n, nil
@@ -324,12 +324,12 @@ func (l *EventLog) extend(
 
 // extending returns the actions that replace the last page, or add a page after it. The last page must not expire,
 // because then the sequence would start over. A page gets its expiry when the next one is added.
-func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.EventPage) []action {
+func (l *EventLog) extending(shop catalog.ShopID, tail, page table.EventPage) []action {
 	page.Extended = l.now()
-	call := &table.Update{Key: table.EventPageKey(customer, page.Number)}
+	call := &table.Update{Key: table.EventPageKey(shop, page.Number)}
 	call.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
 	call.Set(table.AttrExtended, table.Millis(page.Extended))
-	call.Set(table.AttrSeal, &types.AttributeValueMemberB{Value: page.Seal(customer)})
+	call.Set(table.AttrSeal, &types.AttributeValueMemberB{Value: page.Seal(shop)})
 	if page.Number == tail.Number && tail.Feed != "" {
 		call.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})
 		call.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
@@ -340,7 +340,7 @@ func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.Event
 	if tail.Feed == "" {
 		return []action{updating(l.table, call, nil)}
 	}
-	closed := &table.Update{Key: table.EventPageKey(customer, tail.Number)}
+	closed := &table.Update{Key: table.EventPageKey(shop, tail.Number)}
 	closed.Set(table.AttrExpiresAt, table.Num(l.now().Add(l.retention+pageMargin).Unix()))
 	closed.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
 	return []action{updating(l.table, call, nil), updating(l.table, closed, nil)}
@@ -348,16 +348,16 @@ func (l *EventLog) extending(customer catalog.CustomerID, tail, page table.Event
 
 // Window implements event.FeedStore.
 func (l *EventLog) Window(
-	ctx context.Context, customer catalog.CustomerID, after int64, limit int,
+	ctx context.Context, shop catalog.ShopID, after int64, limit int,
 ) (event.Window, error) {
-	w, err := l.window(ctx, customer, after, limit)
+	w, err := l.window(ctx, shop, after, limit)
 	return w, table.Outcome(err)
 }
 
 func (l *EventLog) window(
-	ctx context.Context, customer catalog.CustomerID, after int64, limit int,
+	ctx context.Context, shop catalog.ShopID, after int64, limit int,
 ) (event.Window, error) {
-	pages, err := l.pages(ctx, customer, after, limit)
+	pages, err := l.pages(ctx, shop, after, limit)
 	if err != nil || len(pages) == 0 {
 		return event.Window{}, err
 	}
@@ -371,13 +371,13 @@ func (l *EventLog) window(
 	for _, page := range pages {
 		for place := range page.Len() {
 			if sequence := page.First() + int64(place); sequence > begin && len(keys) < limit {
-				keys = append(keys, table.EventKey(customer, page.ID(place)))
+				keys = append(keys, table.EventKey(shop, page.ID(place)))
 			}
 		}
 	}
 	found, err := table.BatchGet(ctx, l.api, l.random, l.table, keys...)
 	for i, key := range keys {
-		e, _ := table.DecodeEvent(customer, begin+1+int64(i), found[key], l.now())
+		e, _ := table.DecodeEvent(shop, begin+1+int64(i), found[key], l.now())
 		w.Events = append(w.Events, e)
 	}
 	return w, err
@@ -387,9 +387,9 @@ func (l *EventLog) window(
 // page, if there is one, so that Window.Last shows whether more events follow. If no page names such an event, it
 // returns the last page of the log.
 func (l *EventLog) pages(
-	ctx context.Context, customer catalog.CustomerID, after int64, limit int,
+	ctx context.Context, shop catalog.ShopID, after int64, limit int,
 ) ([]table.EventPage, error) {
-	query := table.EventPagesQuery(l.table, customer, after/table.EventsPerPage)
+	query := table.EventPagesQuery(l.table, shop, after/table.EventsPerPage)
 	query.Limit = aws.Int32(int32((limit+table.EventsPerPage-1)/table.EventsPerPage + 2)) //nolint:gosec // limit is at most event.MaxPerPage
 	out, err := l.api.Query(ctx, query)
 	if err != nil {
@@ -409,7 +409,7 @@ func (l *EventLog) pages(
 	if len(pages) > 0 || after < table.EventsPerPage {
 		return pages, nil
 	}
-	tail, err := l.tail(ctx, customer)
+	tail, err := l.tail(ctx, shop)
 	if err != nil || tail.Feed == "" {
 		return nil, err
 	}
@@ -425,13 +425,13 @@ func (l *EventLog) Restore(ctx context.Context, e event.Event) error {
 // Find returns an event by its ID, without its sequence number. found is false if the event is not stored. A damaged
 // event is an *event.DamagedError.
 func (l *EventLog) Find(
-	ctx context.Context, customer catalog.CustomerID, id event.ID,
+	ctx context.Context, shop catalog.ShopID, id event.ID,
 ) (e event.Event, found bool, err error) {
-	key := table.EventKey(customer, id)
+	key := table.EventKey(shop, id)
 	items, err := table.BatchGet(ctx, l.api, l.random, l.table, key)
 	if err != nil || len(items[key]) == 0 {
 		return event.Event{}, false, table.Outcome(err)
 	}
-	e, found = table.DecodeEvent(customer, 0, items[key], l.now())
+	e, found = table.DecodeEvent(shop, 0, items[key], l.now())
 	return e, found, e.Damaged()
 }

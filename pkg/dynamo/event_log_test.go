@@ -45,20 +45,20 @@ func (b *bureau) logOver(api dynamo.EventAPI) *dynamo.EventLog {
 		rand.Reader)
 }
 
-// append appends events of a customer, and fails the test unless it adds the wanted number.
-func (b *bureau) append(customer catalog.CustomerID, events []event.Event, want int) {
+// append appends events of a shop, and fails the test unless it adds the wanted number.
+func (b *bureau) append(shop catalog.ShopID, events []event.Event, want int) {
 	b.t.Helper()
-	added, err := b.log.Append(within(b.t), customer, events)
+	added, err := b.log.Append(within(b.t), shop, events)
 	if err != nil || added != want {
 		b.t.Errorf("Append of %d events = %d, %v; want %d", len(events), added, err, want)
 	}
 }
 
-// all reads the feed of a customer from its oldest event on.
-func (b *bureau) all(customer catalog.CustomerID) (events []event.Event) {
+// all reads the feed of a shop from its oldest event on.
+func (b *bureau) all(shop catalog.ShopID) (events []event.Event) {
 	b.t.Helper()
 	for cursor := (event.Cursor{After: event.FromOldest}); ; {
-		page, err := b.feed.Read(within(b.t), customer, cursor, 33)
+		page, err := b.feed.Read(within(b.t), shop, cursor, 33)
 		must(b.t, err)
 		events = append(events, page.Events...)
 		if !page.More {
@@ -68,17 +68,17 @@ func (b *bureau) all(customer catalog.CustomerID) (events []event.Event) {
 	}
 }
 
-// wantFeed fails the test unless the feed of a customer has these events, in sequence.
-func (b *bureau) wantFeed(customer catalog.CustomerID, want []event.Event) {
+// wantFeed fails the test unless the feed of a shop has these events, in sequence.
+func (b *bureau) wantFeed(shop catalog.ShopID, want []event.Event) {
 	b.t.Helper()
-	got := b.all(customer)
+	got := b.all(shop)
 	if len(got) != len(want) {
-		b.t.Fatalf("the feed of %s has %d events, want %d", customer, len(got), len(want))
+		b.t.Fatalf("the feed of %s has %d events, want %d", shop, len(got), len(want))
 	}
 	for i, e := range want {
 		e.Sequence = int64(i) + 1
 		if !reflect.DeepEqual(got[i], e) {
-			b.t.Errorf("event %d of %s is %+v, want %+v", i+1, customer, got[i], e)
+			b.t.Errorf("event %d of %s is %+v, want %+v", i+1, shop, got[i], e)
 		}
 	}
 }
@@ -339,7 +339,7 @@ func TestWindow(t *testing.T) {
 			want := events[test.from-1+int64(i)]
 			want.Sequence = test.from + int64(i)
 			if i == 0 && test.gone {
-				want = event.Event{Sequence: want.Sequence, Customer: emberforge}
+				want = event.Event{Sequence: want.Sequence, Shop: emberforge}
 			}
 			if !reflect.DeepEqual(e, want) {
 				t.Errorf("%s: the window has %+v; want %+v", what, e, want)
@@ -347,7 +347,7 @@ func TestWindow(t *testing.T) {
 		}
 	}
 	if w, err := b.log.Window(within(t), sakura, 7, 100); err != nil || !reflect.DeepEqual(w, event.Window{}) {
-		t.Errorf("the window of a customer without events is %+v, %v; want it empty", w, err)
+		t.Errorf("the window of a shop without events is %+v, %v; want it empty", w, err)
 	}
 }
 
@@ -407,14 +407,14 @@ func TestFind_StoredEvent_IsFound(t *testing.T) {
 	}
 }
 
-// Events of two customers with the same ID are two events, in two feeds.
-func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
+// Events of two shops with the same ID are two events, in two feeds.
+func TestEvents_OtherShopsEvents_AreInvisible(t *testing.T) {
 	t.Parallel()
 	b := newBureau(t)
 	mine := eventsOf(emberforge, "redemptions", 60)
 	theirs := slices.Clone(mine)
 	for i := range theirs {
-		theirs[i].Customer, theirs[i].Data = sakura, []byte(`{"id":"theirs"}`)
+		theirs[i].Shop, theirs[i].Data = sakura, []byte(`{"id":"theirs"}`)
 	}
 	b.append(emberforge, mine, len(mine))
 	if len(b.all(sakura)) != 0 {
@@ -434,7 +434,7 @@ func TestEvents_OtherCustomersEvents_AreInvisible(t *testing.T) {
 	if feeds[0] == feeds[1] || len(feeds[0]) != 12 {
 		t.Errorf("the feeds are %q, want two different feeds of 12 characters", feeds)
 	}
-	for _, other := range []catalog.CustomerID{"emberforge-2", "emberforg", "Emberforge"} {
+	for _, other := range []catalog.ShopID{"emberforge-2", "emberforg", "Emberforge"} {
 		if found := b.all(other); len(found) != 0 {
 			t.Errorf("the feed of %s has %+v, want no events", other, found)
 		}
@@ -445,9 +445,9 @@ func (b *bureau) parking() *dynamo.EventParking {
 	return dynamo.NewEventParking(b.client, b.table, nil, func() time.Time { return b.clock })
 }
 
-func (b *bureau) parked(p *dynamo.EventParking, customer catalog.CustomerID) []event.Parked {
+func (b *bureau) parked(p *dynamo.EventParking, shop catalog.ShopID) []event.Parked {
 	b.t.Helper()
-	all, err := p.Parked(within(b.t), customer)
+	all, err := p.Parked(within(b.t), shop)
 	must(b.t, err)
 	return all
 }
@@ -458,8 +458,8 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	p := b.parking()
 	at := func(minutes int) time.Time { return noon().Add(time.Duration(minutes) * time.Minute) }
 	first := event.Parked{
-		Place:    event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20#n#a/b"},
-		Customer: emberforge,
+		Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20#n#a/b"},
+		Shop:  emberforge,
 	}
 	lost := event.Parked{Reason: "malformed record of a stream", First: at(1)}
 	for i, reason := range []string{"timeout", "malformed", strings.Repeat("ä", 400)} {
@@ -468,12 +468,12 @@ func TestPark_SamePlaceAgain_CountsAndKeepsTheFirstTime(t *testing.T) {
 	}
 	must(t, p.Park(within(t), "", lost))
 	first.Reason, first.First, first.Attempts, lost.Attempts = strings.Repeat("ä", 250), at(0), 3, 1
-	if shops, err := p.Shops(within(t)); err != nil || !slices.Equal(shops, []catalog.CustomerID{"", emberforge}) {
+	if shops, err := p.Shops(within(t)); err != nil || !slices.Equal(shops, []catalog.ShopID{"", emberforge}) {
 		t.Errorf("Shops = %q, %v", shops, err)
 	}
-	for customer, want := range map[catalog.CustomerID][]event.Parked{"": {lost}, emberforge: {first}, "ember": nil} {
-		if got := b.parked(p, customer); !reflect.DeepEqual(got, want) {
-			t.Errorf("Parked(%q) = %+v; want %+v", customer, got, want)
+	for shop, want := range map[catalog.ShopID][]event.Parked{"": {lost}, emberforge: {first}, "ember": nil} {
+		if got := b.parked(p, shop); !reflect.DeepEqual(got, want) {
+			t.Errorf("Parked(%q) = %+v; want %+v", shop, got, want)
 		}
 	}
 	if kept, err := p.Release(within(t), first); err != nil || kept > 0 {
@@ -495,8 +495,8 @@ func TestRelease_ParkedAgainMeanwhile_Stays(t *testing.T) {
 	b := newBureau(t)
 	p := b.parking()
 	parked := event.Parked{
-		Place:    event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20"},
-		Customer: emberforge, First: noon(),
+		Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: "SUMMER20"},
+		Shop:  emberforge, First: noon(),
 	}
 	for range 2 {
 		must(t, p.Park(within(t), emberforge, parked))

@@ -14,9 +14,9 @@ import (
 // Index implements event.Nicks. If the index already has a redemption, only a change that undoes the redemption
 // replaces the entry. So an earlier change that arrives late cannot make an undone redemption look as if it were not
 // undone.
-func (l *EventLog) Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error {
+func (l *EventLog) Index(ctx context.Context, shop catalog.ShopID, redemptions []voucher.Redemption) error {
 	return table.Outcome(atOnce(redemptions, func(r voucher.Redemption) error {
-		it, isIndexed := table.EncodeIndexed(customer, r)
+		it, isIndexed := table.EncodeIndexed(shop, r)
 		if !isIndexed {
 			return nil
 		}

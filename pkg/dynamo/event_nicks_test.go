@@ -35,25 +35,25 @@ func newNicks(t testing.TB) *nicks {
 	return &nicks{b, vouchers}
 }
 
-// owner returns a customer's shop as its owner works on it.
-func (n *nicks) owner(customer catalog.CustomerID, client *dynamodb.Client) *backoffice.Shop {
-	return ownerOf(customer, client, backoffice.Tables{Vouchers: n.vouchers, Events: n.table})
+// owner returns a shop as its owner works on it.
+func (n *nicks) owner(shop catalog.ShopID, client *dynamodb.Client) *backoffice.Shop {
+	return ownerOf(shop, client, backoffice.Tables{Vouchers: n.vouchers, Events: n.table})
 }
 
 // index indexes redemptions, one after the other. It fails the test on an error.
-func (n *nicks) index(customer catalog.CustomerID, redemptions ...voucher.Redemption) {
+func (n *nicks) index(shop catalog.ShopID, redemptions ...voucher.Redemption) {
 	n.t.Helper()
 	for _, r := range redemptions {
-		must(n.t, n.log.Index(within(n.t), customer, []voucher.Redemption{r}))
+		must(n.t, n.log.Index(within(n.t), shop, []voucher.Redemption{r}))
 	}
 }
 
 // indexed returns the indexed redemptions of a nick in a period.
-func (n *nicks) indexed(customer catalog.CustomerID, nick string, from, until time.Time) (found []voucher.Redemption) {
+func (n *nicks) indexed(shop catalog.ShopID, nick string, from, until time.Time) (found []voucher.Redemption) {
 	n.t.Helper()
 	parsed, err := voucher.ParseNick(nick)
 	must(n.t, err)
-	for r, err := range n.owner(customer, n.client).RedemptionsOfNick(within(n.t),
+	for r, err := range n.owner(shop, n.client).RedemptionsOfNick(within(n.t),
 		backoffice.RedemptionFilter{Nick: parsed, From: from, Until: until}) {
 		must(n.t, err)
 		found = append(found, r.Redemption)
@@ -61,15 +61,15 @@ func (n *nicks) indexed(customer catalog.CustomerID, nick string, from, until ti
 	return found
 }
 
-func (n *nicks) want(customer catalog.CustomerID, nick string, want ...voucher.Redemption) {
+func (n *nicks) want(shop catalog.ShopID, nick string, want ...voucher.Redemption) {
 	n.t.Helper()
-	got := n.indexed(customer, nick, time.Time{}, time.Time{})
+	got := n.indexed(shop, nick, time.Time{}, time.Time{})
 	if len(got) != len(want) {
-		n.t.Fatalf("%s of %s has %d redemptions, want %d", nick, customer, len(got), len(want))
+		n.t.Fatalf("%s of %s has %d redemptions, want %d", nick, shop, len(got), len(want))
 	}
 	for i := range want {
 		if !reflect.DeepEqual(got[i], want[i]) {
-			n.t.Fatalf("redemption %d of %s of %s is %+v, want %+v", i, nick, customer, got[i], want[i])
+			n.t.Fatalf("redemption %d of %s of %s is %+v, want %+v", i, nick, shop, got[i], want[i])
 		}
 	}
 }
@@ -137,7 +137,7 @@ func TestIndex_EveryKindOfRedemption_IsReadBack(t *testing.T) {
 	}
 }
 
-func TestIndex_OtherCustomersAndNicks_AreInvisible(t *testing.T) {
+func TestIndex_OtherShopsAndNicks_AreInvisible(t *testing.T) {
 	t.Parallel()
 	n := newNicks(t)
 	mine, spelled, other, theirs := redeemedBy("Alder", 1), redeemedBy("ＡＬＤＥＲ", 2), redeemedBy("Alde", 3),

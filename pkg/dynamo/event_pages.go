@@ -14,7 +14,7 @@ import (
 // EventAddition is an event that was added to the log of its shop.
 type EventAddition struct {
 	Record   string // the sequence number of the change in the stream of the events table
-	Customer catalog.CustomerID
+	Shop     catalog.ShopID
 	ID       event.ID
 	Sequence int64
 }
@@ -33,16 +33,16 @@ func EventAdditions(records []json.RawMessage) (added []EventAddition, err error
 		if !table.IsEventPage(key) || len(after) == 0 {
 			continue
 		}
-		customer, badCustomer := catalog.ParseID[catalog.CustomerID](key.Partition)
+		shop, badShop := catalog.ParseID[catalog.ShopID](key.Partition)
 		page, badPage := table.DecodeEventPage(after)
-		if unreadable := errors.Join(badCustomer, badPage); unreadable != nil {
+		if unreadable := errors.Join(badShop, badPage); unreadable != nil {
 			err = errors.Join(err, unreadable)
 			continue
 		}
 		old, _ := table.DecodeEventPage(itemOf(record.DynamoDB.OldImage)) // empty for a new page
 		for place := old.Len(); place < page.Len(); place++ {
 			added = append(added, EventAddition{
-				record.DynamoDB.SequenceNumber, customer, page.ID(place),
+				record.DynamoDB.SequenceNumber, shop, page.ID(place),
 				page.First() + int64(place),
 			})
 		}
@@ -68,7 +68,7 @@ func NewEventPages(api table.BatchGetter, name string, now func() time.Time, ran
 func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event.Event, error) {
 	keys := make([]table.Key, len(added))
 	for i, a := range added {
-		keys[i] = table.EventKey(a.Customer, a.ID)
+		keys[i] = table.EventKey(a.Shop, a.ID)
 	}
 	found, err := table.BatchGet(ctx, p.api, p.random, p.table, keys...)
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event
 	}
 	events := make([]event.Event, len(added))
 	for i, a := range added {
-		events[i], _ = table.DecodeEvent(a.Customer, a.Sequence, found[keys[i]], p.now())
+		events[i], _ = table.DecodeEvent(a.Shop, a.Sequence, found[keys[i]], p.now())
 	}
 	return events, nil
 }

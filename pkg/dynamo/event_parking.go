@@ -48,9 +48,9 @@ const announced = 30 * 24 * time.Hour
 
 // Announce implements event.Parking. Parked changes of different shops have different partition keys. The items of
 // announced shops share one, so that the changes are found without a Scan.
-func (p *EventParking) Announce(ctx context.Context, customer catalog.CustomerID) error {
-	it := table.ParkedShopKey(customer).Attributes()
-	it[table.AttrOwner], it[table.AttrExpiresAt] = table.Str(customer), table.Num(p.now().Add(announced).Unix())
+func (p *EventParking) Announce(ctx context.Context, shop catalog.ShopID) error {
+	it := table.ParkedShopKey(shop).Attributes()
+	it[table.AttrOwner], it[table.AttrExpiresAt] = table.Str(shop), table.Num(p.now().Add(announced).Unix())
 	_, err := p.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(p.table), Item: it})
 	return table.Outcome(err)
 }
@@ -59,14 +59,14 @@ func (p *EventParking) Announce(ctx context.Context, customer catalog.CustomerID
 const maxReason = 500
 
 // Park implements event.Parking.
-func (p *EventParking) Park(ctx context.Context, customer catalog.CustomerID, changes ...event.Parked) error {
-	if err := p.Announce(ctx, customer); err != nil {
+func (p *EventParking) Park(ctx context.Context, shop catalog.ShopID, changes ...event.Parked) error {
+	if err := p.Announce(ctx, shop); err != nil {
 		return err
 	}
 	return table.Outcome(atOnce(changes, func(parked event.Parked) error {
-		call := &table.Update{Key: table.ParkedKey(customer, parked.Place)}
+		call := &table.Update{Key: table.ParkedKey(shop, parked.Place)}
 		call.Set(table.AttrReason, table.Str(parked.Reason[:min(len(parked.Reason), maxReason)]))
-		call.Set(table.AttrOwner, table.Str(customer))
+		call.Set(table.AttrOwner, table.Str(shop))
 		call.SetOnce(table.AttrFirst, table.Millis(parked.First))
 		call.Add(table.AttrAttempts, 1)
 		_, err := p.api.UpdateItem(ctx, call.Input(p.table, types.ReturnValueNone))
@@ -91,7 +91,7 @@ func (p *EventParking) Release(ctx context.Context, changes ...event.Parked) (ke
 // meanwhile, the stored Attempts or First differ, and the parked change stays.
 func (p *EventParking) release(ctx context.Context, parked event.Parked) (bool, error) {
 	_, err := p.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Customer, parked.Place).Attributes(),
+		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Shop, parked.Place).Attributes(),
 		ConditionExpression:      aws.String(table.AttrAttempts + " = :attempts AND #first = :first"),
 		ExpressionAttributeNames: map[string]string{"#first": table.AttrFirst}, // a reserved word
 		ExpressionAttributeValues: table.Item{
@@ -115,22 +115,22 @@ const (
 )
 
 // Shops implements event.Parking.
-func (p *EventParking) Shops(ctx context.Context) (shops []catalog.CustomerID, err error) {
+func (p *EventParking) Shops(ctx context.Context) (shops []catalog.ShopID, err error) {
 	items, err := p.items(ctx, table.ParkedPartition)
 	for _, it := range items {
-		shops = append(shops, catalog.CustomerID(it.Str(table.AttrOwner)))
+		shops = append(shops, catalog.ShopID(it.Str(table.AttrOwner)))
 	}
 	return shops, err
 }
 
 // Parked implements event.Parking.
 func (p *EventParking) Parked(
-	ctx context.Context, customer catalog.CustomerID,
+	ctx context.Context, shop catalog.ShopID,
 ) (parked []event.Parked, err error) {
-	items, err := p.items(ctx, table.ParkedKey(customer, event.Place{}).Partition)
+	items, err := p.items(ctx, table.ParkedKey(shop, event.Place{}).Partition)
 	for _, it := range items {
 		parked = append(parked, event.Parked{
-			Place: table.ParkedPlace(it.Str(table.SortKey)), Customer: customer,
+			Place: table.ParkedPlace(it.Str(table.SortKey)), Shop: shop,
 			Reason: it.Str(table.AttrReason), First: it.Time(table.AttrFirst),
 			Attempts: int(it.Num(table.AttrAttempts)),
 		})

@@ -23,8 +23,8 @@ const simulatedEvents = "events"
 // retention is how long the logs of tests keep events.
 const retention = 90 * 24 * time.Hour
 
-// eventsOf returns the events of n redemptions of a customer. Every third redemption was undone.
-func eventsOf(customer catalog.CustomerID, label string, n int) (events []event.Event) {
+// eventsOf returns the events of n redemptions of a shop. Every third redemption was undone.
+func eventsOf(shop catalog.ShopID, label string, n int) (events []event.Event) {
 	for i := range n {
 		r := voucher.Redemption{
 			ID: string(idempotency.Digest(label, fmt.Sprint(i))), Code: "SUMMER20",
@@ -33,9 +33,9 @@ func eventsOf(customer catalog.CustomerID, label string, n int) (events []event.
 		if i%3 == 0 {
 			r.Undone = r.At.Add(time.Minute)
 		}
-		for _, fact := range event.OfRedemption(customer, r) {
+		for _, fact := range event.OfRedemption(shop, r) {
 			events = append(events, event.Event{
-				ID: fact.ID(), Type: fact.Type, Customer: customer, At: fact.At,
+				ID: fact.ID(), Type: fact.Type, Shop: shop, At: fact.At,
 				Data: fmt.Appendf(nil, `{"id":%q}`, r.ID),
 			})
 		}
@@ -43,7 +43,7 @@ func eventsOf(customer catalog.CustomerID, label string, n int) (events []event.
 	return events
 }
 
-// Several functions append events of one customer at once, in batches that overlap. Batches are delivered again, and
+// Several functions append events of one shop at once, in batches that overlap. Batches are delivered again, and
 // functions die at any step. A shop's server polls meanwhile. Wherever the last page ends, whatever fails and in
 // whatever order the steps happen, each event is in the log once, and no sequence number is missing.
 func TestAppend_ConcurrentBatchesAndFaults_KeepTheSequence(t *testing.T) {
@@ -172,7 +172,7 @@ func (s *logTrial) poll(ctx context.Context) (ids []event.ID) {
 		}
 		for _, e := range page.Events {
 			ids = append(ids, e.ID)
-			if e.Sequence != int64(len(ids)) || e.Customer != emberforge || len(e.Data) == 0 {
+			if e.Sequence != int64(len(ids)) || e.Shop != emberforge || len(e.Data) == 0 {
 				s.t.Errorf("polled %+v at %d", e, len(ids))
 			}
 		}

@@ -90,16 +90,16 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 	for i := range changes {
 		c, at := &changes[i], images[i]
 		c.Place = at.place
-		customer, _, _ := strings.Cut(at.place.Partition, "#")
-		if id, err := catalog.ParseID[catalog.CustomerID](customer); err == nil {
-			c.Customer = id
+		shop, _, _ := strings.Cut(at.place.Partition, "#")
+		if id, err := catalog.ParseID[catalog.ShopID](shop); err == nil {
+			c.Shop = id
 		} else if c.Err == nil {
 			c.Err = errors.New("the partition key does not begin with a customer")
 		}
 		if c.Err != nil {
 			continue
 		}
-		after, err := s.facts(c.Customer, at.place, at.new)
+		after, err := s.facts(c.Shop, at.place, at.new)
 		if errors.Is(err, errNoTerms) && missing != nil {
 			err = missing
 		}
@@ -108,7 +108,7 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 			continue
 		}
 		// if old is unreadable, all facts count as new: recording a fact twice is a no-op
-		before, _ := s.facts(c.Customer, at.place, at.old)
+		before, _ := s.facts(c.Shop, at.place, at.old)
 		c.Facts = event.News(before, after)
 	}
 }
@@ -116,7 +116,7 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 // Facts returns what an item of the vouchers or checkouts table shows. terms is the voucher to which the item belongs.
 // It may be nil for the item of a voucher or a checkout.
 func Facts(
-	customer catalog.CustomerID, it map[string]types.AttributeValue, terms *voucher.Voucher,
+	shop catalog.ShopID, it map[string]types.AttributeValue, terms *voucher.Voucher,
 ) ([]event.Fact, error) {
 	s := NewEventSource(nil, Tables{}, nil)
 	key := table.KeyOf(it)
@@ -125,9 +125,9 @@ func Facts(
 		place.Table = event.Vouchers
 	}
 	if terms != nil {
-		s.terms[table.VoucherKey(customer, terms.Code)] = *terms
+		s.terms[table.VoucherKey(shop, terms.Code)] = *terms
 	}
-	all, err := s.facts(customer, place, it)
+	all, err := s.facts(shop, place, it)
 	return slices.Concat(all...), err
 }
 
@@ -135,18 +135,18 @@ func Facts(
 var errNoTerms = errors.New("the voucher of the redemption is missing or damaged")
 
 // facts returns one slice for each redemption or order that an item shows, with its facts.
-func (s *EventSource) facts(customer catalog.CustomerID, place event.Place, it table.Item) ([][]event.Fact, error) {
+func (s *EventSource) facts(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.Fact, error) {
 	switch {
-	case len(it) == 0 || place.Partition == table.PaymentPartition(customer):
+	case len(it) == 0 || place.Partition == table.PaymentPartition(shop):
 		return nil, nil
 	case place.Table == event.Checkouts:
-		return ofCheckout(customer, it)
+		return ofCheckout(shop, it)
 	default:
-		return s.ofVoucher(customer, place, it)
+		return s.ofVoucher(shop, place, it)
 	}
 }
 
-func ofCheckout(customer catalog.CustomerID, it table.Item) ([][]event.Fact, error) {
+func ofCheckout(shop catalog.ShopID, it table.Item) ([][]event.Fact, error) {
 	switch it.Str(table.AttrStatus) {
 	case table.StatusOpen, table.StatusReplaced:
 		return nil, nil // no event reports a checkout that was not ordered
@@ -162,11 +162,11 @@ func ofCheckout(customer catalog.CustomerID, it table.Item) ([][]event.Fact, err
 		(it.Str(table.AttrStatus) == table.StatusCancelled) == c.Order.Cancelled.IsZero() {
 		return nil, errors.New("checkout item: the order's times do not match its status")
 	}
-	return [][]event.Fact{event.OfOrder(customer, c)}, nil
+	return [][]event.Fact{event.OfOrder(shop, c)}, nil
 }
 
-func (s *EventSource) ofVoucher(customer catalog.CustomerID, place event.Place, it table.Item) ([][]event.Fact, error) {
-	redemptions, err := s.redemptions(customer, place, it)
+func (s *EventSource) ofVoucher(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.Fact, error) {
+	redemptions, err := s.redemptions(shop, place, it)
 	if err != nil {
 		return nil, err
 	}
@@ -175,14 +175,14 @@ func (s *EventSource) ofVoucher(customer catalog.CustomerID, place event.Place, 
 		if _, err := voucher.ParseRedemptionID(r.ID); err != nil || r.At.UnixMilli() <= 0 || r.Code == "" {
 			return nil, errors.New("voucher item: malformed redemption")
 		}
-		facts = append(facts, event.OfRedemption(customer, r))
+		facts = append(facts, event.OfRedemption(shop, r))
 	}
 	return facts, nil
 }
 
 // redemptions returns the redemptions that an item of the vouchers table holds.
 func (s *EventSource) redemptions(
-	customer catalog.CustomerID, place event.Place, it table.Item,
+	shop catalog.ShopID, place event.Place, it table.Item,
 ) ([]voucher.Redemption, error) {
 	code, hasRecords := recordsOf(place)
 	switch {
@@ -199,7 +199,7 @@ func (s *EventSource) redemptions(
 		return nil, errors.New("item of an unknown kind in the vouchers table")
 	}
 	s.mu.Lock()
-	terms, known := s.terms[table.VoucherKey(customer, code)]
+	terms, known := s.terms[table.VoucherKey(shop, code)]
 	s.mu.Unlock()
 	if !known {
 		return nil, errNoTerms
@@ -240,8 +240,8 @@ func (s *EventSource) remember(ctx context.Context, images []image) error {
 	}
 	for _, at := range images {
 		code, hasRecords := recordsOf(at.place)
-		customer, _, _ := strings.Cut(at.place.Partition, "#")
-		key := table.VoucherKey(catalog.CustomerID(customer), code)
+		shop, _, _ := strings.Cut(at.place.Partition, "#")
+		key := table.VoucherKey(catalog.ShopID(shop), code)
 		if _, known := s.terms[key]; hasRecords && !known && at.place.Table == event.Vouchers {
 			keys = append(keys, key)
 		}

@@ -138,7 +138,7 @@ func (j *journal) want(step string, facts ...event.Fact) {
 	j.t.Helper()
 	got := make(map[event.ID]bool)
 	for _, change := range j.source.Changes(within(j.t), j.records()) {
-		if change.Err != nil || change.Customer != emberforge || change.ID == "" {
+		if change.Err != nil || change.Shop != emberforge || change.ID == "" {
 			j.t.Errorf("%s: change %+v; want a change of emberforge without an error", step, change)
 		}
 		for _, fact := range change.Facts {
@@ -259,7 +259,7 @@ func (j *journal) orderAndCancel() {
 	j.want("redeem after an undone redemption", event.OfRedemption(emberforge, second)...)
 }
 
-// A batch may have many changes of an item, and changes of several codes and customers. One call reads the terms of all
+// A batch may have many changes of an item, and changes of several codes and shops. One call reads the terms of all
 // codes, and later batches do not read them again.
 func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 	t.Parallel()
@@ -270,11 +270,11 @@ func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 	var records []json.RawMessage
 	for i := range 20 {
 		terms := voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", i%4), MaxUses: new(voucher.NoLimit)}
-		customer := []catalog.CustomerID{emberforge, sakura}[i/4%2]
+		shop := []catalog.ShopID{emberforge, sakura}[i/4%2]
 		if i < 8 {
-			s.createFor(customer, terms)
+			s.createFor(shop, terms)
 		}
-		it := recordItem(t, customer, terms.Written, fmt.Sprint("redemption ", i))
+		it := recordItem(t, shop, terms.Written, fmt.Sprint("redemption ", i))
 		records = append(records, record(i, s.table, table.KeyOf(it), nil, it))
 	}
 	for batch := range 2 {
@@ -291,11 +291,11 @@ func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
 }
 
 // recordItem returns the item of a redemption of a code without limits.
-func recordItem(t testing.TB, customer catalog.CustomerID, code, seed string) table.Item {
+func recordItem(t testing.TB, shop catalog.ShopID, code, seed string) table.Item {
 	t.Helper()
 	r := request(t, code, "Alder", "")
-	token := eventsOf(customer, seed, 1)[0].ID
-	it := table.RedemptionKey(customer, r.Code, token).Attributes()
+	token := eventsOf(shop, seed, 1)[0].ID
+	it := table.RedemptionKey(shop, r.Code, token).Attributes()
 	it[table.RecordPrefix+string(token)] = table.EncodeRecord(string(token), noon(), r.Nick)
 	it[table.SpellingPrefix+table.Spelling(r.Nick)] = table.Str(r.Nick.Written)
 	return it
@@ -342,7 +342,7 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 		"an item of an unknown kind":     key("emberforge#07", "SUMMER20#x#7"),
 		"no code":                        with(good, key("emberforge#07", "#r#"+token)),
 		"a record of an unknown voucher": recordItem(t, emberforge, "LOST-20", "redemption 1"),
-		"a record of another customer":   recordItem(t, sakura, "SUMMER-20", "redemption 1"),
+		"a record of another shop":       recordItem(t, sakura, "SUMMER-20", "redemption 1"),
 		"a malformed record":             with(good, table.Item{table.RecordPrefix + token: table.Str(token)}),
 		"a record without a time":        with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
 		"a record with a malformed ID": with(good,
@@ -377,7 +377,7 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	}
 	changes := source.Changes(within(t), batch)
 	for i, readable := range changes[:2] {
-		if readable.Err != nil || len(readable.Facts) != 1 || readable.Customer != emberforge {
+		if readable.Err != nil || len(readable.Facts) != 1 || readable.Shop != emberforge {
 			t.Errorf("readable record %d: %+v; want one fact of emberforge", i, readable)
 		}
 	}
@@ -434,7 +434,7 @@ func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
 			Table: event.Vouchers, Partition: "emberforge#17",
 			Sort: "EVTONE",
 		},
-		Customer: emberforge, Facts: event.OfRedemption(emberforge, redemption),
+		Shop: emberforge, Facts: event.OfRedemption(emberforge, redemption),
 	}}
 	if got[0].Err != nil || !reflect.DeepEqual(got, want) { //nolint:govet // the errors are nil
 		t.Errorf("Changes = %+v; want %+v", got, want)
@@ -451,7 +451,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	}
 	undone, _, err := j.undo(v.Code, redemptions[1].ID)
 	must(t, err)
-	c := j.hold(checkout.Request{Customer: emberforge, Product: "coins", Variant: "500", At: noon()})
+	c := j.hold(checkout.Request{Shop: emberforge, Product: "coins", Variant: "500", At: noon()})
 	placed := j.mustHave(j.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon()))
 	all := make(map[event.ID]bool)
 	changes := j.source.Changes(within(t), j.records())
@@ -462,7 +462,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	source := dynamo.NewEventSource(j.client, j.tables, mathrand.Int64N)
 	for i, again := range source.Reread(within(t), places) {
 		change := changes[i]
-		if again.Err != nil || again.Place != change.Place || again.Customer != emberforge ||
+		if again.Err != nil || again.Place != change.Place || again.Shop != emberforge ||
 			len(again.Facts) != len(change.Facts) {
 			t.Errorf("the change was %+v, but rereading its item = %+v", change, again)
 		}
@@ -497,7 +497,7 @@ func (stalled) BatchGetItem(
 	return nil, ctx.Err()
 }
 
-// While the terms are read, all other customers of the batch wait. So reading ends after a second.
+// While the terms are read, all other shops of the batch wait. So reading ends after a second.
 func TestChanges_TermsCannotBeRead_GivesUpAfterASecond(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -564,8 +564,8 @@ func (vouchersOnDemand) BatchGetItem(
 	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{}}
 	for name, asked := range in.RequestItems {
 		for _, attributes := range asked.Keys {
-			customer, _, _ := strings.Cut(table.KeyOf(attributes).Partition, "#")
-			it := table.EncodeVoucher(catalog.CustomerID(customer), voucher.Voucher{
+			shop, _, _ := strings.Cut(table.KeyOf(attributes).Partition, "#")
+			it := table.EncodeVoucher(catalog.ShopID(shop), voucher.Voucher{
 				Code: table.KeyOf(attributes).Code(), Written: "SUMMER-20",
 				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Created: noon(),
 			})

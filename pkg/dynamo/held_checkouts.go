@@ -81,7 +81,7 @@ func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
 	// Without a limit per nick, the hold to share is the one that the replaced checkout names. If that hold does not
 	// exist any more, for example because a request whose clock is ahead took it over, the new checkout must not try to
 	// share it.
-	key := table.HoldKey(h.Customer, h.Claim.Code, shared)
+	key := table.HoldKey(h.Shop, h.Claim.Code, shared)
 	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, key)
 	if err == nil && found[key] == nil {
 		replaced := *h.Replaces
@@ -93,9 +93,9 @@ func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
 // RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a
 // transaction in flight, because the hold may be visible before its checkout.
 func (s *HeldCheckouts) RecallSettled(
-	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
+	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	return readCheckoutSettled(ctx, s.api, s.random, s.tables.Checkouts, customer, token)
+	return readCheckoutSettled(ctx, s.api, s.random, s.tables.Checkouts, shop, token)
 }
 
 // holding is a checkout that is being opened.
@@ -116,11 +116,11 @@ func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse,
 			return err
 		}
 	}
-	put := putCheckout(s.tables.Checkouts, h.Customer, h.result)
+	put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
 	actions := []action{{types.TransactWriteItem{Put: &put}, h.keep}}
 	// A replaced checkout with the same token needs no write of its own: the put overwrites it, or finds it still open.
 	if h.Replaces != nil && h.Replaces.ID.Token() != h.result.ID.Token() {
-		replace := updateWhile(h.Customer, h.Replaces.ID, table.StatusOpen)
+		replace := updateWhile(h.Shop, h.Replaces.ID, table.StatusOpen)
 		replace.Set(table.AttrStatus, table.Str(table.StatusReplaced))
 		actions = append(actions, updating(s.tables.Checkouts, replace,
 			func(table.Item) error { return checkout.ErrNotReplaceable }))
@@ -208,7 +208,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 			actions = append(s.taking(request, *free, hold.Until), s.storingHold(request, *hold))
 		}
 		if kind.IsByNick() {
-			call := &table.Update{Key: table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))}
+			call := &table.Update{Key: table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick))}
 			call.Set(table.HoldPrefix+hold.ID, table.EncodeHold(*hold))
 			countForNick(call, h.Voucher, h.Uses, request, free)
 			actions = append(actions, updating(s.vouchers, call, nil))
@@ -220,7 +220,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 
 // storingHold returns the action that stores a counted hold.
 func (s *HeldCheckouts) storingHold(request voucher.Request, hold voucher.Hold) action {
-	it := table.HoldKey(request.Customer, request.Code, hold).Attributes()
+	it := table.HoldKey(request.Shop, request.Code, hold).Attributes()
 	if hold.Kind.IsByNick() {
 		it[table.AttrHolder] = table.Str(table.HashNick(request.Nick))
 	}
@@ -241,26 +241,26 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 	h.result.Hold = &longer
 	var actions []action
 	if shared.Kind.IsCounted() && longer.Until.After(shared.Until) {
-		actions = append(actions, deleting(s.vouchers, table.HoldKey(request.Customer, request.Code, shared)),
+		actions = append(actions, deleting(s.vouchers, table.HoldKey(request.Shop, request.Code, shared)),
 			s.storingHold(request, longer))
 	}
 	switch {
 	case shared.Kind == voucher.HoldSingleUse:
 		claim := h.Claim
 		claim.RedemptionID = shared.ID
-		call := &table.Update{Key: table.VoucherKey(request.Customer, request.Code)}
+		call := &table.Update{Key: table.VoucherKey(request.Shop, request.Code)}
 		setSingleUse(call, claim, longer.Until)
 		call.RequireEqual(table.AttrRedemption, table.Str(shared.ID))
 		call.RequireEqual(table.AttrHeldUntil, table.Millis(shared.Until))
 		actions = append(actions, updating(s.vouchers, call, nil))
 	case shared.Kind.IsByNick():
 		attribute := table.HoldPrefix + shared.ID
-		call := &table.Update{Key: table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))}
+		call := &table.Update{Key: table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick))}
 		call.Set(attribute, table.EncodeHold(longer))
 		call.RequireEqual(attribute, table.EncodeHold(shared))
 		actions = append(actions, updating(s.vouchers, call, nil))
 	case len(actions) == 0:
-		actions = append(actions, requiring(s.vouchers, table.HoldKey(request.Customer, request.Code, shared)))
+		actions = append(actions, requiring(s.vouchers, table.HoldKey(request.Shop, request.Code, shared)))
 	}
 	if longer.Until.Equal(shared.Until) {
 		return actions, nil
@@ -281,7 +281,7 @@ func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, o
 	if h.Source == (access.Source{}) {
 		return nil, nil
 	}
-	key := table.SourceHoldsKey(h.Customer, h.Source)
+	key := table.SourceHoldsKey(h.Shop, h.Source)
 	it, err := table.Get(ctx, s.api, s.tables.Refusals, key, nil)
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (s *stall) wanted(nick, source string, at time.Time) checkout.Request {
 	s.t.Helper()
 	r := request(s.t, "SUMMER-20", nick, "")
 	return checkout.Request{
-		Customer: emberforge, Product: "coins", Variant: "500", Code: r.Code, Nick: r.Nick,
+		Shop: emberforge, Product: "coins", Variant: "500", Code: r.Code, Nick: r.Nick,
 		Source: access.Source{Name: source}, At: at,
 	}
 }
@@ -145,7 +145,7 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 	lapsed := voucher.HeldUntil(now.Add(checkout.Lifetime))
 	other := s.wanted("", "203.0.113.8", now)
 	elsewhere, server, later := other, s.wanted("", "", now), s.wanted("", "203.0.113.7", lapsed)
-	elsewhere.Customer, elsewhere.Source.Name = "sakura-goods", "203.0.113.7"
+	elsewhere.Shop, elsewhere.Source.Name = "sakura-goods", "203.0.113.7"
 	for what, request := range map[string]checkout.Request{
 		"another source": other, "the shop's server": server, "the same source after its holds have lapsed": later,
 	} {
@@ -154,7 +154,7 @@ func TestOpenHeld_Source_HasAtMost20LiveHolds(t *testing.T) {
 		}
 	}
 	if _, _, err := s.opener.Open(within(t), elsewhere); err == nil {
-		t.Error("a customer that does not have the code opened a checkout with the code")
+		t.Error("a shop that does not have the code opened a checkout with the code")
 	}
 }
 
@@ -303,14 +303,14 @@ func orderAfterEdit(s *stall, edit voucher.Edit, at time.Time, want error) {
 	}
 }
 
-func TestOpenHeld_AnotherCustomersCheckout_IsNotReplaced(t *testing.T) {
+func TestOpenHeld_AnotherShopsCheckout_IsNotReplaced(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	s.percent20(2, voucher.NoLimit)
 	old, _, err := s.opener.Open(within(t), s.wanted("", "", noon()))
 	must(t, err)
 	request := checkout.Request{
-		Customer: catalog.CustomerID("sakura-goods"), Product: "coins", Variant: "500",
+		Shop: catalog.ShopID("sakura-goods"), Product: "coins", Variant: "500",
 		Replaces: old.ID, At: noon(),
 	}
 	if _, _, err := s.opener.Open(within(t), request); !errors.Is(err, checkout.ErrNotReplaceable) {

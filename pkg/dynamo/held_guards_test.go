@@ -117,7 +117,7 @@ func TestOpenHeld_AttemptInFlight_OutcomeIsUnknown(t *testing.T) {
 	wantUnavailable(t, err)
 }
 
-func TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn(t *testing.T) {
+func TestOpenHeld_SourceAtAnotherShop_HasALimitOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s := newStall(t)
 	s.percent20(100, voucher.NoLimit)
@@ -127,7 +127,7 @@ func TestOpenHeld_SourceAtAnotherCustomer_HasALimitOfItsOwn(t *testing.T) {
 	reward := voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 10}
 	s.createFor("sakura-goods", voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.Limit(100)), Reward: reward})
 	elsewhere := s.wanted("Alder", "203.0.113.7", noon())
-	elsewhere.Customer = "sakura-goods"
+	elsewhere.Shop = "sakura-goods"
 	s.mustOpen(elsewhere)
 }
 
@@ -185,7 +185,7 @@ func (s *stall) undoer() voucher.Redemptions {
 func (s *stall) undo(code voucher.Code, id string) (voucher.Redemption, bool, error) {
 	s.t.Helper()
 	return s.undoer().Undo(within(s.t), voucher.UndoRequest{
-		Customer: emberforge, Code: code, ID: id, Reason: "charged twice", At: noon().Add(time.Minute),
+		Shop: emberforge, Code: code, ID: id, Reason: "charged twice", At: noon().Add(time.Minute),
 	})
 }
 
@@ -304,7 +304,7 @@ func (s *stall) undoDuring(v voucher.Voucher, r voucher.Redemption, do func()) {
 		s.tables,
 		alwaysFirst)}
 	_, _, err := undoer.Undo(within(s.t),
-		voucher.UndoRequest{Customer: emberforge, Code: v.Code, ID: r.ID, At: noon().Add(time.Minute)})
+		voucher.UndoRequest{Shop: emberforge, Code: v.Code, ID: r.ID, At: noon().Add(time.Minute)})
 	if err != nil {
 		s.t.Error(err)
 	}

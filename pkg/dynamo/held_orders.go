@@ -21,13 +21,13 @@ import (
 // An order and a takeover both succeed only if the hold is still stored. Each of them removes or replaces the hold, so
 // only one of them succeeds.
 func (s *Orders) placeTogether(
-	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
+	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
-	claim := voucher.Claim{Request: voucher.Request{Customer: customer}}
+	claim := voucher.Claim{Request: voucher.Request{Shop: shop}}
 	var hold voucher.Hold // zero: the checkout has no code
 	if c.Hold != nil {
 		var err error
-		if claim, err = claimOf(customer, c, order.Placed); err != nil {
+		if claim, err = claimOf(shop, c, order.Placed); err != nil {
 			return checkout.Checkout{}, err
 		}
 		hold = *c.Hold
@@ -44,7 +44,7 @@ func (s *Orders) placeTogether(
 			return result, nil
 		}
 		if errors.Is(err, checkout.ErrExpired) {
-			result, err = s.readExpired(ctx, customer, c)
+			result, err = s.readExpired(ctx, shop, c)
 			if errors.Is(err, checkout.ErrExpired) && bool(lost) {
 				err = &UnavailableError{Err: errMayBeApplied}
 			}
@@ -61,14 +61,14 @@ func (s *Orders) placeTogether(
 
 // claimOf returns the claim for the redemption that an order of a checkout makes. The claim has the checkout's token,
 // so that the order can be found from the redemption, and the redemption from the order.
-func claimOf(customer catalog.CustomerID, c checkout.Checkout, at time.Time) (voucher.Claim, error) {
+func claimOf(shop catalog.ShopID, c checkout.Checkout, at time.Time) (voucher.Claim, error) {
 	code, badCode := voucher.ParseCode(c.Code)
 	nick, badNick := voucher.ParseNick(c.Nick)
 	if badCode != nil || badNick != nil {
 		return voucher.Claim{}, errors.New("checkout item: malformed code or nick")
 	}
 	return voucher.Claim{
-		Request:      voucher.Request{Customer: customer, Code: code, Nick: nick, At: at},
+		Request:      voucher.Request{Shop: shop, Code: code, Nick: nick, At: at},
 		RedemptionID: c.Hold.ID, Token: c.ID.Token(),
 	}, nil
 }
@@ -82,7 +82,7 @@ func (s *Orders) placeOnce(
 	result := c
 	result.Order = &order
 	actions := []action{
-		updating(s.checkouts, placement(claim.Customer, c.ID, order, expiresAfter), func(old table.Item) error {
+		updating(s.checkouts, placement(claim.Shop, c.ID, order, expiresAfter), func(old table.Item) error {
 			result = table.DecodeCheckout(old)
 			return nil
 		}),
@@ -91,7 +91,7 @@ func (s *Orders) placeOnce(
 		if err := order.Payment.Cover(c.Total, amount, 0); err != nil {
 			return checkout.Checkout{}, err
 		}
-		actions = append(actions, s.spending(claim.Customer, order.Payment, c.Total))
+		actions = append(actions, s.spending(claim.Shop, order.Payment, c.Total))
 	}
 	if hold != (voucher.Hold{}) {
 		if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
@@ -111,7 +111,7 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
 		return nil
 	}
-	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Customer, request.Code)
+	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Shop, request.Code)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 func (s *Orders) nickUses(
 	ctx context.Context, request voucher.Request, kind voucher.HoldKind,
 ) (voucher.NickUses, error) {
-	key := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))
+	key := table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick))
 	it, err := table.Get(ctx, s.api, s.vouchers, key, nil)
 	if err != nil {
 		return voucher.NickUses{}, err
@@ -148,9 +148,9 @@ func (s *Orders) nickUses(
 func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 	var actions []action
 	if hold.Kind.IsCounted() {
-		actions = append(actions, deleting(s.vouchers, table.HoldKey(claim.Customer, claim.Code, hold)))
+		actions = append(actions, deleting(s.vouchers, table.HoldKey(claim.Shop, claim.Code, hold)))
 	}
-	call := &table.Update{Key: table.RecordKey(claim.Customer, claim.Code, claim.Nick, claim.Token, hold.Kind)}
+	call := &table.Update{Key: table.RecordKey(claim.Shop, claim.Code, claim.Nick, claim.Token, hold.Kind)}
 	switch {
 	case hold.Kind == voucher.HoldSingleUse:
 		setSingleUse(call, claim, time.Time{})
@@ -174,7 +174,7 @@ func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
 func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold voucher.Hold) (voucher.Hold, error) {
 	switch {
 	case hold.Kind == voucher.HoldSingleUse:
-		v, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Customer, request.Code)
+		v, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Shop, request.Code)
 		if err != nil {
 			return hold, err
 		}
@@ -197,9 +197,9 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 // readExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has
 // ordered or replaced the checkout, readExpired returns it. Otherwise the error stays checkout.ErrExpired.
 func (s *Orders) readExpired(
-	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout,
+	ctx context.Context, shop catalog.ShopID, c checkout.Checkout,
 ) (checkout.Checkout, error) {
-	now, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, customer, c.ID.Token())
+	now, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, shop, c.ID.Token())
 	if err == nil && now.ID == c.ID && now.Order == nil && !now.Replaced {
 		err = checkout.ErrExpired
 	}
@@ -208,9 +208,9 @@ func (s *Orders) readExpired(
 
 // cancelHeld cancels an order of a checkout with a code, and undoes its redemption.
 func (s *Orders) cancelHeld(
-	ctx context.Context, customer catalog.CustomerID, c checkout.Checkout, reason string, at time.Time,
+	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, reason string, at time.Time,
 ) (checkout.Checkout, error) {
-	claim, err := claimOf(customer, c, at)
+	claim, err := claimOf(shop, c, at)
 	if err != nil {
 		return checkout.Checkout{}, err
 	}
@@ -220,10 +220,10 @@ func (s *Orders) cancelHeld(
 		order.Cancelled, order.Reason = at, reason
 		result.Order = &order
 		undone, err := s.undoing(ctx, claim,
-			table.RecordKey(customer, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason,
+			table.RecordKey(shop, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason,
 			voucher.UndoneByOrder)
 		if err == nil {
-			call := cancellation(customer, c.ID, reason, at)
+			call := cancellation(shop, c.ID, reason, at)
 			if c.Order.Fulfilled.IsZero() {
 				call.RequireEqual(table.AttrFulfilled, nil) // the response shows whether the order was fulfilled
 			}
@@ -240,7 +240,7 @@ func (s *Orders) cancelHeld(
 		}
 		// Another request may have cancelled the order. Then the redemption is already undone, and its record may have
 		// moved.
-		if c, err = readCheckout(ctx, s.api, s.checkouts, customer, c.ID.Token()); err != nil || c.Order == nil ||
+		if c, err = readCheckout(ctx, s.api, s.checkouts, shop, c.ID.Token()); err != nil || c.Order == nil ||
 			c.Order.Status() == checkout.OrderCancelled {
 			return c, err
 		}

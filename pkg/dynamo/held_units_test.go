@@ -358,7 +358,7 @@ func (s *meteredStall) undoing(of limits) {
 	undo := func(ctx context.Context) error {
 		about := request(s.t, "SUMMER-20", "Alder", "")
 		_, _, err := s.undoer.Undo(ctx, voucher.UndoRequest{
-			Customer: emberforge, Code: about.Code, Nick: about.Nick, ID: r.ID, At: later(), Reason: "charged twice",
+			Shop: emberforge, Code: about.Code, Nick: about.Nick, ID: r.ID, At: later(), Reason: "charged twice",
 		})
 		return err
 	}

@@ -96,7 +96,7 @@ type asking struct {
 // owner returns emberforge's shop as its owner works on it.
 func (s *simulation) owner(api backoffice.API) *backoffice.Shop {
 	deployment := backoffice.NewDeployment(api, backoffice.Tables{Vouchers: simulatedVouchers}, s.random.Int64N)
-	return deployment.Open(catalog.Customer{ID: emberforge})
+	return deployment.Open(catalog.Profile{ID: emberforge})
 }
 
 func newFair(s *simulation, terms voucher.Terms) *fair {
@@ -130,7 +130,7 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 type coinsOnSale struct{}
 
 func (coinsOnSale) Offer(
-	context.Context, catalog.CustomerID, catalog.ProductID, catalog.VariantID,
+	context.Context, catalog.ShopID, catalog.ProductID, catalog.VariantID,
 ) (catalog.Offer, error) {
 	price := money.Money{Minor: 500, Currency: "EUR"}
 	return catalog.Offer{Variant: catalog.Variant{ID: "500", Price: price, MinAmount: 1, MaxAmount: 64}}, nil
@@ -186,7 +186,7 @@ func inTime(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 func (f *fair) shop(ctx context.Context, nick string) {
-	request := voucher.Request{Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick), At: f.clock()}
+	request := voucher.Request{Shop: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick), At: f.clock()}
 	if f.random.Int64N(2) == 0 {
 		request.Key = idempotency.Key(fmt.Sprint("basket-", f.random.Int64N(6)))
 	}
@@ -218,7 +218,7 @@ func (f *fair) redeem(ctx context.Context, request voucher.Request) {
 func (f *fair) undo(ctx context.Context, id string, nick voucher.Nick) {
 	ctx, cancel := inTime(ctx)
 	defer cancel()
-	request := voucher.UndoRequest{Customer: emberforge, Code: f.v.Code, ID: id, At: f.clock(), Reason: "charged twice"}
+	request := voucher.UndoRequest{Shop: emberforge, Code: f.v.Code, ID: id, At: f.clock(), Reason: "charged twice"}
 	if f.random.Int64N(2) == 0 {
 		request.Nick = nick
 	}
@@ -231,7 +231,7 @@ func (f *fair) undo(ctx context.Context, id string, nick voucher.Nick) {
 
 func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 	wanted := checkout.Request{
-		Customer: emberforge, Product: "coins", Variant: "500", Code: request.Code, Nick: request.Nick, At: request.At,
+		Shop: emberforge, Product: "coins", Variant: "500", Code: request.Code, Nick: request.Nick, At: request.At,
 		Key:    request.Key,
 		Amount: 1 + f.random.Int64N(2),
 	}
@@ -275,7 +275,7 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 			defer cancel()
 			time.Sleep(time.Duration(f.random.Int64N(int64(20 * time.Millisecond))))
 			request := voucher.UndoRequest{
-				Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, c.Nick),
+				Shop: emberforge, Code: f.v.Code, Nick: mustNick(f.t, c.Nick),
 				ID: c.Hold.ID, At: f.clock(),
 			}
 			// a cancellation has a reason
@@ -742,7 +742,7 @@ func (f *fair) takeTheRest() {
 // later returns a request of a nick at a time when all holds have lapsed.
 func (f *fair) later(nick string) voucher.Request {
 	return voucher.Request{
-		Customer: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick),
+		Shop: emberforge, Code: f.v.Code, Nick: mustNick(f.t, nick),
 		At: f.now().Add(2 * time.Hour),
 	}
 }
@@ -786,7 +786,7 @@ func openFromOneSource(s *simulation) {
 		}
 		opener.Holds = dynamo.NewHeldCheckouts(client, tables, s.random.Int64N)
 		_, _, err := opener.Open(ctx, checkout.Request{
-			Customer: emberforge, Product: "coins", Variant: "500", Code: f.v.Code, At: s.now(),
+			Shop: emberforge, Product: "coins", Variant: "500", Code: f.v.Code, At: s.now(),
 			Source: access.Source{Name: "203.0.113.7"}, Key: idempotency.Key(key),
 		})
 		return err

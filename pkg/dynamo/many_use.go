@@ -11,8 +11,8 @@ import (
 const maxManyUseCodes = 4096
 
 type manyUseCode struct {
-	customer catalog.CustomerID
-	code     voucher.Code
+	shop catalog.ShopID
+	code voucher.Code
 }
 
 // manyUseCodes remembers which codes have many uses, and nothing else about them. An edit never changes whether a code

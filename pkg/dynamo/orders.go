@@ -39,13 +39,13 @@ func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int
 // Place makes a checkout an order. It removes the time to live, because orders are permanent. A checkout without a code
 // and a payment without an amount take one call, any other two.
 func (s *Orders) Place(
-	ctx context.Context, customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
+	ctx context.Context, shop catalog.ShopID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) (c checkout.Checkout, err error) {
 	states := order.Payment.Amount != (money.Money{})
 	if states {
-		c, err = s.Recall(ctx, customer, id.Token()) // the amount must cover its total
+		c, err = s.Recall(ctx, shop, id.Token()) // the amount must cover its total
 	} else {
-		call := placement(customer, id, order, expiresAfter)
+		call := placement(shop, id, order, expiresAfter)
 		call.RequireEqual(table.AttrUse, nil)
 		c, err = s.update(ctx, call)
 	}
@@ -54,15 +54,15 @@ func (s *Orders) Place(
 	if err != nil || c.Hold == nil && !states || !isOpen || !isPaid {
 		return c, err // the checkout is unchanged so far: continue only if its code or the amount is the sole reason
 	}
-	c, err = s.placeTogether(ctx, customer, c, order, expiresAfter)
+	c, err = s.placeTogether(ctx, shop, c, order, expiresAfter)
 	return c, table.Outcome(err)
 }
 
 // placement returns the update that makes an open checkout an order.
 func placement(
-	customer catalog.CustomerID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
+	shop catalog.ShopID, id checkout.ID, order checkout.Order, expiresAfter time.Time,
 ) *table.Update {
-	call := updateWhile(customer, id, table.StatusOpen)
+	call := updateWhile(shop, id, table.StatusOpen)
 	call.Set(table.AttrStatus, table.Str(table.StatusOrdered))
 	call.Set(table.AttrOrdered, table.Str(table.OrderedAt(order.Placed, id.Token())))
 	call.Remove(table.AttrExpiresAt)
@@ -84,8 +84,8 @@ func placement(
 
 // spending returns the action that adds a total to what was spent of a payment's stated amount. The first order that
 // states an amount creates the item. The amount must cover the total.
-func (s *Orders) spending(customer catalog.CustomerID, payment checkout.Payment, total money.Money) action {
-	call := &table.Update{Key: table.PaymentKey(customer, payment)}
+func (s *Orders) spending(shop catalog.ShopID, payment checkout.Payment, total money.Money) action {
+	call := &table.Update{Key: table.PaymentKey(shop, payment)}
 	call.Set(table.AttrPaid, table.Num(payment.Amount.Minor))
 	call.Set(table.AttrCurrency, table.Str(payment.Amount.Currency))
 	call.Add(table.AttrSpent, int(total.Minor))
@@ -98,9 +98,9 @@ func (s *Orders) spending(customer catalog.CustomerID, payment checkout.Payment,
 
 // Fulfil marks the order as fulfilled.
 func (s *Orders) Fulfil(
-	ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id checkout.ID, at time.Time,
 ) (checkout.Checkout, error) {
-	call := updateWhile(customer, id, table.StatusOrdered)
+	call := updateWhile(shop, id, table.StatusOrdered)
 	call.Set(table.AttrFulfilled, table.Millis(at))
 	call.Require("attribute_not_exists(#fulfilled)")
 	return s.update(ctx, call)
@@ -108,21 +108,21 @@ func (s *Orders) Fulfil(
 
 // Cancel marks the order as cancelled. A checkout without a code takes one call.
 func (s *Orders) Cancel(
-	ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
+	ctx context.Context, shop catalog.ShopID, id checkout.ID, reason string, at time.Time,
 ) (checkout.Checkout, error) {
-	call := cancellation(customer, id, reason, at)
+	call := cancellation(shop, id, reason, at)
 	call.RequireEqual(table.AttrUse, nil)
 	c, err := s.update(ctx, call)
 	if err != nil || c.ID != id || c.Hold == nil || c.Order == nil || c.Order.Status() == checkout.OrderCancelled {
 		return c, err // as in Place
 	}
-	c, err = s.cancelHeld(ctx, customer, c, reason, at)
+	c, err = s.cancelHeld(ctx, shop, c, reason, at)
 	return c, table.Outcome(err)
 }
 
 // cancellation returns the update that cancels an order.
-func cancellation(customer catalog.CustomerID, id checkout.ID, reason string, at time.Time) *table.Update {
-	call := updateWhile(customer, id, table.StatusOrdered)
+func cancellation(shop catalog.ShopID, id checkout.ID, reason string, at time.Time) *table.Update {
+	call := updateWhile(shop, id, table.StatusOrdered)
 	call.Set(table.AttrStatus, table.Str(table.StatusCancelled))
 	call.Set(table.AttrCancelled, table.Millis(at))
 	call.Set(table.AttrReason, table.Str(reason))
@@ -131,8 +131,8 @@ func cancellation(customer catalog.CustomerID, id checkout.ID, reason string, at
 
 // updateWhile begins an update of the checkout with the given ID. The update requires that the checkout has the given
 // status. It creates no item, because only an existing item has an #id.
-func updateWhile(customer catalog.CustomerID, id checkout.ID, status string) *table.Update {
-	call := &table.Update{Key: table.CheckoutKey(customer, id.Token())}
+func updateWhile(shop catalog.ShopID, id checkout.ID, status string) *table.Update {
+	call := &table.Update{Key: table.CheckoutKey(shop, id.Token())}
 	call.Require("#id = :id AND #status = :status")
 	call.Name(table.AttrID, table.AttrStatus)
 	call.Value(":id", table.Str(id))
@@ -161,9 +161,9 @@ const maxPageCalls = 5
 
 // List reads a page of orders from the index. The index is usually less than a second behind.
 func (s *Orders) List(
-	ctx context.Context, customer catalog.CustomerID, filter checkout.OrderFilter,
+	ctx context.Context, shop catalog.ShopID, filter checkout.OrderFilter,
 ) (orders []checkout.Checkout, end *checkout.OrderPosition, err error) {
-	query := s.listing(customer, filter)
+	query := s.listing(shop, filter)
 	for range maxPageCalls {
 		query.Limit = aws.Int32(int32(filter.Limit - len(orders))) //nolint:gosec // at most checkout.MaxOrdersPerPage
 		out, err := s.api.Query(ctx, query)
@@ -186,7 +186,7 @@ func (s *Orders) List(
 }
 
 // listing returns the query for the orders that the filter selects.
-func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilter) *dynamodb.QueryInput {
+func (s *Orders) listing(shop catalog.ShopID, filter checkout.OrderFilter) *dynamodb.QueryInput {
 	from, until, start := bounds(filter)
 	query := &dynamodb.QueryInput{
 		TableName: aws.String(s.checkouts), IndexName: aws.String(table.OrdersIndex),
@@ -194,11 +194,11 @@ func (s *Orders) listing(customer catalog.CustomerID, filter checkout.OrderFilte
 		KeyConditionExpression:   aws.String(table.PartitionKey + " = :customer AND #ordered BETWEEN :from AND :until"),
 		ExpressionAttributeNames: map[string]string{"#ordered": table.AttrOrdered},
 		ExpressionAttributeValues: table.Item{
-			":customer": table.Str(customer), ":from": table.Str(from), ":until": table.Str(until),
+			":customer": table.Str(shop), ":from": table.Str(from), ":until": table.Str(until),
 		},
 	}
 	if start != "" {
-		query.ExclusiveStartKey = table.CheckoutKey(customer, filter.After.Token).Attributes()
+		query.ExclusiveStartKey = table.CheckoutKey(shop, filter.After.Token).Attributes()
 		query.ExclusiveStartKey[table.AttrOrdered] = table.Str(start)
 	}
 	var conditions []string
@@ -253,7 +253,7 @@ func bounds(filter checkout.OrderFilter) (from, until, start string) {
 
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
 func (s *Orders) Recall(
-	ctx context.Context, customer catalog.CustomerID, token idempotency.Token,
+	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	return readCheckout(ctx, s.api, s.checkouts, customer, token)
+	return readCheckout(ctx, s.api, s.checkouts, shop, token)
 }

@@ -586,35 +586,35 @@ func TestOrders_EachRequest_IsOneCall(t *testing.T) {
 	}
 }
 
-func TestOrders_OfOtherCustomers_AreInvisible(t *testing.T) {
+func TestOrders_OfOtherShops_AreInvisible(t *testing.T) {
 	t.Parallel()
 	k := newTill(t)
 	c := k.mustOpen(coins("1047"))
-	others := []catalog.CustomerID{sakura, "ember", "emberforge2", "nobody"}
-	for _, customer := range others {
-		if _, _, err := k.orders.Place(within(t), customer, c.ID, stripe("pi_1047"), noon()); !errors.Is(err,
+	others := []catalog.ShopID{sakura, "ember", "emberforge2", "nobody"}
+	for _, shop := range others {
+		if _, _, err := k.orders.Place(within(t), shop, c.ID, stripe("pi_1047"), noon()); !errors.Is(err,
 			checkout.ErrNotFound) {
-			t.Errorf("%s: Place = %v, want checkout.ErrNotFound", customer, err)
+			t.Errorf("%s: Place = %v, want checkout.ErrNotFound", shop, err)
 		}
 	}
 	k.mustPlace(c)
 	before := k.items()
-	for _, customer := range others {
+	for _, shop := range others {
 		for method, call := range map[string]func() error{
-			"Show":   func() error { _, err := k.orders.Show(within(t), customer, c.ID); return err },
-			"Fulfil": func() error { _, _, err := k.orders.Fulfil(within(t), customer, c.ID, noon()); return err },
+			"Show":   func() error { _, err := k.orders.Show(within(t), shop, c.ID); return err },
+			"Fulfil": func() error { _, _, err := k.orders.Fulfil(within(t), shop, c.ID, noon()); return err },
 			"Cancel": func() error {
-				_, _, err := k.orders.Cancel(within(t), customer, c.ID, "chargeback", noon())
+				_, _, err := k.orders.Cancel(within(t), shop, c.ID, "chargeback", noon())
 				return err
 			},
 		} {
 			if err := call(); !errors.Is(err, checkout.ErrOrderNotFound) {
-				t.Errorf("%s: %s = %v, want checkout.ErrOrderNotFound", customer, method, err)
+				t.Errorf("%s: %s = %v, want checkout.ErrOrderNotFound", shop, method, err)
 			}
 		}
-		if orders, _, err := k.orders.List(within(t), customer, checkout.OrderFilter{Limit: 50}); len(orders) > 0 ||
+		if orders, _, err := k.orders.List(within(t), shop, checkout.OrderFilter{Limit: 50}); len(orders) > 0 ||
 			err != nil {
-			t.Errorf("%s: List = %+v, %v", customer, orders, err)
+			t.Errorf("%s: List = %+v, %v", shop, orders, err)
 		}
 	}
 	if after := k.items(); !reflect.DeepEqual(before, after) {

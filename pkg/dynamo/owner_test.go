@@ -7,7 +7,7 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// ownerOf returns a customer's shop as its owner works on it.
-func ownerOf(customer catalog.CustomerID, api backoffice.API, tables backoffice.Tables) *backoffice.Shop {
-	return backoffice.NewDeployment(api, tables, mathrand.Int64N).Open(catalog.Customer{ID: customer})
+// ownerOf returns a shop as its owner works on it.
+func ownerOf(shop catalog.ShopID, api backoffice.API, tables backoffice.Tables) *backoffice.Shop {
+	return backoffice.NewDeployment(api, tables, mathrand.Int64N).Open(catalog.Profile{ID: shop})
 }

@@ -56,7 +56,7 @@ func spendOnePayment(s *simulation) {
 	}
 	for i := range 8 {
 		wanted := checkout.Request{
-			Customer: emberforge, Product: "coins", Variant: "500", At: s.now(), Amount: 1 + s.random.Int64N(2),
+			Shop: emberforge, Product: "coins", Variant: "500", At: s.now(), Amount: 1 + s.random.Int64N(2),
 		}
 		if i%2 == 0 {
 			wanted.Code = f.v.Code

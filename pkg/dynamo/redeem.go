@@ -69,7 +69,7 @@ func (s *Redeemer) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Red
 func (s *Redeemer) redeemSingleUse(
 	ctx context.Context, claim voucher.Claim, lost *lostAttempt,
 ) (voucher.Redemption, voucher.Voucher, error) {
-	if s.many.has(manyUseCode{claim.Customer, claim.Code}) {
+	if s.many.has(manyUseCode{claim.Shop, claim.Code}) {
 		v, err := s.read(ctx, claim)
 		if err == nil && !v.SingleUse() { // the memory may be outdated: the voucher itself decides
 			err = errManyUses
@@ -115,7 +115,7 @@ func (s *Redeemer) redeemAgain(
 				redemption, v, err = s.judgeSingleUse(claim, old)
 				return err
 			}),
-			requiringAbsent(s.vouchers, table.RedemptionKey(claim.Customer, claim.Code, claim.Token), alreadyUndone),
+			requiringAbsent(s.vouchers, table.RedemptionKey(claim.Shop, claim.Code, claim.Token), alreadyUndone),
 		}, lost.note)
 		if !errors.Is(err, errUndoneBefore) && !table.IsConflict(err) {
 			return redemption, v, err
@@ -147,7 +147,7 @@ func firstRedemption(claim voucher.Claim) *table.Update {
 // takeSingleUse begins an update that takes the use of a single-use voucher, or takes it over from a hold that has
 // lapsed. The parameter until is the time when the claim's own hold lapses. If until is zero, the update redeems.
 func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
-	call := &table.Update{Key: table.VoucherKey(claim.Customer, claim.Code)}
+	call := &table.Update{Key: table.VoucherKey(claim.Shop, claim.Code)}
 	setSingleUse(call, claim, until)
 	// setSingleUse has declared #redemption. It is there for a hold, too; a redemption has no #heldUntil, so it passes
 	// neither part.
@@ -204,7 +204,7 @@ func (s *Redeemer) judgeSingleUse(claim voucher.Claim, old table.Item) (voucher.
 	case err != nil:
 		return voucher.Redemption{}, voucher.Voucher{}, err
 	case !v.SingleUse():
-		s.many.add(manyUseCode{claim.Customer, claim.Code})
+		s.many.add(manyUseCode{claim.Shop, claim.Code})
 		return voucher.Redemption{}, v.Voucher, errManyUses
 	// written by an earlier attempt, or by an earlier request with the same key
 	case v.Redeemed != nil && v.Token == claim.Token:
@@ -270,7 +270,7 @@ func (s *Redeemer) counting(request voucher.Request) []action {
 	if quota == (voucher.Quota{}) {
 		return nil
 	}
-	call := &table.Update{Key: table.QuotaKey(request.Customer, quota)}
+	call := &table.Update{Key: table.QuotaKey(request.Shop, quota)}
 	if quota.Subnet == "" {
 		call.AddBelow(table.AttrRedemptions, quota.Limit)
 	} else {
@@ -299,7 +299,7 @@ func (r *recording) actions(tableName string, free *freeUse) []action {
 	r.redemption = newRedemption(r.claim, r.v)
 	record := table.RecordPrefix + string(r.claim.Token)
 	call := &table.Update{
-		Key: table.RecordKey(r.claim.Customer, r.claim.Code, r.claim.Nick, r.claim.Token, r.v.HoldKind()),
+		Key: table.RecordKey(r.claim.Shop, r.claim.Code, r.claim.Nick, r.claim.Token, r.v.HoldKind()),
 	}
 	call.Set(record, table.EncodeRecord(r.claim.RedemptionID, r.claim.At, r.claim.Nick))
 	setSpelling(call, r.claim.Nick)
@@ -312,7 +312,7 @@ func (r *recording) actions(tableName string, free *freeUse) []action {
 	if r.uses.Undone == 0 {
 		return []action{updating(tableName, call, r.judge)}
 	}
-	undone := table.RedemptionKey(r.claim.Customer, r.claim.Code, r.claim.Token)
+	undone := table.RedemptionKey(r.claim.Shop, r.claim.Code, r.claim.Token)
 	return []action{updating(tableName, call, r.judge), requiringAbsent(tableName, undone, alreadyUndone)}
 }
 
@@ -344,9 +344,9 @@ func setSpelling(call *table.Update, nick voucher.Nick) {
 // already read.
 func recallKey(claim voucher.Claim, v voucher.Voucher) table.Key {
 	if v.MaxUsesPerNick != voucher.NoLimit {
-		return table.NickKey(claim.Customer, claim.Code, table.HashNick(claim.Nick))
+		return table.NickKey(claim.Shop, claim.Code, table.HashNick(claim.Nick))
 	}
-	return table.RedemptionKey(claim.Customer, claim.Code, claim.Token)
+	return table.RedemptionKey(claim.Shop, claim.Code, claim.Token)
 }
 
 // judge decides by the item that DynamoDB returned with the failed condition. A retry of a redeemed request finds its
@@ -415,7 +415,7 @@ func (s *Redeemer) redeemedBefore(
 // undoneBefore returns voucher.ErrUndone if the claim's redemption was undone. Otherwise it returns the refusal.
 func (s *Redeemer) undoneBefore(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers,
-		table.RedemptionKey(claim.Customer, claim.Code, claim.Token))
+		table.RedemptionKey(claim.Shop, claim.Code, claim.Token))
 	if err == nil {
 		_, _, err = recorded(claim.Token, v, it)
 	}
@@ -432,6 +432,6 @@ func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {
 }
 
 func (s *Redeemer) read(ctx context.Context, claim voucher.Claim) (voucher.Voucher, error) {
-	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, claim.Customer, claim.Code)
+	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, claim.Shop, claim.Code)
 	return v.Voucher, err
 }

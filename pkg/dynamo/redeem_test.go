@@ -27,7 +27,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-const emberforge catalog.CustomerID = "emberforge"
+const emberforge catalog.ShopID = "emberforge"
 
 func noon() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) }
 
@@ -50,8 +50,8 @@ func newShop(t testing.TB) *shop {
 // owner returns emberforge's vouchers through a client.
 func (s *shop) owner(api backoffice.API) *backoffice.Shop { return s.ownerOf(emberforge, api) }
 
-func (s *shop) ownerOf(customer catalog.CustomerID, api backoffice.API) *backoffice.Shop {
-	return ownerOf(customer, api, backoffice.Tables{Vouchers: s.table})
+func (s *shop) ownerOf(shopID catalog.ShopID, api backoffice.API) *backoffice.Shop {
+	return ownerOf(shopID, api, backoffice.Tables{Vouchers: s.table})
 }
 
 func redeemerOf(client dynamo.UsesAPI, table string) voucher.Redeemer {
@@ -72,14 +72,14 @@ func (s *shop) create(terms voucher.Terms) voucher.Voucher {
 	return s.createFor(emberforge, terms)
 }
 
-func (s *shop) createFor(customer catalog.CustomerID, terms voucher.Terms) voucher.Voucher {
+func (s *shop) createFor(shopID catalog.ShopID, terms voucher.Terms) voucher.Voucher {
 	s.t.Helper()
 	if terms.Reward == (voucher.Reward{}) {
 		terms.Reward = voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1}
 	}
 	v, err := voucher.New(terms, noon())
 	must(s.t, err)
-	must(s.t, s.ownerOf(customer, s.client).Create(s.t.Context(), v))
+	must(s.t, s.ownerOf(shopID, s.client).Create(s.t.Context(), v))
 	return v
 }
 
@@ -90,7 +90,7 @@ func request(t testing.TB, code, nick, key string) voucher.Request {
 	parsedNick, err := voucher.ParseNick(nick)
 	must(t, err)
 	return voucher.Request{
-		Customer: emberforge, Code: parsedCode, Nick: parsedNick, Key: idempotency.Key(key),
+		Shop: emberforge, Code: parsedCode, Nick: parsedNick, Key: idempotency.Key(key),
 		At: noon(),
 	}
 }
@@ -132,11 +132,11 @@ func (s *shop) records(code string) []voucher.Redemption {
 	return s.recordsOf(emberforge, code)
 }
 
-func (s *shop) recordsOf(customer catalog.CustomerID, code string) []voucher.Redemption {
+func (s *shop) recordsOf(shopID catalog.ShopID, code string) []voucher.Redemption {
 	s.t.Helper()
 	var records []voucher.Redemption
 	ofCode := backoffice.RedemptionFilter{Code: request(s.t, code, "", "").Code}
-	for redemption, err := range s.ownerOf(customer, s.client).Redemptions(s.t.Context(), ofCode) {
+	for redemption, err := range s.ownerOf(shopID, s.client).Redemptions(s.t.Context(), ofCode) {
 		must(s.t, err)
 		records = append(records, redemption.Redemption)
 	}
@@ -319,7 +319,7 @@ func TestCheck_ChangesNothing(t *testing.T) {
 	}
 }
 
-// A key is scoped to a customer, a code and a nick. As long as a redemption exists, every request with its key gets
+// A key is scoped to a shop, a code and a nick. As long as a redemption exists, every request with its key gets
 // that redemption back.
 func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	t.Parallel()
@@ -369,8 +369,8 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 	}
 }
 
-// A Redeemer never makes the same token for two customers. Even if it did, their claims would be separate.
-func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
+// A Redeemer never makes the same token for two shops. Even if it did, their claims would be separate.
+func TestRedeem_SameCodeNickAndTokenOfTwoShops_AreSeparate(t *testing.T) {
 	t.Parallel()
 	one, two, none := new(voucher.Limit(1)), new(voucher.Limit(2)), new(voucher.NoLimit)
 	for kind, terms := range map[string]voucher.Terms{
@@ -388,18 +388,18 @@ func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
 				Request: request(t, "SUMMER-20", "Alder", "order-1047"),
 				Token:   idempotency.Digest("order-1047"),
 			}
-			for _, claim.Customer = range []catalog.CustomerID{emberforge, sakura} {
-				claim.RedemptionID = "redemption of " + string(claim.Customer)
+			for _, claim.Shop = range []catalog.ShopID{emberforge, sakura} {
+				claim.RedemptionID = "redemption of " + string(claim.Shop)
 				if got, err := store.Redeem(within(t), claim); err != nil || got.ID != claim.RedemptionID {
-					t.Errorf("%s: %+v, %v; want a redemption of its own", claim.Customer, got, err)
+					t.Errorf("%s: %+v, %v; want a redemption of its own", claim.Shop, got, err)
 				}
 			}
-			for _, customer := range []catalog.CustomerID{emberforge, sakura} {
-				standing, err := s.ownerOf(customer, s.client).Voucher(t.Context(), claim.Code, time.Now())
+			for _, shop := range []catalog.ShopID{emberforge, sakura} {
+				standing, err := s.ownerOf(shop, s.client).Voucher(t.Context(), claim.Code, time.Now())
 				must(t, err)
-				if records := s.recordsOf(customer, "SUMMER-20"); len(records) != 1 ||
+				if records := s.recordsOf(shop, "SUMMER-20"); len(records) != 1 ||
 					standing.UsesLeft != max(0, int(standing.MaxUses)-1) {
-					t.Errorf("%s: %d redemptions, want 1; %d uses left of %d", customer, len(records),
+					t.Errorf("%s: %d redemptions, want 1; %d uses left of %d", shop, len(records),
 						standing.UsesLeft, standing.MaxUses)
 				}
 			}
@@ -407,7 +407,7 @@ func TestRedeem_SameCodeNickAndTokenOfTwoCustomers_AreSeparate(t *testing.T) {
 	}
 }
 
-func TestRedeem_CodeWithManyUsesAtAnotherCustomer_StillTakesOneCall(t *testing.T) {
+func TestRedeem_CodeWithManyUsesAtAnotherShop_StillTakesOneCall(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
 	s.create(voucher.Terms{Written: "SUMMER-20", MaxUses: new(voucher.NoLimit)})
@@ -417,7 +417,7 @@ func TestRedeem_CodeWithManyUsesAtAnotherCustomer_StillTakesOneCall(t *testing.T
 	ours := request(t, "SUMMER-20", "Alder", "")
 	s.mustRedeem(ours)
 	before := network.calls.Load()
-	ours.Customer = sakura
+	ours.Shop = sakura
 	s.mustRedeem(ours)
 	if calls := network.calls.Load() - before; calls != 1 {
 		t.Errorf("%d calls, want 1", calls)
@@ -509,9 +509,9 @@ func TestRedeem_LargestSingleUseVoucher_TakesOneWriteUnitOrThreeWithABundle(t *t
 			ValidFrom: noon().Add(-time.Hour), ValidUntil: noon().Add(time.Hour),
 		}, noon())
 		must(t, err)
-		must(t, s.ownerOf(catalog.CustomerID(longID), s.client).Create(t.Context(), v))
+		must(t, s.ownerOf(catalog.ShopID(longID), s.client).Create(t.Context(), v))
 		r := request(t, v.Written, strings.Repeat("É", 64), "")
-		r.Customer = catalog.CustomerID(longID)
+		r.Shop = catalog.ShopID(longID)
 		if redemption := s.mustRedeem(r); redemption.Reward != reward {
 			t.Errorf("redeemed %+v", redemption.Reward)
 		}
@@ -535,9 +535,9 @@ func TestRedeem_LargestNickItem_TakesOneWriteUnit(t *testing.T) {
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}, noon())
 	must(t, err)
-	must(t, s.ownerOf(catalog.CustomerID(longID), s.client).Create(t.Context(), v))
+	must(t, s.ownerOf(catalog.ShopID(longID), s.client).Create(t.Context(), v))
 	r := request(t, v.Written, strings.Repeat("É", 64), "")
-	r.Customer = catalog.CustomerID(longID)
+	r.Shop = catalog.ShopID(longID)
 	for range voucher.MaxPerNick {
 		s.mustRedeem(r)
 	}

@@ -58,14 +58,14 @@ func recordsBetween(code voucher.Code) (first, last string) {
 }
 
 // records returns a query for the items with a code's redemptions in a bucket, from a position on.
-func (s *uses) records(customer catalog.CustomerID, code voucher.Code, from listPosition) *dynamodb.QueryInput {
+func (s *uses) records(shop catalog.ShopID, code voucher.Code, from listPosition) *dynamodb.QueryInput {
 	first, last := recordsBetween(code)
 	return &dynamodb.QueryInput{
 		TableName: aws.String(s.vouchers), ConsistentRead: aws.Bool(true), Limit: aws.Int32(recordsPerCall),
 		KeyConditionExpression: aws.String(table.PartitionKey + " = :bucket AND " + table.SortKey +
 			" BETWEEN :first AND :last"),
 		ExpressionAttributeValues: table.Item{
-			":bucket": table.Str(table.Bucket(customer, from.bucket)), ":first": table.Str(max(first, from.sort)),
+			":bucket": table.Str(table.Bucket(shop, from.bucket)), ":first": table.Str(max(first, from.sort)),
 			":last": table.Str(last),
 		},
 	}
@@ -73,16 +73,16 @@ func (s *uses) records(customer catalog.CustomerID, code voucher.Code, from list
 
 // List returns redemptions of a code in the order of their keys, including undone ones.
 func (s *RedemptionRecords) List(
-	ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter,
+	ctx context.Context, shop catalog.ShopID, code voucher.Code, filter voucher.RedemptionFilter,
 ) ([]voucher.Redemption, string, error) {
-	page, next, err := s.list(ctx, customer, code, filter)
+	page, next, err := s.list(ctx, shop, code, filter)
 	return page, next, table.Outcome(err)
 }
 
 func (s *RedemptionRecords) list(
-	ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter,
+	ctx context.Context, shop catalog.ShopID, code voucher.Code, filter voucher.RedemptionFilter,
 ) (page []voucher.Redemption, next string, err error) {
-	it, err := table.Get(ctx, s.api, s.vouchers, table.VoucherKey(customer, code), nil)
+	it, err := table.Get(ctx, s.api, s.vouchers, table.VoucherKey(shop, code), nil)
 	if err != nil || len(it) == 0 {
 		return nil, "", err
 	}
@@ -95,7 +95,7 @@ func (s *RedemptionRecords) list(
 		return nil, "", err
 	}
 	for calls := 0; calls < maxListCalls && l.at.bucket < table.Buckets; calls++ {
-		out, err := s.api.Query(ctx, s.records(customer, code, l.at))
+		out, err := s.api.Query(ctx, s.records(shop, code, l.at))
 		if err != nil {
 			return nil, "", err
 		}

@@ -40,9 +40,9 @@ func NewRefusals(api RefusalsAPI, tableName string) *Refusals {
 // If a response is lost, the SDK's retry counts the refusal twice. That is harmless: at worst, the source is blocked
 // one refusal early.
 func (s *Refusals) Count(
-	ctx context.Context, customer catalog.CustomerID, source access.Source, window access.Window,
+	ctx context.Context, shop catalog.ShopID, source access.Source, window access.Window,
 ) (access.RefusalCount, error) {
-	call := table.Update{Key: table.RefusalKey(customer, source, window.Start)}
+	call := table.Update{Key: table.RefusalKey(shop, source, window.Start)}
 	call.Add(table.AttrRefusals, 1)
 	if source.Subnet != "" {
 		call.Add(source.Subnet, 1)

@@ -30,16 +30,16 @@ func TestCount_RefusalsOfOneSource_AddUp(t *testing.T) {
 	refusals, _ := newRefusals(t)
 	next := access.Window{Start: window.End, End: window.End.Add(10 * time.Minute)}
 	for i, c := range []struct {
-		name     string
-		customer catalog.CustomerID
-		source   access.Source
-		window   access.Window
-		want     access.RefusalCount
+		name   string
+		shop   catalog.ShopID
+		source access.Source
+		window access.Window
+		want   access.RefusalCount
 	}{
 		{"first", "emberforge", access.Source{Name: "203.0.113.7"}, window, access.RefusalCount{Source: 1}},
 		{"second", "emberforge", access.Source{Name: "203.0.113.7"}, window, access.RefusalCount{Source: 2}},
 		{"another source", "emberforge", access.Source{Name: "203.0.113.8"}, window, access.RefusalCount{Source: 1}},
-		{"another customer", "brambleshop", access.Source{Name: "203.0.113.7"}, window, access.RefusalCount{Source: 1}},
+		{"another shop", "brambleshop", access.Source{Name: "203.0.113.7"}, window, access.RefusalCount{Source: 1}},
 		{"the next window", "emberforge", access.Source{Name: "203.0.113.7"}, next, access.RefusalCount{Source: 1}},
 		{
 			"first of a /48", "emberforge",
@@ -66,7 +66,7 @@ func TestCount_RefusalsOfOneSource_AddUp(t *testing.T) {
 			access.RefusalCount{Source: 1, Network: 1},
 		},
 	} {
-		if got, err := refusals.Count(t.Context(), c.customer, c.source, c.window); err != nil || got != c.want {
+		if got, err := refusals.Count(t.Context(), c.shop, c.source, c.window); err != nil || got != c.want {
 			t.Errorf("%d, %s: %+v, %v; want %+v", i, c.name, got, err, c.want)
 		}
 	}

@@ -44,7 +44,7 @@ func (d *door) ownerOver(api backoffice.API) *backoffice.Shop {
 	return ownerOf(emberforge, api, backoffice.Tables{Catalogue: d.table})
 }
 
-// other returns the shop of another customer.
+// other returns another shop.
 func (d *door) other() *backoffice.Shop {
 	return ownerOf(sakura, newClient(d.t), backoffice.Tables{Catalogue: d.table})
 }
@@ -95,7 +95,7 @@ func TestPutSettings_FunctionsReadThem(t *testing.T) {
 	}
 	other, err := d.other().Settings(t.Context())
 	if err != nil || !reflect.DeepEqual(other, access.DefaultSettings()) {
-		t.Errorf("another customer has the settings %+v, %v; want the defaults", other, err)
+		t.Errorf("another shop has the settings %+v, %v; want the defaults", other, err)
 	}
 }
 
@@ -234,10 +234,10 @@ func TestCreateKey_FunctionsAcceptIt(t *testing.T) {
 		t.Errorf("Access = %+v, %+v, %v; want the default settings and the record of the key", settings, read, err)
 	}
 	if _, read, err := d.functions.Access(t.Context(), sakura, key.ID); err != nil || read.ID != "" {
-		t.Errorf("another customer reads the key as %+v, %v; want no key", read, err)
+		t.Errorf("another shop reads the key as %+v, %v; want no key", read, err)
 	}
 	if records, err := d.other().Keys(t.Context()); err != nil || len(records) != 0 {
-		t.Errorf("another customer has the keys %+v, %v; want none", records, err)
+		t.Errorf("another shop has the keys %+v, %v; want none", records, err)
 	}
 	// Creating a key leaves the version of the settings as it was, so a write based on that version succeeds.
 	must(t, d.owner.PutSettings(t.Context(), strict()))

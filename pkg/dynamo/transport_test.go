@@ -63,10 +63,10 @@ func TestTransport_ResponseDynamoDBWouldNeverSend_IsUnavailable(t *testing.T) {
 				budget = patience
 			}
 			ctx := endingAfter(t, budget)
-			_, err := dynamo.NewCatalogue(client, "catalogue", mathrand.Int64N).Customer(ctx, emberforge)
+			_, err := dynamo.NewCatalogue(client, "catalogue", mathrand.Int64N).Profile(ctx, emberforge)
 			_, unknown := errors.AsType[*dynamo.UnavailableError](err)
 			if errors.Is(err, catalog.ErrNotFound) != test.wantMissing || unknown == test.wantMissing {
-				t.Errorf("Customer = %v; want catalog.ErrNotFound: %t, otherwise an *UnavailableError", err,
+				t.Errorf("Profile = %v; want catalog.ErrNotFound: %t, otherwise an *UnavailableError", err,
 					test.wantMissing)
 			}
 		})

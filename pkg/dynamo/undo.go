@@ -46,7 +46,7 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 			return voucher.Redemption{}, err
 		}
 		claim := voucher.Claim{
-			Request:      voucher.Request{Customer: request.Customer, Code: request.Code, At: request.At},
+			Request:      voucher.Request{Shop: request.Shop, Code: request.Code, At: request.At},
 			RedemptionID: request.ID, Token: found.token,
 		}
 		actions, err := s.undoing(ctx, claim, found.key, request.Reason, request.By)
@@ -71,7 +71,7 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 // the redemption's token. refuseOrdered waits for an order in flight, because the redemption may be visible before its
 // order.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest, found located) error {
-	c, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, request.Customer, found.token)
+	c, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, request.Shop, found.token)
 	switch {
 	case errors.Is(err, checkout.ErrNotFound):
 		return nil
@@ -85,7 +85,7 @@ func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.U
 // undoing returns the actions that undo the redemption with the claim's ID and token. key is the key of the item that
 // contains the redemption's record. If the record is not there, the error is errLookAgain.
 func (s *uses) undoing(ctx context.Context, claim voucher.Claim, key table.Key, reason, by string) ([]action, error) {
-	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, claim.Customer, claim.Code)
+	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, claim.Shop, claim.Code)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +177,7 @@ func undoneRecord(claim voucher.Claim, redemption voucher.Redemption, reason, by
 	if err != nil {
 		return nil, errors.New("stored redemption: malformed nick")
 	}
-	it := table.RedemptionKey(claim.Customer, claim.Code, claim.Token).Attributes()
+	it := table.RedemptionKey(claim.Shop, claim.Code, claim.Token).Attributes()
 	it[table.RecordPrefix+string(claim.Token)] = table.EncodeRecord(redemption.ID, redemption.At, nick)
 	if spelling := table.Spelling(nick); spelling != "" {
 		it[table.SpellingPrefix+spelling] = table.Str(nick.Written)
@@ -210,7 +210,7 @@ func (s *RedemptionRecords) locate(ctx context.Context, request voucher.UndoRequ
 
 // search looks for a redemption first where it most likely is, and then among all redemptions of the code.
 func (s *RedemptionRecords) search(ctx context.Context, request voucher.UndoRequest) (located, error) {
-	key := table.VoucherKey(request.Customer, request.Code)
+	key := table.VoucherKey(request.Shop, request.Code)
 	it, err := table.Get(ctx, s.api, s.vouchers, key, voucher.ErrRedemptionNotFound)
 	if err != nil {
 		return located{}, err
@@ -222,9 +222,9 @@ func (s *RedemptionRecords) search(ctx context.Context, request voucher.UndoRequ
 	if v.Redeemed != nil && v.Redeemed.ID == request.ID {
 		return located{key, v.Token, *v.Redeemed}, nil
 	}
-	likely := []table.Key{table.RedemptionKey(request.Customer, request.Code, idempotency.Token(request.ID))}
+	likely := []table.Key{table.RedemptionKey(request.Shop, request.Code, idempotency.Token(request.ID))}
 	if request.Nick != (voucher.Nick{}) {
-		likely = append(likely, table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick)))
+		likely = append(likely, table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick)))
 	}
 	items, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, likely...)
 	if err != nil {
@@ -247,7 +247,7 @@ func (s *RedemptionRecords) search(ctx context.Context, request voucher.UndoRequ
 func (s *RedemptionRecords) inBucket(
 	ctx context.Context, request voucher.UndoRequest, v voucher.Voucher, bucket int,
 ) (found located, is bool, err error) {
-	query := s.records(request.Customer, v.Code, listPosition{bucket: bucket})
+	query := s.records(request.Shop, v.Code, listPosition{bucket: bucket})
 	query.Limit = nil // read as much as fits in a response, because a code may have very many redemptions
 	for {
 		out, err := s.api.Query(ctx, query)

@@ -125,7 +125,7 @@ func (s *uses) secure(
 // the lapsed hold: callers add that write.
 func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []action {
 	if free.lapsed == nil {
-		take := &table.Update{Key: table.CounterKey(request.Customer, request.Code, free.counter)}
+		take := &table.Update{Key: table.CounterKey(request.Shop, request.Code, free.counter)}
 		take.Add(table.AttrLeft, -1)
 		take.Add(table.AttrUsed, 1)
 		if !until.IsZero() {
@@ -135,7 +135,7 @@ func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []
 		take.Value(":least", table.Num(1))
 		return []action{updating(s.vouchers, take, func(table.Item) error { return errCounterEmpty })}
 	}
-	taken := []action{deleting(s.vouchers, table.HoldKey(request.Customer, request.Code, *free.lapsed))}
+	taken := []action{deleting(s.vouchers, table.HoldKey(request.Shop, request.Code, *free.lapsed))}
 	if free.holder != "" && free.holder != table.HashNick(request.Nick) {
 		taken = append(taken, s.losing(request, free))
 	}
@@ -144,7 +144,7 @@ func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []
 
 // losing returns the action that removes a lapsed hold from the item of the nick that holds it.
 func (s *uses) losing(request voucher.Request, free freeUse) action {
-	lose := &table.Update{Key: table.NickKey(request.Customer, request.Code, free.holder)}
+	lose := &table.Update{Key: table.NickKey(request.Shop, request.Code, free.holder)}
 	attribute := table.HoldPrefix + free.lapsed.ID
 	lose.RequireEqual(attribute, table.EncodeHold(*free.lapsed))
 	lose.Remove(attribute)
@@ -172,7 +172,7 @@ var errDropped = errors.New("a lapsed hold was dropped")
 func (s *uses) findFree(
 	ctx context.Context, request voucher.Request, v voucher.Voucher,
 ) (free *freeUse, fullUntil time.Time, err error) {
-	counters, err := table.ReadCounters(ctx, s.api, s.random, s.vouchers, request.Customer, v.Code, v.Counters)
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.vouchers, request.Shop, v.Code, v.Counters)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -223,7 +223,7 @@ func earliest(a, b time.Time) time.Time {
 func (s *uses) lapsed(
 	ctx context.Context, request voucher.Request, v voucher.Voucher, counter int, limit *int32,
 ) (lapsed []freeUse, next time.Time, err error) {
-	query := table.HoldsQuery(s.vouchers, request.Customer, v.Code, counter)
+	query := table.HoldsQuery(s.vouchers, request.Shop, v.Code, counter)
 	query.Limit = limit
 	out, err := s.api.Query(ctx, query)
 	if err != nil {
@@ -247,7 +247,7 @@ func (s *uses) lapsed(
 // markFull marks a voucher as full until a time. If the voucher was edited or a use came back since the voucher was
 // read, it returns errLookAgain instead.
 func (s *uses) markFull(ctx context.Context, request voucher.Request, v voucher.Voucher, until time.Time) error {
-	call := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
+	call := &table.Update{Key: table.VoucherKey(request.Shop, v.Code)}
 	call.RequireEqual(table.AttrVersion, table.Num(v.Version))
 	call.RequireCount(table.AttrReturns, v.Returns)
 	call.Set(table.AttrFullUntil, table.Millis(until))
@@ -265,7 +265,7 @@ func (s *uses) drop(ctx context.Context, request voucher.Request, v voucher.Vouc
 	if err != nil {
 		return err
 	}
-	actions := []action{deleting(s.vouchers, table.HoldKey(request.Customer, v.Code, *free.lapsed))}
+	actions := []action{deleting(s.vouchers, table.HoldKey(request.Shop, v.Code, *free.lapsed))}
 	if free.holder != "" {
 		actions = append(actions, s.losing(request, free))
 	}
@@ -275,11 +275,11 @@ func (s *uses) drop(ctx context.Context, request voucher.Request, v voucher.Vouc
 // returning returns the actions that give one use back to a counter. If more uses are taken than the limit allows, the
 // actions drop the use instead.
 func (s *uses) returning(request voucher.Request, v voucher.Voucher, counter int) []action {
-	back := &table.Update{Key: table.CounterKey(request.Customer, v.Code, counter)}
+	back := &table.Update{Key: table.CounterKey(request.Shop, v.Code, counter)}
 	back.Add(table.AttrUsed, -1)
 	back.Require("#used >= :least")
 	back.Value(":least", table.Num(1))
-	returned := &table.Update{Key: table.VoucherKey(request.Customer, v.Code)}
+	returned := &table.Update{Key: table.VoucherKey(request.Shop, v.Code)}
 	returned.Add(table.AttrReturns, 1)
 	returned.Name(table.AttrOver)
 	if v.Over > 0 {
@@ -297,7 +297,7 @@ func (s *uses) returning(request voucher.Request, v voucher.Voucher, counter int
 
 // usedCounter returns the number of a random counter that has uses taken.
 func (s *uses) usedCounter(ctx context.Context, request voucher.Request, v voucher.Voucher) (int, error) {
-	counters, err := table.ReadCounters(ctx, s.api, s.random, s.vouchers, request.Customer, v.Code, v.Counters)
+	counters, err := table.ReadCounters(ctx, s.api, s.random, s.vouchers, request.Shop, v.Code, v.Counters)
 	if err != nil {
 		return 0, err
 	}
@@ -347,8 +347,8 @@ func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v vouch
 // Look reads a voucher and the uses that the request's nick has of it, in one call. For an unknown code, the error is a
 // *voucher.RefusalError.
 func (s *uses) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
-	key := table.VoucherKey(request.Customer, request.Code)
-	nick := table.NickKey(request.Customer, request.Code, table.HashNick(request.Nick))
+	key := table.VoucherKey(request.Shop, request.Code)
+	nick := table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick))
 	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, key, nick)
 	if err != nil {
 		return voucher.Voucher{}, voucher.NickUses{}, table.Outcome(err)

@@ -44,7 +44,7 @@ type ID = idempotency.Token
 type Event struct {
 	ID       ID
 	Type     Type
-	Customer catalog.CustomerID
+	Shop     catalog.ShopID
 	At       time.Time // when it happened; UTC, whole milliseconds
 	Data     []byte    // the redemption or the order as it was then, in JSON; nil: the stored event is damaged
 	Sequence int64     // from 1, without gaps; 0: not in the feed yet
@@ -52,7 +52,7 @@ type Event struct {
 
 // DamagedError means that something other than Shopfront has changed a part of the feed. It must be restored.
 type DamagedError struct {
-	Customer catalog.CustomerID
+	Shop     catalog.ShopID
 	Sequence int64  // of an event; 0: unknown
 	ID       ID     // of an event
 	Page     string // the sort key of a page, if a page is damaged
@@ -60,9 +60,9 @@ type DamagedError struct {
 
 func (e *DamagedError) Error() string {
 	if e.Page != "" {
-		return fmt.Sprintf("the page %s of the feed of %s is damaged", e.Page, e.Customer)
+		return fmt.Sprintf("the page %s of the feed of %s is damaged", e.Page, e.Shop)
 	}
-	return fmt.Sprintf("the event %d (%s) of the feed of %s is damaged", e.Sequence, e.ID, e.Customer)
+	return fmt.Sprintf("the event %d (%s) of the feed of %s is damaged", e.Sequence, e.ID, e.Shop)
 }
 
 // Damaged returns a *DamagedError if the event is stored but cannot be read.
@@ -70,26 +70,26 @@ func (e Event) Damaged() error {
 	if e.ID == "" || e.Data != nil {
 		return nil
 	}
-	return &DamagedError{Customer: e.Customer, Sequence: e.Sequence, ID: e.ID}
+	return &DamagedError{Shop: e.Shop, Sequence: e.Sequence, ID: e.ID}
 }
 
 // MarshalJSON encodes the event as the feed shows it. Standard Webhooks recommends the members type, timestamp and data
 // (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
 func (e Event) MarshalJSON() ([]byte, error) {
 	return wire.Encode(struct {
-		ID        ID                 `json:"id"`
-		Type      Type               `json:"type"`
-		Timestamp string             `json:"timestamp"`
-		Sequence  int64              `json:"sequence,omitempty"`
-		Customer  catalog.CustomerID `json:"customer"`
-		Data      json.RawMessage    `json:"data"`
-	}{e.ID, e.Type, wire.Time(e.At), e.Sequence, e.Customer, e.Data})
+		ID        ID              `json:"id"`
+		Type      Type            `json:"type"`
+		Timestamp string          `json:"timestamp"`
+		Sequence  int64           `json:"sequence,omitempty"`
+		Shop      catalog.ShopID  `json:"customer"`
+		Data      json.RawMessage `json:"data"`
+	}{e.ID, e.Type, wire.Time(e.At), e.Sequence, e.Shop, e.Data})
 }
 
 // Fact is what happened to a redemption or an order. Either Redemption or Order is set.
 type Fact struct {
 	Type       Type
-	Customer   catalog.CustomerID
+	Shop       catalog.ShopID
 	At         time.Time
 	Redemption *voucher.Redemption
 	Order      *checkout.Checkout
@@ -97,7 +97,7 @@ type Fact struct {
 
 // ID returns the ID of the fact's event.
 func (f Fact) ID() ID {
-	return idempotency.Digest("event", string(f.Type), string(f.Customer), f.subject())
+	return idempotency.Digest("event", string(f.Type), string(f.Shop), f.subject())
 }
 
 // Event returns the event of the fact, which is not in the feed yet.
@@ -109,7 +109,7 @@ func (f Fact) Event() (Event, error) {
 		subject = wire.OfOrder(*f.Order)
 	}
 	data, err := wire.Encode(subject)
-	return Event{ID: f.ID(), Type: f.Type, Customer: f.Customer, At: f.At, Data: data}, err
+	return Event{ID: f.ID(), Type: f.Type, Shop: f.Shop, At: f.At, Data: data}, err
 }
 
 // Silent reports whether the fact stays out of the feed. Facts about an imported redemption stay out, because the shop
@@ -125,19 +125,19 @@ func (f Fact) subject() string {
 }
 
 // OfRedemption returns what happened to a redemption, oldest first. Each fact has the redemption as it was then.
-func OfRedemption(customer catalog.CustomerID, r voucher.Redemption) []Fact {
+func OfRedemption(shop catalog.ShopID, r voucher.Redemption) []Fact {
 	created := r
 	created.Undone, created.UndoReason, created.UndoneBy = time.Time{}, "", ""
-	facts := []Fact{{Type: RedemptionCreated, Customer: customer, At: r.At, Redemption: &created}}
+	facts := []Fact{{Type: RedemptionCreated, Shop: shop, At: r.At, Redemption: &created}}
 	if !r.Undone.IsZero() {
-		facts = append(facts, Fact{Type: RedemptionUndone, Customer: customer, At: r.Undone, Redemption: &r})
+		facts = append(facts, Fact{Type: RedemptionUndone, Shop: shop, At: r.Undone, Redemption: &r})
 	}
 	return facts
 }
 
 // OfOrder returns what happened to an order, oldest first. Each fact has the order as it was then. A checkout that was
 // not ordered has no facts.
-func OfOrder(customer catalog.CustomerID, c checkout.Checkout) []Fact {
+func OfOrder(shop catalog.ShopID, c checkout.Checkout) []Fact {
 	if c.Order == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func OfOrder(customer catalog.CustomerID, c checkout.Checkout) []Fact {
 	fact := func(kind Type, at time.Time, order checkout.Order) Fact {
 		asOfThen := c
 		asOfThen.Order = &order
-		return Fact{Type: kind, Customer: customer, At: at, Order: &asOfThen}
+		return Fact{Type: kind, Shop: shop, At: at, Order: &asOfThen}
 	}
 	facts := []Fact{fact(OrderCreated, c.Order.Placed, then)}
 	if !c.Order.Fulfilled.IsZero() {

@@ -27,13 +27,13 @@ func undone(r voucher.Redemption) voucher.Redemption {
 func TestOfRedemption(t *testing.T) {
 	t.Parallel()
 	r := summer("3CqS0o1wm6_VInM79wKfDQ")
-	created := event.Fact{Type: event.RedemptionCreated, Customer: emberforge, At: noon(), Redemption: &r}
+	created := event.Fact{Type: event.RedemptionCreated, Shop: emberforge, At: noon(), Redemption: &r}
 	if got := event.OfRedemption(emberforge, r); !reflect.DeepEqual(got, []event.Fact{created}) {
 		t.Errorf("a redemption: %+v", got)
 	}
 	after := undone(r)
 	want := []event.Fact{created, {
-		Type: event.RedemptionUndone, Customer: emberforge, At: noon().Add(time.Hour),
+		Type: event.RedemptionUndone, Shop: emberforge, At: noon().Add(time.Hour),
 		Redemption: &after,
 	}}
 	if got := event.OfRedemption(emberforge, after); !reflect.DeepEqual(got, want) {
@@ -50,7 +50,7 @@ func TestOfOrder(t *testing.T) {
 	asOf := func(kind event.Type, after time.Duration, order checkout.Order) event.Fact {
 		order.Payment, order.Placed = payment, at(placed)
 		return event.Fact{
-			Type: kind, Customer: emberforge, At: at(after),
+			Type: kind, Shop: emberforge, At: at(after),
 			Order: &checkout.Checkout{ID: "b", Code: "SUMMER20", Order: &order},
 		}
 	}
@@ -91,7 +91,7 @@ func TestOfOrder(t *testing.T) {
 }
 
 // A fact that is found again must get the same ID, even if other data of its redemption or order have changed.
-func TestFactID_DependsOnTypeCustomerAndSubjectOnly(t *testing.T) {
+func TestFactID_DependsOnTypeShopAndSubjectOnly(t *testing.T) {
 	t.Parallel()
 	r := summer("3CqS0o1wm6_VInM79wKfDQ")
 	first := event.OfRedemption(emberforge, r)[0]
@@ -103,13 +103,13 @@ func TestFactID_DependsOnTypeCustomerAndSubjectOnly(t *testing.T) {
 	ids := map[event.ID]string{first.ID(): "first"}
 	for what, other := range map[string]event.Fact{
 		"another type":       event.OfRedemption(emberforge, undone(r))[1],
-		"another customer":   event.OfRedemption(sakura, r)[0],
+		"another shop":       event.OfRedemption(sakura, r)[0],
 		"another redemption": event.OfRedemption(emberforge, summer("LmX0aPqv0YcLyd2ZKfPjzw"))[0],
 		"an order": {
-			Type: event.OrderCreated, Customer: emberforge, Order: &checkout.Checkout{ID: checkout.ID(r.ID)},
+			Type: event.OrderCreated, Shop: emberforge, Order: &checkout.Checkout{ID: checkout.ID(r.ID)},
 		},
 		"the same order, another type": {
-			Type: event.OrderCancelled, Customer: emberforge, Order: &checkout.Checkout{ID: checkout.ID(r.ID)},
+			Type: event.OrderCancelled, Shop: emberforge, Order: &checkout.Checkout{ID: checkout.ID(r.ID)},
 		},
 	} {
 		if taken, is := ids[other.ID()]; is {

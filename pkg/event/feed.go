@@ -66,7 +66,7 @@ type Window struct {
 // FeedStore reads the logs of shops.
 type FeedStore interface {
 	// Window returns at most limit events after a sequence number, and the bounds of the part of the log that it read.
-	Window(ctx context.Context, customer catalog.CustomerID, after int64, limit int) (Window, error)
+	Window(ctx context.Context, shop catalog.ShopID, after int64, limit int) (Window, error)
 }
 
 // Feed reads the events of shops.
@@ -76,28 +76,28 @@ type Feed struct{ Store FeedStore }
 // number begin with the same events. But a page from FromOldest begins later once the oldest events have expired.
 // A page ends before a damaged event, or fails with a *DamagedError if it would begin with that event. Other errors:
 // *ExpiredError, ErrBeyond.
-func (f Feed) Read(ctx context.Context, customer catalog.CustomerID, cursor Cursor, limit int) (Page, error) {
+func (f Feed) Read(ctx context.Context, shop catalog.ShopID, cursor Cursor, limit int) (Page, error) {
 	after := max(cursor.After, 0)
-	w, err := f.Store.Window(ctx, customer, after, limit)
+	w, err := f.Store.Window(ctx, shop, after, limit)
 	if err != nil {
 		return Page{}, err
 	}
 	oldest := cursor.After == FromOldest
 	switch {
 	case cursor.Feed != "" && cursor.Feed != w.Feed:
-		return Page{}, f.expired(ctx, customer, 1, w.Feed)
+		return Page{}, f.expired(ctx, shop, 1, w.Feed)
 	case w.Feed == "" && after == 0:
 		return Page{}, nil
 	case after > w.Last:
 		return Page{}, ErrBeyond
 	case !oldest && (w.First > after+1 || lastGone(w.Events) > 0):
-		return Page{}, f.expired(ctx, customer, after+1, w.Feed)
+		return Page{}, f.expired(ctx, shop, after+1, w.Feed)
 	case oldest && lastGone(w.Events) > 0:
-		earliest, err := f.search(ctx, customer, w.First, isKept)
+		earliest, err := f.search(ctx, shop, w.First, isKept)
 		if err != nil {
 			return Page{}, err
 		}
-		return f.Read(ctx, customer, Cursor{earliest - 1, w.Feed}, limit)
+		return f.Read(ctx, shop, Cursor{earliest - 1, w.Feed}, limit)
 	}
 	if i := slices.IndexFunc(w.Events, func(e Event) bool { return e.Damaged() != nil }); i == 0 {
 		return Page{}, w.Events[0].Damaged()
@@ -117,12 +117,12 @@ const clockSkew = time.Minute
 
 // Since returns a cursor before all events that happened at the given time or later. Earlier events may follow the
 // cursor, too, because events are in the order in which they were recorded.
-func (f Feed) Since(ctx context.Context, customer catalog.CustomerID, since time.Time) (Cursor, error) {
-	w, err := f.Store.Window(ctx, customer, 0, 1)
+func (f Feed) Since(ctx context.Context, shop catalog.ShopID, since time.Time) (Cursor, error) {
+	w, err := f.Store.Window(ctx, shop, 0, 1)
 	if err != nil || w.Feed == "" {
 		return Cursor{}, err
 	}
-	sequence, err := f.search(ctx, customer, w.First, func(w Window) bool {
+	sequence, err := f.search(ctx, shop, w.First, func(w Window) bool {
 		return isKept(w) && !w.FirstExtended.Before(since.Add(-clockSkew))
 	})
 	return Cursor{sequence - 1, w.Feed}, err
@@ -144,11 +144,11 @@ func lastGone(events []Event) int64 {
 
 // expired returns the error for a cursor whose next event is gone. It looks for the oldest stored event whose sequence
 // number is at least the parameter from.
-func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int64, feed string) error {
+func (f Feed) expired(ctx context.Context, shop catalog.ShopID, from int64, feed string) error {
 	if feed == "" {
 		return &ExpiredError{}
 	}
-	earliest, err := f.search(ctx, customer, from, isKept)
+	earliest, err := f.search(ctx, shop, from, isKept)
 	if err != nil {
 		return err
 	}
@@ -163,16 +163,16 @@ func (f Feed) expired(ctx context.Context, customer catalog.CustomerID, from int
 // there are stored. Such gaps exist because an event that waited for its place in the feed may expire before events
 // that precede it. search returns the sequence number that it has reached.
 func (f Feed) search(
-	ctx context.Context, customer catalog.CustomerID, from int64, has func(Window) bool,
+	ctx context.Context, shop catalog.ShopID, from int64, has func(Window) bool,
 ) (int64, error) {
-	w, err := f.Store.Window(ctx, customer, math.MaxInt64, 1)
+	w, err := f.Store.Window(ctx, shop, math.MaxInt64, 1)
 	if err != nil {
 		return 0, err
 	}
 	low, high := from, w.Last+1
 	for low < high {
 		middle := low + (high-low)/2
-		w, err := f.Store.Window(ctx, customer, middle-1, 1)
+		w, err := f.Store.Window(ctx, shop, middle-1, 1)
 		switch {
 		case err != nil:
 			return 0, err
@@ -185,7 +185,7 @@ func (f Feed) search(
 		}
 	}
 	for {
-		w, err := f.Store.Window(ctx, customer, low-1, MaxPerPage)
+		w, err := f.Store.Window(ctx, shop, low-1, MaxPerPage)
 		gone := lastGone(w.Events)
 		if err != nil || gone == 0 {
 			return low, err

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	emberforge catalog.CustomerID = "emberforge"
-	sakura     catalog.CustomerID = "sakura-goods"
+	emberforge catalog.ShopID = "emberforge"
+	sakura     catalog.ShopID = "sakura-goods"
 )
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
@@ -33,10 +33,10 @@ type shelf struct {
 }
 
 // shelves are the logs of all shops.
-type shelves map[catalog.CustomerID]*shelf
+type shelves map[catalog.ShopID]*shelf
 
-func (s shelves) Window(_ context.Context, customer catalog.CustomerID, after int64, limit int) (event.Window, error) {
-	l := s[customer]
+func (s shelves) Window(_ context.Context, shop catalog.ShopID, after int64, limit int) (event.Window, error) {
+	l := s[shop]
 	if l == nil {
 		return event.Window{}, nil
 	}
@@ -50,9 +50,9 @@ func (s shelves) Window(_ context.Context, customer catalog.CustomerID, after in
 		LastExtended: minutes(l.last),
 	}
 	for sequence := max(after+1, w.First); sequence <= l.last && len(w.Events) < limit; sequence++ {
-		e := event.Event{Sequence: sequence, Customer: customer}
+		e := event.Event{Sequence: sequence, Shop: shop}
 		if !l.gone[sequence] {
-			e.ID, e.At, e.Data = event.ID(fmt.Sprintf("%s-%d", customer, sequence)), minutes(sequence), []byte("{}")
+			e.ID, e.At, e.Data = event.ID(fmt.Sprintf("%s-%d", shop, sequence)), minutes(sequence), []byte("{}")
 		}
 		if sequence == l.bad {
 			e.Data = nil
@@ -224,7 +224,7 @@ func TestRead(t *testing.T) {
 		},
 		"a damaged event": {
 			log: shelf{last: 90, bad: 33}, cursor: at(32), limit: 10,
-			wantErr: &event.DamagedError{Customer: emberforge, Sequence: 33, ID: "emberforge-33"},
+			wantErr: &event.DamagedError{Shop: emberforge, Sequence: 33, ID: "emberforge-33"},
 		},
 		"after a damaged event": {
 			log: shelf{last: 90, bad: 33}, cursor: at(33), limit: 10, want: between(34, 43), next: 43, more: true,
@@ -297,7 +297,7 @@ func TestRead_PollerThatContinuesAtEarliest_ReachesTheEnd(t *testing.T) {
 	}
 }
 
-func TestRead_AnotherCustomersFeed_IsNotRead(t *testing.T) {
+func TestRead_AnotherShopsFeed_IsNotRead(t *testing.T) {
 	t.Parallel()
 	mine, theirs := &shelf{feed: "Zk3p0c8Q", last: 120, pages: 1, gone: deleted(between(1, 60))},
 		&shelf{feed: "9xA1b2C3", last: 300}
@@ -311,13 +311,13 @@ func TestRead_AnotherCustomersFeed_IsNotRead(t *testing.T) {
 	} {
 		page, _ := feed.Read(t.Context(), emberforge, cursor, 100)
 		for _, e := range page.Events {
-			if e.Customer != emberforge {
-				t.Errorf("%+v: event %d of %s", cursor, e.Sequence, e.Customer)
+			if e.Shop != emberforge {
+				t.Errorf("%+v: event %d of %s", cursor, e.Sequence, e.Shop)
 			}
 		}
 	}
 	if _, err := feed.Since(t.Context(), emberforge, noon()); err != nil || theirs.reads > 0 || mine.reads == 0 {
-		t.Errorf("%d reads of the other customer's feed, %d of the customer's own, %v", theirs.reads, mine.reads, err)
+		t.Errorf("%d reads of the other shop's feed, %d of the shop's own, %v", theirs.reads, mine.reads, err)
 	}
 }
 

@@ -25,11 +25,11 @@ const (
 
 // Change is a change of an item, as a stream delivers it.
 type Change struct {
-	ID       string // identifies the record in its batch; empty if it cannot be read
-	Place    Place  // zero if it cannot be read
-	Customer catalog.CustomerID
-	Facts    []Fact // what has happened, oldest first
-	Err      error  // why the facts could not be read; nil if they were
+	ID    string // identifies the record in its batch; empty if it cannot be read
+	Place Place  // zero if it cannot be read
+	Shop  catalog.ShopID
+	Facts []Fact // what has happened, oldest first
+	Err   error  // why the facts could not be read; nil if they were
 
 	from time.Time // facts from before stay out of the log
 }
@@ -37,7 +37,7 @@ type Change struct {
 // Parked is a change that could not be recorded and is set aside.
 type Parked struct {
 	Place    Place
-	Customer catalog.CustomerID // empty if it could not be read
+	Shop     catalog.ShopID // empty if it could not be read
 	Reason   string
 	First    time.Time // when the change was first set aside
 	Attempts int
@@ -47,28 +47,28 @@ type Parked struct {
 type Log interface {
 	// Append adds events of one shop to the log, in order, and leaves out those that are in the log already. It returns
 	// how many it added. After an error, some of them may have been added.
-	Append(ctx context.Context, customer catalog.CustomerID, events []Event) (int, error)
+	Append(ctx context.Context, shop catalog.ShopID, events []Event) (int, error)
 }
 
 // Nicks is an index of redemptions by the nick that made them.
 type Nicks interface {
 	// Index adds redemptions of one shop to the index, as they are now. It leaves out redemptions without a nick.
 	// Adding a redemption again changes nothing, and an undone redemption stays undone.
-	Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error
+	Index(ctx context.Context, shop catalog.ShopID, redemptions []voucher.Redemption) error
 }
 
 // Parking stores changes that could not be recorded.
 type Parking interface {
 	// Announce adds a shop to Shops for at least 30 days.
-	Announce(ctx context.Context, customer catalog.CustomerID) error
+	Announce(ctx context.Context, shop catalog.ShopID) error
 	// Park announces a shop and sets changes of it aside. If a change at the same place is set aside already, Park
 	// counts another attempt and keeps First. After an error, some of the changes may be set aside.
-	Park(ctx context.Context, customer catalog.CustomerID, changes ...Parked) error
+	Park(ctx context.Context, shop catalog.ShopID, changes ...Parked) error
 	// Shops returns every shop that has changes that are set aside. Other shops may be among them.
-	Shops(ctx context.Context) ([]catalog.CustomerID, error)
+	Shops(ctx context.Context) ([]catalog.ShopID, error)
 	// Parked returns the changes of a shop that are set aside. If there are more than about 10,000, it returns only the
 	// first of them.
-	Parked(ctx context.Context, customer catalog.CustomerID) ([]Parked, error)
+	Parked(ctx context.Context, shop catalog.ShopID) ([]Parked, error)
 	// Release forgets parked changes, except those that were set aside again since Parked returned them. It returns how
 	// many it has not forgotten.
 	Release(ctx context.Context, changes ...Parked) (kept int, err error)
@@ -130,27 +130,27 @@ type Outcome struct {
 // Record records a batch of changes. A change that cannot be recorded is set aside. If it cannot be set aside either,
 // Outcome.Failed lists it, and the change must be delivered again. Recording a change twice adds its events once.
 func (r Recorder) Record(ctx context.Context, changes []Change) Outcome {
-	shops := make(map[catalog.CustomerID][]Change)
+	shops := make(map[catalog.ShopID][]Change)
 	for _, change := range changes {
-		shops[change.Customer] = append(shops[change.Customer], change)
+		shops[change.Shop] = append(shops[change.Shop], change)
 	}
-	return forShops(shops, func(customer catalog.CustomerID, changes []Change) Outcome {
-		return r.recordShop(ctx, customer, changes)
+	return forShops(shops, func(shop catalog.ShopID, changes []Change) Outcome {
+		return r.recordShop(ctx, shop, changes)
 	})
 }
 
 // forShops calls the parameter do for each shop, and adds up the outcomes.
-func forShops[T any](shops map[catalog.CustomerID]T, do func(catalog.CustomerID, T) Outcome) (total Outcome) {
+func forShops[T any](shops map[catalog.ShopID]T, do func(catalog.ShopID, T) Outcome) (total Outcome) {
 	var (
 		mu    sync.Mutex
 		all   sync.WaitGroup
 		slots = make(chan struct{}, concurrentShops)
 	)
-	for customer, work := range shops {
+	for shop, work := range shops {
 		slots <- struct{}{}
 		all.Go(func() {
 			defer func() { <-slots }()
-			of := do(customer, work)
+			of := do(shop, work)
 			mu.Lock()
 			defer mu.Unlock()
 			total.Recorded += of.Recorded
@@ -167,24 +167,24 @@ func forShops[T any](shops map[catalog.CustomerID]T, do func(catalog.CustomerID,
 // recordShop records the changes of one shop. If that fails, it waits until the store responds, tries again in smaller
 // parts, and sets aside what fails again. So while the whole store is away, nothing is set aside.
 func (r Recorder) recordShop(
-	ctx context.Context, customer catalog.CustomerID, changes []Change,
+	ctx context.Context, shop catalog.ShopID, changes []Change,
 ) (outcome Outcome) {
-	failed := r.record(ctx, customer, changes, shopTime, largePart, &outcome)
+	failed := r.record(ctx, shop, changes, shopTime, largePart, &outcome)
 	if len(failed) == 0 {
 		return outcome
 	}
 	waiting := make([]Parked, len(changes))
 	for i, change := range changes {
-		waiting[i] = Parked{Place: change.Place, Customer: customer, First: r.Now()}
+		waiting[i] = Parked{Place: change.Place, Shop: shop, First: r.Now()}
 	}
 	waiting, _ = failed.split(waiting)
 	announcing, cancel := context.WithTimeout(ctx, parkTime)
 	defer cancel()
-	err := r.Parking.Announce(announcing, customer)
+	err := r.Parking.Announce(announcing, shop)
 	if err == nil {
-		failed = r.again(ctx, customer, waiting, moreTime, smallPart, &outcome)
+		failed = r.again(ctx, shop, waiting, moreTime, smallPart, &outcome)
 		waiting, _ = failed.split(waiting)
-		_, err = r.settle(ctx, customer, waiting, nil)
+		_, err = r.settle(ctx, shop, waiting, nil)
 	}
 	if err == nil {
 		outcome.Parked = len(waiting)
@@ -229,7 +229,7 @@ func (f failures) add(changes []Change, err error) {
 // The limit bounds the time for appending, so that the shop does not delay the others. size is as in inParts. record
 // replaces the causes of the outcome.
 func (r Recorder) record(
-	ctx context.Context, customer catalog.CustomerID, changes []Change, limit time.Duration, size int,
+	ctx context.Context, shop catalog.ShopID, changes []Change, limit time.Duration, size int,
 	outcome *Outcome,
 ) failures {
 	failed := make(failures)
@@ -253,7 +253,7 @@ func (r Recorder) record(
 		if err != nil || len(events) == 0 {
 			return err
 		}
-		added, err := r.Log.Append(ctx, customer, events)
+		added, err := r.Log.Append(ctx, shop, events)
 		outcome.Recorded += added
 		return err
 	})
@@ -264,7 +264,7 @@ func (r Recorder) record(
 			for _, change := range part {
 				facts = append(facts, change.Facts...)
 			}
-			return r.IndexNicks(ctx, customer, facts)
+			return r.IndexNicks(ctx, shop, facts)
 		})
 	if indexErr != nil {
 		indexErr = fmt.Errorf("index of nicks: %w", indexErr)
@@ -302,7 +302,7 @@ func inParts(
 }
 
 // IndexNicks adds each redemption that occurs in facts to the index of nicks.
-func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, facts []Fact) error {
+func (r Recorder) IndexNicks(ctx context.Context, shop catalog.ShopID, facts []Fact) error {
 	latest := make(map[string]voucher.Redemption)
 	for _, fact := range facts {
 		if fact.Redemption == nil {
@@ -315,7 +315,7 @@ func (r Recorder) IndexNicks(ctx context.Context, customer catalog.CustomerID, f
 	if r.Nicks == nil || len(latest) == 0 {
 		return nil
 	}
-	return r.Nicks.Index(ctx, customer, slices.Collect(maps.Values(latest)))
+	return r.Nicks.Index(ctx, shop, slices.Collect(maps.Values(latest)))
 }
 
 // events returns the events of changes, each once. Three kinds of facts have none: silent facts, facts older than the
@@ -347,7 +347,7 @@ func (r Recorder) events(changes []Change) ([]Event, error) {
 // again records what the items of changes that failed show now. That works because no redemption or order is ever
 // deleted. The limit and size are as in record.
 func (r Recorder) again(
-	ctx context.Context, customer catalog.CustomerID, waiting []Parked, limit time.Duration, size int,
+	ctx context.Context, shop catalog.ShopID, waiting []Parked, limit time.Duration, size int,
 	outcome *Outcome,
 ) failures {
 	places := make([]Place, len(waiting))
@@ -364,7 +364,7 @@ func (r Recorder) again(
 			changes[i].from = waiting[i].First.Add(-r.Retention)
 		}
 	}
-	return r.record(ctx, customer, changes, limit, size, outcome)
+	return r.record(ctx, shop, changes, limit, size, outcome)
 }
 
 // errStays means that a change was recorded, but must be retried.
@@ -373,7 +373,7 @@ var errStays = errors.New("the change was set aside again while it was being rec
 // settle sets aside the changes of a shop that failed, and releases those that were recorded. It returns how many of
 // the latter are still set aside.
 func (r Recorder) settle(
-	ctx context.Context, customer catalog.CustomerID, failed, recorded []Parked,
+	ctx context.Context, shop catalog.ShopID, failed, recorded []Parked,
 ) (kept int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, parkTime)
 	defer cancel()
@@ -383,7 +383,7 @@ func (r Recorder) settle(
 		}
 	}
 	if len(failed) > 0 {
-		err = errors.Join(err, r.Parking.Park(ctx, customer, failed...))
+		err = errors.Join(err, r.Parking.Park(ctx, shop, failed...))
 	}
 	return kept, err
 }
@@ -403,19 +403,19 @@ func (r Recorder) Retry(ctx context.Context) Outcome {
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	waiting := make(map[catalog.CustomerID]struct{})
-	for _, customer := range shops {
-		waiting[customer] = struct{}{}
+	waiting := make(map[catalog.ShopID]struct{})
+	for _, shop := range shops {
+		waiting[shop] = struct{}{}
 	}
-	return forShops(waiting, func(customer catalog.CustomerID, _ struct{}) Outcome {
-		return r.retryShop(ctx, trying, customer)
+	return forShops(waiting, func(shop catalog.ShopID, _ struct{}) Outcome {
+		return r.retryShop(ctx, trying, shop)
 	})
 }
 
 // retryShop retries the changes of one shop, in batches. It stops after a batch of which nothing could be recorded in
 // time.
-func (r Recorder) retryShop(ctx, trying context.Context, customer catalog.CustomerID) (total Outcome) {
-	waiting, err := r.Parking.Parked(trying, customer)
+func (r Recorder) retryShop(ctx, trying context.Context, shop catalog.ShopID) (total Outcome) {
+	waiting, err := r.Parking.Parked(trying, shop)
 	if err != nil {
 		return Outcome{causes: []error{err}}
 	}
@@ -425,8 +425,8 @@ func (r Recorder) retryShop(ctx, trying context.Context, customer catalog.Custom
 		batch := waiting[:min(retryBatch, len(waiting))]
 		waiting = waiting[len(batch):]
 		var outcome Outcome
-		failed, recorded := r.again(trying, customer, batch, retryTime, largePart, &outcome).split(batch)
-		kept, err := r.settle(ctx, customer, failed, recorded)
+		failed, recorded := r.again(trying, shop, batch, retryTime, largePart, &outcome).split(batch)
+		kept, err := r.settle(ctx, shop, failed, recorded)
 		if err != nil {
 			outcome.causes = append(outcome.causes, err)
 		}

@@ -20,12 +20,12 @@ import (
 // nickIndex is the index of nicks of every shop, in memory.
 type nickIndex struct {
 	mu      sync.Mutex
-	indexed map[catalog.CustomerID]map[string]voucher.Redemption
+	indexed map[catalog.ShopID]map[string]voucher.Redemption
 	puts    int
 	stalls  bool // puts block until their time is over
 }
 
-func (x *nickIndex) Index(ctx context.Context, customer catalog.CustomerID, redemptions []voucher.Redemption) error {
+func (x *nickIndex) Index(ctx context.Context, shop catalog.ShopID, redemptions []voucher.Redemption) error {
 	if x.stalls {
 		<-ctx.Done()
 		return ctx.Err()
@@ -33,20 +33,20 @@ func (x *nickIndex) Index(ctx context.Context, customer catalog.CustomerID, rede
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.puts += len(redemptions)
-	if x.indexed[customer] == nil {
-		x.indexed[customer] = map[string]voucher.Redemption{}
+	if x.indexed[shop] == nil {
+		x.indexed[shop] = map[string]voucher.Redemption{}
 	}
 	for _, r := range redemptions {
-		x.indexed[customer][r.ID] = r
+		x.indexed[shop][r.ID] = r
 	}
 	return nil
 }
 
 // of returns the IDs of a shop's redemptions, with a minus sign before each undone redemption.
-func (x *nickIndex) of(customer catalog.CustomerID) string {
+func (x *nickIndex) of(shop catalog.ShopID) string {
 	var ids []string
-	for _, id := range slices.Sorted(maps.Keys(x.indexed[customer])) {
-		if !x.indexed[customer][id].Undone.IsZero() {
+	for _, id := range slices.Sorted(maps.Keys(x.indexed[shop])) {
+		if !x.indexed[shop][id].Undone.IsZero() {
 			id = "-" + id
 		}
 		ids = append(ids, id)
@@ -56,7 +56,7 @@ func (x *nickIndex) of(customer catalog.CustomerID) string {
 
 // withNicks returns a recorder that indexes nicks, and its index.
 func (l *ledger) withNicks() (event.Recorder, *nickIndex) {
-	x := &nickIndex{indexed: map[catalog.CustomerID]map[string]voucher.Redemption{}}
+	x := &nickIndex{indexed: map[catalog.ShopID]map[string]voucher.Redemption{}}
 	r := l.recorder()
 	r.Nicks = x
 	return r, x
@@ -69,7 +69,7 @@ func undoing(id, redemption string) event.Change {
 	return c
 }
 
-func TestRecord_Redemptions_AreIndexedForTheirCustomers(t *testing.T) {
+func TestRecord_Redemptions_AreIndexedForTheirShops(t *testing.T) {
 	t.Parallel()
 	recorder, index := newLedger().withNicks()
 	got := recorder.Record(t.Context(),
@@ -154,7 +154,7 @@ func TestRetry_RedemptionOlderThanTheRetention_IsIndexed(t *testing.T) {
 	old := change("101", emberforge, "first")
 	l.rereads[old.Place] = old
 	err := l.Park(t.Context(), emberforge,
-		event.Parked{Place: old.Place, Customer: emberforge, First: recorder.Now()})
+		event.Parked{Place: old.Place, Shop: emberforge, First: recorder.Now()})
 	if got := recorder.Retry(t.Context()); cmp.Or(err, got.Err) != nil || got.Recorded != 0 ||
 		index.of(emberforge) != "first" {
 		t.Errorf("Retry = %+v, %v; indexed %s", got, err, index.of(emberforge))

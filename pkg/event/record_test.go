@@ -28,17 +28,17 @@ var (
 // ledger is an event.Log for all shops and an event.Parking, in memory.
 type ledger struct {
 	mu       sync.Mutex
-	logs     map[catalog.CustomerID][]event.Event
-	appends  map[catalog.CustomerID]int
-	stalls   map[catalog.CustomerID]bool          // appends block until their time is over
-	pace     map[catalog.CustomerID]time.Duration // how long appending an event takes
-	fails    map[catalog.CustomerID]error
+	logs     map[catalog.ShopID][]event.Event
+	appends  map[catalog.ShopID]int
+	stalls   map[catalog.ShopID]bool          // appends block until their time is over
+	pace     map[catalog.ShopID]time.Duration // how long appending an event takes
+	fails    map[catalog.ShopID]error
 	parked   map[event.Place]event.Parked
 	parks    int
-	noPlaces error                        // why nothing can be set aside
-	unlisted map[catalog.CustomerID]error // why the parked changes of a shop cannot be read
-	hangs    bool                         // the parking blocks until its time is over
-	back     time.Time                    // when the parking begins to respond; zero: it responds
+	noPlaces error                    // why nothing can be set aside
+	unlisted map[catalog.ShopID]error // why the parked changes of a shop cannot be read
+	hangs    bool                     // the parking blocks until its time is over
+	back     time.Time                // when the parking begins to respond; zero: it responds
 	rereads  map[event.Place]event.Change
 	slow     map[event.Place]bool // reading the item blocks until its time is over
 	again    bool                 // each change is set aside again while it is recorded
@@ -46,9 +46,9 @@ type ledger struct {
 
 func newLedger() *ledger {
 	return &ledger{
-		logs: map[catalog.CustomerID][]event.Event{}, appends: map[catalog.CustomerID]int{},
-		stalls: map[catalog.CustomerID]bool{}, pace: map[catalog.CustomerID]time.Duration{},
-		fails: map[catalog.CustomerID]error{}, parked: map[event.Place]event.Parked{},
+		logs: map[catalog.ShopID][]event.Event{}, appends: map[catalog.ShopID]int{},
+		stalls: map[catalog.ShopID]bool{}, pace: map[catalog.ShopID]time.Duration{},
+		fails: map[catalog.ShopID]error{}, parked: map[event.Place]event.Parked{},
 		rereads: map[event.Place]event.Change{},
 	}
 }
@@ -57,15 +57,15 @@ func (l *ledger) recorder() event.Recorder {
 	return event.Recorder{Log: l, Parking: l, Now: noon}
 }
 
-func (l *ledger) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (int, error) {
+func (l *ledger) Append(ctx context.Context, shop catalog.ShopID, events []event.Event) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.appends[customer]++
-	if err := l.fails[customer]; err != nil {
+	l.appends[shop]++
+	if err := l.fails[shop]; err != nil {
 		return 0, err
 	}
-	took := l.pace[customer] * time.Duration(len(events))
-	if l.stalls[customer] {
+	took := l.pace[shop] * time.Duration(len(events))
+	if l.stalls[shop] {
 		took = time.Hour
 	}
 	if took > 0 {
@@ -76,14 +76,14 @@ func (l *ledger) Append(ctx context.Context, customer catalog.CustomerID, events
 			return 0, fmt.Errorf("append: %w", err)
 		}
 	}
-	l.logs[customer] = append(l.logs[customer], events...)
+	l.logs[shop] = append(l.logs[shop], events...)
 	return len(events), nil
 }
 
-func (l *ledger) stall(customer catalog.CustomerID, stalls bool) {
+func (l *ledger) stall(shop catalog.ShopID, stalls bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.stalls[customer] = stalls
+	l.stalls[shop] = stalls
 }
 
 // wait waits for the given time, or returns the error of the context if the context ends first.
@@ -107,9 +107,9 @@ func (l *ledger) answer(ctx context.Context) error {
 	return cmp.Or(l.noPlaces, ctx.Err())
 }
 
-func (l *ledger) Announce(ctx context.Context, _ catalog.CustomerID) error { return l.answer(ctx) }
+func (l *ledger) Announce(ctx context.Context, _ catalog.ShopID) error { return l.answer(ctx) }
 
-func (l *ledger) Park(ctx context.Context, _ catalog.CustomerID, changes ...event.Parked) error {
+func (l *ledger) Park(ctx context.Context, _ catalog.ShopID, changes ...event.Parked) error {
 	if err := l.answer(ctx); err != nil {
 		return err
 	}
@@ -126,26 +126,26 @@ func (l *ledger) Park(ctx context.Context, _ catalog.CustomerID, changes ...even
 	return nil
 }
 
-func (l *ledger) Shops(ctx context.Context) ([]catalog.CustomerID, error) {
+func (l *ledger) Shops(ctx context.Context) ([]catalog.ShopID, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	shops := make(map[catalog.CustomerID]bool)
+	shops := make(map[catalog.ShopID]bool)
 	for _, p := range l.parked {
-		shops[p.Customer] = true
+		shops[p.Shop] = true
 	}
 	return slices.Collect(maps.Keys(shops)), l.answer(ctx)
 }
 
-func (l *ledger) Parked(_ context.Context, customer catalog.CustomerID) (parked []event.Parked, _ error) {
+func (l *ledger) Parked(_ context.Context, shop catalog.ShopID) (parked []event.Parked, _ error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, p := range l.parked {
-		if p.Customer == customer {
+		if p.Shop == shop {
 			parked = append(parked, p)
 		}
 	}
 	slices.SortFunc(parked, func(a, b event.Parked) int { return cmp.Compare(a.Place.Sort, b.Place.Sort) })
-	return parked, l.unlisted[customer]
+	return parked, l.unlisted[shop]
 }
 
 func (l *ledger) Release(_ context.Context, changes ...event.Parked) (int, error) {
@@ -174,8 +174,8 @@ func (l *ledger) Reread(ctx context.Context, places []event.Place) []event.Chang
 }
 
 // ids returns the IDs of the redemptions in a shop's log.
-func (l *ledger) ids(customer catalog.CustomerID) (ids []string) {
-	for _, e := range l.logs[customer] {
+func (l *ledger) ids(shop catalog.ShopID) (ids []string) {
+	for _, e := range l.logs[shop] {
 		var redemption struct{ ID string }
 		if err := json.Unmarshal(e.Data, &redemption); err != nil {
 			panic(err)
@@ -186,13 +186,13 @@ func (l *ledger) ids(customer catalog.CustomerID) (ids []string) {
 }
 
 // change returns a change of a shop's item that shows new redemptions.
-func change(id string, customer catalog.CustomerID, redemptions ...string) event.Change {
+func change(id string, shop catalog.ShopID, redemptions ...string) event.Change {
 	c := event.Change{
-		ID: id, Customer: customer,
-		Place: event.Place{Table: event.Vouchers, Partition: string(customer) + "#07", Sort: "SUMMER20#" + id},
+		ID: id, Shop: shop,
+		Place: event.Place{Table: event.Vouchers, Partition: string(shop) + "#07", Sort: "SUMMER20#" + id},
 	}
 	for _, r := range redemptions {
-		c.Facts = append(c.Facts, event.OfRedemption(customer,
+		c.Facts = append(c.Facts, event.OfRedemption(shop,
 			voucher.Redemption{ID: r, Code: "SUMMER20", At: noon()})...)
 	}
 	return c
@@ -220,7 +220,7 @@ func (l *ledger) parkedSorts() []string {
 	return sorts
 }
 
-func TestRecord_Batch_GoesToTheLogsOfItsCustomers(t *testing.T) {
+func TestRecord_Batch_GoesToTheLogsOfItsShops(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	got := l.recorder().Record(t.Context(), []event.Change{
@@ -237,7 +237,7 @@ func TestRecord_Batch_GoesToTheLogsOfItsCustomers(t *testing.T) {
 	}
 	e := l.logs[sakura][0]
 	fact := change("102", sakura, "theirs").Facts[0]
-	if e.ID != fact.ID() || e.Type != event.RedemptionCreated || e.Customer != sakura || !e.At.Equal(noon()) ||
+	if e.ID != fact.ID() || e.Type != event.RedemptionCreated || e.Shop != sakura || !e.At.Equal(noon()) ||
 		e.Sequence != 0 {
 		t.Errorf("the event is %+v", e)
 	}
@@ -261,8 +261,8 @@ func TestRecord_RepeatsInABatch_AreRecordedOnce(t *testing.T) {
 }
 
 // types returns the types of the events in a shop's log.
-func (l *ledger) types(customer catalog.CustomerID) (types []event.Type) {
-	for _, e := range l.logs[customer] {
+func (l *ledger) types(shop catalog.ShopID) (types []event.Type) {
+	for _, e := range l.logs[shop] {
 		types = append(types, e.Type)
 	}
 	return types
@@ -305,11 +305,11 @@ func TestRecord_SlowLog_KeepsWhatItRecordedInTime(t *testing.T) {
 // picky is a log that fails at once for more than 6 events.
 type picky struct{ *ledger }
 
-func (p picky) Append(ctx context.Context, customer catalog.CustomerID, events []event.Event) (int, error) {
+func (p picky) Append(ctx context.Context, shop catalog.ShopID, events []event.Event) (int, error) {
 	if len(events) > 6 {
 		return 0, errAway
 	}
-	return p.ledger.Append(ctx, customer, events)
+	return p.ledger.Append(ctx, shop, events)
 }
 
 func TestRecord_LogFailsForLargeParts_IsHalvedUntilItSucceeds(t *testing.T) {
@@ -343,7 +343,7 @@ func TestRecord_ManyErrors_JoinsTen(t *testing.T) {
 	l := newLedger()
 	var batch []event.Change
 	for i := range 100 {
-		batch = append(batch, unreadable(change(fmt.Sprint(101+i), catalog.CustomerID(fmt.Sprint("shop-", i%30)))))
+		batch = append(batch, unreadable(change(fmt.Sprint(101+i), catalog.ShopID(fmt.Sprint("shop-", i%30)))))
 	}
 	got := l.recorder().Record(t.Context(), l.stored(batch...))
 	if lines := strings.Count(got.Err.Error(), errUnreadable.Error()); lines != 10 || got.Parked != 100 {
@@ -403,7 +403,7 @@ func TestRecord_UnreadableChange_IsSetAsideAndTheOthersRecorded(t *testing.T) {
 		t.Errorf("the changes at %q are set aside", sorts)
 	}
 	place := change("102", emberforge).Place
-	want := event.Parked{Place: place, Customer: emberforge, Reason: errUnreadable.Error(), First: noon(), Attempts: 1}
+	want := event.Parked{Place: place, Shop: emberforge, Reason: errUnreadable.Error(), First: noon(), Attempts: 1}
 	if l.parked[place] != want {
 		t.Errorf("%+v; want %+v", l.parked[place], want)
 	}
@@ -419,7 +419,7 @@ func TestRecord_LogsStall_TheirChangesAreSetAsideAndOthersRecorded(t *testing.T)
 			change("103", emberforge, "second"), change("999", sakura, "theirs"),
 		}
 		for i := range 96 {
-			batch = append(batch, change(fmt.Sprint(104+i), catalog.CustomerID(fmt.Sprint("shop-", i%7)),
+			batch = append(batch, change(fmt.Sprint(104+i), catalog.ShopID(fmt.Sprint("shop-", i%7)),
 				fmt.Sprint("theirs ", i)))
 		}
 		begun := time.Now()
@@ -488,8 +488,8 @@ func (l *ledger) setAside(t *testing.T, changes ...event.Change) {
 	t.Helper()
 	for _, c := range changes {
 		reason := cmp.Or(c.Err, errAway)
-		parked := event.Parked{Place: c.Place, Customer: c.Customer, Reason: reason.Error(), First: noon()}
-		if err := l.Park(t.Context(), c.Customer, parked); err != nil {
+		parked := event.Parked{Place: c.Place, Shop: c.Shop, Reason: reason.Error(), First: noon()}
+		if err := l.Park(t.Context(), c.Shop, parked); err != nil {
 			t.Fatal(err)
 		}
 		l.stored(c)
@@ -544,7 +544,7 @@ func TestRetry_ManyLogsStall_ReachesEveryShopAndEndsBeforeTheDeadline(t *testing
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
 		for i := range 40 {
-			shop := catalog.CustomerID(fmt.Sprint("shop-", i))
+			shop := catalog.ShopID(fmt.Sprint("shop-", i))
 			l.stalls[shop] = true
 			l.setAside(t, change(fmt.Sprint(101+i), shop, "theirs"))
 		}
@@ -588,7 +588,7 @@ func TestRetry_StillUnreadable_StaysAndIsCounted(t *testing.T) {
 }
 
 // An item that nobody repairs must not hold up the shop's other changes.
-func TestRetry_OneUnreadableChange_OthersOfItsCustomerAreRecorded(t *testing.T) {
+func TestRetry_OneUnreadableChange_OthersOfItsShopAreRecorded(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
 	l.setAside(t, unreadable(change("101", emberforge)), change("102", emberforge, "first"),
@@ -600,7 +600,7 @@ func TestRetry_OneUnreadableChange_OthersOfItsCustomerAreRecorded(t *testing.T) 
 }
 
 // Each attempt may take 5 seconds, and the function has a minute for all shops.
-func TestRetry_LogOfACustomerStalls_IsTriedOnce(t *testing.T) {
+func TestRetry_LogOfAShopStalls_IsTriedOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
@@ -660,7 +660,7 @@ func TestRetry_ManyChanges_AreRecordedInOneRunInBatches(t *testing.T) {
 func TestRetry_ParkedChangesOfOneShopCannotBeRead_OthersAreRecorded(t *testing.T) {
 	t.Parallel()
 	l := newLedger()
-	l.unlisted = map[catalog.CustomerID]error{sakura: errAway}
+	l.unlisted = map[catalog.ShopID]error{sakura: errAway}
 	l.setAside(t, change("101", emberforge, "first"), change("102", sakura, "theirs"))
 	if got := l.recorder().Retry(t.Context()); got.Recorded != 1 || !errors.Is(got.Err, errAway) {
 		t.Errorf("Retry = %+v, want 1 recorded event and the error %v", got, errAway)

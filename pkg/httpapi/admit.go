@@ -14,7 +14,7 @@ import (
 // Guard authenticates callers. An *access.Guard implements it. Admit returns access.ErrUnauthorized for credentials
 // that are not a live key of the shop. An error with Unavailable() means that the shop's settings could not be read.
 type Guard interface {
-	Admit(ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time) (access.Caller,
+	Admit(ctx context.Context, shop catalog.ShopID, authorization []string, at time.Time) (access.Caller,
 		access.Settings, error)
 }
 
@@ -46,7 +46,7 @@ func (c *call) admit(policy policyOf) error {
 	if policy == nil && len(authorization) == 0 {
 		return nil
 	}
-	caller, settings, err := c.guard.Admit(c.Context(), c.customer, authorization, c.received)
+	caller, settings, err := c.guard.Admit(c.Context(), c.shop, authorization, c.received)
 	if rejected, is := errors.AsType[*access.RejectedKeyError](err); is {
 		c.record.keyID = rejected.Key
 	}

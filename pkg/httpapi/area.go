@@ -28,7 +28,7 @@ const (
 type Catalogue interface {
 	// OnSale returns a shop and the products that follow a place: the parameter after. The parameter want is the
 	// largest number of products that the caller needs. For an unknown shop OnSale returns catalog.ErrNotFound.
-	OnSale(ctx context.Context, customer catalog.CustomerID, after catalog.Place, want int) (catalog.Listing, error)
+	OnSale(ctx context.Context, shop catalog.ShopID, after catalog.Place, want int) (catalog.Listing, error)
 }
 
 // CheckoutArea is GET /shop/{customer}/checkout. It lists, in pages, what a storefront needs to show the shop's
@@ -80,8 +80,8 @@ func pageLimit(query url.Values, most int) (int, error) {
 
 // encodeCursor encodes the shop and where a page ended. A cursor is not a secret and grants nothing: it only selects
 // where the next page of the shop's own list starts.
-func encodeCursor(customer catalog.CustomerID, end string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(string(customer) + "/" + end))
+func encodeCursor(shop catalog.ShopID, end string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(string(shop) + "/" + end))
 }
 
 // parseCursor decodes the cursor in the query of a list. It returns where the earlier page ended, as read by the
@@ -92,7 +92,7 @@ func parseCursor[T any](c *call, parse func(end string) (T, error)) (end T, err 
 	}
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(c.query.Get("cursor"))
 	of, rest, _ := strings.Cut(string(decoded), "/")
-	if err == nil && of == string(c.customer) {
+	if err == nil && of == string(c.shop) {
 		if end, err = parse(rest); err == nil {
 			return end, nil
 		}
@@ -106,7 +106,7 @@ func malformedCursor() *problemError {
 
 // nextPage returns the link to the page of a list that starts after end.
 func (c *call) nextPage(end string) *string {
-	c.query.Set("cursor", encodeCursor(c.customer, end))
+	c.query.Set("cursor", encodeCursor(c.shop, end))
 	link := c.URL.Path + "?" + c.query.Encode()
 	return &link
 }
@@ -132,18 +132,18 @@ func parsePlace(end string) (place catalog.Place, err error) {
 
 // readArea reads a page, with the prices that are in force when the request is received.
 func readArea(c *call, catalogue Catalogue, request pageRequest) (areaJSON, error) {
-	listing, err := catalogue.OnSale(c.Context(), c.customer, request.after, request.limit+1)
+	listing, err := catalogue.OnSale(c.Context(), c.shop, request.after, request.limit+1)
 	if err != nil {
 		return areaJSON{}, err
 	}
-	encode := func(p catalog.Product) ([]byte, error) { return encodeProduct(c.customer, p, c.received) }
+	encode := func(p catalog.Product) ([]byte, error) { return encodeProduct(c.shop, p, c.received) }
 	products, cursor, err := onPage(c, listing, request.limit, maxPageBytes, encode)
 	if err != nil {
 		return areaJSON{}, err
 	}
-	customer := listing.Customer
+	profile := listing.Profile
 	area := areaJSON{
-		Customer: customerJSON{ID: string(customer.ID), Name: customer.Name, Currency: string(customer.Currency)},
+		Shop:     profileJSON{ID: string(profile.ID), Name: profile.Name, Currency: string(profile.Currency)},
 		Products: make([]json.RawMessage, len(products)),
 	}
 	for i, p := range products {
@@ -180,7 +180,7 @@ func onPage[T ~string | ~[]byte](
 		size += transportedBytes([]byte(encoded))
 		if count := len(products); count == limit || count > 0 && size > maxBytes {
 			last := listing.Place(products[count-1].Product)
-			return products, encodeCursor(c.customer, encodePlace(last)), nil
+			return products, encodeCursor(c.shop, encodePlace(last)), nil
 		}
 		products = append(products, encodedProduct[T]{product, encoded})
 	}
@@ -203,12 +203,12 @@ func transportedBytes(encoded []byte) int {
 }
 
 type areaJSON struct {
-	Customer customerJSON      `json:"customer"`
+	Shop     profileJSON       `json:"customer"`
 	Products []json.RawMessage `json:"products"` // each a productJSON
 	Next     *string           `json:"next"`
 }
 
-type customerJSON struct {
+type profileJSON struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	Currency string `json:"currency"`
@@ -238,7 +238,7 @@ type variantJSON struct {
 	Checkout   string          `json:"checkout"` // the path at which the variant is checked out
 }
 
-func encodeProduct(customer catalog.CustomerID, p catalog.Product, at time.Time) (json.RawMessage, error) {
+func encodeProduct(shop catalog.ShopID, p catalog.Product, at time.Time) (json.RawMessage, error) {
 	represented := productJSON{
 		ID: string(p.ID), Name: p.Name, Description: p.Description, Image: p.Image, Category: p.Category,
 		NickFrom: p.NickFrom, Variants: make([]variantJSON, len(p.Variants)),
@@ -248,7 +248,7 @@ func encodeProduct(customer catalog.CustomerID, p catalog.Product, at time.Time)
 			ID: string(v.ID), Name: v.Name, Price: wire.OfMoney(v.PriceAt(at)), MinAmount: v.MinAmount,
 			MaxAmount:  v.MaxAmount,
 			DataSchema: json.RawMessage(v.DataSchema),
-			Checkout:   fmt.Sprintf("/shop/%s/checkout/%s/%s", customer, p.ID, v.ID),
+			Checkout:   fmt.Sprintf("/shop/%s/checkout/%s/%s", shop, p.ID, v.ID),
 		}
 		if sale, onSale := v.SaleAt(at); onSale {
 			represented.Variants[i].OriginalPrice = wire.OfMoney(v.Price)

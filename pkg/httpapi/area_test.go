@@ -19,22 +19,22 @@ import (
 
 // fakeCatalogue is an httpapi.Catalogue with one shop, whose products are in ID order.
 type fakeCatalogue struct {
-	customer catalog.Customer
+	profile  catalog.Profile
 	products []catalog.Product
 	err      error // if set, ends the list of products
 	wanted   *int  // if set, receives how many products were requested
 }
 
 func (w fakeCatalogue) OnSale(
-	_ context.Context, id catalog.CustomerID, after catalog.Place, want int,
+	_ context.Context, id catalog.ShopID, after catalog.Place, want int,
 ) (catalog.Listing, error) {
-	if id != w.customer.ID {
+	if id != w.profile.ID {
 		return catalog.Listing{}, catalog.ErrNotFound
 	}
 	if w.wanted != nil {
 		*w.wanted = want
 	}
-	return catalog.Listing{Customer: w.customer, ByID: true, Products: func(yield func(catalog.Product, error) bool) {
+	return catalog.Listing{Profile: w.profile, ByID: true, Products: func(yield func(catalog.Product, error) bool) {
 		for _, p := range w.products {
 			if p.ID > after.ID && !yield(p, nil) {
 				return
@@ -48,7 +48,7 @@ func (w fakeCatalogue) OnSale(
 
 func emberforge(products ...catalog.Product) fakeCatalogue {
 	return fakeCatalogue{
-		customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"},
+		profile:  catalog.Profile{ID: "emberforge", Name: "Emberforge", Currency: "EUR"},
 		products: products,
 	}
 }
@@ -255,7 +255,7 @@ func TestCheckoutArea_ETag_DependsOnThePage(t *testing.T) {
 	dearer := emberforge(capes(3)...)
 	dearer.products[1].Variants[0].Price.Minor++
 	renamed := shop
-	renamed.customer.Name = "Ember & Forge"
+	renamed.profile.Name = "Ember & Forge"
 	tags := []string{
 		etag(shop, areaPath), etag(dearer, areaPath), etag(renamed, areaPath),
 		etag(shop, areaPath+"?limit=2"), etag(emberforge(), areaPath),
@@ -278,7 +278,7 @@ func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 		status  int
 		problem string
 	}{
-		{"unknown customer", get("/shop/nobody/checkout"), 404, "not-found"},
+		{"unknown shop", get("/shop/nobody/checkout"), 404, "not-found"},
 		{"malformed customer", get("/shop/ember%20forge/checkout"), 404, "not-found"},
 		{"trailing slash", get(areaPath + "/"), 404, "not-found"},
 		{"unknown parameter", get(areaPath + "?page=2"), 400, "malformed-request"},
@@ -290,7 +290,7 @@ func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 		{"cursor that is not base64url", get(areaPath + "?cursor=%2F%2F"), 400, "malformed-request"},
 		{"padded cursor", get(areaPath + "?cursor=" + cursor("emberforge/coins") + "%3D"), 400, "malformed-request"},
 		{
-			"cursor of another customer", get(areaPath + "?cursor=" + cursor("sakura-goods/coins")), 400,
+			"cursor of another shop", get(areaPath + "?cursor=" + cursor("sakura-goods/coins")), 400,
 			"malformed-request",
 		},
 		{"cursor without product", get(areaPath + "?cursor=" + cursor("emberforge")), 400, "malformed-request"},

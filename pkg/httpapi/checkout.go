@@ -77,7 +77,7 @@ func checkoutPolicy(hasCode bool) policyOf {
 // checkoutRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code; the
 // rest of the request is valid then.
 func checkoutRequest(c *call) (request checkout.Request, err error) {
-	request.Customer, request.At = c.customer, c.received
+	request.Shop, request.At = c.shop, c.received
 	if request.Product, err = catalog.ParseID[catalog.ProductID](c.path["product"]); err != nil {
 		return checkout.Request{}, err
 	}
@@ -162,7 +162,7 @@ func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (respons
 
 // CheckoutReader reads checkouts. It returns checkout.ErrNotFound for an unknown ID.
 type CheckoutReader interface {
-	Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error)
+	Show(ctx context.Context, shop catalog.ShopID, id checkout.ID) (checkout.Checkout, error)
 }
 
 // ShowCheckout is GET /shop/{customer}/checkouts/{id}. Whoever knows the ID may read the checkout, because nobody can
@@ -171,7 +171,7 @@ func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/checkouts/{id}",
 		respond: admitted(checkoutID, (*call).admitWithoutPolicy, func(c *call, id checkout.ID) (response, error) {
-			stored, err := reader.Show(c.Context(), c.customer, id)
+			stored, err := reader.Show(c.Context(), c.shop, id)
 			if err != nil {
 				return response{}, err
 			}

@@ -78,7 +78,7 @@ func TestCheckout_WithACode_AsksForAHold(t *testing.T) {
 	paused := voucher.Pause{Batches: []string{"summer"}}
 	nick := voucher.Nick{Written: "Alder", Compared: "alder"}
 	at := now().Truncate(time.Millisecond)
-	plain := checkout.Request{Customer: "emberforge", Product: "coins", Variant: "500", At: at}
+	plain := checkout.Request{Shop: "emberforge", Product: "coins", Variant: "500", At: at}
 	for _, test := range []struct {
 		what, query string
 		address     string
@@ -265,7 +265,7 @@ func TestCheckout_RefusedCode_CountsOnce(t *testing.T) {
 		"no code":           from("203.0.113.7", get(coinsPath+"?nick=Alder")),
 		"another source":    from("203.0.113.8", get(codePath)),
 		"the shop's server": from("203.0.113.7", get(codePath, "Authorization", serverKey)),
-		"another customer":  from("203.0.113.7", get("/shop/brambleshop/checkout/coins/500?code=SUMMER20")),
+		"another shop":      from("203.0.113.7", get("/shop/brambleshop/checkout/coins/500?code=SUMMER20")),
 	} {
 		if a := s.send(checkOut, r); a.status != http.StatusOK {
 			t.Errorf("%s: got %d %s, want 200", what, a.status, a.body)

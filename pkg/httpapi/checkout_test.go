@@ -78,7 +78,7 @@ func TestCheckout_RespondsWithTheCheckout(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := checkout.Request{
-		Customer: "emberforge", Product: "coins", Variant: "500", Amount: 3, Data: data, Key: "till-1047",
+		Shop: "emberforge", Product: "coins", Variant: "500", Amount: 3, Data: data, Key: "till-1047",
 		At: now().Truncate(time.Millisecond),
 	}
 	opener := selling()
@@ -343,7 +343,7 @@ func TestShowCheckout_DataAndNick_AreForTheServerOnly(t *testing.T) {
 		}{{nil, test.toAnyone}, {[]string{"Authorization", serverKey}, test.toServers}} {
 			s := newService(t)
 			reader := fakeOrders{order: test.stored, asked: func(arguments ...any) {
-				if arguments[0] != catalog.CustomerID("emberforge") || arguments[1] != rankID {
+				if arguments[0] != catalog.ShopID("emberforge") || arguments[1] != rankID {
 					t.Errorf("asked for %v", arguments)
 				}
 			}}

@@ -13,7 +13,7 @@ import (
 
 // EventReader reads the feed of a shop. An event.Feed implements it. Errors: *event.ExpiredError, event.ErrBeyond.
 type EventReader interface {
-	Read(ctx context.Context, customer catalog.CustomerID, cursor event.Cursor, limit int) (event.Page, error)
+	Read(ctx context.Context, shop catalog.ShopID, cursor event.Cursor, limit int) (event.Page, error)
 }
 
 // ListEvents is GET /shop/{customer}/events, for the shop's own server only. It lists events in the order of their
@@ -22,7 +22,7 @@ func (s Service) ListEvents(reader EventReader) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/events", revalidates: true,
 		respond: admitted(eventsRequest, (*call).admitServer, func(c *call, wanted events) (response, error) {
-			page, err := reader.Read(c.Context(), c.customer, wanted.cursor, wanted.limit)
+			page, err := reader.Read(c.Context(), c.shop, wanted.cursor, wanted.limit)
 			if errors.Is(err, event.ErrBeyond) {
 				err = problemInvalid.because("The feed has no event with this sequence number yet.").of("after")
 			}

@@ -25,23 +25,23 @@ const (
 
 // fakeFeed is an httpapi.EventReader. Every request gets the same result.
 type fakeFeed struct {
-	asked func(customer catalog.CustomerID, cursor event.Cursor, limit int) // if set, receives what a request asks for
+	asked func(shop catalog.ShopID, cursor event.Cursor, limit int) // if set, receives what a request asks for
 	page  event.Page
 	err   error
 }
 
 func (f fakeFeed) Read(
-	_ context.Context, customer catalog.CustomerID, cursor event.Cursor, limit int,
+	_ context.Context, shop catalog.ShopID, cursor event.Cursor, limit int,
 ) (event.Page, error) {
 	if f.asked != nil {
-		f.asked(customer, cursor, limit)
+		f.asked(shop, cursor, limit)
 	}
 	return f.page, f.err
 }
 
 // unusedFeed fails the test when a request reaches it.
 func unusedFeed(t *testing.T) fakeFeed {
-	return fakeFeed{asked: func(catalog.CustomerID, event.Cursor, int) { t.Error("the request reached the feed") }}
+	return fakeFeed{asked: func(catalog.ShopID, event.Cursor, int) { t.Error("the request reached the feed") }}
 }
 
 // happened returns an event of each type, as the recorder stores them, and how the feed shows their data.
@@ -179,10 +179,10 @@ func TestListEvents_Query_BecomesACursor(t *testing.T) {
 	} {
 		var asked []any
 		s := newService(t)
-		s.listEvents(fakeFeed{asked: func(customer catalog.CustomerID, cursor event.Cursor, limit int) {
-			asked = []any{customer, cursor, limit}
+		s.listEvents(fakeFeed{asked: func(shop catalog.ShopID, cursor event.Cursor, limit int) {
+			asked = []any{shop, cursor, limit}
 		}}, query)
-		if !reflect.DeepEqual(asked, []any{catalog.CustomerID("emberforge"), want.cursor, want.limit}) {
+		if !reflect.DeepEqual(asked, []any{catalog.ShopID("emberforge"), want.cursor, want.limit}) {
 			t.Errorf("%s: asked for %+v; want %+v", query, asked, want)
 		}
 	}
@@ -221,33 +221,33 @@ func TestListEvents_MatchingETag_Is304(t *testing.T) {
 type guardOf struct {
 	guard
 
-	customer catalog.CustomerID
+	shop catalog.ShopID
 }
 
 func (g guardOf) Admit(
-	ctx context.Context, customer catalog.CustomerID, authorization []string, at time.Time,
+	ctx context.Context, shop catalog.ShopID, authorization []string, at time.Time,
 ) (access.Caller, access.Settings, error) {
-	if customer != g.customer {
+	if shop != g.shop {
 		authorization = []string{"Bearer key of another shop"}
 	}
-	return g.guard.Admit(ctx, customer, authorization, at)
+	return g.guard.Admit(ctx, shop, authorization, at)
 }
 
 // The key of one shop must neither give access to another shop's feed nor reveal whether that shop exists.
-func TestListEvents_Key_ReadsOnlyTheFeedOfItsOwnCustomer(t *testing.T) {
-	customers := []catalog.CustomerID{"emberforge", "brambleshop", "Emberforge"}
-	for _, owner := range customers {
-		for _, customer := range customers {
-			var read, want []catalog.CustomerID
+func TestListEvents_Key_ReadsOnlyTheFeedOfItsOwnShop(t *testing.T) {
+	shops := []catalog.ShopID{"emberforge", "brambleshop", "Emberforge"}
+	for _, owner := range shops {
+		for _, shop := range shops {
+			var read, want []catalog.ShopID
 			s := newService(t)
 			s.Guard = guardOf{guard{access.DefaultSettings()}, owner}
-			feed := fakeFeed{asked: func(customer catalog.CustomerID, _ event.Cursor,
+			feed := fakeFeed{asked: func(shop catalog.ShopID, _ event.Cursor,
 				_ int,
 			) {
-				read = append(read, customer)
+				read = append(read, shop)
 			}}
-			a := s.send(s.ListEvents(feed), get("/shop/"+string(customer)+"/events", "Authorization", serverKey))
-			if customer == owner {
+			a := s.send(s.ListEvents(feed), get("/shop/"+string(shop)+"/events", "Authorization", serverKey))
+			if shop == owner {
 				want = append(want, owner)
 				a.want(t, http.StatusOK, `{"feed":"","events":[],"next":"/shop/`+string(owner)+
 					`/events?after=0","pollAfterSeconds":15}`)
@@ -343,12 +343,12 @@ func TestListEvents_DamagedFeed_Is500ThatNamesTheEventOrThePage(t *testing.T) {
 		detail  string
 	}{
 		{
-			event.DamagedError{Customer: "emberforge", Sequence: 17, ID: "MTCXgwWFAhhCzmYLdegdZw"},
+			event.DamagedError{Shop: "emberforge", Sequence: 17, ID: "MTCXgwWFAhhCzmYLdegdZw"},
 			"In the store, the event 17 (MTCXgwWFAhhCzmYLdegdZw) of the feed of emberforge is damaged. " +
 				"Have the operator restore it, or continue after 17 without it.",
 		},
 		{
-			event.DamagedError{Customer: "emberforge", Page: "p#000000000002"},
+			event.DamagedError{Shop: "emberforge", Page: "p#000000000002"},
 			"In the store, the page p#000000000002 of the feed of emberforge is damaged. Have the operator restore it.",
 		},
 	} {
@@ -369,7 +369,7 @@ func TestListEvents_Log_HoldsNothingOfTheEvents(t *testing.T) {
 		{err: &event.ExpiredError{Earliest: 7, Feed: feedID}},
 		{err: event.ErrBeyond},
 		{err: throttled{}},
-		{asked: func(catalog.CustomerID, event.Cursor, int) { panic("index out of range") }},
+		{asked: func(catalog.ShopID, event.Cursor, int) { panic("index out of range") }},
 	} {
 		for _, query := range []string{
 			"", "?after=313373133731337&feed=" + feedID, "?after=313373133731337&nick=Alder",
@@ -418,7 +418,7 @@ func FuzzEventList(f *testing.F) {
 			t.Fatal(err)
 		}
 		r.URL.RawQuery = next.RawQuery
-		a = s.send(s.ListEvents(fakeFeed{asked: func(_ catalog.CustomerID, cursor event.Cursor, _ int) {
+		a = s.send(s.ListEvents(fakeFeed{asked: func(_ catalog.ShopID, cursor event.Cursor, _ int) {
 			if cursor != (event.Cursor{After: 41, Feed: feedID}) {
 				t.Errorf("%q leads to %+v", query, cursor)
 			}

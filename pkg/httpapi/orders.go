@@ -23,14 +23,14 @@ import (
 // Orders places, changes and reads orders. A checkout.Orders implements it and describes the results and errors. The
 // bool reports whether the request is a retry of one that was applied.
 type Orders interface {
-	Place(ctx context.Context, customer catalog.CustomerID, id checkout.ID, payment checkout.Payment,
+	Place(ctx context.Context, shop catalog.ShopID, id checkout.ID, payment checkout.Payment,
 		at time.Time) (checkout.Checkout, bool, error)
-	Fulfil(ctx context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time) (checkout.Checkout, bool,
+	Fulfil(ctx context.Context, shop catalog.ShopID, id checkout.ID, at time.Time) (checkout.Checkout, bool,
 		error)
-	Cancel(ctx context.Context, customer catalog.CustomerID, id checkout.ID, reason string,
+	Cancel(ctx context.Context, shop catalog.ShopID, id checkout.ID, reason string,
 		at time.Time) (checkout.Checkout, bool, error)
-	Show(ctx context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error)
-	List(ctx context.Context, customer catalog.CustomerID, filter checkout.OrderFilter) ([]checkout.Checkout,
+	Show(ctx context.Context, shop catalog.ShopID, id checkout.ID) (checkout.Checkout, error)
+	List(ctx context.Context, shop catalog.ShopID, filter checkout.OrderFilter) ([]checkout.Checkout,
 		*checkout.OrderPosition, error)
 }
 
@@ -39,7 +39,7 @@ func (s Service) PlaceOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders", methods: []string{http.MethodPost},
 		respond: admitted(placementRequest, (*call).admitServer, func(c *call, p placement) (response, error) {
-			order, replayed, err := orders.Place(c.Context(), c.customer, p.id, p.payment, c.received)
+			order, replayed, err := orders.Place(c.Context(), c.shop, p.id, p.payment, c.received)
 			if err != nil {
 				return response{}, err
 			}
@@ -82,7 +82,7 @@ func (s Service) ShowOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}",
 		respond: admitted(checkoutID, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
-			order, err := orders.Show(c.Context(), c.customer, id)
+			order, err := orders.Show(c.Context(), c.shop, id)
 			if err != nil {
 				return response{}, err
 			}
@@ -98,7 +98,7 @@ func (s Service) ListOrders(orders Orders) http.Handler {
 		path: "/shop/{customer}/orders",
 		respond: admitted(orderFilter, (*call).admitServer,
 			func(c *call, filter checkout.OrderFilter) (response, error) {
-				listed, end, err := orders.List(c.Context(), c.customer, filter)
+				listed, end, err := orders.List(c.Context(), c.shop, filter)
 				if err != nil {
 					return response{}, err
 				}
@@ -198,7 +198,7 @@ func (s Service) FulfilOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}/fulfil", methods: []string{http.MethodPost},
 		respond: admitted(fulfilment, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
-			order, replayed, err := orders.Fulfil(c.Context(), c.customer, id, c.received)
+			order, replayed, err := orders.Fulfil(c.Context(), c.shop, id, c.received)
 			if err != nil {
 				return response{}, err
 			}
@@ -226,7 +226,7 @@ func (s Service) CancelOrder(orders Orders) http.Handler {
 		path: "/shop/{customer}/orders/{id}/cancel", methods: []string{http.MethodPost},
 		respond: admitted(cancellationRequest, (*call).admitServer,
 			func(c *call, request cancellation) (response, error) {
-				order, replayed, err := orders.Cancel(c.Context(), c.customer, request.id, request.reason, c.received)
+				order, replayed, err := orders.Cancel(c.Context(), c.shop, request.id, request.reason, c.received)
 				if err != nil {
 					return response{}, err
 				}

@@ -91,35 +91,35 @@ func (o fakeOrders) note(arguments ...any) {
 }
 
 func (o fakeOrders) Place(
-	_ context.Context, customer catalog.CustomerID, id checkout.ID, payment checkout.Payment, at time.Time,
+	_ context.Context, shop catalog.ShopID, id checkout.ID, payment checkout.Payment, at time.Time,
 ) (checkout.Checkout, bool, error) {
-	o.note(customer, id, payment, at)
+	o.note(shop, id, payment, at)
 	return o.order, o.replayed, o.err
 }
 
 func (o fakeOrders) Fulfil(
-	_ context.Context, customer catalog.CustomerID, id checkout.ID, at time.Time,
+	_ context.Context, shop catalog.ShopID, id checkout.ID, at time.Time,
 ) (checkout.Checkout, bool, error) {
-	o.note(customer, id, at)
+	o.note(shop, id, at)
 	return o.order, o.replayed, o.err
 }
 
 func (o fakeOrders) Cancel(
-	_ context.Context, customer catalog.CustomerID, id checkout.ID, reason string, at time.Time,
+	_ context.Context, shop catalog.ShopID, id checkout.ID, reason string, at time.Time,
 ) (checkout.Checkout, bool, error) {
-	o.note(customer, id, reason, at)
+	o.note(shop, id, reason, at)
 	return o.order, o.replayed, o.err
 }
 
-func (o fakeOrders) Show(_ context.Context, customer catalog.CustomerID, id checkout.ID) (checkout.Checkout, error) {
-	o.note(customer, id)
+func (o fakeOrders) Show(_ context.Context, shop catalog.ShopID, id checkout.ID) (checkout.Checkout, error) {
+	o.note(shop, id)
 	return o.order, o.err
 }
 
 func (o fakeOrders) List(
-	_ context.Context, customer catalog.CustomerID, filter checkout.OrderFilter,
+	_ context.Context, shop catalog.ShopID, filter checkout.OrderFilter,
 ) ([]checkout.Checkout, *checkout.OrderPosition, error) {
-	o.note(customer, filter)
+	o.note(shop, filter)
 	return o.listed, o.end, o.err
 }
 
@@ -210,20 +210,20 @@ func TestOrders_EachChange_RespondsWithTheOrder(t *testing.T) {
 	}{
 		{
 			placing(), rankOrder(),
-			[]any{catalog.CustomerID("emberforge"), rankID, payment, at},
+			[]any{catalog.ShopID("emberforge"), rankID, payment, at},
 			placedBody(), "ordered",
 			"Orders",
 		},
-		{showing(), rankOrder(), []any{catalog.CustomerID("emberforge"), rankID}, placedBody(), "shown", ""},
+		{showing(), rankOrder(), []any{catalog.ShopID("emberforge"), rankID}, placedBody(), "shown", ""},
 		{
 			fulfilling(), fulfilled(rankOrder()),
-			[]any{catalog.CustomerID("emberforge"), rankID, at},
+			[]any{catalog.ShopID("emberforge"), rankID, at},
 			fulfilledBody(),
 			"fulfilled", "",
 		},
 		{
 			cancelling(), cancelled(rankOrder()),
-			[]any{catalog.CustomerID("emberforge"), rankID, "chargeback", at},
+			[]any{catalog.ShopID("emberforge"), rankID, "chargeback", at},
 			cancelledBody(),
 			"cancelled", "CancelledOrders",
 		},

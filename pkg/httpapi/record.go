@@ -52,7 +52,7 @@ func (s Service) log(ctx context.Context, c *call, requestID string, status int)
 	now := s.Now()
 	attrs := []slog.Attr{
 		slog.String("requestId", requestID),
-		slog.String("customer", string(c.customer)),
+		slog.String("customer", string(c.shop)),
 		slog.Int("status", status),
 		slog.String("outcome", c.record.outcome),
 		slog.Float64("durationMs", float64(now.Sub(c.begun).Microseconds())/1000),

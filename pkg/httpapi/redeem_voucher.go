@@ -56,7 +56,7 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 
 // voucherRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code.
 func voucherRequest(c *call) (request voucher.Request, check bool, err error) {
-	request.Customer, request.At = c.customer, c.received
+	request.Shop, request.At = c.shop, c.received
 	if check, err = checkOnly(c); err != nil {
 		return voucher.Request{}, false, err
 	}

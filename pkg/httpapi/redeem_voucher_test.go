@@ -81,7 +81,7 @@ func TestRedeemVoucher_RespondsWithTheRedemption(t *testing.T) {
 	a.wantHeader(t, "Request-Id", "request-1")
 	a.wantHeader(t, "Idempotency-Replayed", "")
 	want := voucher.Request{
-		Customer: "emberforge", Code: "WE1C0MEC01NS", Nick: voucher.Nick{Written: "Alder", Compared: "alder"},
+		Shop: "emberforge", Code: "WE1C0MEC01NS", Nick: voucher.Nick{Written: "Alder", Compared: "alder"},
 		Key: "order-1047",
 		At:  now().Truncate(time.Millisecond),
 	}

@@ -16,7 +16,7 @@ import (
 // Redemptions undoes and lists redemptions. A voucher.Redemptions implements it and describes the results and errors.
 type Redemptions interface {
 	Undo(ctx context.Context, request voucher.UndoRequest) (undone voucher.Redemption, replayed bool, err error)
-	List(ctx context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter) (
+	List(ctx context.Context, shop catalog.ShopID, code voucher.Code, filter voucher.RedemptionFilter) (
 		page []voucher.Redemption, next string, err error)
 }
 
@@ -39,7 +39,7 @@ func (s Service) UndoRedemption(redemptions Redemptions) http.Handler {
 }
 
 func undoRequest(c *call) (request voucher.UndoRequest, err error) {
-	request.Customer, request.At = c.customer, c.received
+	request.Shop, request.At = c.shop, c.received
 	if request.ID, err = voucher.ParseRedemptionID(c.path["id"]); err != nil {
 		return voucher.UndoRequest{}, problemRedemptionNotFound.new()
 	}
@@ -72,7 +72,7 @@ func (s Service) ListRedemptions(redemptions Redemptions) http.Handler {
 		path: "/shop/{customer}/redemptions",
 		respond: admitted(redemptionsRequest, (*call).admitServer,
 			func(c *call, wanted redemptionsOfCode) (response, error) {
-				listed, next, err := redemptions.List(c.Context(), c.customer, wanted.code, wanted.filter)
+				listed, next, err := redemptions.List(c.Context(), c.shop, wanted.code, wanted.filter)
 				// List has no other FieldError: the rest of the filter is validated
 				if _, misplaced := errors.AsType[*voucher.FieldError](err); misplaced {
 					return response{}, malformedCursor()

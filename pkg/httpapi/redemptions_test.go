@@ -44,9 +44,9 @@ func (f fakeRedemptions) Undo(_ context.Context, request voucher.UndoRequest) (v
 }
 
 func (f fakeRedemptions) List(
-	_ context.Context, customer catalog.CustomerID, code voucher.Code, filter voucher.RedemptionFilter,
+	_ context.Context, shop catalog.ShopID, code voucher.Code, filter voucher.RedemptionFilter,
 ) ([]voucher.Redemption, string, error) {
-	f.note(customer, code, filter)
+	f.note(shop, code, filter)
 	return f.listed, f.next, f.err
 }
 
@@ -76,7 +76,7 @@ const (
 
 func TestUndoRedemption_RespondsWithTheUndoneRedemption(t *testing.T) {
 	want := voucher.UndoRequest{
-		Customer: "emberforge", Code: "WE1C0MEC01NS", Nick: voucher.Nick{Written: "Alder", Compared: "alder"},
+		Shop: "emberforge", Code: "WE1C0MEC01NS", Nick: voucher.Nick{Written: "Alder", Compared: "alder"},
 		ID:     "cWJxYWRzZmFzZGZhc2RmYQ",
 		Reason: "granted twice", By: "key:" + serverKeyID, At: now().Truncate(time.Millisecond),
 	}
@@ -164,7 +164,7 @@ func TestRedemptions_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) 
 			"malformed-request",
 		},
 		{
-			"list, cursor of another customer", list("code=SUMMER20&cursor=" + cursor("brambleshop/SUMMER20/07")), 400,
+			"list, cursor of another shop", list("code=SUMMER20&cursor=" + cursor("brambleshop/SUMMER20/07")), 400,
 			"malformed-request",
 		},
 		{"list, no code", get(redemptionsPath), 422, "invalid"},
@@ -260,7 +260,7 @@ func TestListRedemptions_Query_BecomesAFilter(t *testing.T) {
 		}
 		filter, _ := asked[2].(voucher.RedemptionFilter)
 		filter.From, filter.Until = filter.From.UTC(), filter.Until.UTC()
-		if asked[0] != catalog.CustomerID("emberforge") || asked[1] != voucher.Code("SUMMER20") || filter != want {
+		if asked[0] != catalog.ShopID("emberforge") || asked[1] != voucher.Code("SUMMER20") || filter != want {
 			t.Errorf("%s: asked for %+v; want %+v", query, asked, want)
 		}
 	}

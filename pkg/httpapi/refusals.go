@@ -13,10 +13,10 @@ import (
 // report whether the source is above the limit, and until when. An error from Refused means that the store may not have
 // counted the refusal. The other results are valid even then, because this process has counted it.
 type RefusalLimiter interface {
-	Blocked(customer catalog.CustomerID, source access.Source, limit access.SourceLimit,
+	Blocked(shop catalog.ShopID, source access.Source, limit access.SourceLimit,
 		at time.Time) (until time.Time, blocked bool)
 	Refused(
-		ctx context.Context, customer catalog.CustomerID, source access.Source, limit access.SourceLimit, at time.Time,
+		ctx context.Context, shop catalog.ShopID, source access.Source, limit access.SourceLimit, at time.Time,
 	) (until time.Time, blocked bool, err error)
 }
 
@@ -25,7 +25,7 @@ type RefusalLimiter interface {
 // which reads the limit.
 func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (response, error)) (response, error) {
 	source, limit := c.caller.Source(s.SourceAddress(c.Request), nick), c.settings.Refusals
-	if until, blocked := s.Refusals.Blocked(c.customer, source, limit, c.received); blocked {
+	if until, blocked := s.Refusals.Blocked(c.shop, source, limit, c.received); blocked {
 		return response{}, tooManyRefusals(until.Sub(c.received))
 	}
 	resp, err := judge()
@@ -33,7 +33,7 @@ func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (respons
 	if !refused {
 		return resp, err
 	}
-	until, blocked, uncounted := s.Refusals.Refused(c.Context(), c.customer, source, limit, c.received)
+	until, blocked, uncounted := s.Refusals.Refused(c.Context(), c.shop, source, limit, c.received)
 	if uncounted != nil {
 		c.record.err = uncounted
 		c.record.metrics = append(c.record.metrics, metricUncountedRefusals)

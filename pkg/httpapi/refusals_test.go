@@ -24,9 +24,9 @@ type counts struct {
 }
 
 func (c *counts) Count(
-	_ context.Context, customer catalog.CustomerID, source access.Source, window access.Window,
+	_ context.Context, shop catalog.ShopID, source access.Source, window access.Window,
 ) (access.RefusalCount, error) {
-	key := fmt.Sprint(customer, source, window)
+	key := fmt.Sprint(shop, source, window)
 	c.refusals[key]++
 	return access.RefusalCount{Source: c.refusals[key]}, c.err
 }
@@ -126,7 +126,7 @@ func TestRedeemVoucher_AboveTheRefusalLimit_SourceIsBlocked(t *testing.T) {
 		"another source": from("203.0.113.8", post(path, `{"code":"SUMMER-20"}`)),
 		"the shop's server": from("203.0.113.7",
 			post(path, `{"code":"SUMMER-20","nick":"Alder"}`, "Authorization", serverKey)),
-		"another customer": from("203.0.113.7", post("/shop/brambleshop/voucher", `{"code":"SUMMER-20"}`)),
+		"another shop": from("203.0.113.7", post("/shop/brambleshop/voucher", `{"code":"SUMMER-20"}`)),
 	} {
 		if a := s.send(endpoint, r); a.status != http.StatusOK {
 			t.Errorf("%s: got %d %s, want 200", name, a.status, a.body)

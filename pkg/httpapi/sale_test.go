@@ -20,12 +20,12 @@ import (
 // shelf is the stored catalogue of one shop, with products in ID order. Every read sees the latest change.
 type shelf struct{ fakeCatalogue }
 
-func (s shelf) Customer(context.Context, catalog.CustomerID) (catalog.Customer, error) {
-	return s.customer, nil
+func (s shelf) Profile(context.Context, catalog.ShopID) (catalog.Profile, error) {
+	return s.profile, nil
 }
 
 func (s shelf) ProductsOnSale(
-	_ context.Context, _ catalog.CustomerID, after catalog.ProductID, _ int,
+	_ context.Context, _ catalog.ShopID, after catalog.ProductID, _ int,
 ) iter.Seq2[catalog.Product, error] {
 	return func(yield func(catalog.Product, error) bool) {
 		for _, p := range s.products {
@@ -37,10 +37,10 @@ func (s shelf) ProductsOnSale(
 }
 
 func (s shelf) Product(
-	_ context.Context, _ catalog.CustomerID, id catalog.ProductID,
-) (catalog.Customer, catalog.Product, error) {
+	_ context.Context, _ catalog.ShopID, id catalog.ProductID,
+) (catalog.Profile, catalog.Product, error) {
 	at := slices.IndexFunc(s.products, func(p catalog.Product) bool { return p.ID == id })
-	return s.customer, s.products[at], nil
+	return s.profile, s.products[at], nil
 }
 
 // area returns a new catalog.Area, which has cached nothing of the shelf yet.
@@ -49,7 +49,7 @@ func (s shelf) area() *catalog.Area { return catalog.NewArea(s, now) }
 // lostStore is a checkout.Store that stores nothing.
 type lostStore struct{ checkout.Store }
 
-func (lostStore) Open(_ context.Context, _ catalog.CustomerID, c checkout.Checkout) (checkout.Checkout, error) {
+func (lostStore) Open(_ context.Context, _ catalog.ShopID, c checkout.Checkout) (checkout.Checkout, error) {
 	return c, nil
 }
 

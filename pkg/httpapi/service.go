@@ -62,9 +62,9 @@ type endpoint struct {
 type call struct {
 	*http.Request
 	begun    time.Time
-	received time.Time          // begun in UTC and whole milliseconds; the rules use it as the current time
-	path     map[string]string  // the path's parameters
-	customer catalog.CustomerID // of the path; empty if missing or malformed
+	received time.Time         // begun in UTC and whole milliseconds; the rules use it as the current time
+	path     map[string]string // the path's parameters
+	shop     catalog.ShopID    // of the path; empty if missing or malformed
 	pathErr  error
 	query    url.Values // set when the query is parsed
 	guard    Guard
@@ -181,7 +181,7 @@ func (e endpoint) route(c *call) (response, error) {
 	}
 	c.path = values
 	// before the method check, because the log names the shop
-	c.customer, _ = catalog.ParseID[catalog.CustomerID](values["customer"])
+	c.shop, _ = catalog.ParseID[catalog.ShopID](values["customer"])
 	if !slices.Contains(e.methods, c.Method) {
 		return response{}, problemMethodNotAllowed.because("This path has other methods; see the Allow header.").with(
 			"Allow", strings.Join(e.methods, ", "),
@@ -193,7 +193,7 @@ func (e endpoint) route(c *call) (response, error) {
 		}
 	}
 	// The ID is malformed. An endpoint without {customer} passes, because both sides are empty.
-	if values["customer"] != string(c.customer) {
+	if values["customer"] != string(c.shop) {
 		return response{}, e.notFound()
 	}
 	return e.respond(c)

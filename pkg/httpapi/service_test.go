@@ -51,7 +51,7 @@ const (
 )
 
 func (g guard) Admit(
-	_ context.Context, _ catalog.CustomerID, authorization []string, _ time.Time,
+	_ context.Context, _ catalog.ShopID, authorization []string, _ time.Time,
 ) (access.Caller, access.Settings, error) {
 	switch {
 	case len(authorization) == 0:

@@ -47,20 +47,20 @@ func (c *call) showPage(catalogue Catalogue, site *storefront.Site, demoPaymentU
 	if err != nil {
 		after = catalog.Place{}
 	}
-	listing, err := catalogue.OnSale(c.Context(), c.customer, after, productsPerPage+1)
+	listing, err := catalogue.OnSale(c.Context(), c.shop, after, productsPerPage+1)
 	if err != nil {
 		return response{}, err
 	}
-	if listing.Customer.Page.Off {
+	if listing.Profile.Page.Off {
 		return response{}, problemNotFound.new()
 	}
 	page := &storefront.Page{
-		Customer: listing.Customer, At: c.received, Language: c.language(site, c.query),
+		Profile: listing.Profile, At: c.received, Language: c.language(site, c.query),
 		Redeems: c.settings.Redeem == access.Anyone, Sells: c.settings.CheckOut == access.Anyone,
-		PaymentURL: listing.Customer.Page.PaymentURL,
+		PaymentURL: listing.Profile.Page.PaymentURL,
 	}
 	page.Chosen = page.Language == c.query.Get("lang")
-	if page.PaymentURL == "" && listing.Customer.Page.PaymentText == "" {
+	if page.PaymentURL == "" && listing.Profile.Page.PaymentText == "" {
 		page.PaymentURL = demoPaymentURL
 	}
 	render := func(p catalog.Product) (string, error) { return page.Product(site, p) }

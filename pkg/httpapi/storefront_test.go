@@ -127,7 +127,7 @@ func TestStorefront_MatchingETag_Is304(t *testing.T) {
 	dearer := emberforge(capes(3)...)
 	dearer.products[0].Variants[0].Price.Minor++
 	recoloured := emberforge(capes(3)...)
-	recoloured.customer.Page.Accent = "#c2410c"
+	recoloured.profile.Page.Accent = "#c2410c"
 	for what, a := range map[string]response{
 		"a new price":      visit(dearer, newService(t), get(shopPath, "If-None-Match", etag)),
 		"a new colour":     visit(recoloured, newService(t), get(shopPath, "If-None-Match", etag)),
@@ -288,8 +288,8 @@ func TestStorefront_AnyQueryAndLanguage_ShowAPage(t *testing.T) {
 // No response reveals that a shop exists but has no page.
 func TestStorefront_NoPage_IsTheSameForEveryReason(t *testing.T) {
 	off, offSale := emberforge(capes(3)...), shelf{emberforge(capes(3)...)}
-	off.customer.Page.Off = true
-	offSale.customer.OffSale = true
+	off.profile.Page.Off = true
+	offSale.profile.OffSale = true
 	for _, headers := range [][]string{nil, {"Accept-Language", "de", "Accept-Encoding", "gzip"}} {
 		want := visit(emberforge(), newService(t), get("/shop/nobody", headers...))
 		if want.header.Get("Content-Encoding") == "" {
@@ -385,7 +385,7 @@ func TestStorefront_PaymentURL_PrefersTheShopsOwn(t *testing.T) {
 		},
 	} {
 		shop := emberforge()
-		shop.customer.Page = test.page
+		shop.profile.Page = test.page
 		s := newService(t)
 		a := s.send(s.Storefront(shop, storefront.NewSite(), test.demo), get(shopPath))
 		got := slices.Concat(found(a.body, ` data-payment-url="([^"]*)"`),

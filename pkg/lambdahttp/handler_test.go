@@ -81,7 +81,7 @@ func TestHandler_PathOfTheRoute_ReachesTheEndpoint(t *testing.T) {
 		deprecated = "GET /shop/{customer}/checkout/{product}/variant/{variant}"
 		removed    = "GET /checkout/paybylink/{prepaid_card}"
 	)
-	is := func(customer string) map[string]string { return map[string]string{"customer": customer} }
+	is := func(shop string) map[string]string { return map[string]string{"customer": shop} }
 	variant := func(name string) map[string]string {
 		return map[string]string{"customer": "emberforge", "product": "coins", "variant": name}
 	}

@@ -37,11 +37,11 @@ func TestHTML_EveryAccent_HasLegibleText(t *testing.T) {
 		for green := 0; green < 256; green += 15 {
 			for blue := 0; blue < 256; blue += 51 {
 				page := emberforge()
-				page.Customer.Page.Accent = fmt.Sprintf("#%02x%02x%02x", red, green, blue)
+				page.Profile.Page.Accent = fmt.Sprintf("#%02x%02x%02x", red, green, blue)
 				text, _ := show(t, page)
 				found := root.FindStringSubmatch(text)
-				if found == nil || found[1] != page.Customer.Page.Accent {
-					t.Fatalf("%s: the style has the colours %q", page.Customer.Page.Accent, found)
+				if found == nil || found[1] != page.Profile.Page.Accent {
+					t.Fatalf("%s: the style has the colours %q", page.Profile.Page.Accent, found)
 				}
 				if ratio := contrast(t, found[1], found[2]); ratio < 4.5 {
 					t.Errorf("%s on %s has a contrast of %.2f", found[2], found[1], ratio)
@@ -57,7 +57,7 @@ func TestHTML_EveryAccent_HasLegibleText(t *testing.T) {
 
 func TestHTML_WithoutAccent_HasTheDefaultAccent(t *testing.T) {
 	page := emberforge()
-	page.Customer.Page = catalog.Page{}
+	page.Profile.Page = catalog.Page{}
 	text, _ := show(t, page)
 	if !regexp.MustCompile(`<style>:root\{--accent:#1f4fd8;--on-accent:#ffffff\}</style>`).MatchString(text) {
 		t.Errorf("the default colours are not in %.600s", text)

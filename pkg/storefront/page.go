@@ -12,7 +12,7 @@ import (
 
 // Page is one HTML page of a shop. Set its fields, call Product and Add for each product, and then HTML.
 type Page struct {
-	Customer catalog.Customer
+	Profile  catalog.Profile
 	At       time.Time // decides which sales are in force
 	Language string    // one of Languages
 	Chosen   bool      // whether the shopper chose the language; otherwise the browser's settings chose it
@@ -149,21 +149,21 @@ func (p *Page) HTML(site *Site) (page, policy string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	accent := p.Customer.Page.Accent
+	accent := p.Profile.Page.Accent
 	if accent == "" {
 		accent = defaultAccent
 	}
 	style := colours(accent)
 	var m markup
-	m.putHead(site, p.Language, p.Customer.Name, accent, style)
+	m.putHead(site, p.Language, p.Profile.Name, accent, style)
 	m.put("<script src=\"/assets/%s\" defer></script>\n</head>\n", site.Script.Name)
 	m.put(`<body data-customer="%s" data-currency="%s" data-payment-url="%s" data-payment-text="%s">`,
-		string(p.Customer.ID), string(p.Customer.Currency), p.PaymentURL, p.Customer.Page.PaymentText)
+		string(p.Profile.ID), string(p.Profile.Currency), p.PaymentURL, p.Profile.Page.PaymentText)
 	m.put("\n<a class=\"skip\" href=\"#products\">%s</a>\n<header><h1 dir=\"auto\">", words.byKey["skip"])
-	if logo := p.Customer.Page.Logo; logo != "" {
-		m.put(`<img class="logo" src="%s" alt="%s" height="48">`, logo, p.Customer.Name)
+	if logo := p.Profile.Page.Logo; logo != "" {
+		m.put(`<img class="logo" src="%s" alt="%s" height="48">`, logo, p.Profile.Name)
 	} else {
-		m.put(`%s`, p.Customer.Name)
+		m.put(`%s`, p.Profile.Name)
 	}
 	m.put("</h1></header>\n<main>\n<noscript><p class=\"note\">%s</p></noscript>\n", words.byKey["noScript"])
 	m.put(`<div id="pending" aria-live="polite"></div>`)
@@ -252,7 +252,7 @@ func (p *Page) putFooter(m *markup, words texts) {
 		catalog.Link
 
 		word string
-	}{{p.Customer.Page.Imprint, words.byKey["imprint"]}, {p.Customer.Page.Privacy, words.byKey["privacy"]}} {
+	}{{p.Profile.Page.Imprint, words.byKey["imprint"]}, {p.Profile.Page.Privacy, words.byKey["privacy"]}} {
 		if link.URL == "" {
 			continue
 		}

@@ -24,8 +24,8 @@ func euro(minor int64) money.Money { return money.Money{Minor: minor, Currency: 
 // emberforge returns a page of Emberforge without products.
 func emberforge() *storefront.Page {
 	return &storefront.Page{
-		Customer: catalog.Customer{ID: "emberforge", Name: "Emberforge", Currency: "EUR"},
-		At:       noon(), Language: "en", Redeems: true, Sells: true,
+		Profile: catalog.Profile{ID: "emberforge", Name: "Emberforge", Currency: "EUR"},
+		At:      noon(), Language: "en", Redeems: true, Sells: true,
 	}
 }
 
@@ -165,8 +165,8 @@ func (d document) texts(t *testing.T) map[string]string {
 func everywhere(text string) (*storefront.Page, catalog.Product) {
 	page := emberforge()
 	link := catalog.Link{URL: "https://emberforge.example/?" + text, Text: text}
-	page.Customer.Name = text
-	page.Customer.Page = catalog.Page{
+	page.Profile.Name = text
+	page.Profile.Page = catalog.Page{
 		Accent: "#c2410c", Logo: "https://cdn.example/" + text, Imprint: link,
 		Privacy: link, PaymentText: text,
 	}
@@ -207,7 +207,7 @@ func TestHTML_TextsOfTheCatalogue_AddNoMarkup(t *testing.T) {
 func TestHTML_EveryTextOfTheCatalogue_HasItsOwnDirection(t *testing.T) {
 	const text = "حبر الملوك"
 	page, product := everywhere(text)
-	page.Customer.Page.Logo = "" // so the page shows the name as text
+	page.Profile.Page.Logo = "" // so the page shows the name as text
 	shown := 0
 	for node := range parsed(t, page, product).Descendants() {
 		if node.Type != html.TextNode || node.Parent.Data == "title" || !strings.Contains(node.Data, text) {
@@ -253,7 +253,7 @@ func TestHTML_ContentSecurityPolicy_AllowsNoOtherInlineCode(t *testing.T) {
 
 func TestHTML_Head_NamesTheAssetsAndTheIcon(t *testing.T) {
 	page, site := emberforge(), storefront.NewSite()
-	page.Customer.Page.Accent = "#c2410c"
+	page.Profile.Page.Accent = "#c2410c"
 	shown := parsed(t, page)
 	script := shown.all("script")[0]
 	if attribute(script, "src") != "/assets/"+site.Script.Name || !has(script, "defer") {
@@ -274,14 +274,14 @@ func TestHTML_Head_NamesTheAssetsAndTheIcon(t *testing.T) {
 
 func TestHTML_Body_HasTheShopsDataForTheScript(t *testing.T) {
 	page := emberforge()
-	page.Customer.ID, page.Customer.Currency, page.Language = "sakura-goods", "JPY", "ja"
-	page.Customer.Page.PaymentText, page.PaymentURL = "Transfer the total.\nName the ID.",
+	page.Profile.ID, page.Profile.Currency, page.Language = "sakura-goods", "JPY", "ja"
+	page.Profile.Page.PaymentText, page.PaymentURL = "Transfer the total.\nName the ID.",
 		"https://pay.example/?checkout={checkout}"
 	shown := parsed(t, page)
 	body := shown.one(t, "body")
 	for name, want := range map[string]string{
 		"data-customer": "sakura-goods", "data-currency": "JPY",
-		"data-payment-url": page.PaymentURL, "data-payment-text": page.Customer.Page.PaymentText,
+		"data-payment-url": page.PaymentURL, "data-payment-text": page.Profile.Page.PaymentText,
 	} {
 		if got := attribute(body, name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
@@ -416,9 +416,9 @@ func TestHTML_Header_HasTheLogoOrTheName(t *testing.T) {
 	if got := textOf(parsed(t, page).one(t, "h1")); got != "Emberforge" {
 		t.Errorf("the heading is %q, want Emberforge", got)
 	}
-	page.Customer.Page.Logo = "https://cdn.example/logo.png"
+	page.Profile.Page.Logo = "https://cdn.example/logo.png"
 	logo := parsed(t, page).one(t, ".logo")
-	if attribute(logo, "src") != page.Customer.Page.Logo || attribute(logo, "alt") != "Emberforge" ||
+	if attribute(logo, "src") != page.Profile.Page.Logo || attribute(logo, "alt") != "Emberforge" ||
 		logo.Parent.Data != "h1" {
 		t.Errorf("the logo is %v, want it in the heading, with the shop's name as alt", logo.Attr)
 	}
@@ -457,7 +457,7 @@ func TestHTML_Footer_HasTheLinksOfTheShop(t *testing.T) {
 		},
 	} {
 		page := emberforge()
-		page.Language, page.Customer.Page.Imprint, page.Customer.Page.Privacy = test.language, test.imprint,
+		page.Language, page.Profile.Page.Imprint, page.Profile.Page.Privacy = test.language, test.imprint,
 			test.privacy
 		if got := parsed(t, page).links(t, "footer"); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %q, want %q", what, got, test.want)

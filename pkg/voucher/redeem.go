@@ -12,9 +12,9 @@ import (
 
 // Request asks for a code to be redeemed or checked.
 type Request struct {
-	Customer catalog.CustomerID
-	Code     Code
-	Nick     Nick
+	Shop catalog.ShopID
+	Code Code
+	Nick Nick
 	// Key identifies the request across retries. Empty: the request cannot be retried safely. The same key with another
 	// shop, code or nick identifies another request.
 	Key    idempotency.Key
@@ -63,7 +63,7 @@ func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redem
 	claim.RedemptionID = string(id)
 	claim.Token = id // a request without a key has no other token, so its redemption is found by its ID alone
 	if request.Key != "" {
-		claim.Token = idempotency.Digest(string(request.Customer), string(request.Code), request.Nick.Compared,
+		claim.Token = idempotency.Digest(string(request.Shop), string(request.Code), request.Nick.Compared,
 			string(request.Key))
 	}
 	redemption, err = r.Store.Redeem(ctx, claim)

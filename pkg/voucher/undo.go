@@ -59,13 +59,13 @@ func ParseRedemptionID(text string) (string, error) {
 
 // UndoRequest asks for a redemption to be undone.
 type UndoRequest struct {
-	Customer catalog.CustomerID
-	Code     Code
-	Nick     Nick // optional; makes it faster to find the redemption of a code with a limit per nick
-	ID       string
-	Reason   string    // from ParseUndoReason
-	By       string    // who asks: UndoneByOperator, UndoneByOrder, or UndoneByKey and the ID of a key
-	At       time.Time // UTC, whole milliseconds
+	Shop   catalog.ShopID
+	Code   Code
+	Nick   Nick // optional; makes it faster to find the redemption of a code with a limit per nick
+	ID     string
+	Reason string    // from ParseUndoReason
+	By     string    // who asks: UndoneByOperator, UndoneByOrder, or UndoneByKey and the ID of a key
+	At     time.Time // UTC, whole milliseconds
 }
 
 // RedemptionStore is the part of the voucher store that Redemptions needs.
@@ -76,7 +76,7 @@ type RedemptionStore interface {
 	Undo(ctx context.Context, request UndoRequest) (Redemption, error)
 	// List returns a page of a code's redemptions. next says where the next page begins; it is empty after the last
 	// page. A page may be empty. An unknown code has no redemptions.
-	List(ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter) (page []Redemption,
+	List(ctx context.Context, shop catalog.ShopID, code Code, filter RedemptionFilter) (page []Redemption,
 		next string, err error)
 }
 
@@ -112,7 +112,7 @@ func (r Redemptions) Undo(ctx context.Context, request UndoRequest) (undone Rede
 
 // List lists redemptions, as RedemptionStore.List does.
 func (r Redemptions) List(
-	ctx context.Context, customer catalog.CustomerID, code Code, filter RedemptionFilter,
+	ctx context.Context, shop catalog.ShopID, code Code, filter RedemptionFilter,
 ) (page []Redemption, next string, err error) {
-	return r.Store.List(ctx, customer, code, filter)
+	return r.Store.List(ctx, shop, code, filter)
 }

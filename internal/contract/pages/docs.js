@@ -139,7 +139,7 @@ function voucherBody() {
   return JSON.stringify(voucher, null, 2);
 }
 
-// Puts the chosen values into the forms and samples. A customer or body that the reader typed in a form is overwritten.
+// Puts the chosen values into the forms and samples. A shop or body that the reader typed in a form is overwritten.
 function choose() {
   const { shop, code, nick } = choices.elements;
   for (const field of document.querySelectorAll("[name=customer]")) field.value = shop.value;

@@ -35,12 +35,12 @@ type demoPages struct {
 	gateway   http.Handler
 	template  *template.Template
 	serversMu sync.Mutex
-	servers   map[catalog.CustomerID]*client.Client // guarded by serversMu
+	servers   map[catalog.ShopID]*client.Client // guarded by serversMu
 }
 
 func (r *Run) newDemoPages(api http.Handler) (*demoPages, error) {
 	parsed, err := template.New("page").Parse(pagesTemplate)
-	return &demoPages{Run: r, gateway: api, template: parsed, servers: make(map[catalog.CustomerID]*client.Client)}, err
+	return &demoPages{Run: r, gateway: api, template: parsed, servers: make(map[catalog.ShopID]*client.Client)}, err
 }
 
 // page is the content of a demo page. The template skips fields that are zero.
@@ -58,7 +58,7 @@ type page struct {
 
 // listedShop is a shop in the list of shops.
 type listedShop struct {
-	catalog.Customer
+	catalog.Profile
 
 	// URL is absolute, because the demo payment page returns only to the run's own address.
 	URL      string
@@ -138,7 +138,7 @@ func (p *demoPages) respond(w http.ResponseWriter, shown page) int {
 // index returns the list of the run's shops. For the shops of demoFile, it adds the codes that anybody can redeem now.
 func (p *demoPages) index(ctx context.Context) (page, error) {
 	deployment := p.State.Deployment(p.Random)
-	customers, err := deployment.Customers(ctx)
+	shops, err := deployment.Shops(ctx)
 	if err != nil {
 		return page{}, err
 	}
@@ -154,10 +154,10 @@ func (p *demoPages) index(ctx context.Context) (page, error) {
 		Title:   "Demo shops",
 		Message: "Shopfront runs on this machine with these shops. Payments here do not move money.",
 	}
-	for _, customer := range customers {
-		shop := listedShop{Customer: customer, URL: p.State.BaseURL + "/shop/" + string(customer.ID)}
+	for _, profile := range shops {
+		shop := listedShop{Profile: profile, URL: p.State.BaseURL + "/shop/" + string(profile.ID)}
 		if i := slices.IndexFunc(entries,
-			func(e catalogfile.Entry) bool { return e.Customer.ID == customer.ID }); i >= 0 {
+			func(e catalogfile.Entry) bool { return e.Profile.ID == profile.ID }); i >= 0 {
 			shop.Products = entries[i].Products
 			if shop.Codes, err = p.codes(ctx, entries[i]); err != nil {
 				return page{}, err
@@ -171,7 +171,7 @@ func (p *demoPages) index(ctx context.Context) (page, error) {
 // codes returns the entry's vouchers that anybody can redeem now. It reads them from the store, because somebody may
 // have used up or edited a code.
 func (p *demoPages) codes(ctx context.Context, entry catalogfile.Entry) ([]voucher.Standing, error) {
-	shop, err := p.State.Deployment(p.Random).Shop(ctx, entry.Customer.ID)
+	shop, err := p.State.Deployment(p.Random).Shop(ctx, entry.Profile.ID)
 	if err != nil {
 		return nil, err
 	}

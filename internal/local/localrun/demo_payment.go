@@ -73,19 +73,19 @@ func (p *demoPages) isShopPage(address string) bool {
 		strings.HasPrefix(address, strings.Replace(p.State.BaseURL, "127.0.0.1", "localhost", 1)+"/shop/")
 }
 
-// checkout returns a customer's catalogue entry and checkout. If pays is set, it also orders the checkout. The
+// checkout returns a shop's catalogue entry and checkout. If pays is set, it also orders the checkout. The
 // payment's reference depends only on the checkout, so two clicks place one order.
 func (p *demoPages) checkout(
-	ctx context.Context, customer, id string, pays bool,
+	ctx context.Context, shopID, id string, pays bool,
 ) (catalogfile.Entry, client.Checkout, error) {
-	if _, err := client.New(p.State.BaseURL, customer); err != nil { // the ID comes from the request
+	if _, err := client.New(p.State.BaseURL, shopID); err != nil { // the ID comes from the request
 		return catalogfile.Entry{}, client.Checkout{}, err
 	}
-	shop, err := p.State.Deployment(p.Random).CatalogueEntry(ctx, catalog.CustomerID(customer))
+	shop, err := p.State.Deployment(p.Random).CatalogueEntry(ctx, catalog.ShopID(shopID))
 	if err != nil {
 		return catalogfile.Entry{}, client.Checkout{}, err
 	}
-	server, err := p.server(ctx, shop.Customer.ID)
+	server, err := p.server(ctx, shop.Profile.ID)
 	if err != nil {
 		return catalogfile.Entry{}, client.Checkout{}, err
 	}
@@ -100,15 +100,15 @@ func (p *demoPages) checkout(
 	return shop, checkout, err
 }
 
-// server returns a client with a key of the customer, which only this process knows. Before it creates the key, it
-// revokes the keys of earlier runs, because a customer may have only a few live keys.
-func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (*client.Client, error) {
+// server returns a client with a key of the shop, which only this process knows. Before it creates the key, it
+// revokes the keys of earlier runs, because a shop may have only a few live keys.
+func (p *demoPages) server(ctx context.Context, shopID catalog.ShopID) (*client.Client, error) {
 	p.serversMu.Lock()
 	defer p.serversMu.Unlock()
-	if open := p.servers[customer]; open != nil {
+	if open := p.servers[shopID]; open != nil {
 		return open, nil
 	}
-	shop, err := p.State.Deployment(p.Random).Shop(ctx, customer)
+	shop, err := p.State.Deployment(p.Random).Shop(ctx, shopID)
 	if err != nil {
 		return nil, err
 	}
@@ -129,9 +129,9 @@ func (p *demoPages) server(ctx context.Context, customer catalog.CustomerID) (*c
 	if err != nil {
 		return nil, err
 	}
-	server, err := client.New(p.State.BaseURL, string(customer), client.WithServerKey(key.Secret()))
+	server, err := client.New(p.State.BaseURL, string(shopID), client.WithServerKey(key.Secret()))
 	if err == nil {
-		p.servers[customer] = server
+		p.servers[shopID] = server
 	}
 	return server, err
 }

@@ -124,7 +124,7 @@ func (b *bulkRun) prepare(ctx context.Context, endpoint string) error {
 		return err
 	}
 	read, err := b.client.GetItem(ctx, &dynamodb.GetItemInput{
-		TableName: aws.String(fixture.VouchersTable), Key: reference.VoucherKey(string(fixture.Customer), sample),
+		TableName: aws.String(fixture.VouchersTable), Key: reference.VoucherKey(string(fixture.ShopID), sample),
 	})
 	if err != nil {
 		return err
@@ -169,9 +169,9 @@ func (b *bulkRun) loop(ctx context.Context, calls int) (float64, error) {
 // before and after the command, and the rate of any other command by the bare loop's latest rate.
 func (b *bulkRun) commands(ctx context.Context) error {
 	const sold, resold = "emberforge-sold", "sakura-resold"
-	for _, id := range []catalog.CustomerID{sold, resold} {
-		customer := catalog.Customer{ID: id, Name: string(id), Currency: "EUR"}
-		if err := fixture.Shop(b.client, id).PutCustomer(ctx, customer); err != nil {
+	for _, id := range []catalog.ShopID{sold, resold} {
+		profile := catalog.Profile{ID: id, Name: string(id), Currency: "EUR"}
+		if err := fixture.Shop(b.client, id).PutProfile(ctx, profile); err != nil {
 			return err
 		}
 	}
@@ -261,7 +261,7 @@ func (b *Bulk) Print(w io.Writer) error {
 			fmt.Sprintf("%.2f", c.OfBare), target, fmt.Sprintf("%.0f", float64(c.Memory)/1e6),
 		})
 	}
-	_, err := fmt.Fprintf(w, "%d codes of one customer; the store takes %v for each call\n\n%s", b.Count, storeDelay,
+	_, err := fmt.Fprintf(w, "%d codes of one shop; the store takes %v for each call\n\n%s", b.Count, storeDelay,
 		table.Align(1, rows))
 	return err
 }

@@ -66,7 +66,7 @@ func kinds() []kind {
 				return err
 			}
 			read, err := client.GetItem(ctx, &dynamodb.GetItemInput{
-				TableName: aws.String(fixture.VouchersTable), Key: reference.VoucherKey(string(fixture.Customer), code),
+				TableName: aws.String(fixture.VouchersTable), Key: reference.VoucherKey(string(fixture.ShopID), code),
 			})
 			if err != nil {
 				return err

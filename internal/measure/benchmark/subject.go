@@ -139,7 +139,7 @@ func listAll(e fixture.Event, number int, _ string) ([]byte, error) {
 
 // recordOne delivers a new redemption.
 func recordOne(e fixture.Event, _ int, _ string) ([]byte, error) {
-	return e.Redemptions(string(fixture.Customer), 1)
+	return e.Redemptions(string(fixture.ShopID), 1)
 }
 
 func redeemOnce(e fixture.Event, number int, code string) ([]byte, error) {

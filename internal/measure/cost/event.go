@@ -60,8 +60,8 @@ func records(count int) preparation {
 	}
 }
 
-// newShop returns the ID of a new customer. It is as long as the demo shop's.
-func newShop() string { return rand.Text()[:len(fixture.Customer)] }
+// newShop returns the ID of a new shop. It is as long as the demo shop's.
+func newShop() string { return rand.Text()[:len(fixture.ShopID)] }
 
 // recordsAgain delivers a redemption that was recorded before.
 func recordsAgain(_ context.Context, s *scene) (requests, error) {
@@ -81,7 +81,7 @@ func feedAfter(after int64) preparation {
 		if err := fixture.AppendEvents(ctx, s.client, 210); err != nil {
 			return nil, err
 		}
-		w, err := fixture.Feed(s.client).Window(ctx, fixture.Customer, math.MaxInt64, 1)
+		w, err := fixture.Feed(s.client).Window(ctx, fixture.ShopID, math.MaxInt64, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -94,14 +94,14 @@ func feedAfter(after int64) preparation {
 // publish meters the reads that precede the sending of an event to the bus. It does not measure the sending itself. It
 // takes the time and the logs from recording an event, which makes four calls to DynamoDB. Publishing makes two calls.
 func (l *lab) publish(ctx context.Context, measured []Request) (Request, error) {
-	w, err := fixture.Feed(l.client).Window(ctx, fixture.Customer, 0, 1)
+	w, err := fixture.Feed(l.client).Window(ctx, fixture.ShopID, 0, 1)
 	if err != nil {
 		return Request{}, err
 	}
 	l.meter.Take()
 	_, err = dynamo.NewEventPages(fixture.Client(l.meter), fixture.EventsTable, time.Now, mathrand.Int64N).
 		Events(ctx, []dynamo.EventAddition{{
-			Customer: fixture.Customer, ID: w.Events[0].ID,
+			Shop: fixture.ShopID, ID: w.Events[0].ID,
 			Sequence: w.Events[0].Sequence,
 		}})
 	r := measured[slices.IndexFunc(measured, func(r Request) bool { return r.Operation == recordEvent })]

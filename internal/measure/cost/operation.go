@@ -312,7 +312,7 @@ func newShops(path, known string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		shop, err := s.client.Query(ctx, &dynamodb.QueryInput{
 			TableName: aws.String(fixture.CatalogueTable), KeyConditionExpression: aws.String("customer = :customer"),
-			ExpressionAttributeValues: map[string]types.AttributeValue{":customer": &types.AttributeValueMemberS{Value: string(fixture.Customer)}},
+			ExpressionAttributeValues: map[string]types.AttributeValue{":customer": &types.AttributeValueMemberS{Value: string(fixture.ShopID)}},
 		})
 		if err != nil {
 			return nil, err

@@ -56,7 +56,7 @@ type request struct{ Code, Nick string }
 
 // redemption returns a Handler for redemptions. Its argument call calls DynamoDB and returns how many items or
 // attributes it read.
-func redemption(call func(ctx context.Context, customer string, asked request) (int, error)) Handler {
+func redemption(call func(ctx context.Context, shop string, asked request) (int, error)) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
 		var asked request
 		if err := json.Unmarshal([]byte(event.Body), &asked); err != nil {
@@ -68,11 +68,11 @@ func redemption(call func(ctx context.Context, customer string, asked request) (
 
 // Redeem redeems a single-use code in one UpdateItem.
 func Redeem(client *dynamodb.Client, table string) Handler {
-	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
+	return redemption(func(ctx context.Context, shop string, asked request) (int, error) {
 		now := number(time.Now().UnixMilli())
 		out, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName: aws.String(table),
-			Key:       VoucherKey(customer, asked.Code),
+			Key:       VoucherKey(shop, asked.Code),
 			UpdateExpression: aws.String("SET #redemption = :redemption, #token = :token, #redeemed = :redeemed, " +
 				"#redeemedBy = :redeemedBy"),
 			ConditionExpression: aws.String("#maxUses = :one AND attribute_not_exists(#redemption)" +
@@ -102,9 +102,9 @@ func Redeem(client *dynamodb.Client, table string) Handler {
 // RedeemManyUses takes one use of a code with a limit. It reads the code. Then one transaction records the redemption
 // with the nick and takes the use from a counter.
 func RedeemManyUses(client *dynamodb.Client, table string) Handler {
-	return redemption(func(ctx context.Context, customer string, asked request) (int, error) {
+	return redemption(func(ctx context.Context, shop string, asked request) (int, error) {
 		read, err := client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: aws.String(table), Key: VoucherKey(customer, asked.Code), ConsistentRead: aws.Bool(true),
+			TableName: aws.String(table), Key: VoucherKey(shop, asked.Code), ConsistentRead: aws.Bool(true),
 		})
 		if err != nil {
 			return 0, err
@@ -114,7 +114,7 @@ func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 			&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 				{Update: &types.Update{
 					TableName:        aws.String(table),
-					Key:              key(bucket(customer, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
+					Key:              key(bucket(shop, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
 					UpdateExpression: aws.String("SET #record = :record, #spelling = :spelling ADD #taken :one"),
 					ConditionExpression: aws.String("attribute_not_exists(#record) AND (attribute_not_exists(#taken) " +
 						"OR #taken < :limit)"),
@@ -130,7 +130,7 @@ func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 				{Update: &types.Update{
 					TableName: aws.String(table),
 					// Always use the first counter: no other request uses it at the same time.
-					Key:                      key(bucket(customer, asked.Code), asked.Code+"#c#00"),
+					Key:                      key(bucket(shop, asked.Code), asked.Code+"#c#00"),
 					UpdateExpression:         aws.String("ADD #left :less, #used :one"),
 					ConditionExpression:      aws.String("#left >= :one"),
 					ExpressionAttributeNames: map[string]string{"#left": "left", "#used": "used"},
@@ -147,12 +147,12 @@ func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 	})
 }
 
-// Area reads the customer's profile and queries the products, both with eventual consistency.
+// Area reads the shop's profile and queries the products, both with eventual consistency.
 func Area(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
-		customer := event.PathParameters["customer"]
+		shop := event.PathParameters["customer"]
 		_, err := client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: aws.String(table), Key: key(customer, "customer"),
+			TableName: aws.String(table), Key: key(shop, "customer"),
 		})
 		if err != nil {
 			return events.APIGatewayV2HTTPResponse{}, err
@@ -162,7 +162,7 @@ func Area(client *dynamodb.Client, table string) Handler {
 			KeyConditionExpression: aws.String("customer = :customer AND begins_with(sk, :product)"),
 			FilterExpression:       aws.String("attribute_not_exists(offSale)"),
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":customer": text(customer), ":product": text("product#"),
+				":customer": text(shop), ":product": text("product#"),
 			},
 		})
 		if err != nil {
@@ -172,17 +172,17 @@ func Area(client *dynamodb.Client, table string) Handler {
 	}
 }
 
-// Checkout reads the customer's profile and a product in one BatchGetItem, and puts a checkout. Unlike Shopfront's
+// Checkout reads the shop's profile and a product in one BatchGetItem, and puts a checkout. Unlike Shopfront's
 // function, it uses one table for both calls.
 func Checkout(client *dynamodb.Client, table string) Handler {
 	return func(ctx context.Context, event events.APIGatewayV2HTTPRequest) (events.APIGatewayV2HTTPResponse, error) {
-		customer, product := event.PathParameters["customer"], event.PathParameters["product"]
+		shop, product := event.PathParameters["customer"], event.PathParameters["product"]
 		found, err := client.BatchGetItem(ctx,
 			&dynamodb.BatchGetItemInput{RequestItems: map[string]types.KeysAndAttributes{table: {
 				ConsistentRead: aws.Bool(true),
 				Keys: []map[string]types.AttributeValue{
-					key(customer, "customer"),
-					key(customer, "product#"+product),
+					key(shop, "customer"),
+					key(shop, "product#"+product),
 				},
 			}}})
 		if err != nil {
@@ -190,7 +190,7 @@ func Checkout(client *dynamodb.Client, table string) Handler {
 		}
 		now := time.Now().UnixMilli()
 		id := rand.Text()
-		item := key(customer, id)
+		item := key(shop, id)
 		maps.Copy(item, map[string]types.AttributeValue{
 			"id": text(id), "product": text(product), "variant": text(event.PathParameters["variant"]),
 			"amount": number(1),
@@ -225,8 +225,8 @@ func respond(read int, err error) (events.APIGatewayV2HTTPResponse, error) {
 }
 
 // VoucherKey returns the primary key of a code in canonical form.
-func VoucherKey(customer, code string) map[string]types.AttributeValue {
-	return key(bucket(customer, code), code)
+func VoucherKey(shop, code string) map[string]types.AttributeValue {
+	return key(bucket(shop, code), code)
 }
 
 func key(partition, sort string) map[string]types.AttributeValue {
@@ -234,10 +234,10 @@ func key(partition, sort string) map[string]types.AttributeValue {
 }
 
 // bucket returns the partition key of the item about subject in the vouchers table.
-func bucket(customer, subject string) string {
+func bucket(shop, subject string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(subject)) // never fails
-	return fmt.Sprintf("%s#%02d", customer, hash.Sum32()%64)
+	return fmt.Sprintf("%s#%02d", shop, hash.Sum32()%64)
 }
 
 func text(value string) types.AttributeValue { return &types.AttributeValueMemberS{Value: value} }

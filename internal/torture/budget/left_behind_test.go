@@ -103,7 +103,7 @@ func kindOf(operation string, body []byte) (string, error) {
 // crowd sends requests of many kinds to functions in this process.
 type crowd struct {
 	api      http.Handler
-	customer catalog.CustomerID
+	shop     catalog.ShopID
 	server   string // the key of the shop's server
 	next     atomic.Int64
 	statuses [600]atomic.Int64 // requests by status
@@ -128,7 +128,7 @@ func (c *crowd) send(tb testing.TB, total int) {
 					return
 				}
 				r := c.request(number)
-				answer := r.Send(tb.Context(), c.api, c.customer)
+				answer := r.Send(tb.Context(), c.api, c.shop)
 				c.statuses[answer.Code].Add(1)
 				if answer.Code == http.StatusOK && r.redeems() {
 					c.redeemed.Add(1)
@@ -347,18 +347,18 @@ func (v *violations) Errorf(format string, args ...any) {
 func TestRequests_MisbehavingStore_LeaveNothingBehind(t *testing.T) {
 	f := lay(t)
 	s := f.open(t, misbehaviour{})
-	create(t, f.calm.Customer(t, s.customer), kept())
+	create(t, f.calm.BackOffice(t, s.shop), kept())
 	template := loadTemplate(t, s.store)
 	s.serve(t, template, newFunctions(t, template, s.store.url()))
 	s.requests[redeemUsedUp] = request{Request: testshop.Redemption("SPENT15", "Alder")}
 	s.begin(t) // uses up the code
 	s.store.behind = &replay{behind: s.memory, known: make(map[string]*httptest.ResponseRecorder)}
 	s.serve(t, template, newFunctions(t, template, s.store.url())) // new functions, which have no codes in memory
-	c := &crowd{api: s.api, customer: s.customer, server: s.server}
+	c := &crowd{api: s.api, shop: s.shop, server: s.server}
 	// store the response to each kind of call; in the second pass, the functions know which codes have many uses
 	for range 2 {
 		for number := 11; number < 11+12*11; number++ {
-			c.request(number).Send(t.Context(), s.api, s.customer)
+			c.request(number).Send(t.Context(), s.api, s.shop)
 		}
 	}
 

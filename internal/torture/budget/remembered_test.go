@@ -81,7 +81,7 @@ func remembered(t *testing.T, store manyUses, codes int) int64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		request := voucher.Request{Customer: "emberforge", Code: code, Nick: nick, At: time.Now()}
+		request := voucher.Request{Shop: "emberforge", Code: code, Nick: nick, At: time.Now()}
 		if _, _, err := desk.Redeem(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +98,7 @@ func keptVoucher(t *testing.T, s *shop) map[string]types.AttributeValue {
 		TableName:        aws.String("VouchersTable"),
 		FilterExpression: aws.String("begins_with(customer, :customer) AND sk = :code"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{
-			":customer": &types.AttributeValueMemberS{Value: string(s.customer)},
+			":customer": &types.AttributeValueMemberS{Value: string(s.shop)},
 			":code":     &types.AttributeValueMemberS{Value: "SUMMER20"},
 		},
 	})

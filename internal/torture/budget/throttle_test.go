@@ -26,7 +26,7 @@ func TestRequests_ThrottledStore_CostOneAttemptEach(t *testing.T) {
 	for round := 0; round < 3 || *all && time.Since(begun) < time.Minute; round++ {
 		for name, r := range s.requests {
 			sent := time.Now()
-			answer := r.Send(t.Context(), s.api, s.customer)
+			answer := r.Send(t.Context(), s.api, s.shop)
 			requests, longest = requests+1, max(longest, time.Since(sent))
 			if answer.Code != http.StatusServiceUnavailable {
 				t.Errorf("%s: %d %.300s; want 503", name, answer.Code, answer.Body)
@@ -42,7 +42,7 @@ func TestRequests_ThrottledStore_CostOneAttemptEach(t *testing.T) {
 	s.memory.SetRates(nil)
 	recovered := time.Now()
 	r := s.requests[redeemOnce]
-	answer := r.Send(t.Context(), s.api, s.customer)
+	answer := r.Send(t.Context(), s.api, s.shop)
 	back := time.Since(recovered)
 	if !slices.Contains(r.statuses, answer.Code) {
 		t.Errorf("the first request to a store that recovered: %d %.300s; want one of %d", answer.Code, answer.Body,

@@ -176,8 +176,8 @@ func requests(server string) map[string]request {
 }
 
 const catalogue = `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: Emberforge
     currency: EUR
     refusals: {limit: 1000000, per: 24h} # never reached, so every refusal is counted
@@ -202,7 +202,7 @@ type shop struct {
 	api      http.Handler
 	store    *store
 	memory   *memdynamo.Endpoint // store forwards to it
-	customer catalog.CustomerID
+	shop     catalog.ShopID
 	server   string // the key of the shop's server
 	requests map[string]request
 	dir      string // of its functions
@@ -228,32 +228,32 @@ func lay(t *testing.T) floor {
 // open opens a shop for one test. Its store will misbehave in the given way.
 func (f floor) open(t *testing.T, how misbehaviour) *shop {
 	t.Helper()
-	customer := catalog.CustomerID("emberforge-" + rand.Text())
-	server := f.load(t, customer)
+	shopID := catalog.ShopID("emberforge-" + rand.Text())
+	server := f.load(t, shopID)
 	memory := dynamotest.Memory().Endpoint(memdynamo.Dials{Seed: *seed, Rates: memdynamo.Rates{}, Delay: how.delay})
 	return &shop{
-		store: newStore(t, memory), memory: memory, customer: customer, server: server, requests: requests(server),
+		store: newStore(t, memory), memory: memory, shop: shopID, server: server, requests: requests(server),
 		dir: filepath.Join(t.TempDir(), "programs"),
 	}
 }
 
 // load opens the shop with its vouchers, checkouts and orders, and returns the key of its server.
-func (f floor) load(t *testing.T, customer catalog.CustomerID) (server string) {
+func (f floor) load(t *testing.T, shop catalog.ShopID) (server string) {
 	t.Helper()
-	f.calm.Load(t, strings.ReplaceAll(catalogue, "CUSTOMER", string(customer)))
-	opened := f.calm.Customer(t, customer)
+	f.calm.Load(t, strings.ReplaceAll(catalogue, "SHOP", string(shop)))
+	opened := f.calm.BackOffice(t, shop)
 	create(t, opened, map[string]voucher.Limit{"GIFT-1": 1, "GIFT-2": 1, "SUMMER-20": 100, "GONE": 2, "RAFFLE": 100})
 	for _, name := range []string{openCheckout, paidCheckout} {
-		keepCheckout(t, customer, name)
+		keepCheckout(t, shop, name)
 	}
 	for _, name := range []string{fulfilledOrder, cancelledOrder, unchangingOrder} {
-		keepCheckout(t, customer, name)
+		keepCheckout(t, shop, name)
 		if _, _, err := opened.PlaceOrder(t.Context(), idOf(name), paid(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	keepHeld(t, opened)
-	keepEvent(t, customer)
+	keepEvent(t, shop)
 	key, _, err := opened.CreateKey(t.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -262,10 +262,10 @@ func (f floor) load(t *testing.T, customer catalog.CustomerID) (server string) {
 }
 
 // keepCheckout stores an open checkout.
-func keepCheckout(t *testing.T, customer catalog.CustomerID, name string) {
+func keepCheckout(t *testing.T, shop catalog.ShopID, name string) {
 	t.Helper()
 	price, now := money.Money{Minor: 499, Currency: "EUR"}, time.Now().UTC().Truncate(time.Millisecond)
-	_, err := dynamo.NewCheckouts(dynamotest.Client(t), "CheckoutsTable").Open(t.Context(), customer, checkout.Checkout{
+	_, err := dynamo.NewCheckouts(dynamotest.Client(t), "CheckoutsTable").Open(t.Context(), shop, checkout.Checkout{
 		ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price,
 		Discount: money.Money{Currency: price.Currency}, Total: price, Created: now,
 		Expires: now.Add(checkout.Lifetime),
@@ -293,7 +293,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 		if err := errors.Join(badCode, badNick); err != nil {
 			t.Fatal(err)
 		}
-		return voucher.Request{Customer: opened.Customer.ID, Code: code, Nick: parsed, At: now}
+		return voucher.Request{Shop: opened.Profile.ID, Code: code, Nick: parsed, At: now}
 	}
 	held := dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N)
 	off := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
@@ -303,7 +303,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 			t.Fatal(err)
 		}
 		_, err = held.OpenHeld(t.Context(), checkout.Opening{
-			Customer: opened.Customer.ID, Voucher: v, Uses: uses,
+			Shop: opened.Profile.ID, Voucher: v, Uses: uses,
 			Claim: voucher.Claim{Request: of(name), RedemptionID: string(idOf(name)[:22]), Token: idOf(name).Token()},
 			Checkout: checkout.Checkout{
 				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499),
@@ -325,17 +325,17 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 }
 
 // keepEvent stores the event of a redemption of FAIR-20.
-func keepEvent(t *testing.T, customer catalog.CustomerID) {
+func keepEvent(t *testing.T, shop catalog.ShopID) {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	fact := event.OfRedemption(customer, voucher.Redemption{ID: undoneID, Code: discount, Nick: "Birch", At: now})[0]
+	fact := event.OfRedemption(shop, voucher.Redemption{ID: undoneID, Code: discount, Nick: "Birch", At: now})[0]
 	recorded, err := fact.Event()
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := dynamo.NewEventLog(dynamotest.Client(t), "EventsTable", 90*24*time.Hour, time.Now, mathrand.Int64N,
 		rand.Reader)
-	if _, err := log.Append(t.Context(), customer, []event.Event{recorded}); err != nil {
+	if _, err := log.Append(t.Context(), shop, []event.Event{recorded}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -360,10 +360,10 @@ func (s *shop) begin(t *testing.T) {
 	for _, nick := range []string{"Briar", "Cedar"} {
 		gone := s.requests[redeemUsedUp]
 		gone.Body = strings.Replace(gone.Body, "Alder", nick, 1)
-		answer := gone.Send(t.Context(), s.api, s.customer)
+		answer := gone.Send(t.Context(), s.api, s.shop)
 		// a busy machine
 		for begun := time.Now(); answer.Code == http.StatusServiceUnavailable && time.Since(begun) < patience; {
-			answer = gone.Send(t.Context(), s.api, s.customer)
+			answer = gone.Send(t.Context(), s.api, s.shop)
 		}
 		if answer.Code != http.StatusOK && answer.Code != http.StatusNotFound {
 			t.Fatalf("a request that uses up the code got %d %s", answer.Code, answer.Body)
@@ -443,7 +443,7 @@ func (s *shop) sendAll(t *testing.T) map[string]*httptest.ResponseRecorder {
 	var sending sync.WaitGroup
 	for name, r := range s.requests {
 		sending.Go(func() {
-			answer := r.Send(t.Context(), s.api, s.customer)
+			answer := r.Send(t.Context(), s.api, s.shop)
 			mu.Lock()
 			defer mu.Unlock()
 			answers[name] = answer
@@ -597,7 +597,7 @@ func (s *shop) recover(t *testing.T, from misbehaviour) {
 	begun := time.Now()
 	for name, r := range s.requests { // one after another, for a busy machine
 		for {
-			answer := r.Send(t.Context(), s.api, s.customer)
+			answer := r.Send(t.Context(), s.api, s.shop)
 			s.wantResponses(t, map[string]*httptest.ResponseRecorder{name: answer}, everyRequest)
 			if answer.Code != http.StatusServiceUnavailable {
 				break

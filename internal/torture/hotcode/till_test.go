@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	emberforge catalog.CustomerID = "emberforge"
+	emberforge catalog.ShopID = "emberforge"
 	// budget is the time that a function gives a request.
 	budget = 5 * time.Second
 	// patience is how long a test waits for a response on a busy machine.
@@ -51,7 +51,7 @@ func newShop(tb testing.TB, limits memdynamo.Dials) *shop {
 func (s *shop) create(tb testing.TB, written string, uses voucher.Limit, counters int) voucher.Voucher {
 	tb.Helper()
 	owned := backoffice.NewDeployment(dynamotest.Client(tb), backoffice.Tables{Vouchers: s.table}, mathrand.Int64N)
-	v, err := owned.Open(catalog.Customer{ID: emberforge}).CreateVoucher(tb.Context(), voucher.Terms{
+	v, err := owned.Open(catalog.Profile{ID: emberforge}).CreateVoucher(tb.Context(), voucher.Terms{
 		Written: written, MaxUses: &uses, Counters: counters,
 		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
 	}, time.Now())
@@ -91,7 +91,7 @@ func (t till) redeem(ctx context.Context, budget time.Duration) (redeemed bool, 
 	if err != nil {
 		return false, err
 	}
-	_, _, err = t.desk.Redeem(ctx, voucher.Request{Customer: emberforge, Code: t.code, Nick: nick, At: time.Now()})
+	_, _, err = t.desk.Redeem(ctx, voucher.Request{Shop: emberforge, Code: t.code, Nick: nick, At: time.Now()})
 	if reason, refused := voucher.IsRefusal(err); refused && reason == voucher.ReasonUsedUp {
 		return false, nil
 	}

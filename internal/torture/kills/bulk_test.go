@@ -35,7 +35,7 @@ func importSold() command {
 	return command{
 		kind: "import", late: true, mask: mask{ids: true},
 		args: func(r *round, s subject) []string {
-			return []string{"voucher", "import", s.customer, withFile(r, s, ".csv", soldText)}
+			return []string{"voucher", "import", s.shop, withFile(r, s, ".csv", soldText)}
 		},
 		again: func(r *round, s subject, _ *process) {
 			var result struct{ Created, Existed, OtherTerms, Rejected int }
@@ -65,7 +65,7 @@ func deleteBatch(kind, write string) command {
 		kind: "delete --batch, " + kind, only: write, late: true, mask: mask{ids: true},
 		args: ofBatch("delete", "--yes"),
 		prepare: func(r *round, s subject) {
-			r.must(r.t, "voucher", "import", s.customer, withFile(r, s, ".csv", unusedText))
+			r.must(r.t, "voucher", "import", s.shop, withFile(r, s, ".csv", unusedText))
 		},
 		again: func(r *round, s subject, _ *process) {
 			var result struct{ Vouchers, Deleted, Kept int }

@@ -27,13 +27,13 @@ const (
 // command is a kind of shopctl command.
 type command struct {
 	kind string
-	// isWhole says that each run is about a whole customer.
+	// isWhole says that each run is about a whole shop.
 	isWhole bool
 	// only is the operation at which the command is ended. If it is empty, the command is ended at every operation.
 	only string
 	// late says to end the command also at calls that are applied only after the command ran again.
 	late bool
-	// prepare sets up what the command needs. If it is nil, the command needs only a customer with coins.
+	// prepare sets up what the command needs. If it is nil, the command needs only a shop with coins.
 	prepare func(r *round, s subject)
 	args    func(r *round, s subject) []string
 	// again runs the command again after the process ended, and checks the output. If it is nil, the output must equal
@@ -77,7 +77,7 @@ type round struct {
 	t       *testing.T
 	command command
 	ending  ending
-	prefix  string // of its customers' IDs
+	prefix  string // of its shops' IDs
 	shop    *backoffice.Shop
 	// between holds the items stored after all processes had ended, before any command ran again.
 	between []keptItem
@@ -154,21 +154,21 @@ func newRound(t *testing.T, b *bench, c command, e ending) *round {
 	r := &round{bench: b, killed: make(map[fate]int), t: t, command: c, ending: e, printed: make(map[subject][]string)}
 	r.prefix = idForm.ReplaceAllString(e.kind+"-"+c.kind, "-") + "-0"
 	if !c.isWhole {
-		r.shop = r.open(t, catalog.CustomerID(r.prefix))
+		r.shop = r.open(t, catalog.ShopID(r.prefix))
 	}
 	return r
 }
 
-// idForm matches characters that a customer's ID cannot contain.
+// idForm matches characters that a shop's ID cannot contain.
 var idForm = regexp.MustCompile(`[^a-z]+`)
 
 func (r *round) subject(number int) subject {
 	s := subject{
-		customer: r.prefix, isWhole: r.command.isWhole,
+		shop: r.prefix, isWhole: r.command.isWhole,
 		code: fmt.Sprintf("SUMMER-%03d", number), batch: fmt.Sprintf("summer-%03d", number),
 	}
 	if s.isWhole {
-		s.customer = fmt.Sprintf("%s-%03d", r.prefix, number)
+		s.shop = fmt.Sprintf("%s-%03d", r.prefix, number)
 	}
 	return s
 }
@@ -211,7 +211,7 @@ func (r *round) endAll(steps []step) []*process {
 		ended[i] = r.endAt(s, at, i)
 		if r.verifiesAt(i, len(steps)) {
 			r.settle()
-			wantVerified(r.t, &r.recorder, r.bench, catalog.CustomerID(r.prefix), r.command.mask.shares)
+			wantVerified(r.t, &r.recorder, r.bench, catalog.ShopID(r.prefix), r.command.mask.shares)
 		}
 	}
 	r.settle()
@@ -225,9 +225,9 @@ func (r *round) judge(steps []step) {
 	want := r.subject(0).state(r.t, kept, r.command.mask)
 	for i, at := range steps {
 		s := r.subject(i + 1)
-		// all customers have the same items, so a sample is enough
+		// all shops have the same items, so a sample is enough
 		if i == 0 || r.command.isWhole && wantedKills(r.t) > 0 && i%10 == 0 {
-			wantVerified(r.t, &r.recorder, r.bench, catalog.CustomerID(s.customer), false)
+			wantVerified(r.t, &r.recorder, r.bench, catalog.ShopID(s.shop), false)
 		}
 		if got := s.state(r.t, kept, r.command.mask); got != want {
 			r.violation(r.t, "%s, ended at %s and run again: the stored items are\n%s\nwant\n%s", r.command.kind, at,
@@ -248,8 +248,8 @@ func (r *round) settle() {
 	r.trap.reset()
 }
 
-// verifiesAt reports whether to verify the customer after step i: its items must add up, or belong to an edit in
-// progress. Verifying is slow, so only one step does it. If each subject is a whole customer, there may be nothing to
+// verifiesAt reports whether to verify the shop after step i: its items must add up, or belong to an edit in
+// progress. Verifying is slow, so only one step does it. If each subject is a whole shop, there may be nothing to
 // verify yet.
 func (r *round) verifiesAt(i, steps int) bool {
 	switch {

@@ -13,10 +13,10 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// catalogueText is the file to apply. CUSTOMER stands for the customer's ID.
+// catalogueText is the file to apply. SHOP stands for the shop's ID.
 const catalogueText = `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: Minecave
     currency: EUR
     access: {redeem: server}
@@ -32,8 +32,8 @@ customers:
 
 // formerText is the file that was applied earlier: a shop with other products.
 const formerText = `
-customers:
-  - id: CUSTOMER
+shops:
+  - id: SHOP
     name: Mine cave
     currency: EUR
     products:
@@ -47,7 +47,7 @@ customers:
 func catalogueFiles(s subject) []catalogfile.File {
 	return []catalogfile.File{{
 		Name: "catalogue.yaml",
-		Text: []byte(strings.ReplaceAll(catalogueText, "CUSTOMER", s.customer)),
+		Text: []byte(strings.ReplaceAll(catalogueText, "SHOP", s.shop)),
 	}}
 }
 
@@ -69,12 +69,12 @@ func applyPruned() command {
 
 // withShop prepares the shop of formerText.
 func withShop(r *round, s subject) {
-	r.Load(r.t, strings.ReplaceAll(formerText, "CUSTOMER", s.customer))
+	r.Load(r.t, strings.ReplaceAll(formerText, "SHOP", s.shop))
 }
 
 func applyArgs(flags ...string) func(*round, subject) []string {
 	return func(r *round, s subject) []string {
-		name := filepath.Join(r.Dir, s.customer+".yaml")
+		name := filepath.Join(r.Dir, s.shop+".yaml")
 		if err := os.WriteFile(name, bytes.TrimSpace(catalogueFiles(s)[0].Text), 0o600); err != nil {
 			r.t.Fatal(err)
 		}
@@ -85,14 +85,14 @@ func applyArgs(flags ...string) func(*round, subject) []string {
 // ofVoucher returns the arguments of a command about a voucher.
 func ofVoucher(verb string, flags ...string) func(*round, subject) []string {
 	return func(_ *round, s subject) []string {
-		return append([]string{"voucher", verb, s.customer, s.code}, flags...)
+		return append([]string{"voucher", verb, s.shop, s.code}, flags...)
 	}
 }
 
 // ofBatch returns the arguments of a command about a batch.
 func ofBatch(verb string, flags ...string) func(*round, subject) []string {
 	return func(_ *round, s subject) []string {
-		return append([]string{"voucher", verb, s.customer, "--batch", s.batch}, flags...)
+		return append([]string{"voucher", verb, s.shop, "--batch", s.batch}, flags...)
 	}
 }
 
@@ -179,10 +179,10 @@ func withBatch(r *round, s subject) {
 	}
 }
 
-// ofShop returns the arguments of a command about a customer.
+// ofShop returns the arguments of a command about a shop.
 func ofShop(args ...string) func(*round, subject) []string {
 	return func(_ *round, s subject) []string {
-		return append([]string{args[0], args[1], s.customer}, args[2:]...)
+		return append([]string{args[0], args[1], s.shop}, args[2:]...)
 	}
 }
 

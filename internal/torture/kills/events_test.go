@@ -43,7 +43,7 @@ func wantFeed(r *round, s subject) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	page, err := events.Read(r.t.Context(), catalog.CustomerID(s.customer), event.Cursor{}, event.MaxPerPage)
+	page, err := events.Read(r.t.Context(), catalog.ShopID(s.shop), event.Cursor{}, event.MaxPerPage)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -55,13 +55,13 @@ func wantFeed(r *round, s subject) {
 	if !slices.Equal(fed, want) {
 		r.violation(r.t, "the feed has %q, want %q", fed, want)
 	}
-	shop, err := deployment.Shop(r.t.Context(), catalog.CustomerID(s.customer))
+	shop, err := deployment.Shop(r.t.Context(), catalog.ShopID(s.shop))
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	later := func() time.Time { return time.Now().Add(audit.RecordingTime) }
 	report, err := shop.Verify(r.t.Context(), backoffice.Verification{Now: later, Settle: time.Millisecond})
 	if err != nil || report.Found > 0 {
-		r.violation(r.t, "verify %s: %+v, %v", s.customer, report.Findings, err)
+		r.violation(r.t, "verify %s: %+v, %v", s.shop, report.Findings, err)
 	}
 }

@@ -65,7 +65,7 @@ type serverDesk struct {
 
 func (c *serverDesk) send(r testshop.Request) *httptest.ResponseRecorder {
 	r.Server = c.server
-	return r.Send(c.t.Context(), c.API, c.customer)
+	return r.Send(c.t.Context(), c.API, c.shopID)
 }
 
 // must sends a request that prepares another one, and returns the ID in the response.
@@ -104,7 +104,7 @@ func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.
 			for number := range max(2, wantedKills(t)) {
 				c.killHeld(kind, fate, record, []voucher.Terms{{}, limited}[number%2])
 			}
-			wantVerified(t, record, b, c.customer, false)
+			wantVerified(t, record, b, c.shopID, false)
 			rows = append(rows, record.row)
 		}
 	}

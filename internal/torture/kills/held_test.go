@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Each customer has the voucher summer20. redemptionID is the ID of its only redemption, or of the use that a checkout
+// Each shop has the voucher summer20. redemptionID is the ID of its only redemption, or of the use that a checkout
 // holds.
 const (
 	summer20     = "SUMMER-20"
@@ -67,7 +67,7 @@ func undone(r *round, s subject) string {
 
 func shopOf(r *round, s subject) *backoffice.Shop {
 	r.t.Helper()
-	return r.Customer(r.t, catalog.CustomerID(s.customer))
+	return r.BackOffice(r.t, catalog.ShopID(s.shop))
 }
 
 // began returns the same time on each call, so that items that are prepared with this time are equal for all subjects.
@@ -86,7 +86,7 @@ func withSummer20(r *round, s subject) voucher.Request {
 		r.t.Fatal(err)
 	}
 	return voucher.Request{
-		Customer: catalog.CustomerID(s.customer), Code: compared(r.t, summer20),
+		Shop: catalog.ShopID(s.shop), Code: compared(r.t, summer20),
 		Nick: nickOf(r.t, alder), At: began(),
 	}
 }
@@ -103,7 +103,7 @@ func withHeldCheckout(r *round, s subject) {
 	}
 	amount := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: currency} }
 	_, err = store.OpenHeld(r.t.Context(), checkout.Opening{
-		Customer: request.Customer, Voucher: v, Uses: uses,
+		Shop: request.Shop, Voucher: v, Uses: uses,
 		Claim: voucher.Claim{Request: request, RedemptionID: redemptionID, Token: orderID.Token()},
 		Checkout: checkout.Checkout{
 			ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: amount(500), Subtotal: amount(500),

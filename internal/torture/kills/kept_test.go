@@ -17,18 +17,18 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// subject is what one run is about: a voucher, a batch, or a whole customer.
+// subject is what one run is about: a voucher, a batch, or a whole shop.
 type subject struct {
-	customer string
-	isWhole  bool
-	code     string // as written
-	batch    string
+	shop    string
+	isWhole bool
+	code    string // as written
+	batch   string
 }
 
 // plain replaces the subject's names in a string, so that strings about different subjects can be compared.
 func (s subject) plain(t *testing.T, text string) string {
 	t.Helper()
-	return strings.NewReplacer(s.customer, "CUSTOMER", s.code, "CODE", string(compared(t, s.code)), "CODE", s.batch,
+	return strings.NewReplacer(s.shop, "SHOP", s.code, "CODE", string(compared(t, s.code)), "CODE", s.batch,
 		"BATCH").Replace(text)
 }
 
@@ -52,8 +52,8 @@ func nickOf(t *testing.T, written string) voucher.Nick {
 
 // keptItem is a stored item.
 type keptItem struct {
-	table, customer, sort string
-	attributes            map[string]any
+	table, shop, sort string
+	attributes        map[string]any
 }
 
 // code returns the code of the item's voucher. For items of other tables it has no meaning.
@@ -80,7 +80,7 @@ func (it keptItem) number(t *testing.T, name string) int64 {
 	return n
 }
 
-// readKept reads every item of the customers whose IDs begin with the prefix.
+// readKept reads every item of the shops whose IDs begin with the prefix.
 func (b *bench) readKept(t *testing.T, prefix string) []keptItem {
 	t.Helper()
 	var kept []keptItem
@@ -109,7 +109,7 @@ func readItem(t *testing.T, table string, attributes map[string]types.AttributeV
 	for name, value := range attributes {
 		it.attributes[name] = plainValue(t, value)
 	}
-	it.customer, _, _ = strings.Cut(it.text("customer"), "#")
+	it.shop, _, _ = strings.Cut(it.text("customer"), "#")
 	it.sort = it.text("sk")
 	for _, name := range []string{"revoked", "expires", "expiresAt", "ordered", "fulfilled", "cancelled"} {
 		if it.attributes[name] != nil {
@@ -164,13 +164,13 @@ func (s subject) of(t *testing.T, kept []keptItem) []keptItem {
 	t.Helper()
 	inBatch := make(map[voucher.Code]bool)
 	for _, it := range kept {
-		if it.customer == s.customer && it.text("batch") == s.batch {
+		if it.shop == s.shop && it.text("batch") == s.batch {
 			inBatch[it.code()] = true
 		}
 	}
 	var picked []keptItem
 	for _, it := range kept {
-		if it.customer == s.customer && (s.isWhole || it.code() == compared(t, s.code) || inBatch[it.code()]) {
+		if it.shop == s.shop && (s.isWhole || it.code() == compared(t, s.code) || inBatch[it.code()]) {
 			picked = append(picked, it)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"shopfront/pkg/money"
 )
 
-// orderID is the ID of each customer's only checkout.
+// orderID is the ID of each shop's only checkout.
 const orderID checkout.ID = "q83vEjRWeJASNFZ4kBI0Vg5ZHo9V0Hk3RmKUL0dT2g_-"
 
 // paid is the payment of every order.
@@ -69,7 +69,7 @@ func withCheckout(r *round, s subject) {
 	withShop(r, s)
 	checkouts := dynamo.NewCheckouts(dynamotest.Client(r.t), r.Calm.Tables.Checkouts)
 	at := time.Now().UTC().Truncate(time.Millisecond)
-	if _, err := checkouts.Open(r.t.Context(), catalog.CustomerID(s.customer), openCheckout(at)); err != nil {
+	if _, err := checkouts.Open(r.t.Context(), catalog.ShopID(s.shop), openCheckout(at)); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -158,11 +158,11 @@ type received struct {
 	body     string
 }
 
-func (b *bench) send(t *testing.T, customer catalog.CustomerID, r request) received {
+func (b *bench) send(t *testing.T, shop catalog.ShopID, r request) received {
 	t.Helper()
 	sent := testshop.Redemption(r.code, r.nick)
 	sent.Key = r.key
-	recorder := sent.Send(t.Context(), b.API, customer)
+	recorder := sent.Send(t.Context(), b.API, shop)
 	a := received{status: recorder.Code, replayed: isReplayed(recorder), body: recorder.Body.String()}
 	if a.status == http.StatusOK {
 		var redeemed struct{ ID, Status string }
@@ -193,15 +193,15 @@ func (r *redemption) place(at step) int {
 // request again.
 type desk struct {
 	*bench
-	t        *testing.T
-	customer catalog.CustomerID
-	shop     *backoffice.Shop
-	codes    int
+	t      *testing.T
+	shopID catalog.ShopID
+	shop   *backoffice.Shop
+	codes  int
 }
 
-func newDesk(t *testing.T, b *bench, customer catalog.CustomerID) *desk {
+func newDesk(t *testing.T, b *bench, shop catalog.ShopID) *desk {
 	t.Helper()
-	return &desk{bench: b, t: t, customer: customer, shop: b.open(t, customer)}
+	return &desk{bench: b, t: t, shopID: shop, shop: b.open(t, shop)}
 }
 
 // killRedemptions kills redemptions until there are enough kills of each kind, and enough at each call, from the first
@@ -251,7 +251,7 @@ func (d *desk) disable(code string) {
 // redeem prepares a test with a redemption, and checks its status.
 func (d *desk) redeem(r request, want int) {
 	d.t.Helper()
-	if a := d.send(d.t, d.customer, r); a.status != want {
+	if a := d.send(d.t, d.shopID, r); a.status != want {
 		d.t.Fatalf("a redemption has the status %d, want %d: %s", a.status, want, a.body)
 	}
 }
@@ -273,17 +273,17 @@ func (d *desk) sendAgain(all []*killedOne) {
 	if err := d.trap.settle(); err != nil {
 		d.t.Fatal(err)
 	}
-	wantVerified(d.t, &whole, d.bench, d.customer, false)
+	wantVerified(d.t, &whole, d.bench, d.shopID, false)
 	before := d.onRecord()
 	for _, k := range all {
 		k.hadIDs = before[k.request.code]
-		k.again = d.send(d.t, d.customer, k.request)
+		k.again = d.send(d.t, d.shopID, k.request)
 		d.judge(k)
 	}
 	if err := d.trap.letGo(); err != nil {
 		d.t.Fatal(err)
 	}
-	wantVerified(d.t, &whole, d.bench, d.customer, false)
+	wantVerified(d.t, &whole, d.bench, d.shopID, false)
 	onRecord := d.onRecord()
 	for _, k := range all {
 		d.reconcile(k, onRecord[k.request.code])
@@ -349,7 +349,7 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 	d.t.Helper()
 	// After this request, a function is running and knows the settings, unless the request went to a process that had
 	// just been killed.
-	if a := d.send(d.t, d.customer, request{code: "*", nick: alder}); a.body == functionFailed {
+	if a := d.send(d.t, d.shopID, request{code: "*", nick: alder}); a.body == functionFailed {
 		return false
 	} else if a.status != http.StatusNotFound {
 		d.t.Fatalf("a request with an invalid code got %d, want 404: %s", a.status, a.body)
@@ -371,7 +371,7 @@ func (d *desk) tryKillAt(k *killedOne) bool {
 			d.t.Error("the gateway did not notice that the function was killed")
 		}
 	})
-	a := d.send(d.t, d.customer, k.request)
+	a := d.send(d.t, d.shopID, k.request)
 	close(over)
 	sprung, calls := d.trap.hasSprung(), d.trap.calls()
 	d.trap.reset()
@@ -517,7 +517,7 @@ func (d *desk) reconcile(k *killedOne, ids []string) {
 	if k.request.key == "" {
 		return
 	}
-	third := d.send(d.t, d.customer, k.request)
+	third := d.send(d.t, d.shopID, k.request)
 	if third.status != k.again.status || third.id != k.again.id || third.replayed != (third.status == http.StatusOK) {
 		k.violation(d.t, "redemption %q, killed at %s and sent a third time: %+v, want %+v", k.kind, k.at, third,
 			k.again)

@@ -70,11 +70,11 @@ func newBench(t *testing.T, programs testshop.Programs) *bench {
 
 const currency = money.Currency("EUR")
 
-// open loads a customer's catalogue and opens the shop, bypassing the trap. Every refusal is counted, and nobody is
+// open loads a shop's catalogue and opens the shop, bypassing the trap. Every refusal is counted, and nobody is
 // blocked.
-func (b *bench) open(t *testing.T, customer catalog.CustomerID) *backoffice.Shop {
+func (b *bench) open(t *testing.T, shop catalog.ShopID) *backoffice.Shop {
 	t.Helper()
-	return b.Open(t, customer, "refusals: {limit: 1000000, per: 24h}")
+	return b.Open(t, shop, "refusals: {limit: 1000000, per: 24h}")
 }
 
 // create creates a voucher for coins, bypassing the trap.
@@ -89,21 +89,21 @@ func create(t *testing.T, shop *backoffice.Shop, terms voucher.Terms) {
 	}
 }
 
-// wantVerified checks that a customer's records add up. An edit of a limit may be in progress only if mayBeEdited is
+// wantVerified checks that a shop's records add up. An edit of a limit may be in progress only if mayBeEdited is
 // set.
-func wantVerified(t *testing.T, r *recorder, b *bench, customer catalog.CustomerID, mayBeEdited bool) {
+func wantVerified(t *testing.T, r *recorder, b *bench, shop catalog.ShopID, mayBeEdited bool) {
 	t.Helper()
-	report, err := b.Customer(t, customer).Verify(t.Context(),
+	report, err := b.BackOffice(t, shop).Verify(t.Context(),
 		backoffice.Verification{Now: time.Now, Settle: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, finding := range report.Findings {
-		r.violation(t, "verify %s finds %+v", customer, finding)
+		r.violation(t, "verify %s finds %+v", shop, finding)
 	}
 	for _, motion := range report.InMotion {
 		if !mayBeEdited {
-			r.violation(t, "verify %s reports an edit in progress: %+v", customer, motion)
+			r.violation(t, "verify %s reports an edit in progress: %+v", shop, motion)
 		}
 	}
 }

@@ -24,7 +24,7 @@
 // These mutations cannot be found, because they have no visible effect:
 //
 //   - Reads are not consistent. This has no effect, because the database in memory has only one copy of the data.
-//   - A token lacks the customer or the code. The record is stored with its code's items, and no other code's token is
+//   - A token lacks the shop or the code. The record is stored with its code's items, and no other code's token is
 //     looked up there.
 //   - An edit does not recognise its own write to a counter after a lost response. It starts over, with the same
 //     result.

@@ -31,7 +31,7 @@ const patience = 3 * time.Minute
 // would stop them.
 const noRefusals = "refusals: off"
 
-// shop is the shop of one customer. The programs under test serve it and reach the store through a gate. Its operator
+// shop is a shop. The programs under test serve it and reach the store through a gate. Its operator
 // bypasses the programs and the gate, except when the operator uses the shopctl under test.
 type shop struct {
 	*testing.T
@@ -55,15 +55,15 @@ type code struct {
 	written string
 }
 
-// open serves the programs for the test's own customer.
-func open(t *testing.T, programs testshop.Programs, customer string) *shop {
+// open serves the programs for the test's own shop.
+func open(t *testing.T, programs testshop.Programs, shopID string) *shop {
 	t.Helper()
 	s := &shop{T: t, programs: programs, gate: &gate{}}
 	s.Shop = testshop.Start(t, programs, testshop.Settings{
 		Dials: memdynamo.Dials{Seed: 1, Rates: memdynamo.Rates{}, Watch: s.gate.watch},
 	})
 	s.gate.store = s.Store
-	s.operator = s.Open(t, catalog.CustomerID(customer), noRefusals)
+	s.operator = s.Open(t, catalog.ShopID(shopID), noRefusals)
 	return s
 }
 
@@ -99,7 +99,7 @@ func (c *code) redeem(nick, key string) {
 	request := testshop.Redemption(c.written, nick)
 	request.Key = key
 	returned := c.Call(history.Operation{Client: int(s.clients.Add(1)), Ask: history.AskRedeem, Nick: nick, Key: key})
-	returned(s.read(request.Send(s.Context(), s.API, s.operator.Customer.ID)))
+	returned(s.read(request.Send(s.Context(), s.API, s.operator.Profile.ID)))
 }
 
 // read reads a response. An undocumented response is recorded as wrong, and the outcome of its request as unknown.
@@ -177,7 +177,7 @@ func (c *code) editing(e edit) *command {
 		running.returned = c.Call(history.Operation{Ask: history.AskEdit, Edit: e.recorded})
 	}
 	running.Cmd = exec.CommandContext(s.Context(), s.programs.Shopctl(), append([]string{
-		"--local", "voucher", "edit", string(s.operator.Customer.ID), c.written,
+		"--local", "voucher", "edit", string(s.operator.Profile.ID), c.written,
 	}, e.flags...)...)
 	running.Dir = s.Dir
 	running.Stdout, running.Stderr = &running.output, &running.output

@@ -10,10 +10,10 @@ import (
 	"shopfront/pkg/catalog"
 )
 
-// Request is a request to a customer's shop.
+// Request is a request to a shop.
 type Request struct {
 	Method string
-	Path   string // below the customer's path; it may have a query
+	Path   string // below the shop's path; it may have a query
 	Body   string // JSON; if empty, the request has no body
 	Key    string // the Idempotency-Key; if empty, the request has no key
 	Server string // the secret key of the shop's server; if empty, a stranger sends the request
@@ -26,8 +26,8 @@ func Redemption(code, nick string) Request {
 }
 
 // Send sends the request to an HTTP API, and returns the response.
-func (r Request) Send(ctx context.Context, api http.Handler, customer catalog.CustomerID) *httptest.ResponseRecorder {
-	request := httptest.NewRequestWithContext(ctx, r.Method, "/shop/"+string(customer)+r.Path,
+func (r Request) Send(ctx context.Context, api http.Handler, shop catalog.ShopID) *httptest.ResponseRecorder {
+	request := httptest.NewRequestWithContext(ctx, r.Method, "/shop/"+string(shop)+r.Path,
 		strings.NewReader(r.Body))
 	if r.Body != "" {
 		request.Header.Set("Content-Type", "application/json")

@@ -2,7 +2,7 @@
 // emulated HTTP API, and shopctl. All of them reach a DynamoDB in memory that injects faults into their calls. The
 // package is for tests only; nothing that ships may import it.
 //
-// All tests of a test binary share the tables of one DynamoDB in memory. Each test has its own customers.
+// All tests of a test binary share the tables of one DynamoDB in memory. Each test has its own shops.
 package testshop
 
 import (
@@ -167,33 +167,33 @@ func LoadTemplate(tb testing.TB, endpoint string) *samtemplate.Template {
 	return template
 }
 
-// Catalogue returns the catalogue file of a customer that sells 500 coins for 4.99 euros. Each setting is a line about
-// the customer, such as "refusals: off".
-func Catalogue(customer catalog.CustomerID, settings ...string) string {
+// Catalogue returns the catalogue file of a shop that sells 500 coins for 4.99 euros. Each setting is a line about
+// the shop, such as "refusals: off".
+func Catalogue(shop catalog.ShopID, settings ...string) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, `customers:
+	fmt.Fprintf(&text, `shops:
   - id: %s
     name: Emberforge
     currency: EUR
     products: [{id: coins, name: Coins, variants: [{id: "500", name: 500 coins, price: 4.99}]}]
-`, customer)
+`, shop)
 	for _, setting := range settings {
 		text.WriteString("    " + setting + "\n")
 	}
 	return text.String()
 }
 
-// Open loads the Catalogue of a customer, and returns the customer's shop, like Customer.
-func (s *Shop) Open(tb testing.TB, customer catalog.CustomerID, settings ...string) *backoffice.Shop {
+// Open loads the Catalogue of a shop, and returns the shop, like BackOffice.
+func (s *Shop) Open(tb testing.TB, shop catalog.ShopID, settings ...string) *backoffice.Shop {
 	tb.Helper()
-	s.Load(tb, Catalogue(customer, settings...))
-	return s.Customer(tb, customer)
+	s.Load(tb, Catalogue(shop, settings...))
+	return s.BackOffice(tb, shop)
 }
 
-// Customer returns a customer's shop, for an operator whose calls meet no faults.
-func (s *Shop) Customer(tb testing.TB, customer catalog.CustomerID) *backoffice.Shop {
+// BackOffice returns a shop, for an operator whose calls meet no faults.
+func (s *Shop) BackOffice(tb testing.TB, shopID catalog.ShopID) *backoffice.Shop {
 	tb.Helper()
-	shop, err := s.Calm.Shop(tb.Context(), customer)
+	shop, err := s.Calm.Shop(tb.Context(), shopID)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -49,8 +49,8 @@ const (
 	pagePaymentText = "paymentText"
 )
 
-// EncodeCustomer returns the item of a profile.
-func EncodeCustomer(c catalog.Customer) Item {
+// EncodeProfile returns the item of a profile.
+func EncodeProfile(c catalog.Profile) Item {
 	it := ProfileKey(c.ID).Attributes()
 	it[AttrName] = Str(c.Name)
 	it[AttrCurrency] = Str(c.Currency)
@@ -77,17 +77,17 @@ func encodePage(p catalog.Page) Item {
 	return it
 }
 
-// DecodeCustomer reads a profile.
-func DecodeCustomer(it Item) catalog.Customer {
-	customer := catalog.Customer{
-		ID: catalog.CustomerID(KeyOf(it).Partition), Name: it.Str(AttrName),
+// DecodeProfile reads a profile.
+func DecodeProfile(it Item) catalog.Profile {
+	profile := catalog.Profile{
+		ID: catalog.ShopID(KeyOf(it).Partition), Name: it.Str(AttrName),
 		Currency: money.Currency(it.Str(AttrCurrency)), OffSale: it.Bool(AttrOffSale), Version: it.Num(AttrVersion),
 		TimeZone: it.Str(attrTimeZone),
 	}
 	if page, is := it[attrPage].(*types.AttributeValueMemberM); is {
-		customer.Page = decodePage(page.Value)
+		profile.Page = decodePage(page.Value)
 	}
-	return customer
+	return profile
 }
 
 func decodePage(it Item) catalog.Page {
@@ -100,10 +100,10 @@ func decodePage(it Item) catalog.Page {
 }
 
 // EncodeProduct returns the item of a product with all its variants.
-func EncodeProduct(customer catalog.CustomerID, p catalog.Product) Item {
-	key := ProductKey(customer, p.ID)
+func EncodeProduct(shop catalog.ShopID, p catalog.Product) Item {
+	key := ProductKey(shop, p.ID)
 	if p.OffSale {
-		key = OffSaleKey(customer, p.ID)
+		key = OffSaleKey(shop, p.ID)
 	}
 	it := key.Attributes()
 	it[AttrName] = Str(p.Name)

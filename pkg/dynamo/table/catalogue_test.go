@@ -35,19 +35,19 @@ func coins() (catalog.Product, Item) {
 	}
 }
 
-func TestCustomer_StoredFormWithoutPage_NeverChanges(t *testing.T) {
+func TestShop_StoredFormWithoutPage_NeverChanges(t *testing.T) {
 	t.Parallel()
-	customer := catalog.Customer{
+	profile := catalog.Profile{
 		ID: "emberforge", Name: "Emberforge", Currency: "EUR", OffSale: true, TimeZone: "Europe/Berlin", Version: 2,
 	}
 	stored := Item{
 		PartitionKey: Str("emberforge"), SortKey: Str("customer"), "name": Str("Emberforge"), "currency": Str("EUR"),
 		"offSale": Bool(true), "timeZone": Str("Europe/Berlin"), "version": Num(2),
 	}
-	checkProfile(t, customer, stored)
+	checkProfile(t, profile, stored)
 }
 
-func TestCustomer_StoredPage_NeverChanges(t *testing.T) {
+func TestShop_StoredPage_NeverChanges(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		page   catalog.Page
@@ -76,7 +76,7 @@ func TestCustomer_StoredPage_NeverChanges(t *testing.T) {
 			},
 		},
 	} {
-		checkProfile(t, catalog.Customer{
+		checkProfile(t, catalog.Profile{
 			ID: "emberforge", Name: "Emberforge", Currency: "EUR", Version: 1,
 			Page: test.page,
 		}, Item{
@@ -87,20 +87,20 @@ func TestCustomer_StoredPage_NeverChanges(t *testing.T) {
 	}
 }
 
-func checkProfile(t *testing.T, customer catalog.Customer, stored Item) {
+func checkProfile(t *testing.T, profile catalog.Profile, stored Item) {
 	t.Helper()
-	if got := EncodeCustomer(customer); !reflect.DeepEqual(got, stored) {
+	if got := EncodeProfile(profile); !reflect.DeepEqual(got, stored) {
 		t.Errorf("stored as %v, want %v", got, stored)
 	}
-	if got := DecodeCustomer(stored); got != customer {
-		t.Errorf("read as %+v, want %+v", got, customer)
+	if got := DecodeProfile(stored); got != profile {
+		t.Errorf("read as %+v, want %+v", got, profile)
 	}
 }
 
 // One read unit covers 4 KB, so a profile with the longest name and ID and a page of MaxPageBytes must fit into 4 KB.
 // DynamoDB documents the sizes: the bytes of names and values, 1 byte for true, 3 for a map, 1 for each of the map's
 // attributes, and at most 21 for a number.
-func TestCustomer_LargestProfile_IsReadInOneUnit(t *testing.T) {
+func TestShop_LargestProfile_IsReadInOneUnit(t *testing.T) {
 	t.Parallel()
 	var size func(Item) int
 	size = func(it Item) (bytes int) {
@@ -117,8 +117,8 @@ func TestCustomer_LargestProfile_IsReadInOneUnit(t *testing.T) {
 		}
 		return bytes
 	}
-	largest := catalog.Customer{
-		ID: catalog.CustomerID(strings.Repeat("x", 64)), Name: strings.Repeat("x", catalog.MaxNameBytes),
+	largest := catalog.Profile{
+		ID: catalog.ShopID(strings.Repeat("x", 64)), Name: strings.Repeat("x", catalog.MaxNameBytes),
 		Currency: "EUR", OffSale: true, Version: 1 << 60, TimeZone: "America/Argentina/ComodRivadavia", // the longest
 		Page: catalog.Page{
 			Accent: "x", Logo: "x", Imprint: catalog.Link{URL: "x", Text: "x"},
@@ -126,7 +126,7 @@ func TestCustomer_LargestProfile_IsReadInOneUnit(t *testing.T) {
 			PaymentText: strings.Repeat("x", catalog.MaxPageBytes-7),
 		},
 	}
-	if got := size(EncodeCustomer(largest)); got > 4096 {
+	if got := size(EncodeProfile(largest)); got > 4096 {
 		t.Errorf("the largest profile takes %d bytes, want at most 4096", got)
 	}
 }

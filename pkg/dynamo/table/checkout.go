@@ -61,8 +61,8 @@ const (
 )
 
 // EncodeCheckout returns the item of an open checkout.
-func EncodeCheckout(customer catalog.CustomerID, c checkout.Checkout) Item {
-	it := CheckoutKey(customer, c.ID.Token()).Attributes()
+func EncodeCheckout(shop catalog.ShopID, c checkout.Checkout) Item {
+	it := CheckoutKey(shop, c.ID.Token()).Attributes()
 	it[AttrID] = Str(c.ID)
 	it[AttrProduct] = Str(c.Product)
 	it[AttrVariant] = Str(c.Variant)

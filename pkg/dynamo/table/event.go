@@ -50,27 +50,27 @@ const (
 )
 
 // EventKey is the key of an event.
-func EventKey(customer catalog.CustomerID, id event.ID) Key {
-	return Key{Bucket(customer, hashBucket(string(id))), eventPrefix + string(id)}
+func EventKey(shop catalog.ShopID, id event.ID) Key {
+	return Key{Bucket(shop, hashBucket(string(id))), eventPrefix + string(id)}
 }
 
 // EventPageKey is the key of a page of a shop's log. number starts at 0.
-func EventPageKey(customer catalog.CustomerID, number int64) Key {
-	return Key{string(customer), fmt.Sprintf("%s%012d", pagePrefix, number)}
+func EventPageKey(shop catalog.ShopID, number int64) Key {
+	return Key{string(shop), fmt.Sprintf("%s%012d", pagePrefix, number)}
 }
 
 // IsEventPage reports whether a key of the events table belongs to a page.
 func IsEventPage(key Key) bool { return strings.HasPrefix(key.Sort, pagePrefix) }
 
 // ParkedShopKey is the key of the item that says that a shop has parked changes.
-func ParkedShopKey(customer catalog.CustomerID) Key {
-	return Key{ParkedPartition, ParkedPartition + "#" + string(customer)}
+func ParkedShopKey(shop catalog.ShopID) Key {
+	return Key{ParkedPartition, ParkedPartition + "#" + string(shop)}
 }
 
 // ParkedKey is the key of a parked change: one that could not be recorded as events. If its record could not be read,
-// the customer and the place may be empty.
-func ParkedKey(customer catalog.CustomerID, place event.Place) Key {
-	return Key{ParkedPartition + "#" + string(customer), place.Table + "/" + place.Partition + "/" + place.Sort}
+// the shop and the place may be empty.
+func ParkedKey(shop catalog.ShopID, place event.Place) Key {
+	return Key{ParkedPartition + "#" + string(shop), place.Table + "/" + place.Partition + "/" + place.Sort}
 }
 
 // ParkedPlace returns the place that a sort key made by ParkedKey contains. Table names and partition keys contain no
@@ -94,8 +94,8 @@ type EventPage struct {
 
 // Seal returns a checksum of the page. If it does not match the stored one, something other than Shopfront has changed
 // the page.
-func (p EventPage) Seal(customer catalog.CustomerID) []byte {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%d/%s", customer, p.Number, p.Feed, p.Extended.UnixMilli(), p.IDs))
+func (p EventPage) Seal(shop catalog.ShopID) []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d/%s/%d/%s", shop, p.Number, p.Feed, p.Extended.UnixMilli(), p.IDs))
 	return sum[:8]
 }
 
@@ -128,33 +128,33 @@ func EncodeEventID(id event.ID) ([]byte, error) {
 func DecodeEventPage(it Item) (EventPage, error) {
 	number, err := strconv.ParseInt(strings.TrimPrefix(it.Str(SortKey), pagePrefix), 10, 64)
 	ids, is := it[AttrEventIDs].(*types.AttributeValueMemberB)
-	customer := catalog.CustomerID(it.Str(PartitionKey))
-	damaged := &event.DamagedError{Customer: customer, Page: it.Str(SortKey)}
+	shop := catalog.ShopID(it.Str(PartitionKey))
+	damaged := &event.DamagedError{Shop: shop, Page: it.Str(SortKey)}
 	if err != nil || !is || len(ids.Value)%EventIDBytes != 0 || len(ids.Value) > EventsPerPage*EventIDBytes {
 		return EventPage{}, damaged
 	}
 	page := EventPage{Number: number, Feed: it.Str(AttrFeed), IDs: ids.Value, Extended: it.Time(AttrExtended)}
 	seal, _ := it[AttrSeal].(*types.AttributeValueMemberB)
-	if page.Feed == "" || seal == nil || !bytes.Equal(seal.Value, page.Seal(customer)) {
+	if page.Feed == "" || seal == nil || !bytes.Equal(seal.Value, page.Seal(shop)) {
 		return page, damaged
 	}
 	return page, nil
 }
 
 // EventPagesQuery returns a consistent query for the pages of a shop's log, from a page number on.
-func EventPagesQuery(table string, customer catalog.CustomerID, from int64) *dynamodb.QueryInput {
+func EventPagesQuery(table string, shop catalog.ShopID, from int64) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String(PartitionKey + " = :customer AND " + SortKey + " BETWEEN :first AND :end"),
 		ExpressionAttributeValues: Item{
-			":customer": Str(customer), ":first": Str(EventPageKey(customer, from).Sort), ":end": Str(pageEnd),
+			":customer": Str(shop), ":first": Str(EventPageKey(shop, from).Sort), ":end": Str(pageEnd),
 		},
 	}
 }
 
 // EncodeEvent returns the item of an event.
 func EncodeEvent(e event.Event, page int64, expires time.Time) Item {
-	it := EventKey(e.Customer, e.ID).Attributes()
+	it := EventKey(e.Shop, e.ID).Attributes()
 	it[AttrType], it[AttrAt], it[AttrData] = Str(e.Type), Millis(e.At), Str(string(e.Data))
 	it[AttrPage], it[AttrExpiresAt] = Num(page), Num(expires.Unix())
 	return it
@@ -162,8 +162,8 @@ func EncodeEvent(e event.Event, page int64, expires time.Time) Item {
 
 // DecodeEvent reads an event. stored is false if the item is missing or has expired. DynamoDB deletes expired items
 // with a delay. An event that cannot be read has no Data, see event.Event.Damaged.
-func DecodeEvent(customer catalog.CustomerID, sequence int64, it Item, now time.Time) (e event.Event, stored bool) {
-	e = event.Event{Sequence: sequence, Customer: customer}
+func DecodeEvent(shop catalog.ShopID, sequence int64, it Item, now time.Time) (e event.Event, stored bool) {
+	e = event.Event{Sequence: sequence, Shop: shop}
 	if len(it) == 0 || it.Num(AttrExpiresAt) <= now.Unix() {
 		return e, false
 	}

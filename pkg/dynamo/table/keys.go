@@ -60,58 +60,58 @@ func (k Key) Code() voucher.Code {
 }
 
 // ProfileKey is the key of a shop's profile.
-func ProfileKey(customer catalog.CustomerID) Key { return Key{string(customer), ProfileSort} }
+func ProfileKey(shop catalog.ShopID) Key { return Key{string(shop), ProfileSort} }
 
 // ProductKey is the key of a product on sale.
-func ProductKey(customer catalog.CustomerID, product catalog.ProductID) Key {
-	return Key{string(customer), ProductPrefix + string(product)}
+func ProductKey(shop catalog.ShopID, product catalog.ProductID) Key {
+	return Key{string(shop), ProductPrefix + string(product)}
 }
 
 // SettingsKey is the key of a shop's access settings.
-func SettingsKey(customer catalog.CustomerID) Key { return Key{string(customer), SettingsSort} }
+func SettingsKey(shop catalog.ShopID) Key { return Key{string(shop), SettingsSort} }
 
 // AccessKeyKey is the key of the record of a secret key.
-func AccessKeyKey(customer catalog.CustomerID, id access.KeyID) Key {
-	return Key{string(customer), AccessKeyPrefix + string(id)}
+func AccessKeyKey(shop catalog.ShopID, id access.KeyID) Key {
+	return Key{string(shop), AccessKeyPrefix + string(id)}
 }
 
 // OffSaleKey is the key of a product off sale. Because of the prefix, the query of the checkout area does not read
 // these products: DynamoDB charges for every item that a query reads.
-func OffSaleKey(customer catalog.CustomerID, product catalog.ProductID) Key {
-	return Key{string(customer), OffSalePrefix + string(product)}
+func OffSaleKey(shop catalog.ShopID, product catalog.ProductID) Key {
+	return Key{string(shop), OffSalePrefix + string(product)}
 }
 
 // PaymentKey is the key of what is left of a payment's stated amount. It is not among the shop's checkouts, because
 // lists of checkouts read the whole partition.
-func PaymentKey(customer catalog.CustomerID, payment checkout.Payment) Key {
-	return Key{PaymentPartition(customer), EncodePayment(payment)}
+func PaymentKey(shop catalog.ShopID, payment checkout.Payment) Key {
+	return Key{PaymentPartition(shop), EncodePayment(payment)}
 }
 
 // PaymentPartition is the partition of a shop's PaymentKeys.
-func PaymentPartition(customer catalog.CustomerID) string { return string(customer) + "#pay" }
+func PaymentPartition(shop catalog.ShopID) string { return string(shop) + "#pay" }
 
 // VoucherKey is the key of a voucher.
-func VoucherKey(customer catalog.CustomerID, code voucher.Code) Key {
-	return Key{Bucket(customer, hashBucket(string(code))), string(code)}
+func VoucherKey(shop catalog.ShopID, code voucher.Code) Key {
+	return Key{Bucket(shop, hashBucket(string(code))), string(code)}
 }
 
 // CounterKey is the key of a counter. number starts at 0.
-func CounterKey(customer catalog.CustomerID, code voucher.Code, number int) Key {
+func CounterKey(shop catalog.ShopID, code voucher.Code, number int) Key {
 	return Key{
-		Bucket(customer, (hashBucket(string(code))+number)%Buckets),
+		Bucket(shop, (hashBucket(string(code))+number)%Buckets),
 		fmt.Sprintf("%s%s%02d", code, CounterInfix, number),
 	}
 }
 
 // NickKey is the key of the item that has the redemptions and holds of one nick. nickHash is the nick's HashNick.
-func NickKey(customer catalog.CustomerID, code voucher.Code, nickHash string) Key {
-	return Key{Bucket(customer, hashBucket(string(code), nickHash)), string(code) + NickInfix + nickHash}
+func NickKey(shop catalog.ShopID, code voucher.Code, nickHash string) Key {
+	return Key{Bucket(shop, hashBucket(string(code), nickHash)), string(code) + NickInfix + nickHash}
 }
 
 // RedemptionKey is the key of the item with one redemption.
-func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempotency.Token) Key {
+func RedemptionKey(shop catalog.ShopID, code voucher.Code, token idempotency.Token) Key {
 	return Key{
-		Bucket(customer, hashBucket(string(code), string(token))),
+		Bucket(shop, hashBucket(string(code), string(token))),
 		string(code) + RedemptionInfix + string(token),
 	}
 }
@@ -119,23 +119,23 @@ func RedemptionKey(customer catalog.CustomerID, code voucher.Code, token idempot
 // RecordKey is the key of the item that records a redemption. It chooses by kind, the kind of the voucher's holds: the
 // voucher's key, the nick's, or RedemptionKey.
 func RecordKey(
-	customer catalog.CustomerID, code voucher.Code, nick voucher.Nick, token idempotency.Token, kind voucher.HoldKind,
+	shop catalog.ShopID, code voucher.Code, nick voucher.Nick, token idempotency.Token, kind voucher.HoldKind,
 ) Key {
 	switch {
 	case kind == voucher.HoldSingleUse:
-		return VoucherKey(customer, code)
+		return VoucherKey(shop, code)
 	case kind.IsByNick():
-		return NickKey(customer, code, HashNick(nick))
+		return NickKey(shop, code, HashNick(nick))
 	default:
-		return RedemptionKey(customer, code, token)
+		return RedemptionKey(shop, code, token)
 	}
 }
 
 // HoldKey is the key of a counted hold, in the bucket of its counter. The holds of a counter sort by the time when they
 // lapse.
-func HoldKey(customer catalog.CustomerID, code voucher.Code, hold voucher.Hold) Key {
+func HoldKey(shop catalog.ShopID, code voucher.Code, hold voucher.Hold) Key {
 	return Key{
-		CounterKey(customer, code, hold.Counter).Partition,
+		CounterKey(shop, code, hold.Counter).Partition,
 		fmt.Sprintf("%s%013d#%s", holdsOf(code, hold.Counter), hold.Until.UnixMilli(), hold.ID),
 	}
 }
@@ -146,26 +146,26 @@ func holdsOf(code voucher.Code, counter int) string {
 }
 
 // CheckoutKey is the key of a checkout. token is the first half of the checkout's ID.
-func CheckoutKey(customer catalog.CustomerID, token idempotency.Token) Key {
-	return Key{string(customer), string(token)}
+func CheckoutKey(shop catalog.ShopID, token idempotency.Token) Key {
+	return Key{string(shop), string(token)}
 }
 
 // RefusalKey is the key of the item that counts a source's refusals in the window that begins at start. An IPv6
 // network, a /48, has one item for all of its subnets.
-func RefusalKey(customer catalog.CustomerID, source access.Source, start time.Time) Key {
-	return Key{Bucket(customer, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
+func RefusalKey(shop catalog.ShopID, source access.Source, start time.Time) Key {
+	return Key{Bucket(shop, hashBucket(source.Name)), fmt.Sprintf("%s#%d", source.Name, start.Unix())}
 }
 
 // QuotaKey is the key of the item that counts a source's redemptions of codes with many uses. It is like RefusalKey.
-func QuotaKey(customer catalog.CustomerID, quota voucher.Quota) Key {
-	key := RefusalKey(customer, access.Source{Name: quota.Source}, quota.Start)
+func QuotaKey(shop catalog.ShopID, quota voucher.Quota) Key {
+	key := RefusalKey(shop, access.Source{Name: quota.Source}, quota.Start)
 	return Key{key.Partition, RedeemedPrefix + key.Sort}
 }
 
 // SourceHoldsKey is the key of the item that lists the live holds of a source. An IPv6 network, a /48, has one item for
 // all of its subnets.
-func SourceHoldsKey(customer catalog.CustomerID, source access.Source) Key {
-	return Key{Bucket(customer, hashBucket(source.Name)), HoldsPrefix + source.Name}
+func SourceHoldsKey(shop catalog.ShopID, source access.Source) Key {
+	return Key{Bucket(shop, hashBucket(source.Name)), HoldsPrefix + source.Name}
 }
 
 // HashNick returns the hash that stands for a nick in keys and conditions. It hashes the compared form of the nick. The
@@ -176,8 +176,8 @@ func HashNick(nick voucher.Nick) string {
 }
 
 // Bucket is the partition key value of one of a shop's buckets.
-func Bucket(customer catalog.CustomerID, number int) string {
-	return fmt.Sprintf("%s#%02d", customer, number)
+func Bucket(shop catalog.ShopID, number int) string {
+	return fmt.Sprintf("%s#%02d", shop, number)
 }
 
 // hashBucket picks a bucket by a hash of the parts. The parts contain no #, so joining them is unambiguous.

@@ -18,20 +18,20 @@ import (
 const indexPrefix = "n#"
 
 // NickIndexKey is the key of a redemption in the index of nicks. The redemptions of a nick sort by time.
-func NickIndexKey(customer catalog.CustomerID, nick voucher.Nick, at time.Time, id string) Key {
+func NickIndexKey(shop catalog.ShopID, nick voucher.Nick, at time.Time, id string) Key {
 	hash := HashNick(nick)
-	return Key{Bucket(customer, hashBucket(hash)), fmt.Sprintf("%s%s#%015d#%s", indexPrefix, hash, at.UnixMilli(), id)}
+	return Key{Bucket(shop, hashBucket(hash)), fmt.Sprintf("%s%s#%015d#%s", indexPrefix, hash, at.UnixMilli(), id)}
 }
 
 // NickIndexQuery returns a query for the redemptions of a nick from one time to another, both included, earliest first.
 // If until is zero, the query has no end.
 func NickIndexQuery(
-	table string, customer catalog.CustomerID, nick voucher.Nick, from, until time.Time,
+	table string, shop catalog.ShopID, nick voucher.Nick, from, until time.Time,
 ) *dynamodb.QueryInput {
 	if until.IsZero() {
 		until = time.UnixMilli(FarFuture)
 	}
-	first, last := NickIndexKey(customer, nick, from, ""), NickIndexKey(customer, nick, until, "~")
+	first, last := NickIndexKey(shop, nick, from, ""), NickIndexKey(shop, nick, until, "~")
 	return &dynamodb.QueryInput{
 		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String(PartitionKey + " = :bucket AND " + SortKey + " BETWEEN :first AND :last"),
@@ -44,12 +44,12 @@ func NickIndexQuery(
 
 // EncodeIndexed returns the item of a redemption in the index of nicks. isIndexed is false if the redemption has no
 // nick.
-func EncodeIndexed(customer catalog.CustomerID, r voucher.Redemption) (it Item, isIndexed bool) {
+func EncodeIndexed(shop catalog.ShopID, r voucher.Redemption) (it Item, isIndexed bool) {
 	nick, err := voucher.ParseNick(r.Nick)
 	if err != nil || nick == (voucher.Nick{}) {
 		return nil, false
 	}
-	it = NickIndexKey(customer, nick, r.At, r.ID).Attributes()
+	it = NickIndexKey(shop, nick, r.At, r.ID).Attributes()
 	it[AttrCode], it[AttrReward], it[AttrRedeemedBy] = Str(r.Code), Str(r.Reward.String()), Str(r.Nick)
 	it.setStr(AttrCurrency, string(r.Reward.AmountOff.Currency))
 	it.setTrue(AttrImported, r.Imported)

@@ -107,21 +107,21 @@ func BatchGet(
 }
 
 // HoldsQuery returns a query for the holds of a counter. The hold that lapses first comes first.
-func HoldsQuery(table string, customer catalog.CustomerID, code voucher.Code, counter int) *dynamodb.QueryInput {
+func HoldsQuery(table string, shop catalog.ShopID, code voucher.Code, counter int) *dynamodb.QueryInput {
 	return &dynamodb.QueryInput{
 		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String(PartitionKey + " = :bucket AND begins_with(" + SortKey + ", :holds)"),
 		ExpressionAttributeValues: Item{
-			":bucket": Str(CounterKey(customer, code, counter).Partition), ":holds": Str(holdsOf(code, counter)),
+			":bucket": Str(CounterKey(shop, code, counter).Partition), ":holds": Str(holdsOf(code, counter)),
 		},
 	}
 }
 
 // ReadVoucher reads a voucher. For an unknown code, the error is a *voucher.RefusalError.
 func ReadVoucher(
-	ctx context.Context, api Getter, table string, customer catalog.CustomerID, code voucher.Code,
+	ctx context.Context, api Getter, table string, shop catalog.ShopID, code voucher.Code,
 ) (Voucher, error) {
-	it, err := Get(ctx, api, table, VoucherKey(customer, code), nil)
+	it, err := Get(ctx, api, table, VoucherKey(shop, code), nil)
 	if err != nil {
 		return Voucher{}, err
 	}
@@ -133,12 +133,12 @@ func ReadVoucher(
 
 // ReadCounters reads the first n counters of a code. random is as in Backoff.
 func ReadCounters(
-	ctx context.Context, api BatchGetter, random func(n int64) int64, table string, customer catalog.CustomerID,
+	ctx context.Context, api BatchGetter, random func(n int64) int64, table string, shop catalog.ShopID,
 	code voucher.Code, n int,
 ) ([]Counter, error) {
 	keys := make([]Key, n)
 	for number := range keys {
-		keys[number] = CounterKey(customer, code, number)
+		keys[number] = CounterKey(shop, code, number)
 	}
 	found, err := BatchGet(ctx, api, random, table, keys...)
 	if err != nil {

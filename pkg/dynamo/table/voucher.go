@@ -91,8 +91,8 @@ type Voucher struct {
 }
 
 // EncodeVoucher returns the item of a new voucher. An imported voucher may already have a redemption.
-func EncodeVoucher(customer catalog.CustomerID, v voucher.Voucher) Item {
-	it := VoucherKey(customer, v.Code).Attributes()
+func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) Item {
+	it := VoucherKey(shop, v.Code).Attributes()
 	it[AttrCode] = Str(v.Written)
 	it[AttrReward] = Str(v.Reward.String())
 	if v.Reward.Kind == voucher.RewardAmountOff {

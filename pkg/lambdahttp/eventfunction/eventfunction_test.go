@@ -29,7 +29,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-const emberforge catalog.CustomerID = "emberforge"
+const emberforge catalog.ShopID = "emberforge"
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
@@ -57,7 +57,7 @@ func (d *desk) Changes(_ context.Context, records []json.RawMessage) []event.Cha
 
 func (*desk) change(record string) event.Change {
 	c := event.Change{
-		ID: "seq-" + record, Customer: emberforge,
+		ID: "seq-" + record, Shop: emberforge,
 		Place: event.Place{Table: event.Vouchers, Partition: "emberforge#07", Sort: record},
 	}
 	if record == "0" {
@@ -69,7 +69,7 @@ func (*desk) change(record string) event.Change {
 	return c
 }
 
-func (d *desk) Append(_ context.Context, _ catalog.CustomerID, events []event.Event) (int, error) {
+func (d *desk) Append(_ context.Context, _ catalog.ShopID, events []event.Event) (int, error) {
 	if d.fails != nil {
 		return 0, d.fails
 	}
@@ -79,20 +79,20 @@ func (d *desk) Append(_ context.Context, _ catalog.CustomerID, events []event.Ev
 	return len(events), nil
 }
 
-func (d *desk) Announce(context.Context, catalog.CustomerID) error { return d.fails }
+func (d *desk) Announce(context.Context, catalog.ShopID) error { return d.fails }
 
-func (d *desk) Park(_ context.Context, _ catalog.CustomerID, changes ...event.Parked) error {
+func (d *desk) Park(_ context.Context, _ catalog.ShopID, changes ...event.Parked) error {
 	if d.fails == nil {
 		d.parked = append(d.parked, changes...)
 	}
 	return d.fails
 }
 
-func (d *desk) Shops(context.Context) ([]catalog.CustomerID, error) {
-	return []catalog.CustomerID{emberforge}, d.fails
+func (d *desk) Shops(context.Context) ([]catalog.ShopID, error) {
+	return []catalog.ShopID{emberforge}, d.fails
 }
 
-func (d *desk) Parked(context.Context, catalog.CustomerID) ([]event.Parked, error) {
+func (d *desk) Parked(context.Context, catalog.ShopID) ([]event.Parked, error) {
 	return slices.Clone(d.parked), d.fails
 }
 
@@ -219,7 +219,7 @@ func TestHandle_Schedule_RetriesWhatWasSetAside(t *testing.T) {
 	t.Parallel()
 	d := &desk{}
 	for _, record := range []string{"1047", "0"} {
-		d.parked = append(d.parked, event.Parked{Place: d.change(record).Place, Customer: emberforge})
+		d.parked = append(d.parked, event.Parked{Place: d.change(record).Place, Shop: emberforge})
 	}
 	response, logged, err := d.handle(t,
 		`{"version":"0","detail-type":"Scheduled Event","source":"aws.events",`+
@@ -293,7 +293,7 @@ func redeemed(t *testing.T, client *dynamodb.Client) (set map[string]string, r v
 		Random: zeros{},
 	}
 	r, _, err = redeemer.Redeem(t.Context(),
-		voucher.Request{Customer: emberforge, Code: v.Code, Nick: nick, At: noon()})
+		voucher.Request{Shop: emberforge, Code: v.Code, Nick: nick, At: noon()})
 	if err := errors.Join(badNick, err); err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestNew_RedemptionInATable_IsInTheFeedButNotInTheLogLine(t *testing.T) {
 	store := dynamo.NewEventLog(client, set["EVENTS_TABLE"], 90*24*time.Hour, noon, mathrand.Int64N, zeros{})
 	page, err := event.Feed{Store: store}.Read(t.Context(), emberforge, event.Cursor{After: event.FromOldest}, 100)
 	want := event.Event{
-		ID: event.OfRedemption(emberforge, r)[0].ID(), Type: event.RedemptionCreated, Customer: emberforge, At: noon(),
+		ID: event.OfRedemption(emberforge, r)[0].ID(), Type: event.RedemptionCreated, Shop: emberforge, At: noon(),
 		Sequence: 1,
 		Data: []byte(`{"id":"` + r.ID +
 			`","status":"redeemed","code":"SUMMER20","nick":"Alder","redeemedAt":"2026-11-22T12:00:00.000Z",` +
@@ -385,7 +385,7 @@ func TestNew_RedemptionInATable_IsInTheFeedButNotInTheLogLine(t *testing.T) {
 // shopIn returns emberforge's shop as its owner works on it.
 func shopIn(client *dynamodb.Client, set map[string]string) *backoffice.Shop {
 	tables := backoffice.Tables{Vouchers: set["VOUCHERS_TABLE"], Events: set["EVENTS_TABLE"]}
-	return backoffice.NewDeployment(client, tables, mathrand.Int64N).Open(catalog.Customer{ID: emberforge})
+	return backoffice.NewDeployment(client, tables, mathrand.Int64N).Open(catalog.Profile{ID: emberforge})
 }
 
 // zeros is a source of random bytes that returns only zeros.

@@ -35,7 +35,7 @@ import (
 // function, and so does a schedule, every minute.
 type scene struct {
 	// rates has how many redemptions a second each shop has.
-	rates map[catalog.CustomerID]int
+	rates map[catalog.ShopID]int
 	// service is how long the store works on a call. It works on one call at a time, like a busy machine.
 	service time.Duration
 	// phase is how long after the beginning the schedule first runs.
@@ -43,7 +43,7 @@ type scene struct {
 	// From the time from until the time until, the store does not respond: not at all if only is empty, and otherwise
 	// not to calls for the log of this shop. Requests that arrive meanwhile are applied afterwards.
 	from, until time.Duration
-	only        catalog.CustomerID
+	only        catalog.ShopID
 
 	t      *testing.T
 	begun  time.Time
@@ -126,12 +126,12 @@ func (s *scene) open(t *testing.T) {
 		t.Fatal(err)
 	}
 	deployment := backoffice.NewDeployment(clientOver(s.access), backoffice.Tables{Vouchers: "vouchers"}, mathrand.Int64N)
-	for customer := range s.rates {
+	for shopID := range s.rates {
 		terms := voucher.Terms{
 			Written: "SUMMER20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit),
 			Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 		}
-		shop := deployment.Open(catalog.Customer{ID: customer})
+		shop := deployment.Open(catalog.Profile{ID: shopID})
 		if _, err := shop.CreateVoucher(t.Context(), terms, time.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func (s *scene) open(t *testing.T) {
 }
 
 // shop lets shoppers redeem until the trade is over.
-func (s *scene) shop(customer catalog.CustomerID, rate int) {
+func (s *scene) shop(shop catalog.ShopID, rate int) {
 	redeemer := voucher.Redeemer{
 		Store:  dynamo.NewRedeemer(clientOver(s), dynamo.Tables{Vouchers: "vouchers"}, mathrand.Int64N),
 		Random: rand.Reader,
@@ -154,7 +154,7 @@ func (s *scene) shop(customer catalog.CustomerID, rate int) {
 				s.t.Error(err)
 			}
 			// If the store does not respond, it may redeem the code later.
-			_, _, _ = redeemer.Redeem(ctx, voucher.Request{Customer: customer, Code: "SUMMER20", Nick: nick, At: time.Now()})
+			_, _, _ = redeemer.Redeem(ctx, voucher.Request{Shop: shop, Code: "SUMMER20", Nick: nick, At: time.Now()})
 		})
 		time.Sleep(time.Second / time.Duration(rate))
 	}
@@ -244,11 +244,11 @@ type delays struct {
 }
 
 // follow reads the feed of a shop until the scene ends.
-func (s *scene) follow(customer catalog.CustomerID) (d delays) {
+func (s *scene) follow(shop catalog.ShopID) (d delays) {
 	log := dynamo.NewEventLog(clientOver(s.access), "events", 90*24*time.Hour, time.Now, mathrand.Int64N, rand.Reader)
 	back := s.begun.Add(s.until)
 	for cursor := (event.Cursor{}); time.Since(s.begun) < sceneEnd; time.Sleep(100 * time.Millisecond) {
-		page, err := event.Feed{Store: log}.Read(s.t.Context(), customer, cursor, event.MaxPerPage)
+		page, err := event.Feed{Store: log}.Read(s.t.Context(), shop, cursor, event.MaxPerPage)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -258,7 +258,7 @@ func (s *scene) follow(customer catalog.CustomerID) (d delays) {
 			if !since.After(back) {
 				d.early = max(d.early, time.Since(back))
 			}
-			isHeld := s.only == "" || s.only == customer
+			isHeld := s.only == "" || s.only == shop
 			if isHeld && since.Before(back) && since.After(s.begun.Add(s.from-6*time.Second)) {
 				since = back // it was redeemed or recorded while the store did not respond
 			}
@@ -270,7 +270,7 @@ func (s *scene) follow(customer catalog.CustomerID) (d delays) {
 }
 
 // run plays the scene, and returns the delays of each shop.
-func (s *scene) run(t *testing.T) map[catalog.CustomerID]delays {
+func (s *scene) run(t *testing.T) map[catalog.ShopID]delays {
 	t.Helper()
 	s.open(t)
 	var leave context.CancelFunc
@@ -285,18 +285,18 @@ func (s *scene) run(t *testing.T) map[catalog.CustomerID]delays {
 	var playing sync.WaitGroup
 	playing.Go(func() { s.stream(f) })
 	playing.Go(func() { s.schedule(eventfunction.New(env, clientOver(s))) })
-	took := make(map[catalog.CustomerID]delays)
-	for customer, rate := range s.rates {
-		playing.Go(func() { s.shop(customer, rate) })
+	took := make(map[catalog.ShopID]delays)
+	for shop, rate := range s.rates {
+		playing.Go(func() { s.shop(shop, rate) })
 		playing.Go(func() {
-			d := s.follow(customer)
+			d := s.follow(shop)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			took[customer] = d
+			took[shop] = d
 		})
 	}
 	playing.Wait()
-	for customer, d := range took {
+	for shop, d := range took {
 		redeemed := 0
 		pages := dynamodb.NewScanPaginator(clientOver(s.access), &dynamodb.ScanInput{TableName: aws.String("vouchers")})
 		for pages.HasMorePages() {
@@ -306,13 +306,13 @@ func (s *scene) run(t *testing.T) map[catalog.CustomerID]delays {
 			}
 			for _, it := range page.Items {
 				key := table.KeyOf(it)
-				if strings.HasPrefix(key.Partition, string(customer)+"#") && strings.Contains(key.Sort, "#r#") {
+				if strings.HasPrefix(key.Partition, string(shop)+"#") && strings.Contains(key.Sort, "#r#") {
 					redeemed++
 				}
 			}
 		}
-		if d.events != redeemed || redeemed < s.rates[customer]*int(trade/time.Second)/2 {
-			t.Errorf("%s: %d events of %d redemptions are in the feed", customer, d.events, redeemed)
+		if d.events != redeemed || redeemed < s.rates[shop]*int(trade/time.Second)/2 {
+			t.Errorf("%s: %d events of %d redemptions are in the feed", shop, d.events, redeemed)
 		}
 	}
 	return took
@@ -356,7 +356,7 @@ func TestHandle_StoreHiccups_EventsComeSoon(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				test.rates = map[catalog.CustomerID]int{emberforge: 20, "sakura-goods": 1, "minecave": 1, "northwind": 2}
+				test.rates = map[catalog.ShopID]int{emberforge: 20, "sakura-goods": 1, "minecave": 1, "northwind": 2}
 				test.judge(t, test.run(t))
 				if test.calm && test.parked > 0 {
 					t.Errorf("%d changes were set aside, want none", test.parked)
@@ -366,16 +366,16 @@ func TestHandle_StoreHiccups_EventsComeSoon(t *testing.T) {
 	}
 }
 
-func (s *scene) judge(t *testing.T, took map[catalog.CustomerID]delays) {
+func (s *scene) judge(t *testing.T, took map[catalog.ShopID]delays) {
 	t.Helper()
-	for customer, d := range took {
-		t.Logf("%s: %d events, complete %s after the store was back; the slowest took %s", customer, d.events, d.early,
+	for shop, d := range took {
+		t.Logf("%s: %d events, complete %s after the store was back; the slowest took %s", shop, d.events, d.early,
 			d.all)
 		if d.early > time.Minute {
-			t.Errorf("the feed of %s was complete %s after the store was back, want 60s", customer, d.early)
+			t.Errorf("the feed of %s was complete %s after the store was back, want 60s", shop, d.early)
 		}
-		if customer != emberforge && d.all > 5*time.Second {
-			t.Errorf("an event of %s took %s, want at most 5s", customer, d.all)
+		if shop != emberforge && d.all > 5*time.Second {
+			t.Errorf("an event of %s took %s, want at most 5s", shop, d.all)
 		}
 	}
 	t.Logf("%d changes were set aside", s.parked)

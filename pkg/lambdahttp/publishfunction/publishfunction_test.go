@@ -36,9 +36,9 @@ import (
 )
 
 const (
-	emberforge catalog.CustomerID = "emberforge"
-	lantern    catalog.CustomerID = "lantern-market"
-	retention                     = 90 * 24 * time.Hour
+	emberforge catalog.ShopID = "emberforge"
+	lantern    catalog.ShopID = "lantern-market"
+	retention                 = 90 * 24 * time.Hour
 )
 
 // bus is an EventBridge that stores the events it accepts.
@@ -100,11 +100,11 @@ func (b *bus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // taken returns the sequence numbers of a shop's events that the bus accepted, in order.
-func (b *bus) taken(t *testing.T, customer catalog.CustomerID) (sequence []int64) {
+func (b *bus) taken(t *testing.T, shop catalog.ShopID) (sequence []int64) {
 	t.Helper()
 	for i, call := range b.calls {
 		for _, e := range call {
-			if d := e.detail(t); d.Customer == string(customer) && (b.fails == nil || b.fails(i+1, e) == "") {
+			if d := e.detail(t); d.Customer == string(shop) && (b.fails == nil || b.fails(i+1, e) == "") {
 				sequence = append(sequence, d.Sequence)
 			}
 		}
@@ -145,12 +145,12 @@ func open(t *testing.T) *shops {
 }
 
 // redemptions makes the events of new redemptions of SUMMER20.
-func redemptions(t *testing.T, customer catalog.CustomerID, count int) []event.Event {
+func redemptions(t *testing.T, shop catalog.ShopID, count int) []event.Event {
 	t.Helper()
 	made := make([]event.Event, count)
 	for i := range made {
 		at := time.Date(2026, 11, 22, 1, 35, 52, 130e6, time.UTC)
-		fact := event.OfRedemption(customer, voucher.Redemption{
+		fact := event.OfRedemption(shop, voucher.Redemption{
 			ID: rand.Text()[:22], Code: "SUMMER20", Nick: "Alder", At: at,
 			Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 		})[0]
@@ -163,14 +163,14 @@ func redemptions(t *testing.T, customer catalog.CustomerID, count int) []event.E
 }
 
 // record appends new events to a shop's log, and returns the changes of the log's pages as the stream shows them.
-func (s *shops) record(t *testing.T, customer catalog.CustomerID, count int) (records []json.RawMessage) {
+func (s *shops) record(t *testing.T, shop catalog.ShopID, count int) (records []json.RawMessage) {
 	t.Helper()
-	before := s.pages(t, customer)
-	if added, err := s.log.Append(t.Context(), customer, redemptions(t, customer, count)); added != count ||
+	before := s.pages(t, shop)
+	if added, err := s.log.Append(t.Context(), shop, redemptions(t, shop, count)); added != count ||
 		err != nil {
 		t.Fatalf("%d of %d events were added: %v", added, count, err)
 	}
-	after := s.pages(t, customer)
+	after := s.pages(t, shop)
 	for _, sk := range slices.Sorted(maps.Keys(after)) {
 		if old := encode(t, before[sk]); !bytes.Equal(old, encode(t, after[sk])) {
 			records = append(records, s.change(t, after[sk], before[sk], after[sk]))
@@ -179,11 +179,11 @@ func (s *shops) record(t *testing.T, customer catalog.CustomerID, count int) (re
 	return records
 }
 
-func (s *shops) pages(t *testing.T, customer catalog.CustomerID) map[string]map[string]types.AttributeValue {
+func (s *shops) pages(t *testing.T, shop catalog.ShopID) map[string]map[string]types.AttributeValue {
 	t.Helper()
 	out, err := s.client.Query(t.Context(), &dynamodb.QueryInput{
 		TableName: aws.String(s.table), KeyConditionExpression: aws.String("customer = :customer"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":customer": &types.AttributeValueMemberS{Value: string(customer)}},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":customer": &types.AttributeValueMemberS{Value: string(shop)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -268,9 +268,9 @@ func TestHandle_AddedEvents_AreSentInSequence(t *testing.T) {
 	if failed := s.handle(t, batch...); failed != "" {
 		t.Errorf("record %s failed, want none", failed)
 	}
-	for customer, count := range map[catalog.CustomerID]int64{emberforge: 5, lantern: 55} {
-		if got := s.bus.taken(t, customer); !slices.Equal(got, numbers(1, count)) {
-			t.Errorf("the bus accepted the events %v of %s; want 1 to %d", got, customer, count)
+	for shop, count := range map[catalog.ShopID]int64{emberforge: 5, lantern: 55} {
+		if got := s.bus.taken(t, shop); !slices.Equal(got, numbers(1, count)) {
+			t.Errorf("the bus accepted the events %v of %s; want 1 to %d", got, shop, count)
 		}
 	}
 	for _, call := range s.bus.calls {

@@ -131,12 +131,12 @@ func (r *Run) Stop() error {
 	return err
 }
 
-// LoadShop loads a catalogue file as `shopctl catalog apply` does, and opens its first shop. It replaces CUSTOMER in
+// LoadShop loads a catalogue file as `shopctl catalog apply` does, and opens its first shop. It replaces SHOP in
 // the file with the ID.
 func (r *Run) LoadShop(tb testing.TB, file, id string) *backoffice.Shop {
 	tb.Helper()
 	deployment := r.State.Deployment(rand.Int64N)
-	text := strings.ReplaceAll(file, "CUSTOMER", id)
+	text := strings.ReplaceAll(file, "SHOP", id)
 	plan, err := deployment.PlanCatalogue(tb.Context(), []catalogfile.File{{Name: "shop.yaml", Text: []byte(text)}},
 		false, time.Now())
 	if err != nil {
@@ -145,7 +145,7 @@ func (r *Run) LoadShop(tb testing.TB, file, id string) *backoffice.Shop {
 	if err := plan.Apply(tb.Context(), func() {}); err != nil {
 		tb.Fatal(err)
 	}
-	shop, err := deployment.Shop(tb.Context(), plan[0].Catalogue.Customer)
+	shop, err := deployment.Shop(tb.Context(), plan[0].Catalogue.Shop)
 	if err != nil {
 		tb.Fatal(err)
 	}
