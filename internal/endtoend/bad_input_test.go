@@ -145,20 +145,13 @@ func TestPath_UnknownPaths_AreNotFound(t *testing.T) {
 			method: method, status: status, by: by,
 		})
 	}
-	segments := []string{
-		"%00", s.id + "%00", "%252F", s.id + "%252F", "%252f" + s.id, "a%252Fb", "%3F", s.id + "%3Fcheck=true", "%253F",
-		s.id + "%253Fcheck=true", "%23", s.id + "%2523", "%2525", "%2525zz", "%20", s.id + "%20", "%0a",
-		s.id + "%0d%0a", "%7f", "%ff", "%c3%28", "%ed%a0%80", "%EF%BF%BD", "%e2%80%8b",
-		"..", ".", "%2e%2e", "%2e", "-", "_x", ".x", "a+b", "a:b", "a@b", "a;b", "a=b", "a&b", "a,b", "a'b", "*", "~",
-		"$", "(x)", "[x]", "{customer}", "é", "\xff", "\xc3\x28", "%C3%A9", "\U0001F600", strings.Repeat("a", 65),
-		strings.Repeat("a", 5000), strings.Repeat("%41", 65),
-	}
-	for _, segment := range segments {
+	for _, segment := range []string{
+		"%00", "%252F", "%3F", s.id + "%253Fcheck=true", "%2525zz", s.id + "%20", "%0a", "%ff", "%ed%a0%80", "..", "%2e%2e",
+		"a+b", "*", "{customer}", "\xff", "%C3%A9", strings.Repeat("a", 65), strings.Repeat("a", 5000),
+	} {
 		add(http.MethodPost, "/shop/"+segment+"/voucher", 404, "voucher-not-found")
 		add(http.MethodGet, "/shop/"+segment+"/checkout", 404, "not-found")
-		add(http.MethodGet, "/shop/"+segment+"/checkout/coins/500", 404, "not-found")
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/"+segment+"/500", 404, "not-found")
-		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/"+segment, 404, "not-found")
 		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/variant/"+segment, 404, "not-found")
 	}
 	// An HTTP API cuts off the path at an encoded question mark. The shortened path would check out the default amount,
@@ -168,159 +161,22 @@ func TestPath_UnknownPaths_AreNotFound(t *testing.T) {
 			add(http.MethodGet, "/shop/"+s.id+path+query, 404, "not-found")
 		}
 	}
-	for _, segment := range []string{"%2F", s.id + "%2F", "%2f" + s.id, "a%2Fb"} {
-		add(http.MethodPost, "/shop/"+segment+"/voucher", 404, gatewaysOwn)
-		add(http.MethodGet, "/shop/"+segment+"/checkout/coins/500", 404, gatewaysOwn)
+	for segment, status := range map[string]int{"%2F": 404, "a%2Fb": 404, "%25": 400, s.id + "%25": 400} {
+		add(http.MethodPost, "/shop/"+segment+"/voucher", status, gatewaysOwn)
+		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/"+segment, status, gatewaysOwn)
 	}
-	for _, segment := range []string{"%25", "%25zz", s.id + "%25"} {
-		add(http.MethodPost, "/shop/"+segment+"/voucher", 400, gatewaysOwn)
-		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/"+segment, 400, gatewaysOwn)
-	}
-	for _, segment := range []string{"%", "%z", "%zz", "%0", s.id + "%", "a%2", "a%g1"} {
-		add(http.MethodPost, "/shop/"+segment+"/voucher", 400, serversOwn)
-		add(http.MethodGet, "/shop/"+s.id+"/checkout/coins/"+segment, 400, serversOwn)
-	}
+	add(http.MethodPost, "/shop/"+s.id+"%zz/voucher", 400, serversOwn)
 	voucher := "/shop/" + s.id + "/voucher"
-	for _, target := range []string{
-		"/", "//", "/shop", "/shop/", "/shop//voucher", "/shop/" + s.id, "/shop/" + s.id + "/", voucher + "/",
-		"/" + voucher, voucher + "//", "/./" + voucher[1:], "/../" + voucher[1:], "/shop/../shop/" + s.id + "/voucher",
-		"/shop/" + s.id + "/./voucher", "/shop/" + s.id + "//voucher", "/shop/" + s.id + "/Voucher",
-		"/SHOP/" + s.id + "/voucher", "/shop/" + s.id + "/vouchers", "/shop/" + s.id + "/voucher%20",
-		"/shop/" + s.id + "/voucher%2F", "/shop/" + s.id + "/voucher;x", "/shop/" + s.id + "/voucher/SINGLE",
-	} {
+	for _, target := range []string{"/", "/shop//voucher", voucher + "/", "/" + voucher, "/./" + voucher[1:], "/SHOP/" + s.id + "/voucher"} {
 		add(http.MethodPost, target, 404, gatewaysOwn)
 	}
-	for _, target := range []string{
-		"/shop/" + s.id + "/checkout/", "/shop/" + s.id + "//checkout", "/shop/" + s.id + "/checkout/coins",
-		"/shop/" + s.id + "/checkout/coins/", "/shop/" + s.id + "/checkout//500",
-		"/shop/" + s.id + "/checkout/coins/500/",
-		"/shop/" + s.id + "/checkout/coins/variant/", "/shop/" + s.id + "/checkout/coins/variants/500",
-		"/shop/" + s.id + "/checkout/coins/variant/500/x", voucher, "/openapi.yaml", "/favicon.ico", "/.env",
-		"/checkout", "/checkout/",
-	} {
+	for _, target := range []string{"/shop/" + s.id + "/checkout/coins/", voucher, "/openapi.yaml", "/favicon.ico"} {
 		add(http.MethodGet, target, 404, gatewaysOwn)
 	}
-	for _, method := range []string{"GET", "PUT", "PATCH", "DELETE", "TRACE", "BREW", "post", "PRI"} {
+	for _, method := range []string{"GET", "DELETE", "BREW", "post"} {
 		add(method, voucher, 404, gatewaysOwn)
-	}
-	for _, method := range []string{"POST", "PUT", "DELETE", "get"} {
-		add(method, "/shop/"+s.id+"/checkout", 404, gatewaysOwn)
-		add(method, "/shop/"+s.id+"/checkout/coins/500", 404, gatewaysOwn)
 	}
 	add(http.MethodPost, "/shop/"+strings.Repeat("a", 11_000)+"/voucher", 414, gatewaysOwn)
 	wantRefusedAll(t, requests)
 	s.redeem(t, body("SINGLE", "")).wantRedeemed(t, false)
-}
-
-func TestConnection_BrokenHTTP_IsRejected(t *testing.T) {
-	s := voucherShop(t)
-	line := "POST /shop/" + s.id + "/voucher HTTP/1.1\r\n"
-	const host, json, single = "Host: shop.example\r\n", "Content-Type: application/json\r\n", `{"code":"SINGLE"}`
-	requests := []badRequest{
-		{name: "no host", raw: line + json + "Content-Length: 17\r\n\r\n" + single, status: 400, by: serversOwn},
-		{
-			name: "two hosts", raw: line + host + host + json + "Content-Length: 17\r\n\r\n" + single, status: 400,
-			by: serversOwn,
-		},
-		{
-			name: "a space in the path", raw: "POST /shop/a b/voucher HTTP/1.1\r\n" + host + "\r\n", status: 400,
-			by: serversOwn,
-		},
-		{
-			name: "a control character in the path", raw: "POST /shop/a\x01b/voucher HTTP/1.1\r\n" + host + "\r\n",
-			status: 400, by: serversOwn,
-		},
-		{
-			name: "a NUL in the path", raw: "POST /shop/a\x00b/voucher HTTP/1.1\r\n" + host + "\r\n", status: 400,
-			by: serversOwn,
-		},
-		{name: "no path", raw: "POST  HTTP/1.1\r\n" + host + "\r\n", status: 400, by: serversOwn},
-		{
-			name: "another protocol", raw: "POST /shop/a/voucher SHOP/1.1\r\n" + host + "\r\n", status: 400,
-			by: serversOwn,
-		},
-		{name: "HTTP/3.0", raw: "POST /shop/a/voucher HTTP/3.0\r\n" + host + "\r\n", status: 505, by: serversOwn},
-		{name: "noise", raw: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", status: 400, by: serversOwn},
-		{name: "a header without a name", raw: line + host + ": x\r\n\r\n", status: 400, by: serversOwn},
-		{
-			name: "a header with a space in its name", raw: line + host + "Content Type: x\r\n\r\n", status: 400,
-			by: serversOwn,
-		},
-		{
-			name: "a length that is not a number", raw: line + host + json + "Content-Length: many\r\n\r\n" + single,
-			status: 400, by: serversOwn,
-		},
-		{
-			name: "a negative length", raw: line + host + json + "Content-Length: -1\r\n\r\n" + single, status: 400,
-			by: serversOwn,
-		},
-		{
-			name: "two lengths", raw: line + host + json + "Content-Length: 17\r\nContent-Length: 18\r\n\r\n" + single,
-			status: 400, by: serversOwn,
-		},
-		{
-			name: "an unknown transfer encoding", raw: line + host + json + "Transfer-Encoding: gzip\r\n\r\n" + single,
-			status: 501, by: serversOwn,
-		},
-		{
-			name: "a chunk without a length",
-			raw:  line + host + json + "Transfer-Encoding: chunked\r\n\r\nzz\r\n" + single, status: 400,
-			by: gatewaysOwn,
-		},
-		{
-			name:   "a chunk that is too long",
-			raw:    line + host + json + "Transfer-Encoding: chunked\r\n\r\n3\r\n" + single + "\r\n0\r\n\r\n",
-			status: 400,
-			by:     gatewaysOwn,
-		},
-		{
-			name: "an empty body in chunks", raw: line + host + json + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-			status: 400, by: "malformed-request",
-		},
-		{
-			name: "a body without a length", raw: line + host + json + "\r\n" + single, status: 400,
-			by: "malformed-request",
-		},
-		{
-			name: "a length that is too short",
-			raw:  line + host + json + "Content-Length: 16\r\nConnection: close\r\n\r\n" + single, status: 400,
-			by: "malformed-request",
-		},
-		{name: "a compressed body", raw: s.redeemRequest("\x1f\x8b\x08\x00\x00\x00\x00\x00",
-			"Content-Encoding: gzip").raw(), status: 400, by: "malformed-request"},
-		{
-			name: "a large header", raw: s.redeemRequest(single, "X-Large: "+strings.Repeat("x", 11_000)).raw(),
-			status: 431, by: gatewaysOwn,
-		},
-		{
-			name: "many headers", raw: s.redeemRequest(single,
-				strings.Split(strings.Repeat("X-Many: 12345678901234567890\n", 600)+"X-Last: x", "\n")...).raw(),
-			status: 431, by: gatewaysOwn,
-		},
-		{
-			name: "a header of megabytes", raw: s.redeemRequest(single, "X-Large: "+strings.Repeat("x", 2<<20)).raw(),
-			status: 431, by: serversOwn,
-		},
-		{
-			name: "a target that is not a path", raw: "GET * HTTP/1.1\r\n" + host + "Connection: close\r\n\r\n",
-			method: http.MethodGet, status: 404, by: gatewaysOwn,
-		},
-		{name: "CONNECT", raw: "CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example:443\r\nConnection: " +
-			"close\r\n\r\n", method: http.MethodPost, status: 404, by: gatewaysOwn},
-	}
-	wantRefusedAll(t, requests)
-
-	t.Run("a client that hangs up", func(t *testing.T) {
-		unchanged(t, func(t *testing.T) {
-			for _, raw := range []string{
-				line, line + host + json + "Content-Length: 1000\r\n\r\n" + single,
-				line + host + json + "Transfer-Encoding: chunked\r\n\r\n11\r\n" + single,
-			} {
-				hangUp(t, baseURL(t), raw)
-			}
-		})
-	})
-	chunked := line + host + json + "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\n" + single[:5] +
-		"\r\nc\r\n" + single[5:] + "\r\n0\r\n\r\n"
-	exchange(t, baseURL(t), http.MethodPost, chunked).wantRedeemed(t, false)
 }

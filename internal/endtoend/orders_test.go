@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -170,29 +169,6 @@ func TestOrder_FromCheckoutToChargeback_RetriesAreReplayed(t *testing.T) {
 	}
 }
 
-func TestPlaceOrder_Payment_IsRequiredUnlessTheTotalIsZero(t *testing.T) {
-	free := strings.Replace(emberforge, "price: 9.99, amount: {min: 2, max: 5}", "price: 0", 1)
-	s := withKey(t, loadShop(t, free, newShop(t).id+"-free"))
-	for range 2 { // one payment may pay for two checkouts
-		s.place(t, s.checkOut(t), "pi_cart").wantOrder(t, "placed", false)
-	}
-	unpaid := s.checkOut(t)
-	refused := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, unpaid))
-	if p := refused.wantProblem(t, http.StatusUnprocessableEntity, "invalid"); p.Pointer == nil ||
-		*p.Pointer != "/payment" {
-		t.Errorf("the problem is %s, want the pointer /payment", refused.body)
-	}
-	if c := decode[checkout](t, s.get(t, "/checkouts/"+unpaid)); c.Status != "open" {
-		t.Errorf("the checkout is %+v, want it open", c)
-	}
-	gift := decode[checkout](t, s.get(t, "/checkout/coins/1200")).ID
-	given := s.send(t, http.MethodPost, "/orders", fmt.Sprintf(`{"checkout":%q}`, gift))
-	if o := given.wantOrder(t, "placed", false); o.Payment != nil || o.Total.Minor != 0 {
-		t.Errorf("the order is %s, want no payment and a total of zero", given.body)
-	}
-	s.place(t, gift, "pi_1").wantProblem(t, http.StatusConflict, "payment-mismatch")
-}
-
 // age sets the time at which a stored checkout expires.
 func (s till) age(t *testing.T, id string, expires time.Time) {
 	t.Helper()
@@ -291,80 +267,6 @@ func TestOrders_WithoutTheShopsKey_AreUnauthorized(t *testing.T) {
 	})
 }
 
-// A malformed request changes nothing, even if the shop's server sends it.
-func TestOrders_BadRequests_AreRejected(t *testing.T) {
-	s := newTill(t)
-	id := s.checkOut(t)
-	s.place(t, id, "pi_1").wantOrder(t, "placed", false)
-	s.send(t, http.MethodGet, "/orders", "").wantStatus(t, http.StatusOK)
-	s.send(t, http.MethodGet, "/orders/"+id, "").wantStatus(t, http.StatusOK)
-	s.send(t, http.MethodGet, "/checkouts/"+id, "").wantStatus(t, http.StatusOK)
-	none := "/orders/" + strings.Repeat("A", len(id))
-	s.send(t, http.MethodPost, none+"/fulfil", "").wantProblem(t, http.StatusNotFound, "not-found")
-	s.send(t, http.MethodPost, none+"/cancel", `{"reason":"fraud"}`).wantProblem(t, http.StatusNotFound, "not-found")
-	var requests []badRequest
-	bad := func(status int, by, method, path, body string) {
-		r := s.request(method, path, body)
-		requests = append(requests, badRequest{
-			fmt.Sprintf("%s %.60q %.40q", method, path, body), r.raw(), method,
-			status, by,
-		})
-	}
-	member := fmt.Sprintf(`"checkout":%q`, id)
-	for _, body := range []string{
-		" ", "null", "[]", "{", placement(id, "pi_2") + "{}", `{"checkout":1}`,
-		`{` + member + `,"payment":null}`, `{` + member + `,"nick":"Alder"}`,
-		`{` + member + `,"payment/provider":"stripe","payment/reference":"pi_1"}`,
-		`{` + member + `,"payment":{"provider":"stripe","reference":"pi_1","fee":30}}`,
-		`{` + member + `,"payment":` + strings.Repeat(`{"payment":`, 300), placement(id, "pi_\uFFFD"),
-		`{` + member + `,"payment":{"provider":"` + "\xff" + `","reference":"pi_1"}}`,
-	} {
-		bad(400, "malformed-request", http.MethodPost, "/orders", body)
-	}
-	for _, body := range []string{
-		"{}", `{"checkout":""}`, `{"checkout":"../` + id[3:] + `"}`, `{` + member + `,"payment":{}}`,
-		`{` + member + `,"payment":{"provider":"stripe","reference":"pi_1","amount":799}}`, // without a currency
-		placement(id, ""), placement(id, "pi 2"), placement(id, "pi_2\n"), placement(id, strings.Repeat("r", 256)),
-	} {
-		bad(422, "invalid", http.MethodPost, "/orders", body)
-	}
-	bad(413, "content-too-large", http.MethodPost, "/orders", placement(id, strings.Repeat("r", 4096)))
-	bad(413, gatewaysOwn, http.MethodPost, "/orders/"+id+"/cancel", strings.Repeat("x", 7<<20))
-	bad(400, "malformed-request", http.MethodPost, "/orders/"+id+"/fulfil", "{}")
-	bad(400, "malformed-request", http.MethodPost, "/orders/"+id+"/fulfil?at=now", "")
-	bad(400, "malformed-request", http.MethodPost, "/orders/"+id+"/cancel", `{"reason":null}`)
-	bad(422, "invalid", http.MethodPost, "/orders/"+id+"/cancel", `{}`)
-	bad(422, "invalid", http.MethodPost, "/orders/"+id+"/cancel", `{"reason":"\u0000"}`)
-	for _, query := range []string{
-		"status=open", "status=", "from=today", "to=2026-11-22", "limit=0",
-		"from=2026-11-22T09:00:00Z&to=2026-11-22T08:59:59Z",
-	} {
-		bad(422, "invalid", http.MethodGet, "/orders?"+query, "")
-	}
-	for _, query := range []string{"stauts=placed", "limit=1&limit=2", "cursor=", "cursor=" + id, "from=%zz"} {
-		bad(400, "malformed-request", http.MethodGet, "/orders?"+query, "")
-	}
-	for _, wrong := range []string{
-		"%00", id + "%00", "..", id[1:], id + "A", "%3F", id + "%3Fx", "%252F",
-		strings.Repeat("a", 5000),
-	} {
-		bad(404, "not-found", http.MethodGet, "/checkouts/"+wrong, "")
-		bad(404, "not-found", http.MethodGet, "/orders/"+wrong, "")
-		bad(404, "not-found", http.MethodPost, "/orders/"+wrong+"/cancel", `{"reason":"fraud"}`)
-	}
-	for _, path := range []string{
-		"/orders/" + id, "/orders/", "/orders/" + id + "/", "/orders/" + id + "/refund", "/checkouts",
-		"/checkouts/" + id, "/Orders",
-	} {
-		bad(404, gatewaysOwn, http.MethodPost, path, `{}`)
-	}
-	for _, method := range []string{http.MethodPut, http.MethodPatch, http.MethodDelete} {
-		bad(404, gatewaysOwn, method, "/orders/"+id, "")
-	}
-	bad(404, gatewaysOwn, http.MethodGet, "/orders/"+id+"/fulfil", "")
-	wantRefusedAll(t, requests)
-}
-
 // If a response is lost, a retry of the request returns the order that the first attempt left behind.
 func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
 	t.Parallel()
@@ -410,71 +312,6 @@ func (s till) list(t *testing.T, query string, want int) []order {
 			t.Fatalf("%d orders with %q, want %d", len(listed), query, want)
 		}
 	}
-}
-
-func idsOf(orders []order) []string {
-	var ids []string
-	for _, o := range orders {
-		ids = append(ids, o.ID)
-	}
-	return ids
-}
-
-func TestListOrders_Pages_AreNewestFirst(t *testing.T) {
-	s := newTill(t)
-	if page := s.send(t, http.MethodGet, "/orders", ""); page.body != `{"orders":[],"next":null}` {
-		t.Errorf("the list of a new shop is %s, want it empty", page.body)
-	}
-	s.checkOut(t) // not ordered, so the list must not contain it
-	var placed []order
-	for i := range 5 {
-		o := s.place(t, s.checkOut(t), fmt.Sprintf("pi_%d", i)).wantOrder(t, "placed", false)
-		placed = slices.Insert(placed, 0, o)
-		time.Sleep(2 * time.Millisecond) // orders of the same millisecond would be sorted by their tokens
-	}
-	all := idsOf(placed)
-	for _, query := range []string{"", "?limit=1", "?limit=2", "?limit=5", "?limit=200"} {
-		if listed := idsOf(s.list(t, query, 5)); !slices.Equal(listed, all) {
-			t.Errorf("%q lists %q, want %q", query, listed, all)
-		}
-	}
-	s.send(t, http.MethodPost, "/orders/"+all[1]+"/fulfil", "").wantOrder(t, "fulfilled", false)
-	s.send(t, http.MethodPost, "/orders/"+all[2]+"/fulfil", "").wantOrder(t, "fulfilled", false)
-	s.send(t, http.MethodPost, "/orders/"+all[2]+"/cancel", `{"reason":"chargeback"}`).wantOrder(t, "cancelled", false)
-	at := func(i int) string { return placed[i].OrderedAt.Format("2006-01-02T15:04:05.000Z") }
-	for _, test := range []struct {
-		query string
-		want  []string
-	}{
-		{"?status=placed", []string{all[0], all[3], all[4]}},
-		{"?status=placed&limit=1", []string{all[0], all[3], all[4]}},
-		{"?status=fulfilled", []string{all[1]}},
-		{"?status=cancelled&limit=1", []string{all[2]}},
-		{"?from=" + at(2), all[:3]},
-		{"?to=" + at(2), all[3:]},
-		{"?from=" + at(3) + "&to=" + at(1) + "&limit=1", all[2:4]},
-		{"?from=" + at(4) + "&to=" + at(0) + "&status=placed", all[3:]},
-		{"?from=" + at(1) + "&to=" + at(1), nil},
-		{"?to=1970-01-01T00:00:00Z", nil},
-		{"?from=9999-12-31T23:59:59Z", nil},
-		{"?to=9999-12-31T23:59:59Z", all},
-	} {
-		if listed := idsOf(s.list(t, test.query, len(test.want))); !slices.Equal(listed, test.want) {
-			t.Errorf("%q lists %q, want %q", test.query, listed, test.want)
-		}
-	}
-	// A client may send a cursor together with another value of `from` or `to`. The list still continues at the cursor.
-	next := *decode[orderPage](t, s.send(t, http.MethodGet, "/orders?limit=2", "")).Next
-	cursor := "&" + regexp.MustCompile(`cursor=[^&]+`).FindString(next)
-	for query, want := range map[string][]string{
-		"?from=" + at(3) + cursor: {all[2], all[3]}, "?from=" + at(0) + cursor: nil, "?to=" + at(3) + cursor: {all[4]},
-	} {
-		if listed := idsOf(s.list(t, query, len(want))); !slices.Equal(listed, want) {
-			t.Errorf("%q lists %q, want %q", query, listed, want)
-		}
-	}
-	newTill(t).send(t, http.MethodGet, "/orders?"+cursor[1:], "").wantProblem(t, http.StatusBadRequest,
-		"malformed-request")
 }
 
 // Each of 20 checkouts is ordered four times at once, twice with each of two payments. One payment wins, and both of

@@ -126,8 +126,3 @@ func (s shop) get(t *testing.T, path string, header ...string) answer {
 	t.Helper()
 	return send(t, baseURL(t), request{target: "/shop/" + s.id + path, header: header})
 }
-
-func (s shop) head(t *testing.T, path string, header ...string) answer {
-	t.Helper()
-	return send(t, baseURL(t), request{method: http.MethodHead, target: "/shop/" + s.id + path, header: header})
-}
