@@ -221,16 +221,6 @@ func TestTail_FlagAfter_BeginsWithAnEarlierEvent(t *testing.T) {
 	}
 }
 
-func TestTail_EmptyFeed_PrintsTheFirstEvent(t *testing.T) {
-	t.Parallel()
-	s, f := newEventsShop(t, 0)
-	f.atEnd = func(int) { f.events = 1 }
-	got := s.interrupted(t, 1, "--local", "events", "tail", "emberforge")
-	if got.exit != exitOK || strings.Count(got.stdout, "\n") != 1 {
-		t.Errorf("got %v", got)
-	}
-}
-
 func TestTail_ByURLAndKey_NeedsNoDeployment(t *testing.T) {
 	t.Parallel()
 	s, _ := newEventsShop(t, 1)

@@ -85,7 +85,7 @@ func TestVerify_InterruptedEdit_SaysHowToCompleteIt(t *testing.T) {
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
 	ctx, interrupt := context.WithCancel(t.Context())
-	restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(3, true, interrupt)))
+	restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(3, interrupt)))
 	if got := s.shopctl(ctx, "--local", "voucher", "edit", "emberforge", "WINTER-10", "--max-uses",
 		"250"); got.exit != exitInterrupted {
 		t.Fatal(got)

@@ -131,10 +131,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 	for _, test := range []struct{ name, file, want string }{
 		{"empty", "", "shop.yaml:1: no shops: begin the file with the key shops and a list of shops"},
 		{
-			"comments only", "# later\n",
-			"shop.yaml:1: no shops: begin the file with the key shops and a list of shops",
-		},
-		{
 			"no shops", "shops: []\n",
 			"shop.yaml:1: no shops: begin the file with the key shops and a list of shops",
 		},
@@ -164,25 +160,12 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:5: time-zone: must be the name of an IANA time zone such as Europe/Berlin, not "Europe/Emberforge"`,
 		},
 		{
-			"time zone of the machine", in("shop", "time-zone: Local"),
-			`shop.yaml:5: time-zone: must be the name of an IANA time zone such as Europe/Berlin, not "Local"`,
-		},
-		{
-			"unknown key of a product", in("product", "prize: 4.99"),
-			`shop.yaml:8: prize: unknown key: the keys here are category, description, id, image, name, nick-from, ` +
-				`off-sale, position, variants`,
-		},
-		{
 			"nick from data that the variant does not require", in("product", "nick-from: player"),
 			`shop.yaml:10: data: must require "player" and declare it with type: string, because the product's nick-from names it`,
 		},
 		{
 			"unknown key of a variant", in("variant", "Price: 4.99"),
 			`shop.yaml:12: "Price": unknown key: the keys here are amount, data, id, name, off-sale, price, sale`,
-		},
-		{
-			"unknown key of an amount", in("variant", "amount: {max: 5, least: 1}"),
-			`shop.yaml:12: least: unknown key: the keys here are max, min`,
 		},
 		{"key twice", in("variant", "price: 5.99"), `shop.yaml:12: "price" is already on line 11: keep one of them`},
 		{
@@ -213,10 +196,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			"shop.yaml:8: description: is empty: give it a value, or leave it out",
 		},
 		{"empty name", strings.Replace(small, "Ember coins", "''", 1), "shop.yaml:7: name: is missing"},
-		{
-			"empty price", strings.Replace(small, "4.99", "''", 1),
-			`shop.yaml:11: price: "": malformed amount of money of EUR: write it like 4.99`,
-		},
 
 		{
 			"malformed ID", strings.Replace(small, "id: coins", "id: coins/gold", 1),
@@ -230,10 +209,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{
 			"name too long", strings.Replace(small, "500 coins", strings.Repeat("x", 129), 1),
 			`shop.yaml:10: name: has 129 bytes, and at most 128 are allowed`,
-		},
-		{
-			"tagged", strings.Replace(small, "500 coins", "!!binary NTAw", 1),
-			`shop.yaml:10: the tag !!binary is not supported: remove it`,
 		},
 		{
 			"unknown currency", strings.Replace(small, "EUR", "EURO", 1),
@@ -257,32 +232,8 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`,
 		},
 		{
-			"price with a currency", strings.Replace(small, "4.99", "4.99 EUR", 1),
-			`shop.yaml:11: price: "4.99 EUR": malformed amount of money of EUR: write it like 4.99`,
-		},
-		{
-			"price with too many digits", strings.Replace(small, "4.99", "4.999", 1),
-			`shop.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99`,
-		},
-		{
 			"price in yen with digits", strings.Replace(small, "EUR", "JPY", 1),
 			`shop.yaml:11: price: "4.99": malformed amount of money of JPY: write it like 499`,
-		},
-		{
-			"price with an exponent", strings.Replace(small, "4.99", "5e2", 1),
-			`shop.yaml:11: price: "5e2": malformed amount of money of EUR: write it like 4.99`,
-		},
-		{
-			"price too high", strings.Replace(small, "4.99", "99999999999999999999", 1),
-			`shop.yaml:11: price: "99999999999999999999": amount of money is too large: write it like 4.99`,
-		},
-		{
-			"price below zero", strings.Replace(small, "4.99", "-1", 1),
-			`shop.yaml:11: price: "-1": malformed amount of money of EUR: write it like 4.99`,
-		},
-		{
-			"price is a list", strings.Replace(small, "4.99", "[4.99]", 1),
-			`shop.yaml:11: price: must be one value, not a list`,
 		},
 
 		{
@@ -300,18 +251,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:14: max: must be a whole number from 1 to 1000000, not "5.5"`,
 		},
 		{
-			"amount with a decimal point", in("variant", "amount: {min: 5.0, max: 10}"),
-			`shop.yaml:12: min: must be a whole number from 1 to 1000000, not "5.0"`,
-		},
-		{
-			"amount in hexadecimal", in("variant", "amount: {max: 0x10}"),
-			`shop.yaml:12: max: must be a whole number from 1 to 1000000, not "0x10"`,
-		},
-		{
-			"amount beyond all bounds", in("variant", "amount: {max: 99999999999999999999}"),
-			`shop.yaml:12: max: must be a whole number from 1 to 1000000, not "99999999999999999999"`,
-		},
-		{
 			"amount that costs too much",
 			strings.Replace(in("variant", "amount: {max: 1000}"), "4.99", "90071992547409.00", 1),
 			`shop.yaml:12: amount: 1000 times the price: amount of money is too large`,
@@ -326,19 +265,10 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:7: check-out: must be anyone or server, not "nobody"`,
 		},
 		{
-			"unknown kind of access", in("shop", "access: {redeem: server, checkout: server}"),
-			`shop.yaml:5: checkout: unknown key: the keys here are check-out, redeem`,
-		},
-		{
 			"refusals are another word", in("shop", "refusals: none"),
 			`shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not "none"`,
 		},
-		{
-			"refusals are a list", in("shop", "refusals: [100, 10m]"),
-			`shop.yaml:5: refusals: must be off, or a mapping such as {limit: 100, per: 10m}, not a list`,
-		},
 		{"refusals without a window", in("shop", "refusals: {limit: 100}"), "shop.yaml:5: per: is missing"},
-		{"refusals without a limit", in("shop", "refusals: {per: 10m}"), "shop.yaml:5: limit: is missing"},
 		{
 			"no refusals allowed", in("shop", "refusals: {limit: 0, per: 10m}"),
 			`shop.yaml:5: limit: must be a whole number from 1 to 1000000, not "0"`,
@@ -359,24 +289,10 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			"window is not whole", in("shop", "refusals: {limit: 100, per: 1.5s}"),
 			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not "1.5s"`,
 		},
-		{
-			"window is a list", in("shop", "refusals: {limit: 100, per: [10m]}"),
-			`shop.yaml:5: per: must be a duration from 1s to 24h, such as 10m or 1h30m, not a list`,
-		},
 
 		{
 			"page is another word", in("shop", "page: none"),
 			`shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not "none"`,
-		},
-		{
-			"page is a list", in("shop", "page: [off]"),
-			`shop.yaml:5: page: must be off, or a mapping such as {accent: "#c2410c"}, not a list`,
-		},
-		{"page is empty", in("shop", "page:"), `shop.yaml:5: page: is empty: give it a value, or leave it out`},
-		{
-			"unknown key of a page", in("shop", "page:", "  colour: red"),
-			`shop.yaml:6: colour: unknown key: the keys here are accent, imprint, logo, payment-text, payment-url, ` +
-				`privacy`,
 		},
 		{
 			"accent is a word", in("shop", "page:", "  accent: red"),
@@ -385,10 +301,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{
 			"accent without quotes is a comment", in("shop", "page:", "  accent: #c2410c"),
 			`shop.yaml:6: accent: is empty: give it a value, or leave it out`,
-		},
-		{
-			"accent is a list", in("shop", "page: {accent: [1]}"),
-			`shop.yaml:5: accent: must be a colour such as "#c2410c", in quotes, not a list`,
 		},
 		{
 			"logo that is not an https URL", in("shop", "page:", "  logo: logo.png"),
@@ -400,15 +312,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:6: imprint: must be an https URL such as https://shop.example/imprint; percent-encode ` +
 				`special characters`,
 		},
-		{
-			"link is a list", in("shop", "page: {privacy: []}"),
-			`shop.yaml:5: privacy: must be a URL, or a mapping such as {url: https://shop.example/imprint, text: ` +
-				`Imprint}, not a list`,
-		},
 		{"link without a URL", in("shop", "page:", "  privacy: {text: Privacy}"), `shop.yaml:6: url: is missing`},
-		{"link to a bad URL", in("shop", "page:", "  privacy:", "    url: http://shop.example",
-			"    text: Privacy"), `shop.yaml:6: privacy: must be an https URL such as ` +
-			`https://shop.example/imprint; percent-encode special characters`},
 		{"link with a long text", in("shop", "page:", "  privacy:", "    url: https://shop.example",
 			"    text: "+strings.Repeat("x", 65)), `shop.yaml:8: text: has 65 bytes, and at most 64 are allowed`},
 		{
@@ -428,7 +332,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:8: image: must be an https URL such as https://cdn.example/coins.png; percent-encode ` +
 				`special characters`,
 		},
-		{"image is a list", in("product", "image: [coins.png]"), `shop.yaml:8: image: must be one value, not a list`},
 		{
 			"category of two lines", in("product", `category: "Coins\nand more"`),
 			`shop.yaml:8: category: must be one line`,
@@ -438,16 +341,8 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			`shop.yaml:8: position: must be a whole number from 1 to 1000000, not "0"`,
 		},
 		{
-			"position is not whole", in("product", "position: 1.0"),
-			`shop.yaml:8: position: must be a whole number from 1 to 1000000, not "1.0"`,
-		},
-		{
 			"position too high", in("product", "position: 1000001"),
 			`shop.yaml:8: position: must be a whole number from 1 to 1000000`,
-		},
-		{
-			"position is a word", in("product", "position: first"),
-			`shop.yaml:8: position: must be a whole number from 1 to 1000000, not "first"`,
 		},
 		{
 			"sale is a price", in("variant", "sale: 3.99"),
@@ -455,16 +350,8 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		},
 		{"sale without a price", in("variant", "sale: {until: 2026-12-01}"), `shop.yaml:12: price: is missing`},
 		{
-			"sale with another key", in("variant", "sale: {price: 3.99, to: 2026-12-01}"),
-			`shop.yaml:12: to: unknown key: the keys here are from, price, until`,
-		},
-		{
 			"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"),
 			`shop.yaml:14: price: must be at least 0 and below the price, 4.99 EUR`,
-		},
-		{
-			"sale with a malformed price", in("variant", "sale: {price: 3.999}"),
-			`shop.yaml:12: price: "3.999": malformed amount of money of EUR: write it like 4.99`,
 		},
 		{
 			"sale that ends before it begins",
@@ -474,10 +361,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{
 			"sale from a word", in("variant", "sale: {price: 3.99, from: soon}"),
 			`shop.yaml:12: from: "soon": must be a time such as 2026-12-24T18:00:00Z, or a date such as 2026-12-24`,
-		},
-		{
-			"sale in the wrong century", in("variant", "sale: {price: 3.99, from: 1926-11-27}"),
-			`shop.yaml:12: from: "1926-11-27": must be in the years 2000 to 9999`,
 		},
 		{
 			"sale of a variant without a valid price",
@@ -493,10 +376,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{
 			"off sale is a word", in("variant", "off-sale: yes"),
 			`shop.yaml:12: off-sale: must be true or false, not "yes"`,
-		},
-		{
-			"off sale is text", in("product", `off-sale: "true"`),
-			`shop.yaml:8: off-sale: must be true or false, not "true"`,
 		},
 
 		{
@@ -526,36 +405,12 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 				`in properties`,
 		},
 		{
-			"data with a pattern that hangs a browser",
-			in("variant", "data: {type: object, properties: {p: {pattern: '^(a+)+$'}}}"),
-			"shop.yaml:12: data: /properties/p/pattern could freeze the shop page: a browser tries all the ways in " +
-				"which it matches a text, and they are too many, as in (a+)+ or (a|a)*",
-		},
-		{
-			"data with a malformed pattern", in("variant", `data: {type: object, properties: {p: {pattern: "("}}}`),
-			"shop.yaml:12: data: /properties/p/pattern is not a valid pattern: error parsing regexp: missing closing " +
-				"): `(`",
-		},
-		{
-			"data that refers to another document",
-			in("variant", "data:", "  type: object", "  $ref: https://emberforge.example/x"),
-			`shop.yaml:14: data: /$ref must stay inside the schema: it begins with #`,
-		},
-		{
 			"data with a key twice", in("variant", "data:", "  type: object", "  type: object"),
 			`shop.yaml:14: "type" is already on line 13: keep one of them`,
 		},
 		{
 			"data with a number that is not JSON", in("variant", "data: {type: object, maxProperties: 0x10}"),
 			`shop.yaml:12: data: "0x10" is not a number in JSON: write it in digits, or in quotes`,
-		},
-		{
-			"data with infinity", in("variant", "data: {type: object, maxProperties: .inf}"),
-			`shop.yaml:12: data: ".inf" is not a number in JSON: write it in digits, or in quotes`,
-		},
-		{
-			"data with a tag", in("variant", "data:", "  type: object", "  default: !!binary aGk="),
-			`shop.yaml:14: the tag !!binary is not supported: remove it`,
 		},
 		{
 			"data too long", in("variant", "data: {type: object, title: '"+strings.Repeat("x", 8192)+"'}"),
@@ -590,12 +445,6 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 			"not UTF-8", strings.Replace(small, "500 coins", "\xff", 1),
 			"shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters",
 		},
-		{
-			"control character", strings.Replace(small, "500 coins", "\x1b[31m", 1),
-			"shop.yaml:10: has bytes that are not text: write the file in UTF-8, without control characters",
-		},
-		{"UTF-16", "\xff\xfec\x00", "shop.yaml:1: has bytes that are not text: write the file in UTF-8, without " +
-			"control characters"},
 		{
 			"broken second document", small + "---\nshops: {}\n",
 			"shop.yaml:13: shops: must be a list (lines that begin with -), not a mapping",

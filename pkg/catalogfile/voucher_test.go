@@ -94,15 +94,7 @@ func TestParse_FaultInAVoucher_IsReportedWithItsLine(t *testing.T) {
 			"6: code: may have letters A to Z, digits, spaces and dashes",
 		},
 		{"empty reward", "{code: A, reward: ''}", `6: reward: "": a reward is empty`},
-		{
-			"reward without a variant", "{code: A, reward: coins}",
-			`6: reward: "coins": a reward is product/variant, 2*product/variant, 20% or an amount of EUR such as 5.00`,
-		},
 		{"a percentage or an amount", "{code: A, reward: 20}", `6: reward: "20": 20% or 20.00 EUR? Write 20% or 20.00`},
-		{
-			"a percentage above 100", "{code: A, reward: 101%}",
-			`6: reward: "101%": a percentage is a whole number from 1% to 100%`,
-		},
 		{
 			"a mapping as a reward", "{code: A, reward: {coins: 500}}",
 			"6: reward: must be a reward such as coins/500, or a list of goods, not a mapping",
@@ -117,36 +109,12 @@ func TestParse_FaultInAVoucher_IsReportedWithItsLine(t *testing.T) {
 			`6: reward: "coins/500+5.00": "5.00": only goods can be joined, such as coins/500+2*rank/vip`,
 		},
 		{
-			"a list with a discount", "{code: A, reward: [coins/500, 20%]}",
-			`6: reward: "coins/500+20%": "20%": only goods can be joined, such as coins/500+2*rank/vip`,
-		},
-		{
-			"a list of discounts", "{code: A, reward: [20%, 30%]}",
-			`6: reward: "20%+30%": "20%": only goods can be joined, such as coins/500+2*rank/vip`,
-		},
-		{
-			"the same good twice", "{code: A, reward: [coins/500, 2*coins/500]}",
-			`6: reward: "coins/500+2*coins/500": coins/500 is there twice: give it once, with the amount before *`,
-		},
-		{
-			"11 goods", "{code: A, reward: [a/b, a/c, a/d, a/e, a/f, a/g, a/h, a/i, a/j, a/k, a/l]}",
-			`6: reward: "a/b+a/c+a/d+a/e+a/f+a/g+a/h+a/i+a/j+a/k+a/l": a reward has at most 10 goods`,
-		},
-		{
 			"no uses", "{code: A, reward: 5%, max-uses: 0}",
 			`6: max-uses: must be a whole number of at least 1, or none, not "0"`,
 		},
 		{
 			"too many uses", "{code: A, reward: 5%, max-uses: 1000000001}",
 			"6: max-uses: must be 1 to 1000000000, or none",
-		},
-		{
-			"uses in words", "{code: A, reward: 5%, max-uses: many}",
-			`6: max-uses: must be a whole number of at least 1, or none, not "many"`,
-		},
-		{
-			"uses with a decimal point", "{code: A, reward: 5%, max-uses: 100.0}",
-			`6: max-uses: must be a whole number of at least 1, or none, not "100.0"`,
 		},
 		{
 			"limit per nick on a single use", "{code: A, reward: 5%, max-uses-per-nick: 1}",
@@ -162,16 +130,7 @@ func TestParse_FaultInAVoucher_IsReportedWithItsLine(t *testing.T) {
 			`6: valid-until: "0001-01-01": must be in the years 2000 to 9999`,
 		},
 		{
-			"finer than milliseconds", "{code: A, reward: 5%, valid-until: 2027-06-01T00:00:00.0001Z}",
-			`6: valid-until: "2027-06-01T00:00:00.0001Z": must not be finer than milliseconds`,
-		},
-		{
 			"an end at the start", "{code: A, reward: 5%, valid-from: 2027-06-01, valid-until: 2027-06-01T00:00:00Z}",
-			"6: valid-until: must be after valid-from",
-		},
-		{
-			"start and end at the same moment",
-			"{code: A, reward: 5%, valid-from: 2027-06-01T00:00:00Z, valid-until: 2027-06-01T02:00:00+02:00}",
 			"6: valid-until: must be after valid-from",
 		},
 		{"disabled by a number", "{code: A, reward: 5%, disabled: 1}", `6: disabled: must be true or false, not "1"`},

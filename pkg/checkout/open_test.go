@@ -175,13 +175,6 @@ func TestOpen_Checkout_IsPricedAndExpiresIn30Minutes(t *testing.T) {
 	}
 }
 
-func TestOpen_FreeVariant_IsCheckedOut(t *testing.T) {
-	opener, _ := newOpener()
-	if got := mustOpen(t, opener, buy("sticker", "free", 5)); got.Total.String() != "0.00 EUR" {
-		t.Errorf("total is %v", got.Total)
-	}
-}
-
 func TestOpen_Amount_IsWithinTheVariantsBoundsAndDefaultsTo1(t *testing.T) {
 	tests := map[string]struct {
 		request checkout.Request
@@ -487,15 +480,6 @@ func TestOpen_SameKeyOfAnotherShop_IsAnotherRequest(t *testing.T) {
 		if first.ID.Token() == second.ID.Token() {
 			t.Errorf("by the server %t: both are stored under %q", byServer, first.ID.Token())
 		}
-	}
-}
-
-func TestOpen_AnotherKey_IsAnotherRequest(t *testing.T) {
-	opener, store := newOpener()
-	mustOpen(t, opener, withKey(buy("coins", "500", 3), "till-1"))
-	mustOpen(t, opener, withKey(buy("coins", "500", 3), "till-2"))
-	if store.count() != 2 {
-		t.Errorf("%d checkouts are stored, want 2", store.count())
 	}
 }
 

@@ -247,13 +247,6 @@ func wantMemberError(t *testing.T, err error, want checkout.MemberError) {
 	}
 }
 
-func TestMemberError_NamesTheMember(t *testing.T) {
-	err := &checkout.MemberError{Pointer: "/payment/provider", Reason: "is required"}
-	if got := err.Error(); got != "payment/provider is required" {
-		t.Errorf("Error() = %q", got)
-	}
-}
-
 // A payment may arrive late. It buys at the agreed price until 7 days after the expiry, even if the variant is off sale
 // by then.
 func TestPlace_LateOrder_IsAcceptedFor7Days(t *testing.T) {
@@ -460,17 +453,6 @@ func TestOrders_Failures_AreReturned(t *testing.T) {
 		if err := call(); !errors.Is(err, down) {
 			t.Errorf("%s = %v, want %v", method, err, down)
 		}
-	}
-}
-
-func TestListOrders_ReturnsThePageOfTheStore(t *testing.T) {
-	s := newTill(t)
-	c := mustOpen(t, s.Opener, buy("coins", "500", 3))
-	s.mustPlace(c, noon)
-	orders, end, err := s.List(t.Context(), emberforge, checkout.OrderFilter{Status: checkout.OrderPlaced, Limit: 1})
-	if err != nil || len(orders) != 1 || orders[0].ID != c.ID ||
-		*end != (checkout.OrderPosition{Placed: noon, Token: c.ID.Token()}) {
-		t.Errorf("List = %+v, %+v, %v", orders, end, err)
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
-
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 )
@@ -38,15 +36,6 @@ func TestParseAmount_AboveEveryVariantsBound_IsTooLarge(t *testing.T) {
 			t.Errorf("ParseAmount(%q) = %v, want: amount is too large", text, err)
 		}
 	}
-}
-
-func TestParseAmount_FormattedAmount_ParsesBack(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		amount := rapid.Int64Range(1, catalog.MaxAmount).Draw(t, "amount")
-		if got, err := checkout.ParseAmount(strconv.FormatInt(amount, 10)); got != amount || err != nil {
-			t.Errorf("got %d, %v, want %d", got, err, amount)
-		}
-	})
 }
 
 func FuzzParseAmount(f *testing.F) {
