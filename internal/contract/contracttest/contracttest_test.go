@@ -96,11 +96,11 @@ func head(target string, header ...string) exchange {
 	return exchange{method: "HEAD", target: target, status: http.StatusOK, header: header}
 }
 
-// redeem returns a request to redeem a code.
-func redeem(status int, answer string, header ...string) exchange {
+// redeem returns a request to redeem a code, which succeeds.
+func redeem(answer string, header ...string) exchange {
 	return exchange{
 		method: "POST", target: "/shop/emberforge/voucher", body: `{"code":"FIVE"}`,
-		status: status, answer: answer, header: header,
+		status: http.StatusOK, answer: answer, header: header,
 	}
 }
 
@@ -148,42 +148,10 @@ func TestExchange(t *testing.T) {
 		exchange
 		want string // a part of the error; empty: no error
 	}{
-		"redeemed":      {redeem(200, redeemed).with("Idempotency-Key: till-1", "User-Agent: till"), ""},
-		"replayed":      {redeem(200, redeemed, "Idempotency-Replayed: true").about("?check=false", `{"code":"FIVE"}`), ""},
-		"refused":       {redeem(404, refused), ""},
-		"a bad request": {redeem(404, refused).about("?chek=true", `{"cod":1}`), ""},
-		"checked out":   {get(coins, 200, opened), ""},
-		"HEAD":          {head(coins), ""},
-		"from a browser": {
-			get(coins, 200, opened, "Access-Control-Allow-Origin: *").with("Origin: https://shop.example"), "",
-		},
-		"varies by origin":            {get(coins, 200, opened, "Vary: Origin"), ""},
-		"a preflight":                 {get(coins, 204, "").by("OPTIONS"), ""},
-		"an encoded slash":            {message("/shop/a%2Fb/checkout/coins/500", 404), ""},
-		"a slash encoded twice":       {get("/shop/a%252Fb/checkout/coins/500", 404, unknown), ""},
-		"an idempotency key in use":   {get(coins, 422, keyInUse), ""},
-		"unavailable":                 {get(coins, 503, unavailable, "Retry-After: 1"), ""},
-		"no route":                    {message("/favicon.ico", 404), ""},
-		"too many requests":           {message(coins, 429), ""},
-		"a malformed request":         {message(coins, 400), ""},
-		"a page that is out of reach": {message(page, 503), ""},
-		"HEAD without a route":        {get("/favicon.ico", 404, "", gateway...).by("HEAD"), ""},
-		"a removed operation":         {get("/checkout/card", 410, gone), ""},
-		"HEAD of a removed operation": {get("/checkout/card", 410, "").by("HEAD"), ""},
-		"events":                      {get(events+"?after=0", 200, feed, cached...).with(key), ""},
-		"an expired cursor":           {get(events+"?after=2&feed=a", 410, expired).with(key), ""},
 		"events of new types": {
 			get(events, 200, strings.NewReplacer("redemption.created", "payout.sent", redeemed, `{"net":1}`).Replace(feed),
 				cached...).with(key), "",
 		},
-		"a compressed page":    {head("/docs", append(html, "Content-Encoding: gzip", "Vary: Accept-Encoding")...), ""},
-		"a page for a browser": {head("/docs", append(html, "Vary: Accept-Encoding, Origin")...), ""},
-		"the shop's page": {
-			head(page+"?lang=de&utm_source=forum", append(html, "Content-Encoding: gzip",
-				"Vary: Accept-Encoding, Accept-Language")...), "",
-		},
-		"no page for a shop": {get(page, 404, "<h1>Not found</h1>", unknownPage...), ""},
-		"an asset":           {head(script, asset...), ""},
 
 		"an order's event with a redemption": {
 			get(events, 200, changed(feed, "redemption.created", "order.created"), cached...).with(key), "payment",
@@ -221,7 +189,7 @@ func TestExchange(t *testing.T) {
 		"an undocumented header":    {get(coins, 200, opened, "X-Powered-By: magic"), "X-Powered-By"},
 		"a missing header":          {get(coins, 200, opened, "Request-Id:"), "Request-Id"},
 		"a wrong header":            {get(coins, 200, opened, "Cache-Control: max-age=60"), "no-store"},
-		"a wrong optional header":   {redeem(200, redeemed, "Idempotency-Replayed: 1"), "Idempotency-Replayed"},
+		"a wrong optional header":   {redeem(redeemed, "Idempotency-Replayed: 1"), "Idempotency-Replayed"},
 		"a malformed Retry-After":   {get(coins, 503, unavailable, "Retry-After: soon"), "Retry-After"},
 		"a failure that may be cached": {
 			get(coins, 503, unavailable, "Cache-Control: max-age=60"), "no-store",
@@ -236,15 +204,15 @@ func TestExchange(t *testing.T) {
 		"a 304 with a body":             {get(area, 304, opened, cached...), "there is a body: false"},
 		"an undocumented field":         {get(coins, 200, changed(opened, "{", `{"secret":1,`)), "secret"},
 		"an undocumented problem":       {get(coins, 422, changed(keyInUse, "{", `{"trace":"x",`)), "trace"},
-		"a missing field":               {redeem(200, changed(redeemed, `"redeemedAt"`, `"at"`)), "redeemedAt"},
-		"a reward without its members":  {redeem(200, changed(redeemed, `,"percentOff":5`, "")), "percentOff"},
+		"a missing field":               {redeem(changed(redeemed, `"redeemedAt"`, `"at"`)), "redeemedAt"},
+		"a reward without its members":  {redeem(changed(redeemed, `,"percentOff":5`, "")), "percentOff"},
 		"the status of another problem": {get(coins, 404, refused), "urn:problem:shopfront:not-found"},
 
 		"an undocumented parameter":        {get(coins+"?quantity=2", 200, opened), "quantity"},
 		"an undocumented request header":   {get(coins, 200, opened).with("X-Coupon: FIVE"), "X-Coupon"},
-		"an undocumented member":           {redeem(200, redeemed).about("", `{"code":"FIVE","nik":"Alder"}`), "nik"},
-		"a malformed key":                  {redeem(200, redeemed).with("Idempotency-Key: a,b"), "Idempotency-Key"},
-		"a success without a request body": {redeem(200, redeemed).about("", ""), "content type"},
+		"an undocumented member":           {redeem(redeemed).about("", `{"code":"FIVE","nik":"Alder"}`), "nik"},
+		"a malformed key":                  {redeem(redeemed).with("Idempotency-Key: a,b"), "Idempotency-Key"},
+		"a success without a request body": {redeem(redeemed).about("", ""), "content type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, response := test.build(t) //nolint:bodyclose // the response has no body yet
