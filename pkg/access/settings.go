@@ -50,11 +50,11 @@ func (l SourceLimit) String() string {
 	if l == (SourceLimit{}) {
 		return "off"
 	}
-	return fmt.Sprintf("%d per %s", l.Limit, l.Window())
+	return fmt.Sprintf("%d per %s", l.Limit, l.FormatPer())
 }
 
-// Window formats Per as an operator writes it: 10m, not 10m0s.
-func (l SourceLimit) Window() string {
+// FormatPer formats Per as an operator writes it: 10m, not 10m0s.
+func (l SourceLimit) FormatPer() string {
 	text := l.Per.String()
 	if whole, is := strings.CutSuffix(text, "m0s"); is {
 		text = whole + "m"

@@ -65,7 +65,7 @@ func newLimitNode(limit access.SourceLimit) *yaml.Node {
 		return plain("off")
 	}
 	return &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle, Content: []*yaml.Node{
-		plain("limit"), plain(strconv.Itoa(limit.Limit)), plain("per"), plain(limit.Window()),
+		plain("limit"), plain(strconv.Itoa(limit.Limit)), plain("per"), plain(limit.FormatPer()),
 	}}
 }
 

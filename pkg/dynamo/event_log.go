@@ -47,7 +47,7 @@ type EventAPI interface {
 // has not changed since it was read. So the sequence has no gaps, and concurrent appends of the same event add it once.
 type EventLog struct {
 	api       EventAPI
-	table     string
+	tableName string
 	retention time.Duration
 	now       func() time.Time
 	random    func(n int64) int64
@@ -57,9 +57,10 @@ type EventLog struct {
 // NewEventLog returns the log in a table of events. Events are stored for at least the retention. random is as in
 // NewRedeemer. ids is a source of random bytes for the IDs of new logs.
 func NewEventLog(
-	api EventAPI, name string, retention time.Duration, now func() time.Time, random func(n int64) int64, ids io.Reader,
+	api EventAPI, tableName string, retention time.Duration, now func() time.Time, random func(n int64) int64,
+	ids io.Reader,
 ) *EventLog {
-	return &EventLog{api, name, retention, now, random, ids}
+	return &EventLog{api, tableName, retention, now, random, ids}
 }
 
 // Append implements event.Log.
@@ -118,7 +119,7 @@ func (l *EventLog) append(
 
 // tail returns the last page of a shop's log. Before the first event, it returns an empty page without a feed.
 func (l *EventLog) tail(ctx context.Context, shop catalog.ShopID) (table.EventPage, error) {
-	query := table.EventPagesQuery(l.table, shop, 0)
+	query := table.EventPagesQuery(l.tableName, shop, 0)
 	query.ScanIndexForward, query.Limit = aws.Bool(false), aws.Int32(1)
 	out, err := l.api.Query(ctx, query)
 	if err != nil || len(out.Items) == 0 {
@@ -177,7 +178,7 @@ func atOnce[T any](all []T, put func(T) error) (err error) {
 // put stores an event. If the event is already stored, put changes nothing and returns the stored item.
 func (l *EventLog) put(ctx context.Context, e event.Event, page int64) (old table.Item, err error) {
 	_, err = l.api.PutItem(ctx, &dynamodb.PutItemInput{
-		TableName: aws.String(l.table), Item: table.EncodeEvent(e, page, l.expiry()),
+		TableName: aws.String(l.tableName), Item: table.EncodeEvent(e, page, l.expiry()),
 		ConditionExpression:                 aws.String("attribute_not_exists(" + table.SortKey + ")"),
 		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
@@ -196,10 +197,10 @@ func (l *EventLog) renew(ctx context.Context, events []event.Event, known map[ev
 		if !known[e.ID].isStale {
 			continue
 		}
-		call := &table.Update{Key: table.EventKey(e.Shop, e.ID)}
-		call.Set(table.AttrExpiresAt, table.Num(l.expiry().Unix()))
-		call.Require("attribute_exists(" + table.SortKey + ")")
-		if _, err := l.api.UpdateItem(ctx, call.Input(l.table, types.ReturnValueNone)); err != nil {
+		update := &table.Update{Key: table.EventKey(e.Shop, e.ID)}
+		update.Set(table.AttrExpiresAt, table.Num(l.expiry().Unix()))
+		update.Require("attribute_exists(" + table.SortKey + ")")
+		if _, err := l.api.UpdateItem(ctx, update.Input(l.tableName, types.ReturnValueNone)); err != nil {
 			return err
 		}
 	}
@@ -221,7 +222,7 @@ func (l *EventLog) settled(
 	for _, e := range events {
 		at, isKnown := known[e.ID]
 		if isKnown && !named[e.ID] {
-			query := table.EventPagesQuery(l.table, shop, at.page)
+			query := table.EventPagesQuery(l.tableName, shop, at.page)
 			query.Limit = aws.Int32(pagesNearby)
 			if _, _, err := l.names(ctx, query, named); err != nil {
 				return nil, 0, err
@@ -245,7 +246,7 @@ func (l *EventLog) unnamed(
 	ctx context.Context, shop catalog.ShopID, events []event.Event, from int64,
 ) (missing []event.Event, last table.EventPage, err error) {
 	named, torn := make(map[event.ID]bool), false
-	query := table.EventPagesQuery(l.table, shop, from)
+	query := table.EventPagesQuery(l.tableName, shop, from)
 	for more := true; more; more = len(query.ExclusiveStartKey) > 0 {
 		pages, next, err := l.names(ctx, query, named)
 		if err != nil {
@@ -326,24 +327,24 @@ func (l *EventLog) extend(
 // because then the sequence would start over. A page gets its expiry when the next one is added.
 func (l *EventLog) extending(shop catalog.ShopID, tail, page table.EventPage) []action {
 	page.Extended = l.now()
-	call := &table.Update{Key: table.EventPageKey(shop, page.Number)}
-	call.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
-	call.Set(table.AttrExtended, table.Millis(page.Extended))
-	call.Set(table.AttrSeal, &types.AttributeValueMemberB{Value: page.Seal(shop)})
+	update := &table.Update{Key: table.EventPageKey(shop, page.Number)}
+	update.Set(table.AttrEventIDs, &types.AttributeValueMemberB{Value: page.IDs})
+	update.Set(table.AttrExtended, table.Millis(page.Extended))
+	update.Set(table.AttrSeal, &types.AttributeValueMemberB{Value: page.Seal(shop)})
 	if page.Number == tail.Number && tail.Feed != "" {
-		call.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})
-		call.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
-		return []action{updating(l.table, call, nil)}
+		update.RequireEqual(table.AttrEventIDs, &types.AttributeValueMemberB{Value: tail.IDs})
+		update.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
+		return []action{updating(l.tableName, update, nil)}
 	}
-	call.Set(table.AttrFeed, table.Str(page.Feed))
-	call.RequireEqual(table.AttrEventIDs, nil)
+	update.Set(table.AttrFeed, table.Str(page.Feed))
+	update.RequireEqual(table.AttrEventIDs, nil)
 	if tail.Feed == "" {
-		return []action{updating(l.table, call, nil)}
+		return []action{updating(l.tableName, update, nil)}
 	}
 	closed := &table.Update{Key: table.EventPageKey(shop, tail.Number)}
 	closed.Set(table.AttrExpiresAt, table.Num(l.now().Add(l.retention+pageMargin).Unix()))
 	closed.RequireEqual(table.AttrFeed, table.Str(tail.Feed))
-	return []action{updating(l.table, call, nil), updating(l.table, closed, nil)}
+	return []action{updating(l.tableName, update, nil), updating(l.tableName, closed, nil)}
 }
 
 // Window implements event.FeedStore.
@@ -375,7 +376,7 @@ func (l *EventLog) window(
 			}
 		}
 	}
-	found, err := table.BatchGet(ctx, l.api, l.random, l.table, keys...)
+	found, err := table.BatchGet(ctx, l.api, l.random, l.tableName, keys...)
 	for i, key := range keys {
 		e, _ := table.DecodeEvent(shop, begin+1+int64(i), found[key], l.now())
 		w.Events = append(w.Events, e)
@@ -389,7 +390,7 @@ func (l *EventLog) window(
 func (l *EventLog) pages(
 	ctx context.Context, shop catalog.ShopID, after int64, limit int,
 ) ([]table.EventPage, error) {
-	query := table.EventPagesQuery(l.table, shop, after/table.EventsPerPage)
+	query := table.EventPagesQuery(l.tableName, shop, after/table.EventsPerPage)
 	query.Limit = aws.Int32(int32((limit+table.EventsPerPage-1)/table.EventsPerPage + 2)) //nolint:gosec // limit is at most event.MaxPerPage
 	out, err := l.api.Query(ctx, query)
 	if err != nil {
@@ -428,7 +429,7 @@ func (l *EventLog) Find(
 	ctx context.Context, shop catalog.ShopID, id event.ID,
 ) (e event.Event, found bool, err error) {
 	key := table.EventKey(shop, id)
-	items, err := table.BatchGet(ctx, l.api, l.random, l.table, key)
+	items, err := table.BatchGet(ctx, l.api, l.random, l.tableName, key)
 	if err != nil || len(items[key]) == 0 {
 		return event.Event{}, false, table.Outcome(err)
 	}

@@ -20,7 +20,7 @@ func (l *EventLog) Index(ctx context.Context, shop catalog.ShopID, redemptions [
 		if !isIndexed {
 			return nil
 		}
-		put := &dynamodb.PutItemInput{TableName: aws.String(l.table), Item: it}
+		put := &dynamodb.PutItemInput{TableName: aws.String(l.tableName), Item: it}
 		if r.Undone.IsZero() {
 			put.ConditionExpression = aws.String("attribute_not_exists(" + table.SortKey + ")")
 		}

@@ -52,15 +52,17 @@ func EventAdditions(records []json.RawMessage) (added []EventAddition, err error
 
 // EventPages reads events that were added to logs. Create it with NewEventPages.
 type EventPages struct {
-	api    table.BatchGetter
-	table  string
-	now    func() time.Time
-	random func(n int64) int64
+	api       table.BatchGetter
+	tableName string
+	now       func() time.Time
+	random    func(n int64) int64
 }
 
 // NewEventPages returns a reader of a table of events. random is as in NewRedeemer.
-func NewEventPages(api table.BatchGetter, name string, now func() time.Time, random func(n int64) int64) *EventPages {
-	return &EventPages{api, name, now, random}
+func NewEventPages(
+	api table.BatchGetter, tableName string, now func() time.Time, random func(n int64) int64,
+) *EventPages {
+	return &EventPages{api, tableName, now, random}
 }
 
 // Events reads the events of at most 100 additions, in order. An event that is no longer stored has only its Customer
@@ -70,7 +72,7 @@ func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event
 	for i, a := range added {
 		keys[i] = table.EventKey(a.Shop, a.ID)
 	}
-	found, err := table.BatchGet(ctx, p.api, p.random, p.table, keys...)
+	found, err := table.BatchGet(ctx, p.api, p.random, p.tableName, keys...)
 	if err != nil {
 		return nil, table.Outcome(err)
 	}

@@ -19,9 +19,9 @@ import (
 type EventParking struct {
 	*EventSource
 
-	api   EventParkingAPI
-	table string
-	now   func() time.Time
+	api       EventParkingAPI
+	tableName string
+	now       func() time.Time
 }
 
 // EventParkingAPI lists the DynamoDB operations that EventParking calls.
@@ -34,12 +34,12 @@ type EventParkingAPI interface {
 	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
 }
 
-// NewEventParking returns an EventParking that stores parked changes in the named table of events. source reads the
+// NewEventParking returns an EventParking that stores parked changes in the table of events. source reads the
 // changed items again.
 func NewEventParking(
-	api EventParkingAPI, name string, source *EventSource, now func() time.Time,
+	api EventParkingAPI, tableName string, source *EventSource, now func() time.Time,
 ) *EventParking {
-	return &EventParking{source, api, name, now}
+	return &EventParking{source, api, tableName, now}
 }
 
 // announced is how long a shop stays announced after a change of it was set aside. Retrying the change announces the
@@ -51,7 +51,7 @@ const announced = 30 * 24 * time.Hour
 func (p *EventParking) Announce(ctx context.Context, shop catalog.ShopID) error {
 	it := table.ParkedShopKey(shop).Attributes()
 	it[table.AttrOwner], it[table.AttrExpiresAt] = table.Str(shop), table.Num(p.now().Add(announced).Unix())
-	_, err := p.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(p.table), Item: it})
+	_, err := p.api.PutItem(ctx, &dynamodb.PutItemInput{TableName: aws.String(p.tableName), Item: it})
 	return table.Outcome(err)
 }
 
@@ -64,12 +64,12 @@ func (p *EventParking) Park(ctx context.Context, shop catalog.ShopID, changes ..
 		return err
 	}
 	return table.Outcome(atOnce(changes, func(parked event.Parked) error {
-		call := &table.Update{Key: table.ParkedKey(shop, parked.Place)}
-		call.Set(table.AttrReason, table.Str(parked.Reason[:min(len(parked.Reason), maxReason)]))
-		call.Set(table.AttrOwner, table.Str(shop))
-		call.SetOnce(table.AttrFirst, table.Millis(parked.First))
-		call.Add(table.AttrAttempts, 1)
-		_, err := p.api.UpdateItem(ctx, call.Input(p.table, types.ReturnValueNone))
+		update := &table.Update{Key: table.ParkedKey(shop, parked.Place)}
+		update.Set(table.AttrReason, table.Str(parked.Reason[:min(len(parked.Reason), maxReason)]))
+		update.Set(table.AttrOwner, table.Str(shop))
+		update.SetOnce(table.AttrFirst, table.Millis(parked.First))
+		update.Add(table.AttrAttempts, 1)
+		_, err := p.api.UpdateItem(ctx, update.Input(p.tableName, types.ReturnValueNone))
 		return err
 	}))
 }
@@ -91,7 +91,7 @@ func (p *EventParking) Release(ctx context.Context, changes ...event.Parked) (ke
 // meanwhile, the stored Attempts or First differ, and the parked change stays.
 func (p *EventParking) release(ctx context.Context, parked event.Parked) (bool, error) {
 	_, err := p.api.DeleteItem(ctx, &dynamodb.DeleteItemInput{
-		TableName: aws.String(p.table), Key: table.ParkedKey(parked.Shop, parked.Place).Attributes(),
+		TableName: aws.String(p.tableName), Key: table.ParkedKey(parked.Shop, parked.Place).Attributes(),
 		ConditionExpression:      aws.String(table.AttrAttempts + " = :attempts AND #first = :first"),
 		ExpressionAttributeNames: map[string]string{"#first": table.AttrFirst}, // a reserved word
 		ExpressionAttributeValues: table.Item{
@@ -141,7 +141,7 @@ func (p *EventParking) Parked(
 // items returns the items of a partition, up to maxParked.
 func (p *EventParking) items(ctx context.Context, partition string) (items []table.Item, err error) {
 	query := &dynamodb.QueryInput{
-		TableName: aws.String(p.table), ConsistentRead: aws.Bool(true), Limit: aws.Int32(parkedPerPage),
+		TableName: aws.String(p.tableName), ConsistentRead: aws.Bool(true), Limit: aws.Int32(parkedPerPage),
 		KeyConditionExpression:    aws.String(table.PartitionKey + " = :parked"),
 		ExpressionAttributeValues: table.Item{":parked": table.Str(partition)},
 	}

@@ -42,13 +42,13 @@ func NewRefusals(api RefusalsAPI, tableName string) *Refusals {
 func (s *Refusals) Count(
 	ctx context.Context, shop catalog.ShopID, source access.Source, window access.Window,
 ) (access.RefusalCount, error) {
-	call := table.Update{Key: table.RefusalKey(shop, source, window.Start)}
-	call.Add(table.AttrRefusals, 1)
+	update := table.Update{Key: table.RefusalKey(shop, source, window.Start)}
+	update.Add(table.AttrRefusals, 1)
 	if source.Subnet != "" {
-		call.Add(source.Subnet, 1)
+		update.Add(source.Subnet, 1)
 	}
-	call.Set(table.AttrExpiresAt, table.Num(window.End.Add(refusalRetention).Unix()))
-	out, err := s.api.UpdateItem(ctx, call.Input(s.tableName, types.ReturnValueUpdatedNew))
+	update.Set(table.AttrExpiresAt, table.Num(window.End.Add(refusalRetention).Unix()))
+	out, err := s.api.UpdateItem(ctx, update.Input(s.tableName, types.ReturnValueUpdatedNew))
 	if err != nil {
 		return access.RefusalCount{}, table.Outcome(err)
 	}

@@ -36,12 +36,11 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 		refusal: problemCodeRefused,
 		respond: func(c *call) (response, error) {
 			request, err := checkoutRequest(c)
-			_, refused := voucher.IsRefusal(err)
-			if err != nil && !refused {
+			refusal, err := deferRefusal(err)
+			if err != nil {
 				return response{}, err
 			}
-			refusal := err // waits until the caller is admitted, so that limitRefusals counts it
-			hasCode := refused || request.Code != ""
+			hasCode := refusal != nil || request.Code != ""
 			if err := c.admitShopper(checkoutPolicy(hasCode)); err != nil {
 				return response{}, err
 			}
@@ -53,10 +52,7 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 			if !request.ByServer || c.caller.Shopper.IsValid() {
 				request.Source = c.caller.Source(s.SourceAddress(c.Request), request.Nick)
 			}
-			return s.limitRefusals(c, request.Nick, func() (response, error) {
-				if refusal != nil {
-					return response{}, refusal
-				}
+			return s.limitRefusals(c, request.Nick, refusal, func() (response, error) {
 				return checkOut(c, opener, request)
 			})
 		},
@@ -170,7 +166,7 @@ type CheckoutReader interface {
 func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/checkouts/{id}",
-		respond: admitted(checkoutID, (*call).admitWithoutPolicy, func(c *call, id checkout.ID) (response, error) {
+		respond: admitted(idRequest, (*call).admitWithoutPolicy, func(c *call, id checkout.ID) (response, error) {
 			stored, err := reader.Show(c.Context(), c.shop, id)
 			if err != nil {
 				return response{}, err
@@ -185,8 +181,8 @@ func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 	})
 }
 
-// checkoutID returns the ID in the path of a request that has no query.
-func checkoutID(c *call) (checkout.ID, error) {
+// idRequest reads a request that has only an ID of a checkout, in its path.
+func idRequest(c *call) (checkout.ID, error) {
 	id, err := checkout.ParseID(c.path["id"])
 	if err != nil {
 		return "", problemNotFound.new()

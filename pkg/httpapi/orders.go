@@ -81,7 +81,7 @@ func placementRequest(c *call) (p placement, err error) {
 func (s Service) ShowOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}",
-		respond: admitted(checkoutID, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
+		respond: admitted(idRequest, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
 			order, err := orders.Show(c.Context(), c.shop, id)
 			if err != nil {
 				return response{}, err
@@ -96,7 +96,7 @@ func (s Service) ShowOrder(orders Orders) http.Handler {
 func (s Service) ListOrders(orders Orders) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders",
-		respond: admitted(orderFilter, (*call).admitServer,
+		respond: admitted(ordersRequest, (*call).admitServer,
 			func(c *call, filter checkout.OrderFilter) (response, error) {
 				listed, end, err := orders.List(c.Context(), c.shop, filter)
 				if err != nil {
@@ -120,7 +120,7 @@ type orderPageJSON struct {
 	Next   *string      `json:"next"`
 }
 
-func orderFilter(c *call) (filter checkout.OrderFilter, err error) {
+func ordersRequest(c *call) (filter checkout.OrderFilter, err error) {
 	if err := c.parseQuery("status", "nick", "payment", "from", "to", "limit", "cursor"); err != nil {
 		return checkout.OrderFilter{}, err
 	}
@@ -197,7 +197,7 @@ func parsePosition(text string) (*checkout.OrderPosition, error) {
 func (s Service) FulfilOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}/fulfil", methods: []string{http.MethodPost},
-		respond: admitted(fulfilment, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
+		respond: admitted(fulfilmentRequest, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
 			order, replayed, err := orders.Fulfil(c.Context(), c.shop, id, c.received)
 			if err != nil {
 				return response{}, err
@@ -207,10 +207,10 @@ func (s Service) FulfilOrder(orders Orders) http.Handler {
 	})
 }
 
-// fulfilment returns the ID of the order to mark. It rejects a request with a body, because the client's developer
+// fulfilmentRequest reads the ID of the order to mark. It rejects a request with a body, because the client's developer
 // would not notice that Shopfront ignores the body.
-func fulfilment(c *call) (checkout.ID, error) {
-	id, err := checkoutID(c)
+func fulfilmentRequest(c *call) (checkout.ID, error) {
+	id, err := idRequest(c)
 	if err != nil {
 		return "", err
 	}
@@ -242,7 +242,7 @@ type cancellation struct {
 }
 
 func cancellationRequest(c *call) (request cancellation, err error) {
-	if request.id, err = checkoutID(c); err != nil {
+	if request.id, err = idRequest(c); err != nil {
 		return cancellation{}, err
 	}
 	members, err := readTextMembers(c.Request, "reason")

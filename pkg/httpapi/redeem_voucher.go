@@ -26,11 +26,10 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 		refusal: problemVoucherNotFound, rejectsUnasked: true,
 		respond: func(c *call) (response, error) {
 			request, check, err := voucherRequest(c)
-			_, refused := voucher.IsRefusal(err)
-			if err != nil && !refused {
+			refusal, err := deferRefusal(err)
+			if err != nil {
 				return response{}, err
 			}
-			refusal := err // waits until the caller is admitted, so that limitRefusals counts it
 			err = c.admitShopper(func(settings access.Settings) access.Policy { return settings.Redeem })
 			if err != nil {
 				return response{}, err
@@ -40,15 +39,11 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 				source := c.caller.Source(s.SourceAddress(c.Request), request.Nick)
 				request.Quota = c.settings.Redemptions.Quota(source, c.received)
 			}
-			return s.limitRefusals(c, request.Nick, func() (response, error) {
-				switch {
-				case refusal != nil:
-					return response{}, refusal
-				case check:
+			return s.limitRefusals(c, request.Nick, refusal, func() (response, error) {
+				if check {
 					return checkVoucher(c, redeemer, request)
-				default:
-					return redeemVoucher(c, redeemer, request)
 				}
+				return redeemVoucher(c, redeemer, request)
 			})
 		},
 	})

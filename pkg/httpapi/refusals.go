@@ -20,15 +20,28 @@ type RefusalLimiter interface {
 	) (until time.Time, blocked bool, err error)
 }
 
-// limitRefusals rejects the request if its source is above the shop's limit on refused codes. If not, it calls the
-// parameter judge, and if judge refuses the code, limitRefusals counts the refusal. Call limitRefusals after admit,
-// which reads the limit.
-func (s Service) limitRefusals(c *call, nick voucher.Nick, judge func() (response, error)) (response, error) {
+// deferRefusal splits the error of a request's form. A refusal waits until the caller is admitted, so that
+// limitRefusals counts it. Any other error ends the request at once.
+func deferRefusal(err error) (refusal, other error) {
+	if _, is := voucher.IsRefusal(err); is {
+		return err, nil
+	}
+	return nil, err
+}
+
+// limitRefusals rejects the request if its source is above the shop's limit on refused codes. If not, and if the form
+// of the code is not refused already, it calls the parameter judge. It counts a refusal by either. Call limitRefusals
+// after admit, which reads the limit.
+func (s Service) limitRefusals(
+	c *call, nick voucher.Nick, refusal error, judge func() (response, error),
+) (resp response, err error) {
 	source, limit := c.caller.Source(s.SourceAddress(c.Request), nick), c.settings.Refusals
 	if until, blocked := s.Refusals.Blocked(c.shop, source, limit, c.received); blocked {
 		return response{}, tooManyRefusals(until.Sub(c.received))
 	}
-	resp, err := judge()
+	if err = refusal; err == nil {
+		resp, err = judge()
+	}
 	reason, refused := voucher.IsRefusal(err)
 	if !refused {
 		return resp, err
