@@ -29,8 +29,7 @@ type voucherImport struct {
 	*session
 
 	skipInvalid, dryRun bool
-	path                string // of the imported file
-	header              []byte
+	path                string     // of the imported file
 	rejected            *wholeFile // nil: no row was rejected so far
 	bar                 progress
 }
@@ -98,12 +97,6 @@ func (i *voucherImport) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// only for the header of the rejected rows
-	reader, err := csvfile.NewVoucherReader(file, shop.Profile.Currency, shop.Zone)
-	if err != nil {
-		return refused(kindInvalid, "%s: %s", i.path, err)
-	}
-	i.header = reader.RejectedHeader()
 	label := "imported"
 	if i.dryRun {
 		label = "checked"
@@ -144,7 +137,7 @@ func (i *voucherImport) reject(row csvfile.Row, why error) (err error) {
 		if i.rejected, err = newWholeFile(i.rejectedPath()); err != nil {
 			return err
 		}
-		if _, err := i.rejected.Write(i.header); err != nil {
+		if _, err := i.rejected.Write(row.RejectedHeader()); err != nil {
 			return err
 		}
 	}

@@ -47,6 +47,8 @@ type Row struct {
 	Past  voucher.Past
 	// Err is nil, or every *voucher.FieldError found, joined. Field is the name of a column, or WholeRow.
 	Err error
+
+	header []byte // of the file
 }
 
 // VoucherReader reads a file of vouchers.
@@ -127,8 +129,9 @@ func comparedColumn(name string) string {
 	return strings.NewReplacer("_", "-", " ", "-").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
 
-// RejectedHeader returns the header of a file of rejected rows: the file's own, with one more column for the reason.
-func (r *VoucherReader) RejectedHeader() []byte {
+// RejectedHeader returns the header for a file of rejected rows: that of the row's file, with one more column for the
+// reason.
+func (r Row) RejectedHeader() []byte {
 	names, hasMark := bytes.CutPrefix(r.header, []byte(byteOrderMark))
 	header := slices.Concat([]byte(reasonColumn+","), names)
 	if hasMark {
@@ -170,7 +173,7 @@ func (r *VoucherReader) Rows() iter.Seq2[Row, error] {
 }
 
 func (r *VoucherReader) row(read record) Row {
-	row := Row{Line: read.line, Text: read.text}
+	row := Row{Line: read.line, Text: read.text, header: r.header}
 	if read.err == nil && len(read.cells) != len(r.columns) {
 		read.err = fmt.Errorf("has %d cells, but the header has %d", len(read.cells), len(r.columns))
 	}

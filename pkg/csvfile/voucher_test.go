@@ -200,14 +200,6 @@ func TestVoucherReader_ForeignFile_IsRead(t *testing.T) {
 	}
 }
 
-func TestNewVoucherReader_Header_IsKeptForRejectedRows(t *testing.T) {
-	const header = "\ufeffcode,\"reward\"\r\n"
-	r, err := csvfile.NewVoucherReader(strings.NewReader(header+"SUMMER-20,20%\r\n"), "EUR", time.UTC)
-	if want := "\ufeffreason,code,\"reward\"\r\n"; err != nil || string(r.RejectedHeader()) != want {
-		t.Errorf("RejectedHeader = %q, %v; want %q", r.RejectedHeader(), err, want)
-	}
-}
-
 func TestNewVoucherReader_WrongHeader_IsRejectedWithEveryMistake(t *testing.T) {
 	known := "the columns are " + strings.ReplaceAll(strings.TrimSpace(voucherHeader), ",", ", ") +
 		", link, reason; code and reward are required"
