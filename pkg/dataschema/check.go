@@ -2,6 +2,8 @@ package dataschema
 
 import (
 	"encoding/json"
+	"fmt"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,7 +47,7 @@ func reject(keyword string, limit, value any) (reason string) {
 			return "must be " + oneOfTypes(limit)
 		}
 	case values:
-		if !limit.allowed[asJSON(value)] {
+		if !limit.allowed[keyOf(value)] {
 			return limit.reason
 		}
 	case pattern:
@@ -82,7 +84,7 @@ func rejectSize(keyword string, limit int, value any) (reason string) {
 
 func rejectNumber(keyword string, limit, n number) (reason string) {
 	isRejected, must := false, ""
-	switch order := n.rat().Cmp(limit.rat()); keyword {
+	switch order := n.value.Cmp(limit.value); keyword {
 	case "minimum":
 		isRejected, must = order < 0, "must be at least "
 	case "maximum":
@@ -92,7 +94,7 @@ func rejectNumber(keyword string, limit, n number) (reason string) {
 	case "exclusiveMaximum":
 		isRejected, must = order >= 0, "must be less than "
 	default:
-		isRejected, must = !n.rat().Quo(n.rat(), limit.rat()).IsInt(), "must be a multiple of "
+		isRejected, must = !new(big.Rat).Quo(n.value, limit.value).IsInt(), "must be a multiple of "
 	}
 	if !isRejected {
 		return ""
@@ -127,7 +129,7 @@ func isOfType(value any) func(name string) bool {
 		case bool:
 			return name == "boolean"
 		case number:
-			return name == "number" || name == "integer" && value.isInteger()
+			return name == "number" || name == "integer" && value.value.IsInt()
 		case string:
 			return name == "string"
 		case []any:
@@ -142,12 +144,15 @@ func isUnique(value any) bool {
 	items, _ := value.([]any)
 	seen := make(map[string]bool, len(items))
 	for _, item := range items {
-		seen[asJSON(item)] = true
+		seen[keyOf(item)] = true
 	}
 	return len(seen) == len(items)
 }
 
-// asJSON returns the same JSON for equal values only.
+// keyOf returns the same text for equal values only. It is short even for numbers such as 1e-999.
+func keyOf(value any) string { return fmt.Sprintf("%#v", value) }
+
+// asJSON returns a value as JSON, for a reason.
 func asJSON(value any) string {
 	text, _ := json.Marshal(value) // it cannot fail, because the value comes from JSON
 	return string(text)

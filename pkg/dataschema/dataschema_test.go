@@ -3,6 +3,7 @@ package dataschema_test
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -222,6 +223,13 @@ func TestCheck_Numbers_AreComparedExactly(t *testing.T) {
 		{`{"const": 100}`, "1e2", true},
 		{`{"const": 1}`, "1.000", true},
 		{`{"const": 0}`, "-0", true},
+		{`{"const": 0}`, "0.00e7", true},
+		{`{"const": -0.0120}`, "-12e-3", true},
+		{`{"const": -0.0120}`, "12e-3", false},
+		{`{"const": 120}`, "0.0012E+5", true},
+		{`{"const": 1205}`, "12050.0e-1", true},
+		{`{"const": 1205}`, "1205e1", false},
+		{`{"const": "12e1"}`, "120", false},
 		{`{"multipleOf": 0.01}`, "4.99", true},
 		{`{"multipleOf": 0.01}`, "4.995", false},
 		{`{"multipleOf": 3}`, "300000000000000000000000000000000000003", true},
@@ -263,6 +271,31 @@ func TestCheck_HugeNumbers_AreRejectedAtOnce(t *testing.T) {
 		}
 		if _, err := dataschema.Compile(object(`"n": {"maximum": ` + number + `}`)); err == nil {
 			t.Errorf("a schema with %s is accepted", number)
+		}
+	}
+}
+
+// Anybody can send 338 numbers of a thousand digits in 2 KiB.
+func TestCheck_HugeNumbersAndManySchemas_TakeLittleMemory(t *testing.T) {
+	const most = 300 << 20 // bytes; each of 400 schemas may take 2 KB for each number
+	data := `{"a": [` + strings.TrimSuffix(strings.Repeat("1e999,", 338), ",") + `]}`
+	for name, schema := range map[string]string{
+		"values of the list": `"allOf": [` + many(`{"enum": [%d]}`, 400) + `]`,
+		"values of an item":  `"items": {"allOf": [` + many(`{"const": %d}`, 400) + `]}`,
+		"bounds":             `"items": {"allOf": [` + many(`{"minimum": %d}`, 400) + `]}`,
+		"multiples":          `"items": {"allOf": [` + many(`{"multipleOf": 1%d}`, 300) + `]}`,
+		"unique items":       `"allOf": [` + many(`{"uniqueItems": true, "minItems": %d}`, 200) + `]`,
+	} {
+		schema, err := dataschema.Compile(object(`"a": {` + schema + `}`))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_ = schema.Check(data)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("%s: Check took %d MB, want at most %d", name, took>>20, most>>20)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -128,23 +129,35 @@ func isHuge(number string) bool {
 	return len(strings.TrimLeft(number[at+1:], "+-0")) > 3
 }
 
-// number is a number as an exact fraction in lowest terms, such as 5 or 499/100. Equal numbers are equal strings.
-type number string
-
-func newNumber(text string) number { return number(number(text).rat().RatString()) }
-
-func (n number) rat() *big.Rat {
-	value, _ := new(big.Rat).SetString(string(n)) // it accepts every number of JSON
-	return value
+// number is an exact number. Equal numbers have equal texts.
+type number struct {
+	text  string
+	value *big.Rat
 }
 
-func (n number) isInteger() bool { return !strings.Contains(string(n), "/") }
+// newNumber parses a number of JSON. The text gets one form, such as 499e-2. The value is not formatted, because a
+// number of five characters can have a thousand digits.
+func newNumber(text string) number {
+	value, _ := new(big.Rat).SetString(text) // it accepts every number of JSON
+	if value.Sign() == 0 {
+		return number{"0", value}
+	}
+	mantissa, power, _ := strings.Cut(strings.ToLower(text), "e")
+	whole, fraction, _ := strings.Cut(strings.TrimPrefix(mantissa, "-"), ".")
+	exponent, _ := strconv.Atoi(power) // it has at most three digits; empty: 0
+	digits := strings.TrimRight(whole+fraction, "0")
+	exponent += len(whole) - len(digits)
+	sign := strings.Repeat("-", (1-value.Sign())/2)
+	return number{sign + strings.TrimLeft(digits, "0") + "e" + strconv.Itoa(exponent), value}
+}
+
+// GoString is for keyOf.
+func (n number) GoString() string { return n.text }
 
 // MarshalJSON formats a number exactly: a number from JSON has finitely many digits.
 func (n number) MarshalJSON() ([]byte, error) {
-	value := n.rat()
-	digits, _ := value.FloatPrec()
-	return []byte(value.FloatString(digits)), nil
+	digits, _ := n.value.FloatPrec()
+	return []byte(n.value.FloatString(digits)), nil
 }
 
 // quoted formats a number for a reason.

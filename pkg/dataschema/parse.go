@@ -22,7 +22,7 @@ type schema struct {
 	keywords map[string]any
 }
 
-// types are the names of types. values have the JSON of allowed values, and the reason for others.
+// types are the names of types. values have the keyOf allowed values, and the reason for others.
 type (
 	types  []string
 	values struct {
@@ -113,7 +113,7 @@ func (p *parser) keyword(name string, value any, at jsontext.Pointer) any {
 		return as[number](p, value, at, "a number")
 	case "multipleOf":
 		unit := as[number](p, value, at, "a number")
-		if unit == "0" || strings.HasPrefix(string(unit), "-") {
+		if unit.text == "0" || strings.HasPrefix(unit.text, "-") {
 			p.fail(at, "must be more than 0")
 		}
 		return unit
@@ -168,7 +168,11 @@ func as[T any](p *parser, value any, at jsontext.Pointer, wanted string) T {
 }
 
 func (p *parser) size(value any, at jsontext.Pointer) int {
-	n, err := strconv.Atoi(string(as[number](p, value, at, "an integer")))
+	limit := as[number](p, value, at, "an integer")
+	if limit.value == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(limit.value.RatString())
 	switch {
 	case n < 0:
 		p.fail(at, "must be at least 0")
@@ -226,7 +230,7 @@ func (p *parser) types(value any, at jsontext.Pointer) types {
 func newValues(list []any) values {
 	allowed := make(map[string]bool, len(list))
 	for _, value := range list {
-		allowed[asJSON(value)] = true
+		allowed[keyOf(value)] = true
 	}
 	return values{allowed, oneOfValues(list)}
 }
