@@ -156,10 +156,13 @@ func reach(program *syntax.Prog, from uint32, isEmpty bool) []bool {
 	return reached
 }
 
-// overlap reports whether the same character can come next at two instructions.
+// overlap reports whether the same character, or the end, can come next at two instructions.
 func overlap(program *syntax.Prog, first, second uint32) bool {
 	after := reach(program, second, true)
 	for i, is := range reach(program, first, true) {
+		if is && after[i] && program.Inst[i].Op == syntax.InstMatch {
+			return true
+		}
 		for j := range after {
 			if is && after[j] && (accepts(program.Inst[i], program.Inst[j]) ||
 				accepts(program.Inst[j], program.Inst[i])) {
