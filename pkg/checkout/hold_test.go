@@ -202,6 +202,37 @@ func TestOpen_RetryWithCode_ReturnsTheSameCheckout(t *testing.T) {
 	}
 }
 
+// The response is that of a code that can be used, but the refusal must count: otherwise a key that is in use would make
+// guesses free.
+func TestOpen_RefusedCodeWithAKeyInUse_IsBoth(t *testing.T) {
+	opener, _ := newHeldOpener(summer20(t, voucher.Terms{}))
+	mustOpen(t, opener, withKey(buy("coins", "500", 2), "key-of-the-basket"))
+	for code, want := range map[string]bool{"SUMMER20": false, "WINTER20": true} {
+		guess := withKey(withCode(t, buy("coins", "500", 2), code, ""), "key-of-the-basket")
+		for what, ask := range map[string]func(context.Context, checkout.Request) (checkout.Checkout, bool, error){
+			"Open": opener.Open, "Quote": opener.Quote,
+		} {
+			_, _, err := ask(t.Context(), guess)
+			if _, refused := voucher.IsRefusal(err); !errors.Is(err, checkout.ErrKeyInUse) || refused != want {
+				t.Errorf("%s with %s: %v; want checkout.ErrKeyInUse, with a refusal: %t", what, code, err, want)
+			}
+		}
+	}
+}
+
+// A retry of a request whose checkout was ordered is no guess, although its code is used up now.
+func TestOpen_RetryOfAnOrderedCheckoutWithAUsedCode_IsNoRefusal(t *testing.T) {
+	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
+	request := withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", ""), "key-of-the-basket")
+	c := mustOpen(t, opener, request)
+	c.Order = &checkout.Order{Placed: request.At}
+	holds.stored[emberforge][c.ID.Token()], holds.v.Redeemed = c, &voucher.Redemption{ID: "of the order"}
+	_, _, err := opener.Open(t.Context(), request)
+	if _, refused := voucher.IsRefusal(err); !errors.Is(err, checkout.ErrKeyInUse) || refused {
+		t.Errorf("Open = %v, want only checkout.ErrKeyInUse", err)
+	}
+}
+
 func TestOpen_TooManyHolds_IsReportedUnlessTheKeyHasACheckout(t *testing.T) {
 	opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
 	request := withKey(withCode(t, buy("coins", "500", 2), "SUMMER20", ""), "key-of-the-basket")

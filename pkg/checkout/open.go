@@ -17,7 +17,8 @@ import (
 )
 
 // ErrKeyInUse means that the request's key belongs to a checkout that was ordered or replaced, or to an open one with
-// another product, variant, amount, data, code or nick.
+// another product, variant, amount, data, code or nick. If the request is another one, and its code is refused, the
+// error also is that *voucher.RefusalError. It must count, or a key in use would make guesses free.
 var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout")
 
 // Catalogue finds variants that are on sale.
@@ -349,6 +350,9 @@ func (o Opener) recall(
 	}
 	if err != nil {
 		return Checkout{}, false, err
+	}
+	if _, refused := voucher.IsRefusal(otherErr); refused && !stored.isFor(request) {
+		return Checkout{}, false, errors.Join(ErrKeyInUse, otherErr)
 	}
 	return replay(stored, request)
 }

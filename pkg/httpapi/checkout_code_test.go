@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -270,6 +271,24 @@ func TestCheckout_RefusedCode_CountsOnce(t *testing.T) {
 		if a := s.send(checkOut, r); a.status != http.StatusOK {
 			t.Errorf("%s: got %d %s, want 200", what, a.status, a.body)
 		}
+	}
+}
+
+func TestCheckout_RefusedCodeWithAKeyInUse_IsCountedAndNotShown(t *testing.T) {
+	fail := func(checkout.Request) (checkout.Checkout, bool, error) {
+		return checkout.Checkout{}, false,
+			errors.Join(checkout.ErrKeyInUse, &voucher.RefusalError{Reason: voucher.ReasonUnknown})
+	}
+	s, store := limited(t)
+	for what, key := range map[string][]string{"a stranger": nil, "the server": {"Authorization", serverKey}} {
+		a := s.send(s.Checkout(fakeOpener{open: fail, quote: fail}), from("203.0.113.7", get(codePath, key...)))
+		if a.status != http.StatusUnprocessableEntity || !strings.Contains(a.body, "idempotency-key-in-use") ||
+			strings.Contains(a.body, "reason") {
+			t.Errorf("%s: got %d %s, want 422 idempotency-key-in-use", what, a.status, a.body)
+		}
+	}
+	if store.total() != 2 {
+		t.Errorf("%d refusals are counted, want 2", store.total())
 	}
 }
 

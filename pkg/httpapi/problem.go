@@ -172,11 +172,12 @@ func unavailable() *problemError {
 }
 
 // problemOf is the one place that maps errors to problems. It also notes the outcome in the call's record. A refused
-// code becomes the endpoint's problem for refusals. An unknown error becomes "internal": it is logged, and the client
-// never sees it.
+// code becomes the endpoint's problem for refusals, unless the request's key is in use. An unknown error becomes
+// "internal": it is logged, and the client never sees it.
 func problemOf(err error, refusal problemType, c *call) *problemError {
 	r := c.record
-	if reason, refused := voucher.IsRefusal(err); refused && refusal != "" {
+	reason, refused := voucher.IsRefusal(err)
+	if refused && refusal != "" && !errors.Is(err, checkout.ErrKeyInUse) {
 		r.noteRefusal(reason)
 		problem := refusal.new()
 		if c.caller.IsServer() {
