@@ -140,7 +140,7 @@ func TestEventBus_WithoutAStreamOfEvents_IsRejected(t *testing.T) {
 
 func TestEventBusWebhook_PostsEventsOfTheShop(t *testing.T) {
 	created, err := resources(filepath.Join(root, "examples", "event-bus-webhook.yaml"), "", map[string]string{
-		"EventBus": "shops", "Customer": "emberforge", "Endpoint": "https://game.example/events",
+		"EventBus": "shops", "Shop": "emberforge", "Endpoint": "https://game.example/events",
 		"Key": "a-secret-of-the-game-server",
 	})
 	if err != nil {

@@ -87,7 +87,7 @@ func playRound(tb testing.TB, settings Settings, t trial, number int) outcome {
 	return r.outcome
 }
 
-// newCustomer returns a new ID each time, because repeated rounds share the tables.
+// newProfile returns a new ID each time, because repeated rounds share the tables.
 func newProfile(random *rand.Rand) catalog.ShopID {
 	return catalog.ShopID(fmt.Sprintf("emberforge-%08x-%08x", random.Uint32(), rand.Uint32())) //nolint:gosec // need not be secret
 }

@@ -77,7 +77,7 @@ func NewPlan(stored *Shop, wanted Shop, prune bool) (Plan, error) {
 	return plan, nil
 }
 
-// addNewCustomer opens a new shop after all its products are written. An interrupted plan leaves a closed shop whose
+// addNewShop opens a new shop after all its products are written. An interrupted plan leaves a closed shop whose
 // currency is fixed, and the next plan completes it.
 func (p *Plan) addNewShop(wanted Profile) {
 	p.Changes = slices.Insert(p.Changes, 0,
@@ -91,7 +91,7 @@ func (p *Plan) addNewShop(wanted Profile) {
 	}
 }
 
-// addCustomer writes the shop's changes first, except that it opens a closed shop only after the products are written.
+// addShop writes the shop's changes first, except that it opens a closed shop only after the products are written.
 func (p *Plan) addShop(stored, wanted Profile) {
 	changes := compareProfiles(stored, wanted)
 	if len(changes) == 0 {

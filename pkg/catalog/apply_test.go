@@ -511,7 +511,7 @@ func TestApply_AnyFile_LeavesAConsistentShop(t *testing.T) {
 func checkResult(t *rapid.T, before, after *fakeStore, wanted catalog.Shop, prune bool) {
 	profile := *after.profile
 	if profile.Version = 0; profile != wanted.Profile {
-		t.Fatalf("customer %+v, want %+v", profile, wanted.Profile)
+		t.Fatalf("profile %+v, want %+v", profile, wanted.Profile)
 	}
 	mentioned := map[catalog.ProductID]catalog.Product{}
 	for _, product := range wanted.Products {

@@ -143,7 +143,7 @@ func TestCatalogue_IsReadBackAsWritten(t *testing.T) {
 	profile.Version, shirt.Version, card.Version = 1, 1, 1
 
 	if got, err := s.catalogue.Profile(t.Context(), sakura); got != profile || err != nil {
-		t.Errorf("Customer = %+v, %v, want %+v", got, err, profile)
+		t.Errorf("Profile = %+v, %v, want %+v", got, err, profile)
 	}
 	gotProfile, gotProduct, err := s.catalogue.Product(t.Context(), sakura, "gift-card")
 	if gotProfile != profile || !reflect.DeepEqual(gotProduct, card) || err != nil {
@@ -173,7 +173,7 @@ func TestCatalogue_UnknownShopOrProduct_IsNotFound(t *testing.T) {
 	}
 	for _, shop := range []catalog.ShopID{"nobody", "ghost", "EMBERFORGE"} {
 		if _, err := s.catalogue.Profile(t.Context(), shop); !errors.Is(err, catalog.ErrNotFound) {
-			t.Errorf("Customer(%s) = %v, want catalog.ErrNotFound", shop, err)
+			t.Errorf("Profile(%s) = %v, want catalog.ErrNotFound", shop, err)
 		}
 		if _, err := s.owner(shop).Catalogue(t.Context()); !errors.Is(err, catalog.ErrNotFound) {
 			t.Errorf("Shop(%s) = %v, want catalog.ErrNotFound", shop, err)
@@ -365,7 +365,7 @@ func TestApply_CurrencyOfAShop_NeverChanges(t *testing.T) {
 		kept.Version++
 		for changed.Version = range kept.Version + 2 {
 			if err := s.owner(emberforge).PutProfile(t.Context(), changed); !errors.Is(err, catalog.ErrCurrencyFixed) {
-				t.Errorf("PutCustomer = %v, want catalog.ErrCurrencyFixed", err)
+				t.Errorf("PutProfile = %v, want catalog.ErrCurrencyFixed", err)
 			}
 		}
 		if got, err := s.catalogue.Profile(t.Context(), emberforge); got != kept || err != nil {
@@ -376,7 +376,7 @@ func TestApply_CurrencyOfAShop_NeverChanges(t *testing.T) {
 	s.put(changed)
 	changed.Version++
 	if got, err := s.catalogue.Profile(t.Context(), emberforge); got != changed || err != nil {
-		t.Errorf("Customer = %+v, %v, want %+v", got, err, changed)
+		t.Errorf("Profile = %+v, %v, want %+v", got, err, changed)
 	}
 }
 
@@ -397,7 +397,7 @@ func TestApply_RaceToSetTheCurrency_HasOneWinner(t *testing.T) {
 	for i, err := range errs {
 		won := currencies[i%len(currencies)] == kept.Currency
 		if won != (err == nil) || !won && !errors.Is(err, catalog.ErrCurrencyFixed) {
-			t.Errorf("PutCustomer with %s = %v, but %s is stored", currencies[i%len(currencies)], err, kept.Currency)
+			t.Errorf("PutProfile with %s = %v, but %s is stored", currencies[i%len(currencies)], err, kept.Currency)
 		}
 	}
 }
@@ -511,7 +511,7 @@ func TestCatalogue_OutOfReach_IsUnavailable(t *testing.T) {
 			_, err := backoffice.NewDeployment(cutOff(t, "Scan"), tables, mathrand.Int64N).Shops(ctx)
 			return err
 		},
-		"put customer": func(ctx context.Context) error {
+		"put profile": func(ctx context.Context) error {
 			return owner("PutItem").PutProfile(ctx, profile(emberforge, "EUR"))
 		},
 		"put product": func(ctx context.Context) error {
@@ -526,6 +526,6 @@ func TestCatalogue_MissingTable_IsAnError(t *testing.T) {
 	_, err := catalogue.Profile(t.Context(), emberforge)
 	notFound := (*types.ResourceNotFoundException)(nil)
 	if !errors.As(err, &notFound) || errors.Is(err, catalog.ErrNotFound) || aws.ToString(notFound.Message) == "" {
-		t.Errorf("Customer = %v, want DynamoDB's own error", err)
+		t.Errorf("Profile = %v, want DynamoDB's own error", err)
 	}
 }

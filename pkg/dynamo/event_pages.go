@@ -65,7 +65,7 @@ func NewEventPages(
 	return &EventPages{api, tableName, now, random}
 }
 
-// Events reads the events of at most 100 additions, in order. An event that is no longer stored has only its Customer
+// Events reads the events of at most 100 additions, in order. An event that is no longer stored has only its Shop
 // and Sequence.
 func (p *EventPages) Events(ctx context.Context, added []EventAddition) ([]event.Event, error) {
 	keys := make([]table.Key, len(added))

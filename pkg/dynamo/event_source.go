@@ -73,7 +73,7 @@ func (s *EventSource) Reread(ctx context.Context, places []event.Place) []event.
 		}
 		if place == (event.Place{}) {
 			err = errors.New("the record of the stream could not be read: repair the cause, and rebuild the events " +
-				"of its customer")
+				"of its shop")
 		}
 		it, isFound := found[table.Key{Partition: place.Partition, Sort: place.Sort}]
 		if images[i] = (image{place: place, new: it}); !isFound {
@@ -94,7 +94,7 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 		if id, err := catalog.ParseID[catalog.ShopID](shop); err == nil {
 			c.Shop = id
 		} else if c.Err == nil {
-			c.Err = errors.New("the partition key does not begin with a customer")
+			c.Err = errors.New("the partition key does not begin with a shop")
 		}
 		if c.Err != nil {
 			continue

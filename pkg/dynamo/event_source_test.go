@@ -338,7 +338,7 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 		"another table": record(1, "refusals", table.KeyOf(good), nil, good),
 	}
 	for what, it := range map[string]table.Item{
-		"a partition without a customer": with(good, key("#07", table.KeyOf(good).Sort)),
+		"a partition without a shop":     with(good, key("#07", table.KeyOf(good).Sort)),
 		"an item of an unknown kind":     key("emberforge#07", "SUMMER20#x#7"),
 		"no code":                        with(good, key("emberforge#07", "#r#"+token)),
 		"a record of an unknown voucher": recordItem(t, emberforge, "LOST-20", "redemption 1"),
@@ -347,9 +347,9 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 		"a record without a time":        with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
 		"a record with a malformed ID": with(good,
 			table.Item{table.RecordPrefix + token: table.Str("short.mi8c1k00.")}),
-		"a voucher without a reward":      with(single, table.Item{table.AttrReward: table.Str("")}),
-		"a redemption without a customer": with(single, with(redeemed, key("#07", "ONE"))),
-		"a redemption without a time":     with(single, with(redeemed, table.Item{table.AttrRedeemed: table.Num(0)})),
+		"a voucher without a reward":  with(single, table.Item{table.AttrReward: table.Str("")}),
+		"a redemption without a shop": with(single, with(redeemed, key("#07", "ONE"))),
+		"a redemption without a time": with(single, with(redeemed, table.Item{table.AttrRedeemed: table.Num(0)})),
 		"a redemption with a short ID": with(single,
 			with(redeemed, table.Item{table.AttrRedemption: table.Str("short")})),
 		"a redemption without its code": with(single, with(redeemed, table.Item{table.AttrCode: table.Str("")})),

@@ -279,7 +279,7 @@ func TestCheckoutArea_MalformedRequests_AreRejected(t *testing.T) {
 		problem string
 	}{
 		{"unknown shop", get("/shop/nobody/checkout"), 404, "not-found"},
-		{"malformed customer", get("/shop/ember%20forge/checkout"), 404, "not-found"},
+		{"malformed shop", get("/shop/ember%20forge/checkout"), 404, "not-found"},
 		{"trailing slash", get(areaPath + "/"), 404, "not-found"},
 		{"unknown parameter", get(areaPath + "?page=2"), 400, "malformed-request"},
 		{"limit 0", get(areaPath + "?limit=0"), 422, "invalid"},

@@ -167,7 +167,7 @@ func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 		status  int
 		problem string
 	}{
-		{"malformed customer", get("/shop/-ember/checkout/coins/500"), 404, "not-found"},
+		{"malformed shop", get("/shop/-ember/checkout/coins/500"), 404, "not-found"},
 		{"malformed product", get("/shop/emberforge/checkout/c%C3%B6ins/500"), 404, "not-found"},
 		{"product is a space", get("/shop/emberforge/checkout/%20/500"), 404, "not-found"},
 		{"long product", get("/shop/emberforge/checkout/" + strings.Repeat("c", 65) + "/500"), 404, "not-found"},

@@ -363,7 +363,7 @@ func badPaths() (bad []badOrderCall) {
 		otherMethod.method, otherMethod.body = http.MethodDelete, ""
 		bad = append(bad,
 			badOrderCall{
-				call.what + ", customer",
+				call.what + ", shop",
 				call.with(strings.Replace(call.target, "emberforge", "-ember", 1), call.body), 404, "not-found",
 			},
 			badOrderCall{

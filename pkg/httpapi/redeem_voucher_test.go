@@ -188,10 +188,10 @@ func TestRedeemVoucher_Refusals_LookTheSame(t *testing.T) {
 		}
 	}
 	for what, r := range map[string]*http.Request{
-		"malformed customer":    post("/shop/-ember/voucher", `{"code":"SUMMER-20"}`),
-		"customer too long":     post("/shop/"+strings.Repeat("e", 65)+"/voucher", `{"code":"SUMMER-20"}`),
-		"customer with a slash": post("/shop/ember%2Fforge/voucher", `{"code":"SUMMER-20"}`),
-		"forbidden characters":  post("/shop/emberforge/voucher", `{"code":"SÜMMER#20"}`),
+		"malformed shop":       post("/shop/-ember/voucher", `{"code":"SUMMER-20"}`),
+		"shop too long":        post("/shop/"+strings.Repeat("e", 65)+"/voucher", `{"code":"SUMMER-20"}`),
+		"shop with a slash":    post("/shop/ember%2Fforge/voucher", `{"code":"SUMMER-20"}`),
+		"forbidden characters": post("/shop/emberforge/voucher", `{"code":"SÜMMER#20"}`),
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newService(t)

@@ -128,7 +128,7 @@ func TestRedemptions_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) 
 		problem string
 	}{
 		{
-			"undo, malformed customer", post("/shop/-ember/redemptions/cWJxYWRzZmFzZGZhc2RmYQ/undo", undoBody), 404,
+			"undo, malformed shop", post("/shop/-ember/redemptions/cWJxYWRzZmFzZGZhc2RmYQ/undo", undoBody), 404,
 			"redemption-not-found",
 		},
 		{"undo, short ID", post(redemptionsPath+"/cWJxYWRzZmFzZGZhc2RmY/undo", undoBody), 404, "redemption-not-found"},
@@ -147,7 +147,7 @@ func TestRedemptions_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) 
 		{"undo, nick too long", undo(`{"code":"SUMMER-20","nick":"` + strings.Repeat("a", 65) + `"}`), 422, "invalid"},
 		{"undo, reason with a line feed", undo(`{"code":"SUMMER-20","reason":"granted\ntwice"}`), 422, "invalid"},
 
-		{"list, malformed customer", get("/shop/-ember/redemptions?code=SUMMER20"), 404, "not-found"},
+		{"list, malformed shop", get("/shop/-ember/redemptions?code=SUMMER20"), 404, "not-found"},
 		{"list, another method", post(redemptionsPath, `{}`), 405, "method-not-allowed"},
 		{"list, unknown parameter", list("code=SUMMER20&status=undone"), 400, "malformed-request"},
 		{"list, empty cursor", list("code=SUMMER20&cursor="), 400, "malformed-request"},

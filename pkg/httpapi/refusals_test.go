@@ -175,7 +175,7 @@ func TestRedeemVoucher_OnlyRefusalsAreCounted(t *testing.T) {
 			knows(&reached),
 			post(path, `{"code":"SUMMER-21"}`, "Authorization", "Basic YWxkZXI6YWxkZXI="), 401,
 		},
-		"malformed customer":   {knows(&reached), post("/shop/-ember/voucher", `{"code":"SUMMER-21"}`), 404},
+		"malformed shop":       {knows(&reached), post("/shop/-ember/voucher", `{"code":"SUMMER-21"}`), 404},
 		"the store is down":    {unavailable, post(path, `{"code":"SUMMER-20"}`), 503},
 		"another content type": {knows(&reached), post(path, `{"code":"SUMMER-21"}`, "Content-Type", "text/json"), 415},
 	} {

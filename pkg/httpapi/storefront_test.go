@@ -299,10 +299,10 @@ func TestStorefront_NoPage_IsTheSameForEveryReason(t *testing.T) {
 			"page off": visit(off, newService(t), get(shopPath, headers...)),
 			"next page of page off": visit(off, newService(t),
 				get(shopPath+"?cursor=ZW1iZXJmb3JnZS9jYXBlLTAwMA", headers...)),
-			"shop off sale":          visit(offSale.area(), newService(t), get(shopPath, headers...)),
-			"malformed customer":     visit(emberforge(), newService(t), get("/shop/ember%20forge", headers...)),
-			"customer in upper case": visit(emberforge(), newService(t), get("/shop/EMBERFORGE", headers...)),
-			"trailing slash":         visit(emberforge(), newService(t), get(shopPath+"/", headers...)),
+			"shop off sale":      visit(offSale.area(), newService(t), get(shopPath, headers...)),
+			"malformed shop":     visit(emberforge(), newService(t), get("/shop/ember%20forge", headers...)),
+			"shop in upper case": visit(emberforge(), newService(t), get("/shop/EMBERFORGE", headers...)),
+			"trailing slash":     visit(emberforge(), newService(t), get(shopPath+"/", headers...)),
 		} {
 			a.want(t, http.StatusNotFound, want.body)
 			if fmt.Sprint(a.header) != fmt.Sprint(want.header) {
