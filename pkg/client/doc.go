@@ -29,5 +29,5 @@
 //
 // Error texts are safe to log: they contain no code, nick, data, payment or key, and no ID except that of the request.
 //
-// This package may import only the standard library.
+// To use the package in another module, copy its folder without the tests. It may import only the standard library.
 package client
