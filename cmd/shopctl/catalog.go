@@ -49,18 +49,18 @@ examples/demo.yaml shows every field; examples/catalogue.schema.json lets an edi
 
 All files are checked before anything is changed. Shops, products, variants and vouchers that the files leave out stay as
 they are; --prune takes products and variants off sale. But a shop, product or variant in a file is replaced: a field
-that it lacks goes back to its default, such as page, page.payment-url, data or sale. Only access and refusals stay as
-they are. A voucher is created if its code does not exist yet. An existing voucher is never changed: if its
-terms differ from the file's, the command applies everything else, reports the voucher and exits with 3. Applying the
-same files again changes nothing, or completes an interrupted apply. A shop's currency never changes, and nothing
-is ever deleted.
+that it lacks goes back to its default, such as page, page.payment-url, data or sale; without off-sale, it is on sale
+again. Only access, refusals and redemptions stay as they are. A voucher is created if its code does not exist yet. An
+existing voucher is never changed: if its terms differ from the file's, the command applies everything else, reports the
+voucher and exits with 3. Applying the same files again changes nothing, or completes an interrupted apply. A shop's
+currency never changes, and nothing is ever deleted.
 
 Changes of access, refusals and redemptions take effect within 15 seconds. Create a key (shopctl key create) before
 you let only the shop's server redeem or check out.
 
-A field that goes back to its default is probably a mistake. So is a price of zero, a price that becomes ten times higher
-or lower, and a sale at a tenth of the price or less. With such a change the command changes nothing and exits with 3,
-unless --yes accepts it.`,
+A field other than off-sale that goes back to its default is probably a mistake. So is a price of zero, a price that
+becomes ten times higher or lower, and a sale at a tenth of the price or less. With such a change the command changes
+nothing and exits with 3, unless --yes accepts it.`,
 		Example: `  shopctl --local catalog apply examples/demo.yaml --dry-run
   shopctl --local catalog apply examples/demo.yaml`,
 		RunE: s.command(func(ctx context.Context, args []string) error {

@@ -203,7 +203,7 @@ func placeOf(p event.Parked) string {
 
 func newEventsParkedCommand(s *session) *cobra.Command {
 	return &cobra.Command{
-		Use: "parked [SHOP]", Short: "List changes that could not be recorded as events",
+		Use: "parked [SHOP]", Short: "List changes that were set aside, because they could not be recorded as events",
 		Args: optional("SHOP"),
 		Long: `List changes of vouchers and checkouts that could not be recorded as events and were set aside, with the place of the
 changed item and the reason. Shopfront retries them every minute; shopctl events retry does so at once. If a shop has
@@ -231,7 +231,7 @@ more than 10,000 changes, the command lists only the first.`,
 			for _, p := range parked {
 				rows = append(rows, representParked(p))
 			}
-			return list(&s.output, "parked changes", []string{"SINCE", "ATTEMPTS", "PLACE", "REASON"}, rows)
+			return list(&s.output, "changes set aside", []string{"SINCE", "ATTEMPTS", "PLACE", "REASON"}, rows)
 		}),
 	}
 }
@@ -277,7 +277,7 @@ the item.`,
 				return outcome.Err
 			}
 			if err := s.document(map[string]int{"recorded": outcome.Recorded, "parked": outcome.Parked}, []field{
-				{"recorded", strconv.Itoa(outcome.Recorded)}, {"still parked", strconv.Itoa(outcome.Parked)},
+				{"recorded", strconv.Itoa(outcome.Recorded)}, {"still set aside", strconv.Itoa(outcome.Parked)},
 			}); err != nil {
 				return err
 			}
@@ -312,7 +312,7 @@ func (s *session) forget(ctx context.Context, parking event.Parking, place strin
 		s.note("forgotten: " + printable(place))
 		return nil
 	}
-	return refused(kindNotFound, "no change is parked at %s: see %s", strconv.QuoteToGraphic(place),
+	return refused(kindNotFound, "no change is set aside at %s: see %s", strconv.QuoteToGraphic(place),
 		s.commandLine("events parked"))
 }
 

@@ -68,7 +68,7 @@ func TestEventsParked_ListsChangesThatAreSetAside(t *testing.T) {
 		t.Errorf("JSON: %s", got)
 	}
 	if got := s.shopctl(t.Context(), "--local", "events", "parked",
-		"sakura-goods"); got != (result{"", "no parked changes\n", exitOK}) {
+		"sakura-goods"); got != (result{"", "no changes set aside\n", exitOK}) {
 		t.Errorf("of another shop: %v", got)
 	}
 }
@@ -81,14 +81,14 @@ func TestEventsRetry_ChangeOfADamagedItem_StaysParkedUntilItIsForgotten(t *testi
 	s.putDamaged(t, "DRAG0N")
 	problem := "error: 1 change could not be recorded: shopctl --local events parked shows why\n"
 	if got := s.shopctl(t.Context(), "--local", "events",
-		"retry"); got != (result{"recorded      0\nstill parked  1\n", problem, exitFailed}) {
+		"retry"); got != (result{"recorded         0\nstill set aside  1\n", problem, exitFailed}) {
 		t.Errorf("retry: %v", got)
 	}
 	if got := s.must(t, "events", "parked", "--json"); !strings.Contains(got, dragon) ||
 		!strings.Contains(got, `"attempts":2`) || strings.Contains(got, "G1FT") {
 		t.Errorf("parked: %s", got)
 	}
-	unknown := "error: no change is parked at \"vouchers/emberforge#00/G1FT\": see shopctl --local events parked\n"
+	unknown := "error: no change is set aside at \"vouchers/emberforge#00/G1FT\": see shopctl --local events parked\n"
 	if got := s.shopctl(t.Context(), "--local", "events", "retry", "--forget",
 		"vouchers/emberforge#00/G1FT"); got != (result{"", unknown, exitRefused}) {
 		t.Errorf("forgetting a change that is not parked: %v", got)
@@ -108,7 +108,7 @@ func TestEventsRetry_ForgetChangeOfUnknownTable_DropsIt(t *testing.T) {
 	}
 	s.must(t, "events", "retry", "--forget", "//")
 	if got := s.shopctl(t.Context(), "--local", "events",
-		"parked"); got != (result{"", "no parked changes\n", exitOK}) {
+		"parked"); got != (result{"", "no changes set aside\n", exitOK}) {
 		t.Errorf("parked: %v", got)
 	}
 }

@@ -104,7 +104,7 @@ stay paused, and the command prints how to resume them.`,
 			}
 			for _, batch := range batches {
 				if !slices.Contains(before.Batches, batch) {
-					s.warn(fmt.Sprintf("batch %s was not paused by name", batch))
+					s.warn(fmt.Sprintf("batch %s was not paused by name; nothing was changed for it", batch))
 				}
 			}
 			if err := s.showPause(shop, after); err != nil {

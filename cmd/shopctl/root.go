@@ -23,6 +23,7 @@ Output
 Time
   A flag takes a time such as 2026-12-24T18:00:00+01:00, or a date, which is in the shop's
   time-zone (UTC unless its catalogue file names another). As an end, a date includes its day.
+  --since and --until also take a duration, such as 24h or 7d: that long ago.
 
 Exit codes                                                   kinds of error
     0  done

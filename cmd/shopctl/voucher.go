@@ -100,8 +100,8 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 		"how many counters share a limit above 1: 1 to 64 (default 1 per 64 uses)")
 }
 
-// terms reads the flags for a shop. It warns about a reward that is off sale, and about a pause that covers the
-// voucher.
+// terms reads the flags for a shop. It warns about a reward that is off sale, a pause that covers the voucher, and
+// an end of validity that is over.
 func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFlags) (voucher.Terms, error) {
 	written := strings.Join(f.rewards, "+")
 	switch {
@@ -127,6 +127,9 @@ func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFla
 		return voucher.Terms{}, err
 	}
 	s.warnPaused(shop.Profile.ID, f.batch, settings.Paused)
+	if until := f.validUntil.in(shop.Zone); !until.IsZero() && !until.After(s.now()) {
+		s.warn("--valid-until is in the past: nobody can redeem the code")
+	}
 	return voucher.Terms{
 		Reward: reward, MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
 		ValidFrom: f.validFrom.in(shop.Zone), ValidUntil: f.validUntil.in(shop.Zone), Disabled: f.disabled,

@@ -177,7 +177,7 @@ func (v Variant) validateSale(add func(field string, err error)) {
 		add("sale.price", fmt.Errorf("%w: %s, but the price has %s", money.ErrMixedCurrencies, price.Currency,
 			v.Price.Currency))
 	} else if price.Minor < 0 || price.Minor >= v.Price.Minor {
-		add("sale.price", fmt.Errorf("must be at least 0 and below the price, %s", v.Price))
+		add("sale.price", fmt.Errorf("the sale's price must be below the variant's, %s", v.Price))
 	}
 	add("sale.from", checkTime(v.Sale.From))
 	add("sale.until", checkTime(v.Sale.Until))

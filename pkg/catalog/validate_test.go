@@ -298,11 +298,11 @@ func TestValidate_BeyondABound_NamesTheField(t *testing.T) {
 			func(s *catalog.Shop) { s.Products[0].Position = 1_000_001 },
 		},
 		{
-			"products[0].variants[0].sale.price", "must be at least 0 and below the price, 4.99 EUR",
+			"products[0].variants[0].sale.price", "the sale's price must be below the variant's, 4.99 EUR",
 			sale(euro(499), friday, monday),
 		},
 		{
-			"products[0].variants[0].sale.price", "must be at least 0 and below the price, 4.99 EUR",
+			"products[0].variants[0].sale.price", "the sale's price must be below the variant's, 4.99 EUR",
 			sale(euro(-1), friday, monday),
 		},
 		{

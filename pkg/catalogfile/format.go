@@ -85,7 +85,7 @@ func (d *document) reportType(at jsontext.Pointer, node *yaml.Node, wanted, titl
 	_, notNumber := strconv.Atoi(at.LastToken())
 	switch {
 	case isNull(node) && notNumber != nil && at != "":
-		d.failAt(at, "is empty: give it a value, or leave it out")
+		d.failAt(at, "is empty: give it a value, in quotes if it begins with #, or leave it out")
 	case wanted == "object":
 		d.report(at, node.Line, "must be a mapping (key: value), not %s", kindOf(node))
 	case wanted == "array":

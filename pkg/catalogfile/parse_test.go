@@ -193,7 +193,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{"no price", without("            price: 4.99\n"), "shop.yaml:9: price: is missing"},
 		{
 			"key without value", in("product", "description:"),
-			"shop.yaml:8: description: is empty: give it a value, or leave it out",
+			"shop.yaml:8: description: is empty: give it a value, in quotes if it begins with #, or leave it out",
 		},
 		{"empty name", strings.Replace(small, "Ember coins", "''", 1), "shop.yaml:7: name: is missing"},
 
@@ -229,11 +229,11 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 
 		{
 			"price with a comma", strings.Replace(small, "4.99", "4,99", 1),
-			`shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`,
+			`shop.yaml:11: price: "4,99" is not an amount of EUR: write it like 4.99`,
 		},
 		{
 			"price in yen with digits", strings.Replace(small, "EUR", "JPY", 1),
-			`shop.yaml:11: price: "4.99": malformed amount of money of JPY: write it like 499`,
+			`shop.yaml:11: price: "4.99" is not an amount of JPY: write it like 499`,
 		},
 
 		{
@@ -300,7 +300,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		},
 		{
 			"accent without quotes is a comment", in("shop", "page:", "  accent: #c2410c"),
-			`shop.yaml:6: accent: is empty: give it a value, or leave it out`,
+			`shop.yaml:6: accent: is empty: give it a value, in quotes if it begins with #, or leave it out`,
 		},
 		{
 			"logo that is not an https URL", in("shop", "page:", "  logo: logo.png"),
@@ -351,7 +351,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{"sale without a price", in("variant", "sale: {until: 2026-12-01}"), `shop.yaml:12: price: is missing`},
 		{
 			"sale at the price", in("variant", "sale:", "  until: 2026-12-01", "  price: 4.99"),
-			`shop.yaml:14: price: must be at least 0 and below the price, 4.99 EUR`,
+			`shop.yaml:14: price: the sale's price must be below the variant's, 4.99 EUR`,
 		},
 		{
 			"sale that ends before it begins",
@@ -365,7 +365,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 		{
 			"sale of a variant without a valid price",
 			strings.Replace(in("variant", "sale: {price: 3.99}"), "4.99", "4,99", 1),
-			`shop.yaml:11: price: "4,99": malformed amount of money of EUR: write it like 4.99`,
+			`shop.yaml:11: price: "4,99" is not an amount of EUR: write it like 4.99`,
 		},
 		{
 			"sale in a shop without a valid currency",
@@ -452,7 +452,7 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 
 		{"several faults", strings.NewReplacer("Emberforge", "''", "4.99", "x", "id: coins", "id: /").Replace(in("variant", "off-sale: 1", "prize: 2")), `shop.yaml:3: name: is missing
 shop.yaml:6: id: "/": malformed ID: 1 to 64 of A-Z a-z 0-9 . _ -, beginning with a letter or digit
-shop.yaml:11: price: "x": malformed amount of money of EUR: write it like 4.99
+shop.yaml:11: price: "x" is not an amount of EUR: write it like 4.99
 shop.yaml:12: off-sale: must be true or false, not "1"
 shop.yaml:13: prize: unknown key: the keys here are amount, data, id, name, off-sale, price, sale`},
 	} {
@@ -486,7 +486,7 @@ func TestParse_MistakeInAnAnchor_IsReportedOnce(t *testing.T) {
 	for _, test := range []struct{ name, first, second, want string }{
 		{
 			"a variant", "          - &variant {id: 1200, name: 1200 coins, price: 9.999}", "*variant",
-			`shop.yaml:12: price: "9.999": malformed amount of money of EUR: write it like 4.99`,
+			`shop.yaml:12: price: "9.999" is not an amount of EUR: write it like 4.99`,
 		},
 		{
 			"a part of a variant", "          - &variant {id: 1200, name: 1200 coins, prize: 9.99}", "*variant",
@@ -500,7 +500,7 @@ func TestParse_MistakeInAnAnchor_IsReportedOnce(t *testing.T) {
 		{
 			"a price", "          - id: 1200\n            name: 1200 coins\n            price: &price 9.999",
 			"{id: 500, name: 500 gems, price: *price}",
-			`shop.yaml:14: price: "9.999": malformed amount of money of EUR: write it like 4.99`,
+			`shop.yaml:14: price: "9.999" is not an amount of EUR: write it like 4.99`,
 		},
 		{
 			"a data schema", "            data: &data\n              properties: {}",
@@ -516,7 +516,7 @@ func TestParse_MistakeInAnAnchor_IsReportedOnce(t *testing.T) {
 
 func TestParse_ShopInTwoFiles_IsRefused(t *testing.T) {
 	wantErrors(t, `b.yaml:2: shop "emberforge" is already in a.yaml:2: write it in one place only
-b.yaml:11: price: "4.999": malformed amount of money of EUR: write it like 4.99
+b.yaml:11: price: "4.999" is not an amount of EUR: write it like 4.99
 c.yaml:1: no shops: begin the file with the key shops and a list of shops`,
 		small, strings.Replace(small, "4.99", "4.999", 1), "")
 }

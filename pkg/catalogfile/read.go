@@ -197,7 +197,7 @@ func (d *document) variant(layout variantLayout, at jsontext.Pointer, earlier ma
 func (d *document) price(written number, at jsontext.Pointer) (price money.Money, valid bool) {
 	price, err := money.Parse(string(written), d.currency)
 	if err != nil && d.currency != "" {
-		d.failAt(at, "%v: write it like %s", err, money.Money{Minor: 499, Currency: d.currency}.Decimal())
+		d.failAt(at, "%v", err)
 	}
 	price.Currency = d.currency
 	return price, err == nil

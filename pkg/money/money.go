@@ -20,7 +20,7 @@ var (
 	ErrOverflow        = errors.New("amount of money is too large")
 	ErrMixedCurrencies = errors.New("amounts of money have different currencies")
 	ErrNegative        = errors.New("amount of money is negative")
-	ErrMalformed       = errors.New("malformed amount of money")
+	ErrMalformed       = errors.New("is not an amount")
 )
 
 // Money is an amount from 0 to MaxMinor minor units (cents, yen, fils) of one currency.
@@ -38,7 +38,8 @@ func Parse(text string, currency Currency) (Money, error) {
 	}
 	whole, fraction, hasPoint := strings.Cut(text, ".")
 	if !allDigits(whole) || hasPoint && !allDigits(fraction) || len(fraction) > digits {
-		return Money{}, fmt.Errorf("%.40q: %w of %s", text, ErrMalformed, currency)
+		return Money{}, fmt.Errorf("%.40q %w of %s: write it like %s", text, ErrMalformed, currency,
+			Money{Minor: 499, Currency: currency}.Decimal())
 	}
 	fraction += strings.Repeat("0", digits-len(fraction))
 	minor, err := strconv.ParseInt(whole+fraction, 10, 64)
