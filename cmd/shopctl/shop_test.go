@@ -31,15 +31,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
-		main()
-	}
 	cobra.EnableCommandSorting = false // as in main
 	m.Run()
 }
-
-// asProgram makes the test binary run as shopctl, so that a test can send signals to a process.
-const asProgram = "SHOPCTL_TEST_AS_PROGRAM"
 
 // shopfront is a Shopfront for one test. It has its own tables on DynamoDB Local, and a clock that only the test moves.
 type shopfront struct {

@@ -17,7 +17,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/local/dynamolocal"
-	"shopfront/internal/local/localrun/localruntest"
 	checkouts "shopfront/pkg/checkout"
 )
 
@@ -265,28 +264,6 @@ func TestOrders_WithoutTheShopsKey_AreUnauthorized(t *testing.T) {
 			send(t, baseURL(t), r).wantProblem(t, http.StatusNotFound, "not-found")
 		}
 	})
-}
-
-// If a response is lost, a retry of the request returns the order that the first attempt left behind.
-func TestOrders_LostResponses_RetryIsReplayed(t *testing.T) {
-	t.Parallel()
-	s := newTill(t)
-	id := s.checkOut(t)
-	store, address := serveWithStore(t)
-	for _, step := range []struct{ path, body, status string }{
-		{"/orders", placement(id, "pi_1"), "placed"},
-		{"/orders/" + id + "/fulfil", "", "fulfilled"},
-		{"/orders/" + id + "/cancel", `{"reason":"chargeback"}`, "cancelled"},
-	} {
-		r := s.request(http.MethodPost, step.path, step.body)
-		store.Fail(localruntest.Loses)
-		exchange(t, address, r.method, r.raw()).wantProblem(t, http.StatusServiceUnavailable, "unavailable")
-		store.Fail(localruntest.Works)
-		changed := s.send(t, http.MethodGet, "/orders/"+id, "")
-		if again := send(t, address, r); again.wantOrder(t, step.status, true).ID != id || again.body != changed.body {
-			t.Errorf("%s: the retry got %s, want %s", step.path, again.body, changed.body)
-		}
-	}
 }
 
 // list returns the orders on all pages of a list. The index may lag behind, so list reads the pages again until they

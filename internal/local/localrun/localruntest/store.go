@@ -19,12 +19,9 @@ import (
 // Store is a proxy in front of a run's DynamoDB. It forwards requests until a test makes it fail.
 type Store struct {
 	Endpoint string
-	// Asked receives a value when a request arrives while the store fails. It has room for one value; more are dropped.
-	Asked chan struct{}
 
 	failure atomic.Int32
 	target  *httputil.ReverseProxy
-	ended   chan struct{}
 }
 
 // Failure is how a store fails.
@@ -33,7 +30,6 @@ type Failure int32
 // The failures of a store.
 const (
 	Works     Failure = iota // no failure
-	Silent                   // reads requests, but neither forwards them nor responds
 	HangsUp                  // closes the connection without forwarding the request
 	Loses                    // forwards writes, then closes the connection without a response; reads work
 	Throttles                // responds with throttling errors
@@ -47,16 +43,10 @@ func (r *Run) NewStore(tb testing.TB) *Store {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s := &Store{
-		Asked: make(chan struct{}, 1), target: httputil.NewSingleHostReverseProxy(target),
-		ended: make(chan struct{}),
-	}
+	s := &Store{target: httputil.NewSingleHostReverseProxy(target)}
 	s.target.ErrorLog = log.New(io.Discard, "", 0) // the tests hang up on purpose
 	server := httptest.NewServer(http.HandlerFunc(s.serve))
-	tb.Cleanup(func() {
-		close(s.ended)
-		server.Close()
-	})
+	tb.Cleanup(server.Close)
 	s.Endpoint = server.URL
 	return s
 }
@@ -65,22 +55,9 @@ func (r *Run) NewStore(tb testing.TB) *Store {
 func (s *Store) Fail(failure Failure) { s.failure.Store(int32(failure)) }
 
 func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
-	failure := Failure(s.failure.Load())
-	if failure == Works {
+	switch Failure(s.failure.Load()) {
+	case Works:
 		s.target.ServeHTTP(w, r)
-		return
-	}
-	select {
-	case s.Asked <- struct{}{}:
-	default:
-	}
-	switch failure {
-	case Silent:
-		select {
-		case <-r.Context().Done():
-		case <-s.ended:
-		}
-		panic(http.ErrAbortHandler)
 	case Loses:
 		if isRead(r) {
 			s.target.ServeHTTP(w, r)
@@ -95,7 +72,7 @@ func (s *Store) serve(w http.ResponseWriter, r *http.Request) {
 			`exceeded"}`))
 	case Breaks:
 		w.WriteHeader(http.StatusInternalServerError)
-	case Works, HangsUp:
+	case HangsUp:
 		panic(http.ErrAbortHandler)
 	}
 }
