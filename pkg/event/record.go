@@ -248,7 +248,7 @@ func (r Recorder) record(
 			readable = append(readable, change)
 		}
 	}
-	left, err := inParts(ctx, limit, size, readable, func(ctx context.Context, part []Change) error {
+	causes := inParts(ctx, limit, size, readable, failed, func(ctx context.Context, part []Change) error {
 		events, err := r.events(part)
 		if err != nil || len(events) == 0 {
 			return err
@@ -257,48 +257,49 @@ func (r Recorder) record(
 		outcome.Recorded += added
 		return err
 	})
-	failed.add(left, err)
-	notIndexed, indexErr := inParts(ctx, moreTime, size, readable[:len(readable)-len(left)],
+	isRecorded := slices.DeleteFunc(readable, func(c Change) bool { return failed[c.Place] != nil })
+	causes = append(causes, inParts(ctx, moreTime, size, isRecorded, failed,
 		func(ctx context.Context, part []Change) error {
 			var facts []Fact
 			for _, change := range part {
 				facts = append(facts, change.Facts...)
 			}
-			return r.IndexNicks(ctx, shop, facts)
-		})
-	if indexErr != nil {
-		indexErr = fmt.Errorf("index of nicks: %w", indexErr)
-	}
-	failed.add(notIndexed, indexErr)
-	for _, err := range []error{err, indexErr} {
-		if err != nil {
-			outcome.causes = append(outcome.causes, err)
-		}
-	}
+			if err := r.IndexNicks(ctx, shop, facts); err != nil {
+				return fmt.Errorf("index of nicks: %w", err)
+			}
+			return nil
+		})...)
+	outcome.causes = append(outcome.causes, causes...)
 	return failed
 }
 
 // inParts hands changes to the parameter do, in order, at most size at a time. If a part fails, inParts halves the
-// size. It gives up when the time limit is over or a single change fails. It returns the changes that are left, and
-// why.
+// size. It goes on after a single change that fails, because the log may refuse that change for ever. When the time
+// limit is over, it gives up. It adds the changes that were not handled to failed, and returns why.
 func inParts(
-	ctx context.Context, limit time.Duration, size int, changes []Change, do func(context.Context, []Change) error,
-) (left []Change, err error) {
+	ctx context.Context, limit time.Duration, size int, changes []Change, failed failures,
+	do func(context.Context, []Change) error,
+) (causes []error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for len(changes) > 0 {
-		size = min(size, len(changes))
-		err := do(ctx, changes[:size])
+		part := changes[:min(size, len(changes))]
+		err := do(ctx, part)
 		switch {
 		case err == nil:
-			changes = changes[size:]
-		case ctx.Err() != nil || size == 1:
-			return changes, err
-		default:
-			size /= 2
+		case ctx.Err() != nil:
+			part = changes
+		case len(part) > 1:
+			size = len(part) / 2
+			continue
 		}
+		if err != nil {
+			failed.add(part, err)
+			causes = append(causes, err)
+		}
+		changes = changes[len(part):]
 	}
-	return nil, nil
+	return causes
 }
 
 // IndexNicks adds each redemption that occurs in facts to the index of nicks.
@@ -412,16 +413,15 @@ func (r Recorder) Retry(ctx context.Context) Outcome {
 	})
 }
 
-// retryShop retries the changes of one shop, in batches. It stops after a batch of which nothing could be recorded in
-// time.
+// retryShop retries the changes of one shop, in batches. It stops after a batch of which nothing could be recorded.
 func (r Recorder) retryShop(ctx, trying context.Context, shop catalog.ShopID) (total Outcome) {
 	waiting, err := r.Parking.Parked(trying, shop)
 	if err != nil {
 		return Outcome{causes: []error{err}}
 	}
-	// The changes of a batch that stalls come last in the next run, so that they do not block the others.
+	// The changes of a batch that fails come last in the next run, so that they do not block the others.
 	slices.SortStableFunc(waiting, func(a, b Parked) int { return cmp.Compare(a.Attempts, b.Attempts) })
-	for stalled := false; len(waiting) > 0 && !stalled; {
+	for isUseful := true; len(waiting) > 0 && isUseful; {
 		batch := waiting[:min(retryBatch, len(waiting))]
 		waiting = waiting[len(batch):]
 		var outcome Outcome
@@ -433,7 +433,7 @@ func (r Recorder) retryShop(ctx, trying context.Context, shop catalog.ShopID) (t
 		total.Recorded += outcome.Recorded
 		total.Parked += len(failed) + kept
 		total.causes = append(total.causes, outcome.causes...)
-		stalled = len(recorded) == 0 && errors.Is(errors.Join(outcome.causes...), context.DeadlineExceeded)
+		isUseful = len(recorded) > 0
 	}
 	total.Parked += len(waiting)
 	return total

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -320,6 +321,76 @@ func TestRecord_LogFailsForLargeParts_IsHalvedUntilItSucceeds(t *testing.T) {
 	got := recorder.Record(t.Context(), redemptions(100))
 	if got.Err != nil || got.Recorded != 100 || l.parks != 0 || l.appends[emberforge] != 17 { // 50, 25, 12, 6
 		t.Errorf("Record = %+v, with %d parts and %d changes set aside", got, l.appends[emberforge], l.parks)
+	}
+}
+
+// damaged is a log that fails for the events of some redemptions, because somebody has damaged what it stores about them.
+type damaged struct {
+	*ledger
+
+	redemptions []string
+}
+
+func (d damaged) Append(ctx context.Context, shop catalog.ShopID, events []event.Event) (int, error) {
+	for _, e := range events {
+		for _, id := range d.redemptions {
+			if strings.Contains(string(e.Data), `"`+id+`"`) {
+				return 0, &event.DamagedError{Shop: shop, ID: e.ID}
+			}
+		}
+	}
+	return d.ledger.Append(ctx, shop, events)
+}
+
+// A change that can never be recorded must not hold up those after it, neither in its batch nor in later retries.
+func TestRecord_LogRefusesSomeChanges_OthersAreRecorded(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	nicks := &indexed{}
+	recorder := l.recorder()
+	recorder.Log, recorder.Nicks = damaged{l, []string{"r-1", "r-2"}}, nicks
+	var batch []event.Change
+	for i := range 20 {
+		batch = append(batch, change(strconv.Itoa(101+i), emberforge, fmt.Sprintf("r-%d", i), fmt.Sprintf("s-%d", i)))
+	}
+	got := recorder.Record(t.Context(), l.stored(batch...))
+	if damage, is := errors.AsType[*event.DamagedError](got.Err); !is || damage.Shop != emberforge ||
+		got.Recorded != 36 || got.Parked != 2 || len(got.Failed) != 0 || nicks.redemptions != 36 ||
+		!slices.Equal(l.parkedSorts(), []string{"SUMMER20#102", "SUMMER20#103"}) {
+		t.Errorf("Record = %+v, set aside: %s, %d redemptions indexed", got, l.parkedSorts(), nicks.redemptions)
+	}
+	l.setAside(t, change("201", emberforge, "r-201"), change("202", emberforge, "r-202"))
+	for range 2 {
+		got = recorder.Retry(t.Context())
+	}
+	if got.Parked != 2 || len(l.parked) != 2 || len(l.ids(emberforge)) != 38 {
+		t.Errorf("Retry = %+v, set aside: %s", got, l.parkedSorts())
+	}
+}
+
+// indexed is an event.Nicks that counts.
+type indexed struct{ redemptions int }
+
+func (n *indexed) Index(_ context.Context, _ catalog.ShopID, redemptions []voucher.Redemption) error {
+	n.redemptions += len(redemptions)
+	return nil
+}
+
+// While nothing of a shop can be recorded, a run tries only a part of what is set aside. The next run tries another.
+func TestRetry_LogOfAShopFails_OneBatchIsTried(t *testing.T) {
+	t.Parallel()
+	l := newLedger()
+	l.fails[emberforge] = errAway
+	l.setAside(t, redemptions(250)...)
+	for run := range 2 {
+		got := l.recorder().Retry(t.Context())
+		attempts := make(map[int]int)
+		for _, p := range l.parked {
+			attempts[p.Attempts]++
+		}
+		if got.Parked != 250 || attempts[2] != 100*(run+1) || attempts[1] != 250-100*(run+1) {
+			t.Errorf("run %d: Retry = %+v; attempts %v", run, got, attempts)
+		}
 	}
 }
 
