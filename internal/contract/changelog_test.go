@@ -105,32 +105,6 @@ func TestChangelog_ReconstructedReleases_MatchTheRecord(t *testing.T) {
 	}
 }
 
-func TestChangelog_ReconstructedReleases_NameTheirDetails(t *testing.T) {
-	releases, err := open(t, root).Changelog()
-	if err != nil {
-		t.Fatal(err)
-	}
-	details := make(map[string]string)
-	for _, release := range releases {
-		for _, change := range release.Changes {
-			for _, detail := range change.Details {
-				details[release.Name] += detail.Text + "\n"
-			}
-		}
-	}
-	for name, want := range map[string][]string{
-		"0003-undated":    {"added the non-success response with the status `404`"},
-		"0004-undated":    {"`query` request parameter `amount`", "`query` request parameter `data`"},
-		"0005-2024-01-05": {"added the new optional request property `nick`"},
-	} {
-		for _, text := range want {
-			if !strings.Contains(details[name], text) {
-				t.Errorf("%s: %q is not in %q", name, text, details[name])
-			}
-		}
-	}
-}
-
 func TestChangelog_StructureChanges(t *testing.T) {
 	const (
 		gone   = "removed GET /shop/{customer}/checkout: it was deprecated before"

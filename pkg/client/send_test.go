@@ -239,24 +239,6 @@ func wantNoSecrets(t *testing.T, err error) {
 	}
 }
 
-func TestRedeem_UnknownOutcome_RepeatWithTheKeyReturnsTheRedemption(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, c := serve(t, loses(redeems), silent, hangsUp, problem("unavailable", 503), redeems)
-		_, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder")
-		unknown, is := errors.AsType[*client.OutcomeUnknownError](err)
-		if !is || unknown.Key == "" {
-			t.Fatalf("error %v", err)
-		}
-		redemption, err := c.Redeem(t.Context(), "WELCOME-COINS", "Alder", client.WithKey(unknown.Key))
-		if err != nil || !redemption.Replayed {
-			t.Errorf("redemption %+v, %v, want the earlier redemption", redemption, err)
-		}
-		if want := slices.Repeat([]string{unknown.Key}, 5); !slices.Equal(s.keys(), want) {
-			t.Errorf("keys %q, want %q", s.keys(), want)
-		}
-	})
-}
-
 func unavailableFor(seconds string) step { return problem("unavailable", 503, "Retry-After", seconds) }
 
 func TestRetry_Delays_DoubleAndHaveARandomPart(t *testing.T) {

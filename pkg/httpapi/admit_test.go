@@ -155,14 +155,6 @@ func TestAdmit_Policies_AreSeparate(t *testing.T) {
 	}
 }
 
-func TestAdmit_MalformedRequest_IsRejectedBeforeTheKey(t *testing.T) {
-	s := newService(t)
-	r := post("/shop/emberforge/voucher", `{"code":1}`, "Authorization", "Basic YWxkZXI6YWxkZXI=")
-	if a := s.send(s.RedeemVoucher(unusedRedeemer(t)), r); a.status != http.StatusBadRequest {
-		t.Errorf("got %d %s, want 400", a.status, a.body)
-	}
-}
-
 func TestRedeemVoucher_Server_LearnsTheReason(t *testing.T) {
 	refuses := fakeRedeemer{redeem: func(voucher.Request) (voucher.Redemption, bool, error) {
 		return voucher.Redemption{}, false, &voucher.RefusalError{Reason: voucher.ReasonPaused}
