@@ -386,7 +386,7 @@ func (l *EventLog) window(
 
 // pages returns the pages that name the events after a sequence number, up to limit. It also returns at least one more
 // page, if there is one, so that Window.Last shows whether more events follow. If no page names such an event, it
-// returns the last page of the log.
+// returns the last page of the log. It ends before a damaged page, unless that is the first one.
 func (l *EventLog) pages(
 	ctx context.Context, shop catalog.ShopID, after int64, limit int,
 ) ([]table.EventPage, error) {
@@ -398,13 +398,14 @@ func (l *EventLog) pages(
 	}
 	pages := make([]table.EventPage, len(out.Items))
 	for i, it := range out.Items {
-		if pages[i], err = table.DecodeEventPage(it); err != nil {
-			return nil, err
-		}
+		pages[i], err = table.DecodeEventPage(it)
 		// There is a gap if the previous page became full only after it was read, or if pages between the two have
-		// expired.
-		if i > 0 && pages[i].First() != pages[i-1].Last()+1 {
-			return pages[:i], nil
+		// expired. The next window begins with the page after the gap, or with the damaged one.
+		if i > 0 && (err != nil || pages[i].First() != pages[i-1].Last()+1) {
+			return pages[:i], nil //nolint:nilerr // the next window has the error
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	if len(pages) > 0 || after < table.EventsPerPage {

@@ -3,6 +3,7 @@ package dynamo_test
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"reflect"
@@ -390,6 +391,26 @@ func TestWindow_EventAppendedAgain_IsInBothPlaces(t *testing.T) {
 	b.delete(table.EventKey(emberforge, events[1].ID))
 	b.append(emberforge, events[1:2], 1)
 	b.wantFeed(emberforge, []event.Event{events[0], events[1], events[2], events[1]})
+}
+
+// A damaged page must hold up only the events from that page on.
+func TestWindow_DamagedPage_EventsBeforeItAreRead(t *testing.T) {
+	t.Parallel()
+	b := newBureau(t)
+	b.append(emberforge, eventsOf(emberforge, "redemptions", 120)[:120], 120)
+	_, err := b.client.UpdateItem(within(t), &dynamodb.UpdateItemInput{
+		TableName: aws.String(b.table), Key: table.EventPageKey(emberforge, 1).Attributes(),
+		UpdateExpression: aws.String("REMOVE " + table.AttrFeed),
+	})
+	must(t, err)
+	page, err := b.feed.Read(within(t), emberforge, event.Cursor{After: 7}, event.MaxPerPage)
+	if err != nil || len(page.Events) != 43 || page.Next != 50 {
+		t.Errorf("Read = %d events up to %d, %v; want those up to 50", len(page.Events), page.Next, err)
+	}
+	_, err = b.feed.Read(within(t), emberforge, event.Cursor{After: 50, Feed: page.Feed}, event.MaxPerPage)
+	if damage, is := errors.AsType[*event.DamagedError](err); !is || damage.Page != "p#000000000001" {
+		t.Errorf("Read = %v, want the damaged page", err)
+	}
 }
 
 func TestFind_StoredEvent_IsFound(t *testing.T) {
