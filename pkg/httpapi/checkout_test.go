@@ -161,55 +161,37 @@ func TestCheckout_HEAD_RespondsLikeGETAndStoresNothing(t *testing.T) {
 }
 
 func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
-	tests := []struct {
-		what    string
-		request *http.Request
-		status  int
-		problem string
-	}{
-		{"malformed shop", get("/shop/-ember/checkout/coins/500"), 404, "not-found"},
-		{"malformed product", get("/shop/emberforge/checkout/c%C3%B6ins/500"), 404, "not-found"},
-		{"product is a space", get("/shop/emberforge/checkout/%20/500"), 404, "not-found"},
-		{"long product", get("/shop/emberforge/checkout/" + strings.Repeat("c", 65) + "/500"), 404, "not-found"},
-		{"malformed variant", get("/shop/emberforge/checkout/coins/500%00"), 404, "not-found"},
-		{"dots", get("/shop/emberforge/checkout/coins/.."), 404, "not-found"},
-		{"slash in a segment", get("/shop/emberforge/checkout/coins/5%2F00"), 404, "not-found"},
-		{"empty segment", get("/shop/emberforge/checkout//500"), 404, "not-found"},
-		{"question mark in a segment", get("/shop/emberforge/checkout/coins/500%3Famount=2"), 404, "not-found"},
-		{"percent in a segment", get("/shop/emberforge/checkout/coins/500%25"), 404, "not-found"},
-		{"malformed ID before a bad query", get("/shop/emberforge/checkout/coins/~?amuont=2"), 404, "not-found"},
-		{"misspelt parameter", get(coinsPath + "?amuont=2"), 400, "malformed-request"},
-		{"amount twice", get(coinsPath + "?amount=2&amount=2"), 400, "malformed-request"},
-		{"semicolon", get(coinsPath + "?amount=5;data=x"), 400, "malformed-request"},
-		{"bad escape", get(coinsPath + "?amount=5%zz"), 400, "malformed-request"},
-		{"replacement character", get(coinsPath + "?data=\uFFFD"), 400, "malformed-request"},
-		{"empty amount", get(coinsPath + "?amount="), 422, "invalid"},
-		{"amount 0", get(coinsPath + "?amount=0"), 422, "invalid"},
-		{"data above 2 KiB", get(coinsPath + "?data=" + strings.Repeat("%78", 2049)), 422, "invalid"},
-		{"data that is not UTF-8", get(coinsPath + "?data=%FF"), 422, "invalid"},
-		{"nick above 64 characters", get(coinsPath + "?nick=" + strings.Repeat("a", 65)), 422, "invalid"},
-		{"nick that is not UTF-8", get(coinsPath + "?nick=%FF"), 422, "invalid"},
-		{"replaces nothing", get(coinsPath + "?replaces="), 400, "malformed-request"},
-		{"malformed code with a wrong amount", get(coinsPath + "?code=%2A&amount=0"), 422, "invalid"},
-		{
-			"malformed code with a malformed key", get(coinsPath+"?code=%2A", "Idempotency-Key", ""), 400,
-			"malformed-request",
-		},
-		{"malformed key", get(coinsPath, "Idempotency-Key", "till 1047"), 400, "malformed-request"},
-		{"two keys", get(coinsPath, "Idempotency-Key", "a", "Idempotency-Key", "b"), 400, "malformed-request"},
-		{"POST", post(coinsPath, `{}`), 405, "method-not-allowed"},
+	tests := []rejected{
+		{"malformed shop", get("/shop/-ember/checkout/coins/500"), "not-found"},
+		{"malformed product", get("/shop/emberforge/checkout/c%C3%B6ins/500"), "not-found"},
+		{"product is a space", get("/shop/emberforge/checkout/%20/500"), "not-found"},
+		{"long product", get("/shop/emberforge/checkout/" + strings.Repeat("c", 65) + "/500"), "not-found"},
+		{"malformed variant", get("/shop/emberforge/checkout/coins/500%00"), "not-found"},
+		{"dots", get("/shop/emberforge/checkout/coins/.."), "not-found"},
+		{"slash in a segment", get("/shop/emberforge/checkout/coins/5%2F00"), "not-found"},
+		{"empty segment", get("/shop/emberforge/checkout//500"), "not-found"},
+		{"question mark in a segment", get("/shop/emberforge/checkout/coins/500%3Famount=2"), "not-found"},
+		{"percent in a segment", get("/shop/emberforge/checkout/coins/500%25"), "not-found"},
+		{"malformed ID before a bad query", get("/shop/emberforge/checkout/coins/~?amuont=2"), "not-found"},
+		{"misspelt parameter", get(coinsPath + "?amuont=2"), "malformed-request"},
+		{"amount twice", get(coinsPath + "?amount=2&amount=2"), "malformed-request"},
+		{"semicolon", get(coinsPath + "?amount=5;data=x"), "malformed-request"},
+		{"bad escape", get(coinsPath + "?amount=5%zz"), "malformed-request"},
+		{"replacement character", get(coinsPath + "?data=\uFFFD"), "malformed-request"},
+		{"empty amount", get(coinsPath + "?amount="), "invalid"},
+		{"amount 0", get(coinsPath + "?amount=0"), "invalid"},
+		{"data above 2 KiB", get(coinsPath + "?data=" + strings.Repeat("%78", 2049)), "invalid"},
+		{"data that is not UTF-8", get(coinsPath + "?data=%FF"), "invalid"},
+		{"nick above 64 characters", get(coinsPath + "?nick=" + strings.Repeat("a", 65)), "invalid"},
+		{"nick that is not UTF-8", get(coinsPath + "?nick=%FF"), "invalid"},
+		{"replaces nothing", get(coinsPath + "?replaces="), "malformed-request"},
+		{"malformed code with a wrong amount", get(coinsPath + "?code=%2A&amount=0"), "invalid"},
+		{"malformed code with a malformed key", get(coinsPath+"?code=%2A", "Idempotency-Key", ""), "malformed-request"},
+		{"malformed key", get(coinsPath, "Idempotency-Key", "till 1047"), "malformed-request"},
+		{"two keys", get(coinsPath, "Idempotency-Key", "a", "Idempotency-Key", "b"), "malformed-request"},
+		{"POST", post(coinsPath, `{}`), "method-not-allowed"},
 	}
-	for _, test := range tests {
-		t.Run(test.what, func(t *testing.T) {
-			s := newService(t)
-			a := s.send(s.Checkout(unusedOpener(t)), test.request)
-			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
-				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
-			}
-			a.wantHeader(t, "Content-Type", "application/problem+json")
-			a.wantHeader(t, "Cache-Control", "no-store")
-		})
-	}
+	wantRejected(t, tests, func(s service) http.Handler { return s.Checkout(unusedOpener(t)) })
 }
 
 func TestCheckout_Errors_BecomeProblems(t *testing.T) {
@@ -379,27 +361,16 @@ func TestShowCheckout_ServerOnlyPolicies_StrangersStillSeeCheckouts(t *testing.T
 }
 
 func TestShowCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
-	for what, test := range map[string]struct {
-		request *http.Request
-		status  int
-		problem string
-	}{
-		"customer":      {get("/shop/-ember/checkouts/" + string(rankID)), 404, "not-found"},
-		"short ID":      {get(rankCheckoutPath[:len(rankCheckoutPath)-1]), 404, "not-found"},
-		"long ID":       {get(rankCheckoutPath + "A"), 404, "not-found"},
-		"encoded slash": {get(rankCheckoutPath[:len(rankCheckoutPath)-1] + "%2F"), 404, "not-found"},
-		"parameter":     {get(rankCheckoutPath + "?data=true"), 400, "malformed-request"},
-		"bad escape":    {get(rankCheckoutPath + "?%zz"), 400, "malformed-request"},
-		"POST":          {post(rankCheckoutPath, `{}`), 405, "method-not-allowed"},
-	} {
-		t.Run(what, func(t *testing.T) {
-			s := newService(t)
-			a := s.send(s.ShowCheckout(unusedOrders(t)), test.request)
-			if a.status != test.status || !strings.HasPrefix(a.body, problemFormat+test.problem+`"`) {
-				t.Errorf("%d %s; want %d %s", a.status, a.body, test.status, test.problem)
-			}
-		})
+	tests := []rejected{
+		{"customer", get("/shop/-ember/checkouts/" + string(rankID)), "not-found"},
+		{"short ID", get(rankCheckoutPath[:len(rankCheckoutPath)-1]), "not-found"},
+		{"long ID", get(rankCheckoutPath + "A"), "not-found"},
+		{"encoded slash", get(rankCheckoutPath[:len(rankCheckoutPath)-1] + "%2F"), "not-found"},
+		{"parameter", get(rankCheckoutPath + "?data=true"), "malformed-request"},
+		{"bad escape", get(rankCheckoutPath + "?%zz"), "malformed-request"},
+		{"POST", post(rankCheckoutPath, `{}`), "method-not-allowed"},
 	}
+	wantRejected(t, tests, func(s service) http.Handler { return s.ShowCheckout(unusedOrders(t)) })
 }
 
 func TestShowCheckout_Errors_BecomeProblems(t *testing.T) {

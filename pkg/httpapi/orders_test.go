@@ -320,7 +320,6 @@ func TestPlaceOrder_StatedAmount_ReachesTheRulesAndIsShown(t *testing.T) {
 type badOrderCall struct {
 	what    string
 	call    orderCall
-	status  int
 	problem string
 }
 
@@ -330,11 +329,10 @@ func badPaths() (bad []badOrderCall) {
 		"encoded slash": string(rankID[3:]) + "%2FA",
 	} {
 		bad = append(bad,
-			badOrderCall{"show, ID " + what, showing().with(ordersPath+"/"+id, ""), 404, "not-found"},
-			badOrderCall{"fulfil, ID " + what, fulfilling().with(ordersPath+"/"+id+"/fulfil", ""), 404, "not-found"},
+			badOrderCall{"show, ID " + what, showing().with(ordersPath+"/"+id, ""), "not-found"},
+			badOrderCall{"fulfil, ID " + what, fulfilling().with(ordersPath+"/"+id+"/fulfil", ""), "not-found"},
 			badOrderCall{
-				"cancel, ID " + what, cancelling().with(ordersPath+"/"+id+"/cancel", cancelling().body), 404,
-				"not-found",
+				"cancel, ID " + what, cancelling().with(ordersPath+"/"+id+"/cancel", cancelling().body), "not-found",
 			},
 		)
 	}
@@ -344,30 +342,28 @@ func badPaths() (bad []badOrderCall) {
 		bad = append(bad,
 			badOrderCall{
 				call.what + ", shop",
-				call.with(strings.Replace(call.target, "emberforge", "-ember", 1), call.body), 404, "not-found",
+				call.with(strings.Replace(call.target, "emberforge", "-ember", 1), call.body), "not-found",
 			},
 			badOrderCall{
-				call.what + ", unknown parameter", call.with(call.target+"?dry-run=true", call.body), 400,
+				call.what + ", unknown parameter", call.with(call.target+"?dry-run=true", call.body),
 				"malformed-request",
 			},
-			badOrderCall{call.what + ", another method", otherMethod, 405, "method-not-allowed"},
+			badOrderCall{call.what + ", another method", otherMethod, "method-not-allowed"},
 		)
 	}
 	return bad
 }
 
 func badBodies() (bad []badOrderCall) {
-	place := func(status int, problem, what, body string) {
-		bad = append(bad, badOrderCall{"place, " + what, placing().with(ordersPath, body), status, problem})
+	place := func(problem, what, body string) {
+		bad = append(bad, badOrderCall{"place, " + what, placing().with(ordersPath, body), problem})
 	}
+	// The test of a redemption has the faults that every body can have.
 	const id = `"checkout":"ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA"`
-	malformed := func(what, body string) { place(400, "malformed-request", what, body) }
-	malformed("not JSON", "checkout=x")
-	malformed("array", `[]`)
+	malformed := func(what, body string) { place("malformed-request", what, body) }
 	malformed("cut off", `{`+id)
 	malformed("cut off in the payment", `{`+id+`,"payment":{"provider":"stripe"`)
 	malformed("payment not closed", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_1"}`)
-	malformed("trailing data", `{`+id+`}{}`)
 	malformed("unknown member", `{`+id+`,"nick":"Alder"}`)
 	malformed("unknown member of the payment",
 		`{`+id+`,"payment":{"provider":"stripe","reference":"pi_1","amount":"7.99"}}`)
@@ -375,16 +371,12 @@ func badBodies() (bad []badOrderCall) {
 	malformed("checkout inside the payment", `{"payment":{"provider":"stripe","reference":"pi_1",`+id+`}}`)
 	malformed("name with a slash", `{`+id+`,"payment/provider":"stripe","payment/reference":"pi_1"}`)
 	malformed("name that is a path", `{`+id+`,"payment/":{}}`)
-	malformed("checkout twice", `{`+id+`,`+id+`}`)
 	malformed("payment twice", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_1"},"payment":{}}`)
 	malformed("reference twice", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_1","reference":"pi_2"}}`)
-	malformed("U+FFFD", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_\ufffd"}}`)
-	malformed("invalid UTF-8", `{`+id+`,"payment":{"provider":"stripe","reference":"pi_`+"\xff"+`"}}`)
-	malformed("checkout is null", `{"checkout":null}`)
 	malformed("reference is an object", `{`+id+`,"payment":{"provider":"stripe","reference":{}}}`)
 	malformed("payment is null", `{`+id+`,"payment":null}`)
 	malformed("payment is a string", `{`+id+`,"payment":"pi_1"}`)
-	invalid := func(what, body string) { place(422, "invalid", what, body) }
+	invalid := func(what, body string) { place("invalid", what, body) }
 	invalid("empty object", `{}`)
 	invalid("checkout missing", `{"payment":{"provider":"stripe","reference":"pi_1"}}`)
 	invalid("checkout too short", `{"checkout":"ySBDAj4aT84YTR_U3sQzxw"}`)
@@ -403,22 +395,18 @@ func badBodies() (bad []badOrderCall) {
 	for _, number := range []string{"0", "-799", "7.99", "799.0", "8e2", "9007199254740992"} {
 		invalid("amount of "+number, amount(`"amount":`+number+`,"currency":"EUR"`))
 	}
-	place(413, "content-too-large", "4 KiB and a byte", placeBody+strings.Repeat(" ", 4097-len(placeBody)))
 
-	cancel := func(status int, problem, what, body string) {
-		bad = append(bad, badOrderCall{
-			"cancel, " + what, cancelling().with(cancelling().target, body), status,
-			problem,
-		})
+	cancel := func(problem, what, body string) {
+		bad = append(bad, badOrderCall{"cancel, " + what, cancelling().with(cancelling().target, body), problem})
 	}
-	cancel(400, "malformed-request", "unknown member", `{"reason":"chargeback","refund":"true"}`)
-	cancel(422, "invalid", "reason missing", `{}`)
-	cancel(422, "invalid", "reason too long", `{"reason":"`+strings.Repeat("é", 200)+`e"}`)
-	cancel(422, "invalid", "reason with a line feed", `{"reason":"charge\nback"}`)
+	cancel("malformed-request", "unknown member", `{"reason":"chargeback","refund":"true"}`)
+	cancel("invalid", "reason missing", `{}`)
+	cancel("invalid", "reason too long", `{"reason":"`+strings.Repeat("é", 200)+`e"}`)
+	cancel("invalid", "reason with a line feed", `{"reason":"charge\nback"}`)
 
 	bad = append(bad,
-		badOrderCall{"fulfil, body", fulfilling().with(fulfilling().target, `{}`), 400, "malformed-request"},
-		badOrderCall{"fulfil, a byte", fulfilling().with(fulfilling().target, ` `), 400, "malformed-request"},
+		badOrderCall{"fulfil, body", fulfilling().with(fulfilling().target, `{}`), "malformed-request"},
+		badOrderCall{"fulfil, a byte", fulfilling().with(fulfilling().target, ` `), "malformed-request"},
 	)
 	return bad
 }
@@ -427,12 +415,12 @@ func badBodies() (bad []badOrderCall) {
 func cursor(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
 func badQueries() (bad []badOrderCall) {
-	list := func(status int, problem string, queries ...string) {
+	list := func(problem string, queries ...string) {
 		for _, query := range queries {
-			bad = append(bad, badOrderCall{"list?" + query, listing().with(ordersPath+"?"+query, ""), status, problem})
+			bad = append(bad, badOrderCall{"list?" + query, listing().with(ordersPath+"?"+query, ""), problem})
 		}
 	}
-	list(400, "malformed-request",
+	list("malformed-request",
 		"after=x", "cursor=a",
 		"cursor="+cursor("brambleshop/1795262400123/"+string(rankID[:22])),
 		"cursor="+cursor("emberforge/1795262400123"),
@@ -441,7 +429,7 @@ func badQueries() (bad []badOrderCall) {
 		"cursor="+cursor("emberforge/-1/"+string(rankID[:22])),
 		"cursor="+cursor("emberforge/noon/"+string(rankID[:22])),
 		"cursor="+cursor("emberforge/9223372036854775808/"+string(rankID[:22])))
-	list(422, "invalid",
+	list("invalid",
 		"nick", "nick=%20", "payment=", "payment=pi_1", "payment=Stripe:pi_1", "payment=stripe:", "status=", "status=open", "limit=0", "limit=201",
 		"from=", "from=2026-11-21", "from=2026-11-21T12:00:00",
 		"from=1969-12-31T23:59:59Z", "from=2026-11-21T12:00:00+01:00",
@@ -455,23 +443,8 @@ func TestOrders_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 			s := newService(t)
 			r := bad.call.request()
 			r.Header.Set("Authorization", serverKey)
-			a := s.send(bad.call.endpoint(s, unusedOrders(t)), r)
-			if a.status != bad.status || !strings.HasPrefix(a.body, problemFormat+bad.problem+`"`) {
-				t.Errorf("%d %s; want %d %s", a.status, a.body, bad.status, bad.problem)
-			}
-			a.wantHeader(t, "Content-Type", "application/problem+json")
-			a.wantHeader(t, "Cache-Control", "no-store")
+			s.send(bad.call.endpoint(s, unusedOrders(t)), r).wantProblem(t, bad.problem)
 		})
-	}
-	for _, call := range []orderCall{placing(), cancelling()} {
-		for _, contentType := range []string{"", "text/plain", "application/json; charset=latin1"} {
-			s := newService(t)
-			a := s.send(call.endpoint(s, unusedOrders(t)),
-				post(call.target, call.body, "Content-Type", contentType, "Authorization", serverKey))
-			if a.status != http.StatusUnsupportedMediaType {
-				t.Errorf("%s with %q: %d %s", call.what, contentType, a.status, a.body)
-			}
-		}
 	}
 }
 

@@ -87,6 +87,39 @@ func (service) send(endpoint http.Handler, r *http.Request) response {
 	return response{status: recorder.Code, header: recorder.Header(), body: recorder.Body.String()}
 }
 
+// rejected is a request that an endpoint must reject with a problem, before it looks anything up.
+type rejected struct {
+	what    string
+	request *http.Request
+	problem string
+}
+
+func wantRejected(t *testing.T, tests []rejected, endpoint func(service) http.Handler) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.what, func(t *testing.T) {
+			s := newService(t)
+			s.send(endpoint(s), test.request).wantProblem(t, test.problem)
+		})
+	}
+}
+
+// wantProblem fails the test if a response to a malformed request is another problem, or can be stored.
+func (a response) wantProblem(t *testing.T, problem string) {
+	t.Helper()
+	status := map[string]int{
+		"malformed-request": 400, "not-found": 404, "redemption-not-found": 404, "method-not-allowed": 405,
+		"content-too-large": 413, "unsupported-media-type": 415, "invalid": 422,
+	}[problem]
+	if a.status != status || !strings.HasPrefix(a.body, problemFormat+problem+`"`) {
+		t.Errorf("%d %s; want %d %s", a.status, a.body, status, problem)
+	}
+	a.wantHeader(t, "Content-Type", "application/problem+json")
+	a.wantHeader(t, "Cache-Control", "no-store")
+	a.wantHeader(t, "ETag", "")
+	a.wantHeader(t, "Request-Id", "request-1")
+}
+
 func (a response) want(t testing.TB, status int, body string) {
 	t.Helper()
 	if a.status != status || a.body != body {
