@@ -34,14 +34,14 @@ type checkoutOrderJSON struct {
 func (c checkoutJSON) cells() []string {
 	return []string{
 		c.CreatedAt, c.Status, c.Product + "/" + c.Variant, strconv.FormatInt(c.Amount, 10), c.Code, c.Discount.Display,
-		c.Total.Display, c.Nick, c.ID,
+		c.Total.Display, c.Nick, c.Number,
 	}
 }
 
 // pricedFields returns the lines that a checkout and its order have in common.
 func pricedFields(p wire.Priced, data string) []field {
 	return []field{
-		{"ID", p.ID},
+		{"number", p.Number},
 		{"status", p.Status},
 		{"variant", p.Product + "/" + p.Variant},
 		{"amount", strconv.FormatInt(p.Amount, 10)},
@@ -124,7 +124,7 @@ checkout was replaced by a newer one, and can no longer be ordered.`,
 			if err != nil {
 				return err
 			}
-			head := []string{"CREATED", "STATUS", "VARIANT", "AMOUNT", "CODE", "DISCOUNT", "TOTAL", "NICK", "ID"}
+			head := []string{"CREATED", "STATUS", "VARIANT", "AMOUNT", "CODE", "DISCOUNT", "TOTAL", "NICK", "NUMBER"}
 			return stream(&s.output, "checkouts", head, found,
 				func(c checkout.Checkout) checkoutJSON { return representCheckout(c, at) })
 		}),
@@ -144,14 +144,22 @@ func newCheckoutExportCommand(s *session) *cobra.Command {
 	return command
 }
 
-// shopAndID reads the arguments SHOP and ID of a checkout or an order.
+// shopAndID reads the arguments SHOP and ID of a checkout or an order. If ID is a number, shopAndID looks the ID up.
 func (s *session) shopAndID(ctx context.Context, args []string) (*backoffice.Shop, checkout.ID, error) {
-	id, err := checkout.ParseID(args[1])
-	if err != nil {
-		return nil, "", misused("ID: %s", err)
+	id, notID := checkout.ParseID(args[1])
+	number, notNumber := checkout.ParseNumber(args[1])
+	if notID != nil && notNumber != nil {
+		return nil, "", misused("ID: %s; %s", notID, notNumber)
 	}
 	shop, err := s.shop(ctx, args[0])
-	return shop, id, err
+	if err != nil || notID == nil {
+		return shop, id, err
+	}
+	c, err := shop.NumberedCheckout(ctx, number)
+	if err != nil {
+		return nil, "", s.describeNoCheckout(err, shop, string(number))
+	}
+	return shop, c.ID, nil
 }
 
 // withDashedID lets commands accept an ID of a checkout, an order, a redemption or an event that begins with a dash. It
@@ -187,6 +195,7 @@ func withDashedID(root *cobra.Command, args []string) []string {
 func newCheckoutShowCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "show SHOP ID", Short: "Show a checkout", Args: exactly("SHOP", "ID"),
+		Long:    "Show a checkout. ID may be its number, such as 7KQ2M-X4T9B, as in all commands about checkouts and orders.",
 		Example: "  shopctl --local checkout show emberforge ID",
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			shop, id, err := s.shopAndID(ctx, args)
@@ -195,7 +204,7 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 			}
 			c, err := shop.Checkout(ctx, id)
 			if err != nil {
-				return s.describeNoCheckout(err, shop, id)
+				return s.describeNoCheckout(err, shop, string(id))
 			}
 			document := representCheckout(c, s.now())
 			fields := append(pricedFields(document.Priced, c.Data), field{"expires", document.ExpiresAt})
@@ -208,8 +217,9 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 	}
 }
 
-func (s *session) describeNoCheckout(err error, shop *backoffice.Shop, id checkout.ID) error {
+// describeNoCheckout explains why a checkout could not be read. name is its ID or its number.
+func (s *session) describeNoCheckout(err error, shop *backoffice.Shop, name string) error {
 	return describeNotFound(err, "shop %s has no checkout %s: see %s; "+
 		"a checkout is deleted 8 days after it expires, unless it was ordered",
-		shop.Profile.ID, id, s.commandLine("checkout list "+string(shop.Profile.ID)))
+		shop.Profile.ID, name, s.commandLine("checkout list "+string(shop.Profile.ID)))
 }

@@ -288,7 +288,8 @@ func about(e client.Event) string {
 		return joinCells([]string{r.Code, formatClientReward(r.Reward), r.Nick, r.ID}, "  ")
 	case e.Order != nil:
 		o := e.Order
-		return joinCells([]string{formatAmount(o.Amount, o.Product, o.Variant), o.Total.Display, o.Nick, o.ID}, "  ")
+		amount := formatAmount(o.Amount, o.Product, o.Variant)
+		return joinCells([]string{amount, o.Total.Display, o.Nick, o.Number}, "  ")
 	default:
 		return printable(string(e.Data))
 	}

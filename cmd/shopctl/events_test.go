@@ -120,7 +120,8 @@ func eventJSON(sequence int) string {
 	}
 	redemption := `{"id":"cWJxYWRzZmFzZGZhc2RmYQ","status":"redeemed","code":"WELCOME-COINS","nick":"Alder\u0007",` +
 		`"redeemedAt":"` + at + `","reward":%s}`
-	order := `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed","product":"coins",` +
+	order := `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","number":"HCAXP-3GGED",` +
+		`"status":"placed","product":"coins",` +
 		`"variant":"500","amount":3,"data":"x",` +
 		`"unitPrice":` + money(499, "4.99 EUR") + `,"subtotal":` + money(1497, "14.97 EUR") + `,"discount":` +
 		money(0, "0.00 EUR") + `,"total":` +
@@ -192,7 +193,7 @@ func TestTail_PrintsOnlyNewEvents(t *testing.T) {
 		}
 	}
 	got := s.interrupted(t, 3, "--local", "events", "tail", "emberforge")
-	want := result{`2026-11-20T18:04:00.000Z      4  order.created       3*coins/500  14.97 EUR  -  ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw
+	want := result{`2026-11-20T18:04:00.000Z      4  order.created       3*coins/500  14.97 EUR  -  HCAXP-3GGED
 2026-11-20T18:05:00.000Z      5  gift.sent           { "to": "<Heron>" }
 2026-11-20T18:06:00.000Z      6  redemption.created  WELCOME-COINS  coins/500  "Alder\a"  cWJxYWRzZmFzZGZhc2RmYQ
 `, "waiting for events of emberforge after 3; Ctrl-C ends\n", exitOK}

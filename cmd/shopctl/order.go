@@ -25,7 +25,7 @@ type orderJSON struct{ wire.Order }
 func (o orderJSON) cells() []string {
 	return []string{
 		o.OrderedAt, o.Status, o.Product + "/" + o.Variant, strconv.FormatInt(o.Amount, 10), o.Code, o.Total.Display,
-		formatPayment(o.Payment), o.Nick, o.ID,
+		formatPayment(o.Payment), o.Nick, o.Number,
 	}
 }
 
@@ -111,7 +111,7 @@ was placed or changed.`,
 			if err != nil {
 				return err
 			}
-			head := []string{"ORDERED", "STATUS", "VARIANT", "AMOUNT", "CODE", "TOTAL", "PAYMENT", "NICK", "ID"}
+			head := []string{"ORDERED", "STATUS", "VARIANT", "AMOUNT", "CODE", "TOTAL", "PAYMENT", "NICK", "NUMBER"}
 			return stream(&s.output, "orders", head, found, representOrder)
 		}),
 	}
@@ -185,7 +185,7 @@ changes nothing and prints the same order.`,
 				order, replayed, err := shop.PlaceOrder(ctx, id, payment, s.now())
 				if errors.Is(err, checkout.ErrPaymentMismatch) && payment == (checkout.Payment{}) {
 					err = refused(kindExists, "checkout %s was ordered with a payment, but the command names no "+
-						"payment; nothing was changed: see %s", id,
+						"payment; nothing was changed: see %s", id.Number(),
 						s.lineAbout("order show", shop, id))
 				}
 				return order, replayed, err
@@ -265,7 +265,7 @@ func (s *session) orderCommand(
 			return err
 		}
 		if replayed {
-			s.note(fmt.Sprintf("order %s was %s before; nothing was changed", id, done))
+			s.note(fmt.Sprintf("order %s was %s before; nothing was changed", id.Number(), done))
 		}
 		return nil
 	})
@@ -273,12 +273,12 @@ func (s *session) orderCommand(
 
 // lineAbout returns the command line that runs a command, such as order show, for an order or a checkout.
 func (s *session) lineAbout(command string, shop *backoffice.Shop, id checkout.ID) string {
-	return s.commandLine(fmt.Sprintf("%s %s %s", command, shop.Profile.ID, id))
+	return s.commandLine(fmt.Sprintf("%s %s %s", command, shop.Profile.ID, id.Number()))
 }
 
 // describeNoOrder explains why an order could not be shown, placed or changed.
 func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffice.Shop, id checkout.ID) error {
-	show := s.lineAbout("order show", shop, id)
+	show, number := s.lineAbout("order show", shop, id), id.Number()
 	member, isMember := errors.AsType[*checkout.MemberError](err)
 	switch {
 	case isMember && member.Pointer != "/payment", errors.Is(err, checkout.ErrPaymentInsufficient):
@@ -286,25 +286,25 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffi
 			s.commandLine("order list "+string(shop.Profile.ID)+" --payment PAYMENT"))
 	case isMember:
 		return refused(kindInvalid, "checkout %s needs a payment, because its total is not zero: give --provider "+
-			"and --reference", id)
+			"and --reference", number)
 	case errors.Is(err, checkout.ErrOrderNotFound):
 		return s.describeNotOrdered(ctx, shop, id)
 	case errors.Is(err, checkout.ErrExpired):
 		return refused(kindInvalid, "checkout %s expired more than 7 days ago, its key made another checkout since, "+
 			"the use of its code was taken since, or the ID is mistyped; nothing was ordered: check it with %s "+
-			"before you refund anything", id, s.lineAbout("checkout show", shop, id))
+			"before you refund anything", number, s.lineAbout("checkout show", shop, id))
 	case errors.Is(err, checkout.ErrReplaced):
 		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer one "+
-			"with %s, and refund the payment unless it is for the newer one", id,
+			"with %s, and refund the payment unless it is for the newer one", number,
 			s.commandLine("checkout list "+string(shop.Profile.ID)))
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and "+
-			"refund the payment that the order does not name", id, show)
+			"refund the payment that the order does not name", number, show)
 	case errors.Is(err, checkout.ErrOrderCancelled):
 		return refused(kindInvalid, "order %s is cancelled for good; nothing was changed: do not deliver it, and "+
-			"refund its payment unless that is done; see %s", id, show)
+			"refund its payment unless that is done; see %s", number, show)
 	default:
-		return s.describeNoCheckout(err, shop, id)
+		return s.describeNoCheckout(err, shop, string(id))
 	}
 }
 
@@ -315,7 +315,7 @@ func (s *session) describeNotOrdered(ctx context.Context, shop *backoffice.Shop,
 	_, err := shop.Checkout(ctx, id)
 	if err == nil {
 		return refused(kindNotFound, "checkout %s of shop %s was not ordered: if it was paid, run %s",
-			id, shopID, s.lineAbout("order place", shop, id))
+			id.Number(), shopID, s.lineAbout("order place", shop, id))
 	}
 	return describeNotFound(err, "shop %s has no order %s, and no checkout with this ID: see %s and %s",
 		shopID, id, s.commandLine("order list "+shopID), s.commandLine("checkout list "+shopID))

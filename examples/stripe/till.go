@@ -135,7 +135,7 @@ func (t *till) openSession(ctx context.Context, checkout client.Checkout) (strin
 	}
 	params := &stripe.CheckoutSessionCreateParams{
 		Mode:              new(string(stripe.CheckoutSessionModePayment)),
-		ClientReferenceID: new(checkout.ID), // for people who search the dashboard
+		ClientReferenceID: new(checkout.Number), // for people who search the dashboard
 		ExpiresAt:         new(checkout.ExpiresAt.Add(sessionMargin).Unix()),
 		SuccessURL:        new(t.ownURL + "/thanks"),
 		CancelURL:         new(t.ownURL + "/"),

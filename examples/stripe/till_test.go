@@ -89,8 +89,9 @@ func (s *shopfront) checkOut(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		checkout = client.Checkout{
-			ID: fmt.Sprintf("ySBDAj4aT84YTR_U3sQzxw_%d", len(s.byKey)), Status: client.CheckoutOpen, Product: "coins",
-			Variant: r.PathValue("variant"), Amount: 1, Data: json.RawMessage(`""`),
+			ID: fmt.Sprintf("ySBDAj4aT84YTR_U3sQzxw_%d", len(s.byKey)), Number: "HCAXP-K92P9",
+			Status: client.CheckoutOpen, Product: "coins", Variant: r.PathValue("variant"), Amount: 1,
+			Data: json.RawMessage(`""`),
 			Code: code, Nick: r.FormValue("nick"), UnitPrice: s.price, Subtotal: s.price, Discount: discount,
 			Total:     total,
 			CreatedAt: now, ExpiresAt: now.Add(30 * time.Minute),
@@ -273,7 +274,7 @@ func (s *fixture) buy(t *testing.T, attempt string) (next, checkout string) {
 // event returns Stripe's event about a session that pays a checkout.
 func event(kind, paymentStatus, checkout string) string {
 	return fmt.Sprintf(`{"id":"evt_1","object":"event","api_version":%q,"type":%q,"data":{"object":{"id":"cs_test_0",`+
-		`"object":"checkout.session","client_reference_id":%q,"metadata":{"shopfront_checkout":%[3]q},`+
+		`"object":"checkout.session","client_reference_id":"HCAXP-K92P9","metadata":{"shopfront_checkout":%q},`+
 		`"payment_status":%q,"amount_total":499,"currency":"eur",`+
 		`"payment_intent":%q}}}`, stripe.APIVersion, kind, checkout, paymentStatus, paymentID)
 }
@@ -338,7 +339,7 @@ func TestTill_PaidSession_BecomesAFulfilledOrder(t *testing.T) {
 	s.wantNothingSold(t)
 	ends := s.shopfront.byKey["Alder-1"].ExpiresAt.Add(31 * time.Minute).Unix()
 	want := url.Values{
-		"mode": {"payment"}, "client_reference_id": {checkout}, "metadata[shopfront_checkout]": {checkout},
+		"mode": {"payment"}, "client_reference_id": {"HCAXP-K92P9"}, "metadata[shopfront_checkout]": {checkout},
 		"expires_at":  {fmt.Sprint(ends)},
 		"success_url": {"https://coins.example/thanks"}, "cancel_url": {"https://coins.example/"},
 		"line_items[0][quantity]":             {"1"},

@@ -253,7 +253,7 @@ func TestCheckout_InPayment_IsNeverReplaced(t *testing.T) {
 func (b *tab) wantOrderNumber(id checkout.ID) {
 	b.t.Helper()
 	b.waitText("#purchase", "Your order is placed")
-	b.waitText("#purchase .number", string(id))
+	b.waitText("#purchase .number", string(id.Number()))
 }
 
 func TestCheckout_OrderedMeanwhile_NextCheckoutDoesNotReplaceIt(t *testing.T) {
@@ -395,7 +395,7 @@ func TestCheckout_TwoTabs_ShowOneOpenCheckout(t *testing.T) {
 	second := first.another(s.page(t))
 	second.checkOut("ONCE")
 	second.waitText("#purchase .total", "€4.00")
-	first.waitText("#purchase[data-state=expired] .number", string(replaced.ID))
+	first.waitText("#purchase[data-state=expired] .number", string(replaced.ID.Number()))
 	if kept := second.storage(); len(kept) != 1 {
 		t.Errorf("local storage has %v, want one entry", kept)
 	}
@@ -430,7 +430,7 @@ func TestCheckout_ExpiredInPayment_KeepsItsNumberAndWaits(t *testing.T) {
 	b.waitText("#purchase", "Waiting for the payment")
 	s.expire(t, c)
 	b.waitText("#purchase", "The checkout has expired")
-	b.waitText("#purchase .number", string(c.ID))
+	b.waitText("#purchase .number", string(c.ID.Number()))
 	b.wantAccessible()
 	if kept := b.storage(); len(kept) != 1 {
 		t.Errorf("local storage has %v, want one entry", kept)
@@ -446,7 +446,7 @@ func TestCheckout_ExpiredWhileShown_IsReported(t *testing.T) {
 	s.expire(t, c)
 	evaluate[chromedp.Void](b, "void (Date.now = ((now) => () => now() + 31 * 60_000)(Date.now))")
 	b.waitText("#purchase", "The checkout has expired")
-	b.waitText("#purchase .number", string(c.ID))
+	b.waitText("#purchase .number", string(c.ID.Number()))
 	b.wantNothingKept()
 	b.press("Escape")
 	b.waitGone("#purchase, #pending .note")

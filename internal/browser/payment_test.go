@@ -18,7 +18,7 @@ const (
 	paymentURL = "      payment-url: https://pay.emberforge.example/?checkout={checkout}&return={return}\n"
 	// paymentText has several lines, and text that would be markup in HTML.
 	paymentText = "      payment-text: |-\n        Transfer <b>the total</b> to Emberforge & Sons.\n        Name " +
-		"the number.\n"
+		"{number}.\n"
 )
 
 // withoutPayment is emberforge without its own payment page, so that shoppers pay on the demo payment page of the local
@@ -250,8 +250,9 @@ func TestPayment_PaymentText_IsShownAsWritten(t *testing.T) {
 			t.Run(name+", "+v.String(), func(t *testing.T) {
 				s, b := visit(t, v, test.catalogue)
 				b.buyCoins()
-				b.waitText("#purchase .how", "Transfer <b>the total</b> to Emberforge & Sons.\nName the number.")
-				b.waitText("#purchase .how", string(s.checkouts(t)[0].ID))
+				number := string(s.checkouts(t)[0].ID.Number())
+				b.waitText("#purchase .how", "Transfer <b>the total</b> to Emberforge & Sons.\nName "+number+".")
+				b.waitText("#purchase .number", number)
 				if test.isLink {
 					b.wait("#pay")
 				} else {

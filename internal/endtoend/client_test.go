@@ -279,6 +279,22 @@ func TestClient_Orders_LostResponses_ApplyEachChangeOnce(t *testing.T) {
 	}
 }
 
+func TestClient_NumberOfACheckout_FindsItForTheShopsServerOnly(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	lossy, _ := s.clients(t)
+	made, err := s.client(t, nil).Checkout(t.Context(), client.Order{Product: "coins", Variant: "500"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := lossy.ShowCheckout(t.Context(), made.Number); err != nil || found.ID != made.ID {
+		t.Errorf("the shop's server finds %+v, %v, want %+v", found, err, made)
+	}
+	if found, err := s.client(t, nil).ShowCheckout(t.Context(), made.Number); !errors.Is(err, client.ErrUnauthorized) {
+		t.Errorf("a client without the key finds %+v, %v, want ErrUnauthorized", found, err)
+	}
+}
+
 // clients returns two clients of the shop's server. lossy loses every second response. calm loses none. Use calm for
 // requests that the service refuses: after a lost response, a client waits before it accepts a refusal.
 func (s till) clients(t *testing.T) (lossy, calm *client.Client) {

@@ -17,7 +17,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/local/dynamolocal"
+	"shopfront/pkg/catalog"
 	checkouts "shopfront/pkg/checkout"
+	"shopfront/pkg/dynamo/table"
 )
 
 // order is an order in a response.
@@ -173,11 +175,8 @@ func (s till) age(t *testing.T, id string, expires time.Time) {
 	t.Helper()
 	run := localRun(t)
 	_, err := dynamolocal.NewClient(run.State.DynamoDBEndpoint).UpdateItem(t.Context(), &dynamodb.UpdateItemInput{
-		TableName: aws.String(run.State.Tables.Checkouts),
-		Key: map[string]types.AttributeValue{
-			"customer": &types.AttributeValueMemberS{Value: s.id},
-			"sk":       &types.AttributeValueMemberS{Value: string(checkouts.ID(id).Token())},
-		},
+		TableName:           aws.String(run.State.Tables.Checkouts),
+		Key:                 table.CheckoutKey(catalog.ShopID(s.id), checkouts.ID(id).Token()).Attributes(),
 		UpdateExpression:    aws.String("SET expires = :expires"),
 		ConditionExpression: aws.String("attribute_exists(expires)"),
 		ExpressionAttributeValues: map[string]types.AttributeValue{

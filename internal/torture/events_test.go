@@ -263,7 +263,7 @@ func (r *eventRound) mark(vouchers, checkouts *eventStream) {
 	if err != nil {
 		r.Fatal(err)
 	}
-	checkouts.await(string(c.ID.Token()))
+	checkouts.await(checkout.NumberGroup(c.ID.Token()) + "#" + string(c.ID.Token()))
 }
 
 func (s *eventStream) await(sort string) {

@@ -59,7 +59,7 @@ func (s *Shop) auditedCheckout(it table.Item) audit.Checkout {
 	case err != nil:
 		c.Fault(audit.KindMalformed, err.Error())
 	case belongs(it, table.CheckoutKey(s.Profile.ID, id.Token())) != nil:
-		c.Fault(audit.KindMisplaced, "the sort key is not the first half of the checkout's ID")
+		c.Fault(audit.KindMisplaced, "the sort key does not belong to the checkout's ID")
 	}
 	return c
 }

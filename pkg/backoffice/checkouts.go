@@ -54,3 +54,8 @@ func (s *Shop) allCheckouts(ctx context.Context) iter.Seq2[checkout.Checkout, er
 func (s *Shop) Checkout(ctx context.Context, id checkout.ID) (checkout.Checkout, error) {
 	return checkout.Checkouts{Store: s.orders().Store}.Show(ctx, s.Profile.ID, id)
 }
+
+// NumberedCheckout finds a checkout of any status by its number, as checkout.Checkouts does.
+func (s *Shop) NumberedCheckout(ctx context.Context, number checkout.Number) (checkout.Checkout, error) {
+	return checkout.Checkouts{Store: s.orders().Store}.Find(ctx, s.Profile.ID, number)
+}

@@ -224,7 +224,7 @@ func markedUntilALapse(s *shop) {
 
 func (s *shop) changeCheckoutOf(c checkout.Checkout, change func(attributes)) {
 	s.t.Helper()
-	it := s.items(s.names.Checkouts, string(c.ID.Token()))[0]
+	it := s.items(s.names.Checkouts, string(c.ID.Number()[:5]))[0]
 	change(it)
 	s.put(s.names.Checkouts, it)
 }

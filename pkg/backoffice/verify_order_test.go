@@ -56,7 +56,7 @@ func damagedOrders() []damage {
 	}
 	orderedLater := func(by time.Duration) func(attributes) {
 		return func(it attributes) {
-			it["ordered"] = text(fmt.Sprintf("%013d#%s", it.number("created")+by.Milliseconds(), it.text("sk")))
+			it["ordered"] = text(fmt.Sprintf("%013d#%s", it.number("created")+by.Milliseconds(), it.text("id")[:22]))
 		}
 	}
 	without := func(name string) func(attributes) { return func(it attributes) { delete(it, name) } }

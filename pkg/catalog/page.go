@@ -18,8 +18,8 @@ type Page struct {
 	// {return}. The page replaces them with the checkout's ID and the address to come back to. Empty: the shop has no
 	// payment page.
 	PaymentURL string
-	// PaymentText says in the shop's own words how to pay. It is plain text of at most MaxDescriptionBytes. Empty: no
-	// text.
+	// PaymentText says in the shop's own words how to pay. It is plain text of at most MaxDescriptionBytes, in which
+	// the page replaces {number} with the checkout's number. Empty: no text.
 	PaymentText string
 }
 

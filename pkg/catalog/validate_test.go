@@ -90,7 +90,7 @@ func TestValidate_WithinTheBounds_IsValid(t *testing.T) {
 				Imprint:     catalog.Link{URL: "https://emberforge.example/imprint"},
 				Privacy:     catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
 				PaymentURL:  "https://pay.emberforge.example/{checkout}/start?back={return}#top",
-				PaymentText: "Transfer the total.\n\nName the checkout's ID.",
+				PaymentText: "Transfer the total.\n\nName the number {number}.",
 			}
 		},
 		"payment URL without the way back": func(s *catalog.Shop) {

@@ -25,13 +25,13 @@ func TestPage_IsReadAndWrittenInItsShortestForm(t *testing.T) {
       payment-url: https://pay.emberforge.example/?checkout={checkout}&return={return}
       payment-text: |-
         Transfer the total.
-        Name the checkout's ID.
+        Name the number {number}.
 `, catalog.Page{
 			Accent: "#c2410c", Logo: "https://cdn.example/logo.png",
 			Imprint:     catalog.Link{URL: "https://emberforge.example/imprint"},
 			Privacy:     catalog.Link{URL: "https://emberforge.example/privacy", Text: "Privacy, in short"},
 			PaymentURL:  "https://pay.emberforge.example/?checkout={checkout}&return={return}",
-			PaymentText: "Transfer the total.\nName the checkout's ID.",
+			PaymentText: "Transfer the total.\nName the number {number}.",
 		}, ""},
 		{
 			"accent in capitals", "    page: {accent: \"#C2410C\"}\n",

@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -146,13 +147,16 @@ func (c Checkout) isFor(request Request) bool {
 		c.Amount == request.amount() && c.Data == request.Data.orAbsent(c.DataIsObject)
 }
 
-// Checkouts shows checkouts of any status.
-type Checkouts struct {
-	Store interface {
-		// Recall returns the checkout that is stored under a token, or ErrNotFound.
-		Recall(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
-	}
+// ReadStore reads checkouts of any status.
+type ReadStore interface {
+	// Recall returns the checkout that is stored under a token, or ErrNotFound.
+	Recall(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
+	// Numbered returns the checkouts whose number begins with the group.
+	Numbered(ctx context.Context, shop catalog.ShopID, group string) ([]Checkout, error)
 }
+
+// Checkouts shows checkouts of any status.
+type Checkouts struct{ Store ReadStore }
 
 // Show returns the checkout with the ID, or ErrNotFound. A stored checkout that shares only the first half of the ID is
 // a different one, made with the same key.
@@ -162,4 +166,19 @@ func (c Checkouts) Show(ctx context.Context, shop catalog.ShopID, id ID) (Checko
 		return Checkout{}, ErrNotFound
 	}
 	return stored, err
+}
+
+// Find returns the checkout with the number, or ErrNotFound. It is ErrNotFound too if two checkouts share the number,
+// because the payment of one must not be taken for the other's. Among a million checkouts of a shop, the probability
+// that any two share a number is about 1 in 2,250.
+func (c Checkouts) Find(ctx context.Context, shop catalog.ShopID, number Number) (Checkout, error) {
+	stored, err := c.Store.Numbered(ctx, shop, number.Group())
+	if err != nil {
+		return Checkout{}, err
+	}
+	stored = slices.DeleteFunc(stored, func(c Checkout) bool { return c.ID.Number() != number })
+	if len(stored) != 1 {
+		return Checkout{}, ErrNotFound
+	}
+	return stored[0], nil
 }

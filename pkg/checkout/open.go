@@ -260,13 +260,13 @@ func (o Opening) refuse() error {
 
 // findReplaced reads the checkout that the request replaces.
 func (o Opener) findReplaced(ctx context.Context, request Request) (*Checkout, error) {
-	replaced, err := Checkouts{o.Store}.Show(ctx, request.Shop, request.Replaces)
+	replaced, err := o.Store.Recall(ctx, request.Shop, request.Replaces.Token())
 	switch {
-	case errors.Is(err, ErrNotFound) || replaced.Order != nil || replaced.Replaced ||
+	case err != nil && !errors.Is(err, ErrNotFound):
+		return nil, err
+	case err != nil || replaced.ID != request.Replaces || replaced.Order != nil || replaced.Replaced ||
 		replaced.ByServer && !request.ByServer:
 		return nil, ErrNotReplaceable
-	case err != nil:
-		return nil, err
 	}
 	return &replaced, nil
 }

@@ -107,6 +107,17 @@ func (s *fakeStore) Recall(
 	return c, nil
 }
 
+func (s *fakeStore) Numbered(
+	_ context.Context, shop catalog.ShopID, group string,
+) (found []checkout.Checkout, err error) {
+	for token, c := range s.stored[shop] {
+		if checkout.NumberGroup(token) == group {
+			found = append(found, c)
+		}
+	}
+	return found, s.err
+}
+
 func (s *fakeStore) count() int {
 	n := 0
 	for _, stored := range s.stored {

@@ -231,8 +231,7 @@ type OrderStore interface {
 	// changed.
 	List(ctx context.Context, shop catalog.ShopID, filter OrderFilter) (orders []Checkout, end *OrderPosition,
 		err error)
-	// Recall reads the checkout.
-	Recall(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
+	ReadStore
 }
 
 // Orders places and changes the orders of shops. Place, Fulfil and Cancel are idempotent: a retry changes nothing and

@@ -50,7 +50,8 @@ func calls() map[string]call {
 	}
 	order := placed()
 	checkout := client.Checkout{
-		ID: checkoutID, Status: client.CheckoutOpen, Product: "vip-rank", Variant: "30-days", Amount: 1, Data: order.Data,
+		ID: checkoutID, Number: checkoutNumber, Status: client.CheckoutOpen, Product: "vip-rank", Variant: "30-days",
+		Amount: 1, Data: order.Data,
 		UnitPrice: order.UnitPrice, Subtotal: order.Subtotal, Discount: order.Discount, Total: order.Total,
 		CreatedAt: order.CreatedAt, ExpiresAt: order.CreatedAt.Add(30 * time.Minute),
 	}

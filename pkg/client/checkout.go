@@ -40,7 +40,8 @@ const (
 
 // Checkout is a priced intent to buy. Neither the shopper nor the shop is bound by it.
 type Checkout struct {
-	ID      string         `json:"id"` // cannot be guessed
+	ID      string         `json:"id"`     // cannot be guessed: show people the Number instead
+	Number  string         `json:"number"` // names the checkout, such as 7KQ2M-X4T9B, and grants nothing
 	Status  CheckoutStatus `json:"status"`
 	Product string         `json:"product"`
 	Variant string         `json:"variant"`
@@ -104,12 +105,13 @@ func (c *Client) Checkout(ctx context.Context, order Order, options ...CallOptio
 	})
 }
 
-// ShowCheckout returns a checkout of any status. ErrNotFound means that the ID is unknown, that the checkout was
-// deleted, or that its key made another checkout later.
+// ShowCheckout returns a checkout of any status. With WithServerKey, id can also be the checkout's Number. ErrNotFound
+// means that the ID is unknown, that the checkout was deleted, that its key made another checkout later, or that
+// another checkout has the same Number.
 func (c *Client) ShowCheckout(ctx context.Context, id string) (Checkout, error) {
 	r := c.get("show checkout", "/checkouts/"+id).about(id)
 	return receive(ctx, c, r, "the checkout", func(checkout *Checkout, _ response) bool {
-		return checkout.ID == id && checkout.isComplete() && checkout.Status != "" &&
+		return (checkout.ID == id || checkout.Number == id) && checkout.isComplete() && checkout.Status != "" &&
 			(c.serverKey == nil || len(checkout.Data) > 0)
 	})
 }

@@ -80,16 +80,18 @@ func TestCheckout_ResponseWithAnotherCode_IsRejected(t *testing.T) {
 	}
 }
 
-const checkoutID = "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw"
+const checkoutID, checkoutNumber = "ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw", "HCAXP-3GGED"
 
 func TestShowCheckout_EveryStatus_IsReturned(t *testing.T) {
 	for _, status := range []client.CheckoutStatus{
 		client.CheckoutOpen, client.CheckoutExpired, client.CheckoutOrdered, client.CheckoutReleased,
 		"disputed", // the caller must handle unknown states
 	} {
-		_, c := serve(t, answers(200, strings.Replace(checkoutJSON, "open", string(status), 1)))
-		if checkout, err := c.ShowCheckout(t.Context(), checkoutID); err != nil || checkout.Status != status {
-			t.Errorf("%+v, %v, want %s", checkout, err, status)
+		for _, id := range []string{checkoutID, checkoutNumber} {
+			_, c := serve(t, answers(200, strings.Replace(checkoutJSON, "open", string(status), 1)))
+			if checkout, err := c.ShowCheckout(t.Context(), id); err != nil || checkout.Status != status {
+				t.Errorf("%s: %+v, %v, want %s", id, checkout, err, status)
+			}
 		}
 	}
 }

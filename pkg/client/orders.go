@@ -34,7 +34,8 @@ const (
 
 // PlacedOrder is a checkout that became an order. Deliver once for each ID.
 type PlacedOrder struct {
-	ID      string      `json:"id"` // of the checkout
+	ID      string      `json:"id"`     // of the checkout
+	Number  string      `json:"number"` // of the checkout, for people
 	Status  OrderStatus `json:"status"`
 	Product string      `json:"product"`
 	Variant string      `json:"variant"`

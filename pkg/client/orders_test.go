@@ -32,7 +32,8 @@ func cancelledJSON() string {
 func placed() client.PlacedOrder {
 	price := client.Money{Minor: 799, Currency: "EUR", Display: "7.99 EUR"}
 	return client.PlacedOrder{
-		ID: checkoutID, Status: client.OrderPlaced, Product: "vip-rank", Variant: "30-days", Amount: 1,
+		ID: checkoutID, Number: checkoutNumber, Status: client.OrderPlaced, Product: "vip-rank", Variant: "30-days",
+		Amount:    1,
 		Data:      []byte(`{"player":"Alder"}`),
 		UnitPrice: price, Subtotal: price, Discount: client.Money{Currency: "EUR", Display: "0.00 EUR"}, Total: price,
 		CreatedAt: time.Date(2026, time.November, 21, 9, 11, 23, 839e6, time.UTC),

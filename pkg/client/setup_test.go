@@ -249,10 +249,11 @@ const (
 	redemptionJSON = `{"id":"S90E4paHECWJc7i6kG6dOA","status":"redeemed","code":"WELCOME-COINS","nick":"Alder",` +
 		`"redeemedAt":"2026-11-21T09:11:23.737Z","reward":{"kind":"product","product":"coins","variant":"500",` +
 		`"amount":2},"since":"2027"}`
-	checkoutJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"open",` + soldJSON +
-		`"expiresAt":"2026-11-21T09:41:23.839Z"}`
-	orderJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","status":"placed",` + soldJSON +
-		`"payment":{"provider":"stripe","reference":"pi_3Q0001"},"orderedAt":"2026-11-21T09:12:04.118Z","since":"2027"}`
+	checkoutJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","number":"HCAXP-3GGED",` +
+		`"status":"open",` + soldJSON + `"expiresAt":"2026-11-21T09:41:23.839Z"}`
+	orderJSON = `{"id":"ySBDAj4aT84YTR_U3sQzxwfPkI5GrohS55kPQs7VRFUw","number":"HCAXP-3GGED",` +
+		`"status":"placed",` + soldJSON + `"payment":{"provider":"stripe","reference":"pi_3Q0001"},` +
+		`"orderedAt":"2026-11-21T09:12:04.118Z","since":"2027"}`
 	// soldJSON has what a checkout and its order share.
 	soldJSON = `"product":"vip-rank","variant":"30-days","amount":1,"data":{"player":"Alder"},` +
 		`"unitPrice":{"minor":799,"currency":"EUR","display":"7.99 EUR"},` +

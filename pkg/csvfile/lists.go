@@ -38,15 +38,15 @@ type CheckoutWriter struct{ Writer }
 
 // NewCheckoutWriter begins a list with its header.
 func NewCheckoutWriter(file io.Writer) CheckoutWriter {
-	return CheckoutWriter{NewWriter(file, "checkout_id", "created_at", "expires_at", "status", "product", "variant",
-		"amount",
+	return CheckoutWriter{NewWriter(file, "checkout_id", "number", "created_at", "expires_at", "status", "product",
+		"variant", "amount",
 		"unit_price_minor", "subtotal_minor", "discount_minor", "total_minor", "currency", "code", "nick", "data")}
 }
 
 // Write writes a checkout with its status at the given time.
 func (w CheckoutWriter) Write(c checkout.Checkout, at time.Time) error {
-	return w.Row(string(c.ID), wire.Time(c.Created), wire.Time(c.Expires), string(c.Status(at)), string(c.Product),
-		string(c.Variant),
+	return w.Row(string(c.ID), string(c.ID.Number()), wire.Time(c.Created), wire.Time(c.Expires), string(c.Status(at)),
+		string(c.Product), string(c.Variant),
 		strconv.FormatInt(c.Amount, 10), formatMinor(c.UnitPrice), formatMinor(c.Subtotal), formatMinor(c.Discount),
 		formatMinor(c.Total),
 		string(c.Total.Currency), c.Code, c.Nick, dataJSON(c))
@@ -57,8 +57,8 @@ type OrderWriter struct{ Writer }
 
 // NewOrderWriter begins a list with its header.
 func NewOrderWriter(file io.Writer) OrderWriter {
-	return OrderWriter{NewWriter(file, "order_id", "created_at", "ordered_at", "fulfilled_at", "cancelled_at", "status",
-		"product", "variant", "amount",
+	return OrderWriter{NewWriter(file, "order_id", "number", "created_at", "ordered_at", "fulfilled_at", "cancelled_at",
+		"status", "product", "variant", "amount",
 		"unit_price_minor", "subtotal_minor", "discount_minor", "total_minor", "currency", "code", "nick", "data",
 		"payment_provider", "payment_reference", "cancel_reason")}
 }
@@ -66,8 +66,8 @@ func NewOrderWriter(file io.Writer) OrderWriter {
 // Write writes a checkout that was ordered.
 func (w OrderWriter) Write(c checkout.Checkout) error {
 	o := c.Order
-	return w.Row(string(c.ID), wire.Time(c.Created), wire.Time(o.Placed), wire.Time(o.Fulfilled),
-		wire.Time(o.Cancelled), string(o.Status()),
+	return w.Row(string(c.ID), string(c.ID.Number()), wire.Time(c.Created), wire.Time(o.Placed),
+		wire.Time(o.Fulfilled), wire.Time(o.Cancelled), string(o.Status()),
 		string(c.Product), string(c.Variant), strconv.FormatInt(c.Amount, 10),
 		formatMinor(c.UnitPrice), formatMinor(c.Subtotal), formatMinor(c.Discount), formatMinor(c.Total),
 		string(c.Total.Currency),

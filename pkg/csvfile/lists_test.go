@@ -35,11 +35,12 @@ func TestLists(t *testing.T) {
 		Payment: checkout.Payment{Provider: "stripe", Reference: "pi_3QK8"}, Placed: day(2), Fulfilled: day(3),
 		Cancelled: day(4), Reason: "-chargeback",
 	}
-	const ofCheckouts = "checkout_id,created_at,expires_at,status,product,variant,amount,unit_price_minor,subtotal_minor,discount_minor,total_minor," +
+	const ofCheckouts = "checkout_id,number,created_at,expires_at,status,product,variant,amount,unit_price_minor,subtotal_minor,discount_minor,total_minor," +
 		"currency,code,nick,data\r\n"
-	const ofOrders = "order_id,created_at,ordered_at,fulfilled_at,cancelled_at,status,product,variant,amount,unit_price_minor,subtotal_minor," +
+	const ofOrders = "order_id,number,created_at,ordered_at,fulfilled_at,cancelled_at,status,product,variant,amount,unit_price_minor,subtotal_minor," +
 		"discount_minor,total_minor,currency,code,nick,data,payment_provider,payment_reference,cancel_reason\r\n"
 	const ofRedemptions = "redemption_id,redeemed_at,status,code,nick,reward,reward_minor,reward_currency,batch,undone_at,undo_reason,imported,undone_by\r\n"
+	const opened = "'" + checkoutID + ",EBZXQ-0RSV1,2026-11-01T18:30:00.250Z,"
 	for rule, test := range map[string]struct {
 		write func(file *bytes.Buffer) error
 		want  string
@@ -48,23 +49,23 @@ func TestLists(t *testing.T) {
 			w := csvfile.NewCheckoutWriter(file)
 			return errors.Join(w.Write(sold(), day(1)), w.Write(text, day(2)), w.Write(placed, day(3)), w.Flush())
 		}, ofCheckouts +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,open,coins,500,3,499,1497,299,` +
+			opened + `2026-11-01T19:00:00.250Z,open,coins,500,3,499,1497,299,` +
 			`1198,EUR,SUMMER-20,Heron,` +
 			`"{""server"":""eu"",""note"":""=1""}"` + "\r\n" +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,expired,coins,500,3,499,1497,` +
+			opened + `2026-11-01T19:00:00.250Z,expired,coins,500,3,499,1497,` +
 			`299,1198,EUR,SUMMER-20,Heron,` +
 			`"""the \""blue\"" one <Alder>"""` + "\r\n" +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-01T19:00:00.250Z,ordered,coins,500,3,499,1497,` +
+			opened + `2026-11-01T19:00:00.250Z,ordered,coins,500,3,499,1497,` +
 			`299,1198,EUR,SUMMER-20,Heron,` +
 			`"{""server"":""eu"",""note"":""=1""}"` + "\r\n"},
 		"orders": {func(file *bytes.Buffer) error {
 			w := csvfile.NewOrderWriter(file)
 			return errors.Join(w.Write(placed), w.Write(cancelled), w.Flush())
 		}, ofOrders +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-02T18:30:00.250Z,,,placed,coins,500,3,499,1497,` +
+			opened + `2026-11-02T18:30:00.250Z,,,placed,coins,500,3,499,1497,` +
 			`299,1198,EUR,SUMMER-20,Heron,` +
 			`"{""server"":""eu"",""note"":""=1""}",,,` + "\r\n" +
-			"'" + checkoutID + `,2026-11-01T18:30:00.250Z,2026-11-02T18:30:00.250Z,2026-11-03T18:30:00.250Z,` +
+			opened + `2026-11-02T18:30:00.250Z,2026-11-03T18:30:00.250Z,` +
 			`2026-11-04T18:30:00.250Z,cancelled,` +
 			`coins,500,3,499,1497,299,1198,EUR,SUMMER-20,Heron,"{""server"":""eu"",""note"":""=1""}",stripe,` +
 			`pi_3QK8,'-chargeback` + "\r\n"},

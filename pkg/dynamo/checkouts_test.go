@@ -19,6 +19,7 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 )
@@ -138,10 +139,7 @@ func (k *kiosk) item(c checkout.Checkout) map[string]types.AttributeValue {
 	k.t.Helper()
 	out, err := k.client.GetItem(k.t.Context(), &dynamodb.GetItemInput{
 		TableName: aws.String(k.checkouts), ConsistentRead: aws.Bool(true),
-		Key: map[string]types.AttributeValue{
-			"customer": &types.AttributeValueMemberS{Value: string(emberforge)},
-			"sk":       &types.AttributeValueMemberS{Value: string(c.ID.Token())},
-		},
+		Key: table.CheckoutKey(emberforge, c.ID.Token()).Attributes(),
 	})
 	must(k.t, err)
 	return out.Item
@@ -399,6 +397,42 @@ func TestShowCheckout_IDWithTheSameFirstHalf_IsNotFound(t *testing.T) {
 		t.Errorf("Show of the replaced checkout = %v, want checkout.ErrNotFound", err)
 	}
 	k.wantStored(second)
+}
+
+// The first two share the first group, and the last two share the number.
+func TestFindCheckout_ByNumber(t *testing.T) {
+	t.Parallel()
+	k := newKiosk(t)
+	const (
+		alone  checkout.ID = "LRLuWYz8-QoWsPfs4cYnaafPkI5GrohS55kPQs7VRFUw"
+		shared checkout.ID = "LRLuWYz8-QoWsPfs4c6Daa_2aflcPZvHBww39tksoraa"
+		twin   checkout.ID = "LRLuWYz8-QoWsPfs4cYnaafPkI5GrohS55kPQs7Vn9da"
+	)
+	open := func(id checkout.ID) checkout.Checkout {
+		c := checkout.Checkout{ID: id, Created: noon(), Expires: noon().Add(checkout.Lifetime)}
+		_, err := k.opener.Store.Open(within(t), emberforge, c)
+		must(t, err)
+		return c
+	}
+	find := func(shop catalog.ShopID, number checkout.Number, want checkout.Checkout) {
+		t.Helper()
+		got, err := k.shown.Find(within(t), shop, number)
+		if got != want || (want == checkout.Checkout{}) != errors.Is(err, checkout.ErrNotFound) {
+			t.Errorf("%s of %s: %+v, %v; want %+v", number, shop, got, err, want)
+		}
+	}
+	none := checkout.Checkout{}
+	first, second := open(alone), open(shared)
+	find(emberforge, alone.Number(), first)
+	find(emberforge, shared.Number(), second)
+	find(emberforge, alone.Number()[:6]+"00000", none)
+	find(sakura, alone.Number(), none)
+
+	replacement := checkout.Checkout{ID: twin, Created: first.Expires, Expires: first.Expires.Add(checkout.Lifetime)}
+	_, err := k.opener.Store.Open(within(t), emberforge, replacement) // with the key of the first, which has expired
+	must(t, err)
+	find(emberforge, alone.Number(), none)
+	find(emberforge, shared.Number(), none) // now it is also the number of the twin
 }
 
 func TestListCheckouts_MoreThanOnePage_AllAreListed(t *testing.T) {

@@ -20,7 +20,7 @@
 //	                                                    limit per nick
 //	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption: of a code with many uses and no limit per
 //	                                                    nick, or of any code if the redemption was undone
-//	checkouts  ID        HASH            CheckoutKey    a checkout, and its order if there is one
+//	checkouts  ID        GROUP#TOKEN     CheckoutKey    a checkout, and its order if there is one
 //	checkouts  ID#pay    PAYMENT         PaymentKey     the amount that orders stated for a payment, and what is left
 //	                                                    of it
 //	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that

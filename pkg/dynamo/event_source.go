@@ -155,7 +155,8 @@ func ofCheckout(shop catalog.ShopID, it table.Item) ([][]event.Fact, error) {
 		return nil, errors.New("checkout item: unknown status")
 	}
 	c := table.DecodeCheckout(it)
-	if _, err := checkout.ParseID(string(c.ID)); err != nil || string(c.ID.Token()) != it.Str(table.SortKey) {
+	_, err := checkout.ParseID(string(c.ID))
+	if err != nil || table.CheckoutKey(shop, c.ID.Token()) != table.KeyOf(it) {
 		return nil, errors.New("checkout item: the ID does not match the key")
 	}
 	if c.Order == nil || c.Order.Placed.UnixMilli() <= 0 ||

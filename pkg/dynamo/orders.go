@@ -251,6 +251,31 @@ func bounds(filter checkout.OrderFilter) (from, until, start string) {
 	}
 }
 
+// Numbered returns the checkouts whose number begins with the group. A group hardly ever has more than one, so this
+// usually takes one call and one read unit.
+func (s *Orders) Numbered(
+	ctx context.Context, shop catalog.ShopID, group string,
+) (found []checkout.Checkout, err error) {
+	query := &dynamodb.QueryInput{
+		TableName: aws.String(s.checkouts), ConsistentRead: aws.Bool(true),
+		KeyConditionExpression: aws.String(table.PartitionKey + " = :customer AND begins_with(" + table.SortKey +
+			", :group)"),
+		ExpressionAttributeValues: table.Item{":customer": table.Str(shop), ":group": table.Str(group + "#")},
+	}
+	for {
+		out, err := s.api.Query(ctx, query)
+		if err != nil {
+			return nil, table.Outcome(err)
+		}
+		for _, it := range out.Items {
+			found = append(found, table.DecodeCheckout(it))
+		}
+		if query.ExclusiveStartKey = out.LastEvaluatedKey; len(out.LastEvaluatedKey) == 0 {
+			return found, nil
+		}
+	}
+}
+
 // Recall reads the checkout that is stored under a token, or returns checkout.ErrNotFound.
 func (s *Orders) Recall(
 	ctx context.Context, shop catalog.ShopID, token idempotency.Token,

@@ -564,6 +564,9 @@ func TestOrders_EachRequest_IsOneCall(t *testing.T) {
 			_,
 				_ = checkout.Checkouts{Store: orders.Store}.Show(within(t), emberforge, c.ID)
 		}, read},
+		{"find an open checkout by its number", func() {
+			_, _ = checkout.Checkouts{Store: orders.Store}.Find(within(t), emberforge, c.ID.Number())
+		}, read},
 		{"place an unknown checkout", place(unknown, stripe("pi_1047")), unchanged},
 		{"place without payment", place(c.ID, checkout.Payment{}), unchanged},
 		{"place", place(c.ID, stripe("pi_1047")), changed},

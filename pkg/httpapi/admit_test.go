@@ -58,6 +58,7 @@ func serverEndpoints(t *testing.T, s service) map[*http.Request]http.Handler {
 	return map[*http.Request]http.Handler{
 		post(ordersPath, placeBody):  s.PlaceOrder(orders),
 		get(ordersPath):              s.ListOrders(orders),
+		get(numberPath):              s.ShowCheckout(orders),
 		get(rankPath):                s.ShowOrder(orders),
 		post(rankPath+"/fulfil", ""): s.FulfilOrder(orders),
 		post(rankPath+"/cancel", `{"reason":"chargeback"}`): s.CancelOrder(orders),

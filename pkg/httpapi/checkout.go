@@ -156,29 +156,56 @@ func checkOut(c *call, opener CheckoutOpener, request checkout.Request) (respons
 	return c.replayable(wire.OfCheckout(made, request.At), replayed, outcome, metrics...)
 }
 
-// CheckoutReader reads checkouts. It returns checkout.ErrNotFound for an unknown ID.
+// CheckoutReader reads checkouts. It returns checkout.ErrNotFound for an unknown ID or number.
 type CheckoutReader interface {
 	Show(ctx context.Context, shop catalog.ShopID, id checkout.ID) (checkout.Checkout, error)
+	Find(ctx context.Context, shop catalog.ShopID, number checkout.Number) (checkout.Checkout, error)
 }
 
 // ShowCheckout is GET /shop/{customer}/checkouts/{id}. Whoever knows the ID may read the checkout, because nobody can
-// guess an ID. Data and nick may be personal, so only the shop's server gets them.
+// guess an ID. The number, which people see, finds the checkout only for the shop's server.
 func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
+	byID := admitted(idRequest, (*call).admitWithoutPolicy, func(c *call, id checkout.ID) (response, error) {
+		stored, err := reader.Show(c.Context(), c.shop, id)
+		return showCheckout(c, stored, err)
+	})
+	byNumber := admitted(numberRequest, (*call).admitServer, func(c *call, n checkout.Number) (response, error) {
+		stored, err := reader.Find(c.Context(), c.shop, n)
+		return showCheckout(c, stored, err)
+	})
 	return s.handler(endpoint{
 		path: "/shop/{customer}/checkouts/{id}",
-		respond: admitted(idRequest, (*call).admitWithoutPolicy, func(c *call, id checkout.ID) (response, error) {
-			stored, err := reader.Show(c.Context(), c.shop, id)
-			if err != nil {
-				return response{}, err
+		respond: func(c *call) (response, error) {
+			_, notID := checkout.ParseID(c.path["id"]) // an ID of dashes and a few letters looks like a number
+			_, notNumber := checkout.ParseNumber(c.path["id"])
+			if notID != nil && notNumber == nil {
+				return byNumber(c)
 			}
-			c.record.note("shown")
-			represented := wire.OfCheckout(stored, c.received)
-			if !c.caller.IsServer() {
-				represented.Data, represented.Nick = nil, ""
-			}
-			return jsonResponse(http.StatusOK, represented)
-		}),
+			return byID(c)
+		},
 	})
+}
+
+// showCheckout responds with a stored checkout. Data and nick may be personal, so only the shop's server gets them.
+func showCheckout(c *call, stored checkout.Checkout, err error) (response, error) {
+	if err != nil {
+		return response{}, err
+	}
+	c.record.note("shown")
+	represented := wire.OfCheckout(stored, c.received)
+	if !c.caller.IsServer() {
+		represented.Data, represented.Nick = nil, ""
+	}
+	return jsonResponse(http.StatusOK, represented)
+}
+
+// numberRequest reads a request that has only a number of a checkout, in its path.
+func numberRequest(c *call) (checkout.Number, error) {
+	number, err := checkout.ParseNumber(c.path["id"])
+	if err != nil {
+		return "", problemNotFound.new()
+	}
+	return number, c.parseQuery()
 }
 
 // idRequest reads a request that has only an ID of a checkout, in its path.

@@ -64,8 +64,8 @@ const (
 	olderPath = "/shop/emberforge/checkout/coins/variant/500"
 )
 
-const soldBody = `{"id":"q83vEjRWeJASNFZ4kBI0Vg5ZHo9V0Hk3RmKUL0dT2g_-","status":"open","product":"coins",` +
-	`"variant":"500","amount":3,"data":%s,` +
+const soldBody = `{"id":"q83vEjRWeJASNFZ4kBI0Vg5ZHo9V0Hk3RmKUL0dT2g_-","number":"G5A2H-MEMY0","status":"open",` +
+	`"product":"coins","variant":"500","amount":3,"data":%s,` +
 	`"unitPrice":{"minor":499,"currency":"EUR","display":"4.99 EUR"},"subtotal":{"minor":1497,"currency":"EUR",` +
 	`"display":"14.97 EUR"},` +
 	`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":1497,"currency":"EUR",` +
@@ -185,6 +185,7 @@ func TestCheckout_MalformedRequests_AreRejectedBeforeAnyLookup(t *testing.T) {
 		{"nick above 64 characters", get(coinsPath + "?nick=" + strings.Repeat("a", 65)), "invalid"},
 		{"nick that is not UTF-8", get(coinsPath + "?nick=%FF"), "invalid"},
 		{"replaces nothing", get(coinsPath + "?replaces="), "malformed-request"},
+		{"replaces a number", get(coinsPath + "?replaces=HCAXP-K92P9"), "malformed-request"},
 		{"malformed code with a wrong amount", get(coinsPath + "?code=%2A&amount=0"), "invalid"},
 		{"malformed code with a malformed key", get(coinsPath+"?code=%2A", "Idempotency-Key", ""), "malformed-request"},
 		{"malformed key", get(coinsPath, "Idempotency-Key", "till 1047"), "malformed-request"},
@@ -291,7 +292,10 @@ func TestCheckout_Log_HoldsNothingPersonal(t *testing.T) {
 	}
 }
 
-const rankCheckoutPath = "/shop/emberforge/checkouts/" + string(rankID)
+const (
+	rankCheckoutPath = "/shop/emberforge/checkouts/" + string(rankID)
+	numberPath       = "/shop/emberforge/checkouts/HCAXP-K92P9"
+)
 
 // rankCheckout returns a checkout of a VIP rank that was not ordered.
 func rankCheckout() checkout.Checkout {
@@ -357,6 +361,25 @@ func TestShowCheckout_ServerOnlyPolicies_StrangersStillSeeCheckouts(t *testing.T
 	if a := s.send(s.ShowCheckout(fakeOrders{order: rankCheckout()}),
 		get(rankCheckoutPath)); a.status != http.StatusOK {
 		t.Errorf("got %d %s, want 200", a.status, a.body)
+	}
+}
+
+// serverEndpoints has the same request by a stranger.
+func TestShowCheckout_Number_FindsTheCheckoutForTheServer(t *testing.T) {
+	for _, typed := range []string{"HCAXP-K92P9", "hcaxpk92p9", "HCAXP%20K92P9"} {
+		s := newService(t)
+		reader := fakeOrders{order: rankCheckout(), asked: func(arguments ...any) {
+			if arguments[0] != catalog.ShopID("emberforge") || arguments[1] != checkout.Number("HCAXP-K92P9") {
+				t.Errorf("%s: asked for %v", typed, arguments)
+			}
+		}}
+		a := s.send(s.ShowCheckout(reader), get("/shop/emberforge/checkouts/"+typed, "Authorization", serverKey))
+		a.want(t, http.StatusOK, fmt.Sprintf(rankBody, "open", rankData, `"expiresAt":"2026-11-21T12:30:00.123Z"`))
+	}
+	s := newService(t)
+	anID := "/shop/emberforge/checkouts/" + strings.Repeat("-", 34) + "HCAXPK92P9"
+	if a := s.send(s.ShowCheckout(fakeOrders{err: checkout.ErrNotFound}), get(anID)); a.status != http.StatusNotFound {
+		t.Errorf("%s: %d %s", anID, a.status, a.body)
 	}
 }
 

@@ -52,8 +52,8 @@ func cancelled(c checkout.Checkout) checkout.Checkout {
 }
 
 const (
-	rankBody = `{"id":"ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA","status":"%s","product":"vip-rank",` +
-		`"variant":"30-days","amount":1,` +
+	rankBody = `{"id":"ySBDAj4aT84YTR_U3sQzxw_2aflcPZvHBww39tksi9GA","number":"HCAXP-K92P9","status":"%s",` +
+		`"product":"vip-rank","variant":"30-days","amount":1,` +
 		`%s"unitPrice":{"minor":799,"currency":"EUR","display":"7.99 EUR"},"subtotal":{"minor":799,` +
 		`"currency":"EUR","display":"7.99 EUR"},` +
 		`"discount":{"minor":0,"currency":"EUR","display":"0.00 EUR"},"total":{"minor":799,"currency":"EUR",` +
@@ -113,6 +113,13 @@ func (o fakeOrders) Cancel(
 
 func (o fakeOrders) Show(_ context.Context, shop catalog.ShopID, id checkout.ID) (checkout.Checkout, error) {
 	o.note(shop, id)
+	return o.order, o.err
+}
+
+func (o fakeOrders) Find(
+	_ context.Context, shop catalog.ShopID, number checkout.Number,
+) (checkout.Checkout, error) {
+	o.note(shop, number)
 	return o.order, o.err
 }
 
@@ -380,6 +387,7 @@ func badBodies() (bad []badOrderCall) {
 	invalid("empty object", `{}`)
 	invalid("checkout missing", `{"payment":{"provider":"stripe","reference":"pi_1"}}`)
 	invalid("checkout too short", `{"checkout":"ySBDAj4aT84YTR_U3sQzxw"}`)
+	invalid("number of a checkout", `{"checkout":"HCAXP-K92P9"}`)
 	invalid("payment empty", `{`+id+`,"payment":{}}`)
 	invalid("reference missing", `{`+id+`,"payment":{"provider":"stripe"}}`)
 	invalid("malformed provider", `{`+id+`,"payment":{"provider":"Stripe","reference":"pi_1"}}`)

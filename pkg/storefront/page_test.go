@@ -275,7 +275,7 @@ func TestHTML_Head_NamesTheAssetsAndTheIcon(t *testing.T) {
 func TestHTML_Body_HasTheShopsDataForTheScript(t *testing.T) {
 	page := emberforge()
 	page.Profile.ID, page.Profile.Currency, page.Language = "sakura-goods", "JPY", "ja"
-	page.Profile.Page.PaymentText, page.PaymentURL = "Transfer the total.\nName the ID.",
+	page.Profile.Page.PaymentText, page.PaymentURL = "Transfer the total.\nName {number}.",
 		"https://pay.example/?checkout={checkout}"
 	shown := parsed(t, page)
 	body := shown.one(t, "body")

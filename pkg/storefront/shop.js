@@ -636,7 +636,7 @@ async function showCheckout(entry, outcome, notice = "") {
   const details = await summary(body);
   if (watching !== mine) return;
   const isOpen = body.status === "open";
-  // A payment may arrive late, so keep watching a checkout that may be paid.
+  // Keep watching a checkout for which a payment may arrive late.
   if (!isOpen && !entry.elsewhere && !(body.status === "expired" && entry.paying)) forget(entry);
   showPending();
   const number = paragraph(say(body.status === "ordered" ? "orderNumber" : "number", body), { class: "number" });
@@ -660,7 +660,7 @@ async function showCheckout(entry, outcome, notice = "") {
   }));
   const state = entry.paying && paymentUrl ? "paying" : "open";
   setState(state, [notice && paragraph(notice, { class: "note", role: "alert" }), entry.paying && paragraph(say("payingHelp")), details,
-    (paymentText || !paymentUrl) && element("div", { class: "how" }, element("h3", {}, say("howToPay")), paragraph(paymentText || say("askShop"), { dir: "auto", class: "pre" }), number),
+    (paymentText || !paymentUrl) && element("div", { class: "how" }, element("h3", {}, say("howToPay")), paragraph(paymentText.replaceAll("{number}", body.number) || say("askShop"), { dir: "auto", class: "pre" }), number),
     minutes, buttons(...choices)]);
   watch(mine, body.status, ends, () => (minutes.textContent = say("minutesLeft", { minutes: formatMinutes((ends - Date.now()) / 1000) })));
 }

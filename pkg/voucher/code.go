@@ -59,8 +59,8 @@ func lookAlike(r rune) rune {
 	}
 }
 
-// crockford is Crockford's base32 alphabet. It has no letter that looks like a digit.
-const crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+// Crockford is Crockford's base32 alphabet. It has no letter that looks like a digit.
+const Crockford = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 // Bounds of the random characters of a generated code. Each character has 5 bits.
 const (
@@ -104,7 +104,7 @@ func (f CodeFormat) code(random []byte) string {
 		if f.Group > 0 && i%f.Group == 0 && len(code) > 0 {
 			code = append(code, '-')
 		}
-		code = append(code, crockford[b%32])
+		code = append(code, Crockford[b%32])
 	}
 	return string(code)
 }

@@ -108,6 +108,7 @@ func OfRedemption(r voucher.Redemption) Redemption {
 // Priced is what a checkout and its order have in common.
 type Priced struct {
 	ID      string `json:"id"`
+	Number  string `json:"number"` // for people
 	Status  string `json:"status"`
 	Product string `json:"product"`
 	Variant string `json:"variant"`
@@ -127,7 +128,8 @@ type Priced struct {
 // ofPriced represents what a checkout and its order have in common.
 func ofPriced(c checkout.Checkout, status string) Priced {
 	priced := Priced{
-		ID: string(c.ID), Status: status, Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount,
+		ID: string(c.ID), Number: string(c.ID.Number()), Status: status,
+		Product: string(c.Product), Variant: string(c.Variant), Amount: c.Amount,
 		Data: c.Data, Code: c.Code, Nick: c.Nick,
 		UnitPrice: OfMoney(c.UnitPrice), Subtotal: OfMoney(c.Subtotal), Discount: OfMoney(c.Discount),
 		Total: OfMoney(c.Total), CreatedAt: Time(c.Created),

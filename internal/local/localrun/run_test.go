@@ -168,7 +168,8 @@ func (s *server) execute(t *testing.T, run *localruntest.Run, line string) (stat
 		"Bearer KEY", "Bearer "+s.key, "/redemptions/ID", "/redemptions/"+s.redemption, `"ID"`, `"`+s.checkout+`"`,
 		"/ID", "/"+s.checkout,
 	).Replace(line))
-	if made := regexp.MustCompile(`"id":"([\w-]{44})","status":"open"`).FindStringSubmatch(rest); made != nil {
+	opened := regexp.MustCompile(`"id":"([\w-]{44})","number":"[^"]*","status":"open"`)
+	if made := opened.FindStringSubmatch(rest); made != nil {
 		s.checkout = made[1]
 	}
 	if made := regexp.MustCompile(`"id":"([\w-]{22})","status":"redeemed"`).FindStringSubmatch(rest); made != nil {
@@ -228,7 +229,7 @@ func testReadme(t *testing.T, run *localruntest.Run) {
 	}
 	base := regexp.MustCompile(`"\$BASE([^"]*)"`)
 	shown := regexp.MustCompile(`(?m)^\$ (curl .*)\n(.*)$`).FindAllStringSubmatch(string(readme), -1)
-	varying := regexp.MustCompile(`"(id":"[\w-]{22}|id":"[\w-]{44}|\w+At":"[\d-]{10}T[\d:.]{12}Z)"`)
+	varying := regexp.MustCompile(`"(id":"[\w-]{22}|id":"[\w-]{44}|number":"[^"]*|\w+At":"[\d-]{10}T[\d:.]{12}Z)"`)
 	server := newServer(t, run)
 	if len(shown) == 0 {
 		t.Error("README.md shows no curl")

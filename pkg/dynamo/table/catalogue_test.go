@@ -65,14 +65,14 @@ func TestShop_StoredPage_NeverChanges(t *testing.T) {
 				Imprint:     catalog.Link{URL: "https://emberforge.example/imprint", Text: "Impressum"},
 				Privacy:     catalog.Link{URL: "https://emberforge.example/privacy", Text: "Datenschutz"},
 				PaymentURL:  "https://pay.example/?checkout={checkout}&return={return}",
-				PaymentText: "Transfer the total.\nName the checkout's ID.",
+				PaymentText: "Transfer the total.\nName the number {number}.",
 			},
 			Item{
 				"accent": Str("#c2410c"), "logo": Str("https://cdn.example/logo.png"),
 				"imprint": Str("https://emberforge.example/imprint"), "imprintText": Str("Impressum"),
 				"privacy": Str("https://emberforge.example/privacy"), "privacyText": Str("Datenschutz"),
 				"paymentURL":  Str("https://pay.example/?checkout={checkout}&return={return}"),
-				"paymentText": Str("Transfer the total.\nName the checkout's ID."),
+				"paymentText": Str("Transfer the total.\nName the number {number}."),
 			},
 		},
 	} {

@@ -21,7 +21,7 @@ import (
 // Attributes of the checkouts table, besides AttrCurrency and AttrCreated. A small checkout fits in 1 KB, the size that
 // one write unit covers.
 const (
-	AttrID        = "id" // the first half of the ID is the sort key
+	AttrID        = "id" // see CheckoutKey
 	AttrProduct   = "product"
 	AttrVariant   = "variant"
 	AttrAmount    = "amount"

@@ -145,9 +145,10 @@ func holdsOf(code voucher.Code, counter int) string {
 	return fmt.Sprintf("%s%s%02d#", code, HoldInfix, counter)
 }
 
-// CheckoutKey is the key of a checkout. token is the first half of the checkout's ID.
+// CheckoutKey is the key of a checkout. token is the first half of the checkout's ID. The sort key begins with the
+// first group of the checkout's number, so that a query finds the number.
 func CheckoutKey(shop catalog.ShopID, token idempotency.Token) Key {
-	return Key{string(shop), string(token)}
+	return Key{string(shop), checkout.NumberGroup(token) + "#" + string(token)}
 }
 
 // RefusalKey is the key of the item that counts a source's refusals in the window that begins at start. An IPv6

@@ -44,7 +44,9 @@ func TestKeys_NeverChange(t *testing.T) {
 				"MTCXgwWFAhhCzmYLdegdjw"),
 			"emberforge#47", "n#vy0TwJynl25NcL3wvRbWog#001795348800000#MTCXgwWFAhhCzmYLdegdjw",
 		},
-		"checkout": {CheckoutKey("emberforge", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge", "LRLuWYz8-QoWsPfs4csHfg"},
+		"checkout": {
+			CheckoutKey("emberforge", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge", "P19XV#LRLuWYz8-QoWsPfs4csHfg",
+		},
 	}
 	for name, test := range tests {
 		if test.key != (Key{test.partition, test.sort}) {
