@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -118,6 +119,36 @@ func (a response) wantProblem(t *testing.T, problem string) {
 	a.wantHeader(t, "Cache-Control", "no-store")
 	a.wantHeader(t, "ETag", "")
 	a.wantHeader(t, "Request-Id", "request-1")
+}
+
+// fuzzPages sends queries to a list of the server's own. If a query is accepted, the link to the next page must be
+// accepted, too. The parameter endpoints returns what responds with the first page, and with the next one.
+func fuzzPages(f *testing.F, path string,
+	endpoints func(t *testing.T, s service, query string) (first, next http.Handler),
+) {
+	f.Helper()
+	f.Fuzz(func(t *testing.T, query string) {
+		s := newService(t)
+		first, following := endpoints(t, s, query)
+		r := get(path, "Authorization", serverKey)
+		r.URL.RawQuery = query
+		a := s.send(first, r)
+		if a.status == http.StatusBadRequest || a.status == http.StatusUnprocessableEntity {
+			return
+		}
+		var page struct{ Next string }
+		if err := json.Unmarshal([]byte(a.body), &page); err != nil || a.status != http.StatusOK {
+			t.Fatalf("%q: got %d %s, want a page", query, a.status, a.body)
+		}
+		next, err := url.Parse(page.Next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.URL.RawQuery = next.RawQuery
+		if a := s.send(following, r); a.status != http.StatusOK {
+			t.Errorf("%q leads to %q: %d %s", query, page.Next, a.status, a.body)
+		}
+	})
 }
 
 func (a response) want(t testing.TB, status int, body string) {
