@@ -130,9 +130,12 @@ func TestAdmit_PolicyOfServer_KeepsStrangersOutBeforeAnyLookup(t *testing.T) {
 	s := newService(t)
 	s.Guard = guard{access.Settings{Redeem: access.ServerOnly, CheckOut: access.ServerOnly}}
 	for r, endpoint := range endpointsUnderShop(t, s) {
-		a := s.send(endpoint, r)
-		a.want(t, http.StatusUnauthorized, unauthorized)
-		a.wantHeader(t, "WWW-Authenticate", "Bearer")
+		for _, query := range []string{r.URL.RawQuery, "unknown=1"} { // a malformed request, too
+			r.URL.RawQuery = query
+			a := s.send(endpoint, r)
+			a.want(t, http.StatusUnauthorized, unauthorized)
+			a.wantHeader(t, "WWW-Authenticate", "Bearer")
+		}
 	}
 	if a := s.send(s.CheckoutArea(emberforge()), get("/shop/emberforge/checkout")); a.status != http.StatusOK {
 		t.Errorf("the checkout area, for a stranger: got %d %s, want 200", a.status, a.body)

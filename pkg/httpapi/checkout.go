@@ -35,13 +35,13 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 		path: path, rejectsUnasked: true,
 		refusal: problemCodeRefused,
 		respond: func(c *call) (response, error) {
+			hasCode := c.URL.Query().Has(checkout.ParameterCode)
+			if err := c.admitShopper(checkoutPolicy(hasCode)); err != nil {
+				return response{}, err
+			}
 			request, err := checkoutRequest(c)
 			refusal, err := deferRefusal(err)
 			if err != nil {
-				return response{}, err
-			}
-			hasCode := refusal != nil || request.Code != ""
-			if err := c.admitShopper(checkoutPolicy(hasCode)); err != nil {
 				return response{}, err
 			}
 			request.ByServer = c.caller.IsServer()

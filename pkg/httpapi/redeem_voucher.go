@@ -25,12 +25,12 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new,
 		refusal: problemVoucherNotFound, rejectsUnasked: true,
 		respond: func(c *call) (response, error) {
-			request, check, err := voucherRequest(c)
-			refusal, err := deferRefusal(err)
+			err := c.admitShopper(func(settings access.Settings) access.Policy { return settings.Redeem })
 			if err != nil {
 				return response{}, err
 			}
-			err = c.admitShopper(func(settings access.Settings) access.Policy { return settings.Redeem })
+			request, check, err := voucherRequest(c)
+			refusal, err := deferRefusal(err)
 			if err != nil {
 				return response{}, err
 			}
