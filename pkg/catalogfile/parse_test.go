@@ -405,6 +405,13 @@ func TestParse_Fault_IsReportedWithItsLine(t *testing.T) {
 				`in properties`,
 		},
 		{
+			"data in which a member requires a misspelt name",
+			in("variant", "data:", "  type: object", "  properties: {player: true, gift: true}",
+				"  dependentRequired:", "    gift: [playr]"),
+			`shop.yaml:16: data: /dependentRequired/gift/0 is "playr", which no property is called: correct the ` +
+				`name, or declare it in properties`,
+		},
+		{
 			"data with a key twice", in("variant", "data:", "  type: object", "  type: object"),
 			`shop.yaml:14: "type" is already on line 13: keep one of them`,
 		},

@@ -1,10 +1,13 @@
 package dataschema
 
 import (
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Vet reports, as a *SchemaError, what a catalogue must not have: a schema that Compile rejects, a required name that
@@ -33,10 +36,16 @@ func (s *schema) vet(seen map[*schema]bool) error {
 		}
 	}
 	for _, member := range group {
-		for i, name := range get[[]string](member, "required") {
-			if !declare(group, name) {
-				return member.fail("/required/"+strconv.Itoa(i), "is "+quoted(name)+
-					", which no property is called: correct the name, or declare it in properties")
+		required := map[string][]string{"/required": get[[]string](member, "required")}
+		for cause, names := range get[map[string][]string](member, "dependentRequired") {
+			required[string(jsontext.Pointer("/dependentRequired").AppendToken(cause))] = names
+		}
+		for _, at := range slices.Sorted(maps.Keys(required)) {
+			for i, name := range required[at] {
+				if !declare(group, name) {
+					return member.fail(at+"/"+strconv.Itoa(i), "is "+quoted(name)+
+						", which no property is called: correct the name, or declare it in properties")
+				}
 			}
 		}
 		if p, has := member.keywords["pattern"].(pattern); has && canFreeze(p.String()) {
