@@ -45,7 +45,11 @@ func formatPayment(p *wire.Payment) string {
 	if p == nil {
 		return ""
 	}
-	return p.Provider + " " + p.Reference
+	if p.Amount == 0 {
+		return p.Provider + " " + p.Reference
+	}
+	paid := money.Money{Minor: p.Amount, Currency: money.Currency(p.Currency)}
+	return fmt.Sprintf("%s %s (%s)", p.Provider, p.Reference, paid)
 }
 
 func representOrder(c checkout.Checkout) orderJSON { return orderJSON{wire.OfOrder(c)} }

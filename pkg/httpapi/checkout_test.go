@@ -231,7 +231,7 @@ func TestCheckout_Errors_BecomeProblems(t *testing.T) {
 		{
 			"key in use", fmt.Errorf("open: %w", checkout.ErrKeyInUse),
 			`{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,` +
-				`"detail":"Another checkout was made with this key, and is open, ordered or replaced. Send a new key."}`,
+				`"detail":"This key made another checkout, or one that was ordered or replaced. Send a new key."}`,
 		},
 		{
 			"internal", errors.New("SECRET-DETAIL"),

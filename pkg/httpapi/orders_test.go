@@ -524,8 +524,8 @@ func TestOrders_Errors_BecomeProblems(t *testing.T) {
 		{
 			"another payment", checkout.ErrPaymentMismatch,
 			`{"type":"urn:problem:shopfront:payment-mismatch","title":"Ordered with another payment","status":409,` +
-				`"detail":"This checkout was ordered with another payment. Nothing was changed: this payment did ` +
-				`not pay for this checkout."}`,
+				`"detail":"This checkout was ordered with a payment that this request does not name. Nothing was ` +
+				`changed."}`,
 		},
 		{
 			"payment spent", checkout.ErrPaymentInsufficient,

@@ -274,7 +274,7 @@ func recogniseCheckout(err error) *problemError {
 	}
 	switch {
 	case errors.Is(err, checkout.ErrKeyInUse):
-		return problemKeyInUse.because("Another checkout was made with this key, and is open, ordered or replaced. " +
+		return problemKeyInUse.because("This key made another checkout, or one that was ordered or replaced. " +
 			"Send a new key.")
 	case errors.Is(err, checkout.ErrNotFound), errors.Is(err, checkout.ErrOrderNotFound):
 		return problemNotFound.new()
@@ -284,8 +284,8 @@ func recogniseCheckout(err error) *problemError {
 	case errors.Is(err, checkout.ErrReplaced):
 		return problemCheckoutReplaced.because("Another checkout replaced this one. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrPaymentMismatch):
-		return problemPaymentMismatch.because("This checkout was ordered with another payment. " +
-			"Nothing was changed: this payment did not pay for this checkout.")
+		return problemPaymentMismatch.because("This checkout was ordered with a payment that this request does not " +
+			"name. Nothing was changed.")
 	case errors.Is(err, checkout.ErrPaymentInsufficient):
 		return problemPaymentInsufficient.because("The amount of this payment does not cover this order and the " +
 			"earlier orders of the payment. Nothing was ordered.")
