@@ -36,17 +36,8 @@ func (s *schema) vet(seen map[*schema]bool) error {
 		}
 	}
 	for _, member := range group {
-		required := map[string][]string{"/required": get[[]string](member, "required")}
-		for cause, names := range get[map[string][]string](member, "dependentRequired") {
-			required[string(jsontext.Pointer("/dependentRequired").AppendToken(cause))] = names
-		}
-		for _, at := range slices.Sorted(maps.Keys(required)) {
-			for i, name := range required[at] {
-				if !declare(group, name) {
-					return member.fail(at+"/"+strconv.Itoa(i), "is "+quoted(name)+
-						", which no property is called: correct the name, or declare it in properties")
-				}
-			}
+		if err := member.vetRequired(group); err != nil {
+			return err
 		}
 		if p, has := member.keywords["pattern"].(pattern); has && canFreeze(p.String()) {
 			return member.fail("/pattern", "could freeze the shop page: a browser tries all the ways in which it "+
@@ -56,6 +47,23 @@ func (s *schema) vet(seen map[*schema]bool) error {
 	for _, sub := range others {
 		if err := sub.vet(seen); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// vetRequired finds names that a schema requires, but that no schema of its group declares.
+func (s *schema) vetRequired(group []*schema) error {
+	required := map[string][]string{"/required": get[[]string](s, "required")}
+	for cause, names := range get[map[string][]string](s, "dependentRequired") {
+		required[string(jsontext.Pointer("/dependentRequired").AppendToken(cause))] = names
+	}
+	for _, at := range slices.Sorted(maps.Keys(required)) {
+		for i, name := range required[at] {
+			if !declare(group, name) {
+				return s.fail(at+"/"+strconv.Itoa(i), "is "+quoted(name)+
+					", which no property is called: correct the name, or declare it in properties")
+			}
 		}
 	}
 	return nil
