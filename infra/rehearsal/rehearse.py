@@ -68,7 +68,7 @@ GRANTS = {
     "storefront": {"CatalogueTable": {"GetItem", "BatchGetItem", "Query"}},
     "checkout": CHECKING_OUT,
     "checkout-variant": CHECKING_OUT,
-    "show-checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}},
+    "show-checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "Query"}},
     "place-order": {
         "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"},
         "VouchersTable": {"GetItem", "UpdateItem", "DeleteItem"},
