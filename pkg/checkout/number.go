@@ -2,7 +2,7 @@ package checkout
 
 import (
 	"crypto/sha256"
-	"encoding/base32"
+	"encoding/binary"
 	"errors"
 	"strings"
 
@@ -44,7 +44,13 @@ func NumberGroup(token idempotency.Token) string { return group(token) }
 // Group returns the first group.
 func (n Number) Group() string { return string(n[:min(len(n), groupLength)]) }
 
+// group derives a group from a text: the first 25 bits of its hash, five for each character.
 func group[S ~string](text S) string {
 	sum := sha256.Sum256([]byte(text))
-	return base32.NewEncoding(voucher.Crockford).EncodeToString(sum[:])[:groupLength]
+	bits := binary.BigEndian.Uint32(sum[:]) >> (32 - 5*groupLength)
+	var characters [groupLength]byte
+	for i := range characters {
+		characters[i] = voucher.Crockford[bits>>(5*(groupLength-1-i))%32]
+	}
+	return string(characters[:])
 }
