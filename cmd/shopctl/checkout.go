@@ -146,13 +146,12 @@ func newCheckoutExportCommand(s *session) *cobra.Command {
 
 // shopAndID reads the arguments SHOP and ID of a checkout or an order. If ID is a number, shopAndID looks the ID up.
 func (s *session) shopAndID(ctx context.Context, args []string) (*backoffice.Shop, checkout.ID, error) {
-	id, notID := checkout.ParseID(args[1])
-	number, notNumber := checkout.ParseNumber(args[1])
-	if notID != nil && notNumber != nil {
-		return nil, "", misused("ID: %s; %s", notID, notNumber)
+	id, number, err := checkout.ParseReference(args[1])
+	if err != nil {
+		return nil, "", misused("ID: %s", err)
 	}
 	shop, err := s.shop(ctx, args[0])
-	if err != nil || notID == nil {
+	if err != nil || number == "" {
 		return shop, id, err
 	}
 	c, err := shop.NumberedCheckout(ctx, number)

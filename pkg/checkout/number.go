@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"strings"
 
 	"shopfront/pkg/idempotency"
@@ -33,6 +34,21 @@ func ParseNumber(text string) (Number, error) {
 		return "", ErrMalformedNumber
 	}
 	return Number(typed[:groupLength] + "-" + typed[groupLength:]), nil
+}
+
+// ParseReference reads what names a checkout: its ID or, as people type it, its number. A few IDs consist of dashes and
+// ten letters, and look like numbers; they are IDs. For any other string the error is ErrMalformedID and
+// ErrMalformedNumber.
+func ParseReference(text string) (id ID, number Number, err error) {
+	id, notID := ParseID(text)
+	if notID == nil {
+		return id, "", nil
+	}
+	number, notNumber := ParseNumber(text)
+	if notNumber != nil {
+		return "", "", fmt.Errorf("%w; %w", notID, notNumber)
+	}
+	return "", number, nil
 }
 
 // Number returns the number of the checkout.

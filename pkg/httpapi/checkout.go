@@ -34,29 +34,26 @@ func (s Service) checkoutEndpoint(path string, opener CheckoutOpener) endpoint {
 	return endpoint{
 		path: path, rejectsUnasked: true,
 		refusal: problemCodeRefused,
-		respond: func(c *call) (response, error) {
-			hasCode := c.URL.Query().Has(checkout.ParameterCode)
-			if err := c.admitShopper(checkoutPolicy(hasCode)); err != nil {
-				return response{}, err
-			}
-			request, err := checkoutRequest(c)
-			refusal, err := deferRefusal(err)
-			if err != nil {
-				return response{}, err
-			}
+		respond: admitted(checkoutRequest, (*call).admitCheckout, func(c *call, form checkoutForm) (response, error) {
+			request := form.Request
 			request.ByServer = c.caller.IsServer()
-			if !hasCode {
+			if !c.query.Has(checkout.ParameterCode) {
 				return checkOut(c, opener, request)
 			}
 			request.Paused = c.settings.Paused
 			if !request.ByServer || c.caller.Shopper.IsValid() {
 				request.Source = c.caller.Source(s.SourceAddress(c.Request), request.Nick)
 			}
-			return s.limitRefusals(c, request.Nick, refusal, func() (response, error) {
+			return s.limitRefusals(c, request.Nick, form.refusal, func() (response, error) {
 				return checkOut(c, opener, request)
 			})
-		},
+		}),
 	}
+}
+
+// admitCheckout admits a caller for checking out, with or without a code.
+func (c *call) admitCheckout() error {
+	return c.admitShopper(checkoutPolicy(c.URL.Query().Has(checkout.ParameterCode)))
 }
 
 // checkoutPolicy returns the policy for checking out. With a code, it returns the stricter of the policies for checking
@@ -70,35 +67,41 @@ func checkoutPolicy(hasCode bool) policyOf {
 	}
 }
 
-// checkoutRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code; the
-// rest of the request is valid then.
-func checkoutRequest(c *call) (request checkout.Request, err error) {
+// checkoutForm is the valid form of a request.
+type checkoutForm struct {
+	checkout.Request
+
+	refusal error // set if no voucher can have such a code; limitRefusals counts it
+}
+
+// checkoutRequest validates the request's form.
+func checkoutRequest(c *call) (request checkoutForm, err error) {
 	request.Shop, request.At = c.shop, c.received
 	if request.Product, err = catalog.ParseID[catalog.ProductID](c.path["product"]); err != nil {
-		return checkout.Request{}, err
+		return checkoutForm{}, err
 	}
 	if request.Variant, err = catalog.ParseID[catalog.VariantID](c.path["variant"]); err != nil {
-		return checkout.Request{}, err
+		return checkoutForm{}, err
 	}
 	if err := c.parseQuery(checkout.ParameterAmount, checkout.ParameterData,
 		checkout.ParameterCode, checkout.ParameterNick, checkout.ParameterReplaces); err != nil {
-		return checkout.Request{}, err
+		return checkoutForm{}, err
 	}
 	// aws-lambda-go replaces invalid UTF-8 with U+FFFD. Different data could then be equal.
 	if strings.ContainsRune(c.URL.RawQuery, utf8.RuneError) {
-		return checkout.Request{}, problemMalformedRequest.because("The query string must be UTF-8.")
+		return checkoutForm{}, problemMalformedRequest.because("The query string must be UTF-8.")
 	}
 	if request.Key, err = idempotencyKey(c.Request); err != nil {
-		return checkout.Request{}, err
+		return checkoutForm{}, err
 	}
 	if c.query.Has(checkout.ParameterAmount) {
 		if request.Amount, err = checkout.ParseAmount(c.query.Get(checkout.ParameterAmount)); err != nil {
-			return checkout.Request{}, err
+			return checkoutForm{}, err
 		}
 	}
 	if c.query.Has(checkout.ParameterData) {
 		if request.Data, err = checkout.ParseData(c.query.Get(checkout.ParameterData)); err != nil {
-			return checkout.Request{}, err
+			return checkoutForm{}, err
 		}
 	}
 	return withCode(request, c.query)
@@ -106,18 +109,18 @@ func checkoutRequest(c *call) (request checkout.Request, err error) {
 
 // withCode adds the code, the nick and the checkout to replace. A code that no voucher can have is refused like an
 // unknown code. So a storefront can treat every refused input of a shopper alike.
-func withCode(request checkout.Request, query url.Values) (_ checkout.Request, err error) {
+func withCode(request checkoutForm, query url.Values) (_ checkoutForm, err error) {
 	if request.Nick, err = parseNick(query); err != nil {
-		return checkout.Request{}, err
+		return checkoutForm{}, err
 	}
 	if query.Has(checkout.ParameterReplaces) {
 		if request.Replaces, err = checkout.ParseID(query.Get(checkout.ParameterReplaces)); err != nil {
-			return checkout.Request{}, checkout.ErrNotReplaceable
+			return checkoutForm{}, checkout.ErrNotReplaceable
 		}
 	}
 	if query.Has(checkout.ParameterCode) {
 		if request.Code, err = voucher.ParseCode(query.Get(checkout.ParameterCode)); err != nil {
-			return request, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+			request.refusal = &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 		}
 	}
 	return request, nil
@@ -169,19 +172,18 @@ func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 		stored, err := reader.Show(c.Context(), c.shop, id)
 		return showCheckout(c, stored, err)
 	})
-	byNumber := admitted(numberRequest, (*call).admitServer, func(c *call, n checkout.Number) (response, error) {
-		stored, err := reader.Find(c.Context(), c.shop, n)
-		return showCheckout(c, stored, err)
-	})
 	return s.handler(endpoint{
 		path: "/shop/{customer}/checkouts/{id}",
 		respond: func(c *call) (response, error) {
-			_, notID := checkout.ParseID(c.path["id"]) // an ID of dashes and a few letters looks like a number
-			_, notNumber := checkout.ParseNumber(c.path["id"])
-			if notID != nil && notNumber == nil {
-				return byNumber(c)
+			_, number, _ := checkout.ParseReference(c.path["id"])
+			if number == "" {
+				return byID(c)
 			}
-			return byID(c)
+			read := func(c *call) (checkout.Number, error) { return number, c.parseQuery() }
+			return admitted(read, (*call).admitServer, func(c *call, number checkout.Number) (response, error) {
+				stored, err := reader.Find(c.Context(), c.shop, number)
+				return showCheckout(c, stored, err)
+			})(c)
 		},
 	})
 }
@@ -197,15 +199,6 @@ func showCheckout(c *call, stored checkout.Checkout, err error) (response, error
 		represented.Data, represented.Nick = nil, ""
 	}
 	return jsonResponse(http.StatusOK, represented)
-}
-
-// numberRequest reads a request that has only a number of a checkout, in its path.
-func numberRequest(c *call) (checkout.Number, error) {
-	number, err := checkout.ParseNumber(c.path["id"])
-	if err != nil {
-		return "", problemNotFound.new()
-	}
-	return number, c.parseQuery()
 }
 
 // idRequest reads a request that has only an ID of a checkout, in its path.

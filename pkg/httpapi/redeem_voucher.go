@@ -24,49 +24,58 @@ func (s Service) RedeemVoucher(redeemer VoucherRedeemer) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/voucher", methods: []string{http.MethodPost}, notFound: problemVoucherNotFound.new,
 		refusal: problemVoucherNotFound, rejectsUnasked: true,
-		respond: func(c *call) (response, error) {
-			err := c.admitShopper(func(settings access.Settings) access.Policy { return settings.Redeem })
-			if err != nil {
-				return response{}, err
-			}
-			request, check, err := voucherRequest(c)
-			refusal, err := deferRefusal(err)
-			if err != nil {
-				return response{}, err
-			}
-			request.Paused = c.settings.Paused
-			if !c.caller.IsServer() {
-				source := c.caller.Source(s.SourceAddress(c.Request), request.Nick)
-				request.Quota = c.settings.Redemptions.Quota(source, c.received)
-			}
-			return s.limitRefusals(c, request.Nick, refusal, func() (response, error) {
-				if check {
-					return checkVoucher(c, redeemer, request)
+		respond: admitted(redemptionRequest, (*call).admitRedemption,
+			func(c *call, form redemptionForm) (response, error) {
+				request := form.Request
+				request.Paused = c.settings.Paused
+				if !c.caller.IsServer() {
+					source := c.caller.Source(s.SourceAddress(c.Request), request.Nick)
+					request.Quota = c.settings.Redemptions.Quota(source, c.received)
 				}
-				return redeemVoucher(c, redeemer, request)
-			})
-		},
+				return s.limitRefusals(c, request.Nick, form.refusal, func() (response, error) {
+					if form.check {
+						return checkVoucher(c, redeemer, request)
+					}
+					return redeemVoucher(c, redeemer, request)
+				})
+			}),
 	})
 }
 
-// voucherRequest validates the request's form. A *voucher.RefusalError means that no voucher can have such a code.
-func voucherRequest(c *call) (request voucher.Request, check bool, err error) {
+// admitRedemption admits a caller for redeeming or checking a code.
+func (c *call) admitRedemption() error {
+	return c.admitShopper(func(settings access.Settings) access.Policy { return settings.Redeem })
+}
+
+// redemptionForm is the valid form of a request.
+type redemptionForm struct {
+	voucher.Request
+
+	check   bool
+	refusal error // set if no voucher can have such a code; limitRefusals counts it
+}
+
+// redemptionRequest validates the request's form.
+func redemptionRequest(c *call) (request redemptionForm, err error) {
 	request.Shop, request.At = c.shop, c.received
-	if check, err = checkOnly(c); err != nil {
-		return voucher.Request{}, false, err
+	if request.check, err = checkOnly(c); err != nil {
+		return redemptionForm{}, err
 	}
 	if request.Key, err = idempotencyKey(c.Request); err != nil {
-		return voucher.Request{}, false, err
+		return redemptionForm{}, err
 	}
 	members, err := readTextMembers(c.Request, "code", "nick")
 	if err != nil {
-		return voucher.Request{}, false, err
+		return redemptionForm{}, err
 	}
 	if request.Nick, err = voucher.ParseNick(members["nick"]); err != nil {
-		return voucher.Request{}, false, err
+		return redemptionForm{}, err
 	}
 	request.Code, err = voucher.ParseCode(members["code"])
-	return request, check, err
+	if _, refused := voucher.IsRefusal(err); refused {
+		request.refusal, err = err, nil
+	}
+	return request, err
 }
 
 func checkOnly(c *call) (bool, error) {

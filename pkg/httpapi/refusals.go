@@ -20,15 +20,6 @@ type RefusalLimiter interface {
 	) (until time.Time, blocked bool, err error)
 }
 
-// deferRefusal splits the error of a request's form. A refusal waits until the caller is admitted, so that
-// limitRefusals counts it. Any other error ends the request at once.
-func deferRefusal(err error) (refusal, other error) {
-	if _, is := voucher.IsRefusal(err); is {
-		return err, nil
-	}
-	return nil, err
-}
-
 // limitRefusals rejects the request if its source is above the shop's limit on refused codes. If not, and if the form
 // of the code is not refused already, it calls the parameter judge. It counts a refusal by either. Call limitRefusals
 // after admit, which reads the limit.
