@@ -127,12 +127,13 @@ func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFla
 		return voucher.Terms{}, err
 	}
 	s.warnPaused(shop.Profile.ID, f.batch, settings.Paused)
-	if until := f.validUntil.in(shop.Zone); !until.IsZero() && !until.After(s.now()) {
+	validUntil := f.validUntil.in(shop.Zone)
+	if !validUntil.IsZero() && !validUntil.After(s.now()) {
 		s.warn("--valid-until is in the past: nobody can redeem the code")
 	}
 	return voucher.Terms{
 		Reward: reward, MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
-		ValidFrom: f.validFrom.in(shop.Zone), ValidUntil: f.validUntil.in(shop.Zone), Disabled: f.disabled,
+		ValidFrom: f.validFrom.in(shop.Zone), ValidUntil: validUntil, Disabled: f.disabled,
 		Nick: f.nick, Batch: f.batch, Note: f.note, Counters: f.counters,
 	}, nil
 }

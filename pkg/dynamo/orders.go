@@ -1,7 +1,6 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -92,7 +91,11 @@ func (s *Orders) spending(shop catalog.ShopID, payment checkout.Payment, total m
 	call.Require("(attribute_not_exists(#paid) OR #paid = :paid_new AND #currency = :currency_new AND #spent <= :most)")
 	call.Value(":most", table.Num(payment.Amount.Minor-total.Minor))
 	return updating(s.checkouts, call, func(old table.Item) error {
-		return cmp.Or(payment.Cover(total, table.DecodePayment("", old).Amount, old.Num(table.AttrSpent)), errLookAgain)
+		err := payment.Cover(total, table.DecodePayment("", old).Amount, old.Num(table.AttrSpent))
+		if err != nil {
+			return err
+		}
+		return errLookAgain
 	})
 }
 
