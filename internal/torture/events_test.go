@@ -343,9 +343,8 @@ func (r *eventRound) disturb(vouchers *eventStream, random *mathrand.Rand) {
 	const patience = time.Minute // giving up on a log that does not respond takes 2.5 seconds
 	shop := pickEvent(random, r.shops)
 	r.trouble.Store(&trouble{shop: shop.shop, stalls: r.number%3 == 0})
-	parking := dynamo.NewEventParking(r.client, r.events, nil, time.Now)
 	for began := time.Now(); time.Since(began) < patience; <-ticker.C {
-		parked, err := parking.Parked(r.Context(), shop.shop)
+		parked, err := r.parked(shop)
 		if err != nil {
 			r.violate("the parked changes cannot be read: %v", err)
 		}
@@ -420,11 +419,14 @@ func (r *eventRound) settle() {
 }
 
 func (r *eventRound) hasParked() bool {
-	parking := dynamo.NewEventParking(r.client, r.events, nil, time.Now)
 	return slices.ContainsFunc(r.shops, func(shop *eventShop) bool {
-		parked, err := parking.Parked(r.Context(), shop.shop)
+		parked, err := r.parked(shop)
 		return err != nil || len(parked) > 0
 	})
+}
+
+func (r *eventRound) parked(shop *eventShop) ([]event.Parked, error) {
+	return dynamo.NewEventParking(r.client, r.events, nil, time.Now).Parked(r.Context(), shop.shop)
 }
 
 // count adds the round to the table of results, and deletes its tables.
