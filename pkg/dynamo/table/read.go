@@ -47,22 +47,34 @@ func Get(ctx context.Context, api Getter, table string, key Key, missing error) 
 	}
 }
 
-// GetSettled reads an item. The result is empty if the item does not exist. If a transaction in flight writes the item,
-// GetSettled waits until the transaction has ended. Get does not wait: it might miss that write although other writes
-// of the transaction are already visible. random is as in Backoff.
-func GetSettled(
-	ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key,
-) (Item, error) {
-	get := types.TransactGetItem{Get: &types.Get{TableName: aws.String(table), Key: key.Attributes()}}
+// Place is where an item is stored.
+type Place struct {
+	Table string
+	Key   Key
+}
+
+// GetTogether reads at most 100 items as they are at one moment. An item that does not exist is empty. If a transaction
+// in flight writes one of the items, GetTogether waits until the transaction has ended. Other reads do not wait: they
+// might miss a write although other writes of its transaction are already visible. random is as in Backoff.
+func GetTogether(
+	ctx context.Context, api TransactGetter, random func(n int64) int64, places ...Place,
+) ([]Item, error) {
+	gets := make([]types.TransactGetItem, len(places))
+	for i, place := range places {
+		gets[i].Get = &types.Get{TableName: aws.String(place.Table), Key: place.Key.Attributes()}
+	}
 	for attempt := 0; ; attempt++ {
-		out, err := api.TransactGetItems(ctx,
-			&dynamodb.TransactGetItemsInput{TransactItems: []types.TransactGetItem{get}})
-		if err == nil && len(out.Responses) == 1 {
-			return out.Responses[0].Item, nil
+		out, err := api.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: gets})
+		if err == nil && len(out.Responses) == len(places) {
+			items := make([]Item, len(places))
+			for i, response := range out.Responses {
+				items[i] = response.Item
+			}
+			return items, nil
 		}
 		if err == nil {
-			return nil, &UnavailableError{errors.New("DynamoDB's response to a transaction of one read lacks the " +
-				"result of that read")}
+			return nil, &UnavailableError{errors.New("DynamoDB's response to a transaction of reads lacks the result " +
+				"of a read")}
 		}
 		if !IsConflict(err) {
 			return nil, err
@@ -71,6 +83,17 @@ func GetSettled(
 			return nil, err
 		}
 	}
+}
+
+// GetSettled reads an item as GetTogether does.
+func GetSettled(
+	ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key,
+) (Item, error) {
+	items, err := GetTogether(ctx, api, random, Place{table, key})
+	if err != nil {
+		return nil, err
+	}
+	return items[0], nil
 }
 
 // BatchGet reads at most 100 items of one table consistently. It reads a repeated key once, because DynamoDB rejects a

@@ -33,6 +33,9 @@ func (u *Update) Alias(attribute string) string {
 	if u.names == nil {
 		u.names = make(map[string]string)
 	}
+	for u.names[alias] != "" && u.names[alias] != attribute { // tokens may differ in those characters alone
+		alias += "_"
+	}
 	u.names[alias] = attribute
 	return alias
 }
@@ -71,6 +74,14 @@ func (u *Update) Add(attribute string, n int) {
 	alias := u.Alias(attribute)
 	u.adds = append(u.adds, alias+" "+Placeholder(alias))
 	u.Value(Placeholder(alias), Num(n))
+}
+
+// AddTo adds n to a number. A missing attribute counts as start.
+func (u *Update) AddTo(attribute string, start, n int64) {
+	alias := u.Alias(attribute)
+	u.sets = append(u.sets, alias+" = if_not_exists("+alias+", "+Placeholder(alias)+") + "+Placeholder(alias)+"_more")
+	u.Value(Placeholder(alias), Num(start))
+	u.Value(Placeholder(alias)+"_more", Num(n))
 }
 
 // AddBelow adds 1 to a number that is below the limit. A missing attribute counts as 0.

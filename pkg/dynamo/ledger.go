@@ -1,0 +1,385 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"shopfront/pkg/dynamo/table"
+)
+
+// ledger posts bookings: it writes a redemption, a checkout or an order together with what it takes of allowances, all
+// of it or nothing.
+type ledger struct {
+	api    UsesAPI
+	random func(n int64) int64
+}
+
+// posting is a booking and what it takes.
+type posting struct {
+	takings []*taking
+	// bookings returns the other writes. It is called for each attempt, after the items to take from were chosen.
+	bookings func() []action
+	// record is the item of the booking, and recorded decides by it as action.rejected does. They are used before a
+	// refusal that was judged by several readings: an earlier attempt may have stored the booking meanwhile. They are
+	// zero if the booking is in an item that it takes from.
+	record   table.Place
+	recorded func(table.Item) error
+}
+
+// taking is what a booking takes of one allowance: for good, or as a hold.
+type taking struct {
+	table string
+	key   func(item int) table.Key // of the head or a part
+	parts int                      // how many parts the allowance has
+
+	amount int64
+	at     time.Time // when it must be known which holds have lapsed
+	holder string    // of the hold that is stored, or becomes used; empty: none
+	until  time.Time // when the hold lapses; zero: the amount is taken for good
+	note   func() string
+	// limit is the limit by a rule. It creates the allowance, and an allowance with another limit is adapted. It is zero
+	// if the allowance has a limit of its own.
+	limit int64
+	// from is the holder's hold as the booking knows it: an order takes it for good, and a checkout shares it. If it is
+	// gone, the error is errHoldGone. It is nil for a new hold.
+	from *table.Hold
+	// with adds writes and conditions to the update of the item; nil: none.
+	with func(*table.Update)
+	// judge decides by the item of a refused update, as action.rejected does; nil: the allowance decides.
+	judge func(table.Item) error
+
+	item int              // the item to take from
+	seen *table.Allowance // that item as it was read; nil: it was not
+	debt bool             // the head is in debt
+}
+
+const (
+	// blindHolds is how many holds an item may have for a new hold that is stored without reading the item. An item
+	// with more is read, and what has lapsed is removed, so an item has no more than its live holds and this many.
+	blindHolds = 16
+	// mostRemoved bounds the lapsed holds that one update removes, because DynamoDB bounds expressions.
+	mostRemoved = 16
+)
+
+// Errors within this file.
+var (
+	errPosted   = errors.New("the booking was posted before")
+	errHoldGone = errors.New("the hold is gone")
+	errShort    = errors.New("the item has too little")
+)
+
+// shortError means that all items of an allowance together had too little, at one moment.
+type shortError struct{ taking *taking }
+
+func (*shortError) Error() string { return "the allowance has too little" }
+
+// post writes a booking and takes what it takes. It first tries without reading anything, from the head or a random
+// part. DynamoDB returns what it refused as it is stored, and that decides. Errors: a *shortError, errHoldGone, and those
+// of the functions in the posting; then nothing was written.
+func (l ledger) post(ctx context.Context, p *posting, lost *lostAttempt) error {
+	for _, t := range p.takings {
+		if t.from == nil && t.seen == nil {
+			l.pick(t)
+		}
+	}
+	for attempt := 0; ; attempt++ {
+		actions, err := l.plan(ctx, p)
+		if err == nil {
+			err = transact(ctx, l.api, actions, lost.note)
+		}
+		switch {
+		case err == nil || errors.Is(err, errPosted):
+			return nil
+		case table.IsConflict(err):
+			for _, t := range p.takings {
+				t.seen, t.debt = nil, false // others have written meanwhile
+			}
+		case !errors.Is(err, errLookAgain):
+			return err
+		case attempt == 0:
+			continue // the items are known only now
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, l.random)); err != nil {
+			return err
+		}
+	}
+}
+
+// pick chooses an item that was not read.
+func (l ledger) pick(t *taking) {
+	if t.item = table.Head; t.parts > 0 {
+		t.item = int(l.random(int64(t.parts)))
+	}
+}
+
+// plan returns the writes of a posting.
+func (l ledger) plan(ctx context.Context, p *posting) ([]action, error) {
+	var taken []action
+	for _, t := range p.takings {
+		planned, err := t.plan()
+		if errors.Is(err, errShort) || t.debt {
+			if err = l.choose(ctx, p, t); err == nil {
+				planned, err = t.plan()
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		taken = append(taken, planned...)
+	}
+	return append(p.bookings(), taken...), nil
+}
+
+// plan returns the writes that take from the item. If the item was seen to have too little, the error is errShort.
+func (t *taking) plan() ([]action, error) {
+	u := &table.Update{Key: t.key(t.item)}
+	own, has := t.own()
+	if t.from != nil && !has {
+		return nil, errHoldGone
+	}
+	need, holds := t.amount-own.Amount, 0 // what must be left, and by how much the number of holds changes
+	name := table.HoldPrefix + t.holder
+	switch {
+	case has:
+		u.RequireEqual(name, own.Value())
+	case !t.until.IsZero():
+		u.RequireEqual(name, nil)
+	}
+	switch {
+	case t.until.IsZero():
+		u.Add(table.AttrUsed, int(t.amount))
+		if has {
+			u.Remove(name)
+			holds--
+		}
+	default:
+		hold := table.Hold{Holder: t.holder, Amount: max(t.amount, own.Amount), Until: t.until, Note: t.note()}
+		if own.Until.After(hold.Until) {
+			hold.Until = own.Until
+		}
+		u.Set(name, hold.Value())
+		need = hold.Amount - own.Amount
+		if !has {
+			holds++
+		}
+	}
+	freed := t.removeLapsed(u)
+	holds -= len(freed)
+	if holds > 0 && t.seen == nil {
+		u.Require("(attribute_not_exists(#n) OR #n < :most)")
+		u.Value(":most", table.Num(blindHolds))
+	}
+	if holds != 0 {
+		u.Add(table.AttrHolds, holds)
+	}
+	usesLapsed := len(freed) > 0 || has && own.HasLapsed(t.at)
+	if err := t.takeLeft(u, need, table.Sum(freed), has && own.HasLapsed(t.at)); err != nil {
+		return nil, err
+	}
+	if t.with != nil {
+		t.with(u)
+	}
+	actions := []action{updating(t.table, u, t.see)}
+	if usesLapsed && t.item != table.Head {
+		// A lapsed hold pays the head's debt first.
+		solvent := checking(t.table, t.key(table.Head), "#left >= :zero")
+		solvent.ConditionCheck.ExpressionAttributeNames = map[string]string{"#left": table.AttrLeft}
+		solvent.ConditionCheck.ExpressionAttributeValues = table.Item{":zero": table.Num(0)}
+		actions = append(actions, action{write: solvent, rejected: func(table.Item) error {
+			t.debt = true
+			return errLookAgain
+		}})
+	}
+	return actions, nil
+}
+
+// own returns the holder's hold in the item, as it was read or as the booking knows it.
+func (t *taking) own() (table.Hold, bool) {
+	switch {
+	case t.seen != nil:
+		return t.seen.Hold(t.holder)
+	case t.from != nil:
+		return *t.from, true
+	default:
+		return table.Hold{}, false
+	}
+}
+
+// removeLapsed removes lapsed holds of others from the item, if it was read.
+func (t *taking) removeLapsed(u *table.Update) []table.Hold {
+	if t.seen == nil {
+		return nil
+	}
+	lapsed := slices.DeleteFunc(t.seen.Lapsed(t.at), func(h table.Hold) bool { return h.Holder == t.holder })
+	lapsed = lapsed[:min(len(lapsed), mostRemoved)]
+	for _, hold := range lapsed {
+		u.Remove(table.HoldPrefix + hold.Holder)
+		u.RequireEqual(table.HoldPrefix+hold.Holder, hold.Value())
+	}
+	return lapsed
+}
+
+// takeLeft takes what is needed from what is left, after adding what lapsed holds have freed. If the item must be
+// solvent, or something is needed, it must not be in debt afterwards.
+func (t *taking) takeLeft(u *table.Update, need, freed int64, solvent bool) error {
+	enough := "#left >= :need"
+	var left int64
+	if t.seen != nil {
+		left = t.seen.Left
+	}
+	if t.limit > 0 {
+		u.Set(table.AttrLimit, table.Num(t.limit))
+		enough = "(attribute_not_exists(#left) OR #left >= :need)" // the item may be new
+		switch {
+		case t.seen == nil:
+			u.Require("(attribute_not_exists(#limit) OR #limit = :limit_new)")
+		case t.seen.Limit == 0:
+			u.RequireEqual(table.AttrLimit, nil)
+			left = t.limit
+		default:
+			u.RequireEqual(table.AttrLimit, table.Num(t.seen.Limit))
+			freed += t.limit - t.seen.Limit
+		}
+	}
+	if change := freed - need; change != 0 || t.limit > 0 {
+		u.AddTo(table.AttrLeft, t.limit, change)
+	}
+	if need <= 0 && !solvent {
+		return nil
+	}
+	if t.seen != nil && left+freed < need {
+		return errShort
+	}
+	u.Name(table.AttrLeft)
+	u.Require(enough)
+	u.Value(":need", table.Num(need-freed))
+	return nil
+}
+
+// see reads the item of a refused update.
+func (t *taking) see(old table.Item) error {
+	if t.judge != nil {
+		if err := t.judge(old); !errors.Is(err, errLookAgain) {
+			return err
+		}
+	}
+	seen, err := table.DecodeAllowance(old)
+	if err != nil {
+		return err
+	}
+	t.seen = &seen
+	if parts := int(old.Num(table.AttrParts)); parts > t.parts {
+		t.parts = parts
+	}
+	return errLookAgain
+}
+
+// choose reads all items of an allowance at one moment, and chooses the one to take from. If all of them together have
+// too little, the error is a *shortError.
+func (l ledger) choose(ctx context.Context, p *posting, t *taking) error {
+	for attempt := 0; t.parts > 0; attempt++ {
+		items, err := l.readAll(ctx, p, t)
+		if err != nil {
+			return err
+		}
+		if item, found := t.best(items); found {
+			t.item, t.seen, t.debt = item, items[item], false
+			return nil
+		}
+		head := items[table.Head]
+		if head.Left >= 0 || t.from != nil && !t.from.HasLapsed(t.at) {
+			break
+		}
+		switch paid, err := l.payDebt(ctx, t, items); {
+		case err != nil:
+			return err
+		case !paid:
+			return &shortError{t}
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, l.random)); err != nil {
+			return err
+		}
+	}
+	return &shortError{t}
+}
+
+// best returns the item that can give the amount: the one where most is left, or where lapsed holds have most.
+func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
+	for item := table.Head; item < t.parts; item++ {
+		a := items[item]
+		own, _ := a.Hold(t.holder)
+		need, usable := t.amount-own.Amount, a.Left
+		if item == table.Head || items[table.Head].Left >= 0 {
+			usable = a.Free(t.at)
+		}
+		if t.from != nil && own.Holder == "" || usable < need {
+			continue
+		}
+		if !found || a.Left > items[best].Left {
+			best, found = item, true
+		}
+	}
+	return best, found
+}
+
+// readAll reads all items of an allowance at one moment, and the booking with them.
+func (l ledger) readAll(ctx context.Context, p *posting, t *taking) (map[int]*table.Allowance, error) {
+	places := []table.Place{}
+	for item := table.Head; item < t.parts; item++ {
+		places = append(places, table.Place{Table: t.table, Key: t.key(item)})
+	}
+	if p.recorded != nil {
+		places = append(places, p.record)
+	}
+	found, err := table.GetTogether(ctx, l.api, l.random, places...)
+	if err != nil {
+		return nil, err
+	}
+	if p.recorded != nil {
+		if err := p.recorded(found[len(found)-1]); err == nil {
+			return nil, errPosted
+		} else if !errors.Is(err, errLookAgain) {
+			return nil, err
+		}
+	}
+	items := make(map[int]*table.Allowance, t.parts+1)
+	for item := table.Head; item < t.parts; item++ {
+		a, err := table.DecodeAllowance(found[item+1])
+		if err != nil {
+			return nil, err
+		}
+		items[item] = &a
+	}
+	return items, nil
+}
+
+// payDebt moves to the head what is left in parts, and what lapsed holds have there, until the head is no longer in
+// debt. paid is false if there was nothing to move.
+func (l ledger) payDebt(ctx context.Context, t *taking, items map[int]*table.Allowance) (paid bool, err error) {
+	owed := -items[table.Head].Left
+	for item := range t.parts {
+		payer := &taking{key: t.key, item: item, at: t.at, seen: items[item]}
+		u := &table.Update{Key: t.key(item)}
+		freed := payer.removeLapsed(u)
+		amount := table.Sum(freed) + payer.seen.Left
+		if amount == 0 || owed <= 0 {
+			continue
+		}
+		if len(freed) > 0 {
+			u.Add(table.AttrHolds, -len(freed))
+		}
+		u.Set(table.AttrLeft, table.Num(0))
+		u.RequireEqual(table.AttrLeft, table.Num(payer.seen.Left))
+		head := &table.Update{Key: t.key(table.Head)}
+		head.Add(table.AttrLeft, int(amount))
+		head.Require("attribute_exists(#left)")
+		err := transact(ctx, l.api, []action{updating(t.table, u, nil), updating(t.table, head, nil)})
+		if err != nil && !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
+			return false, err
+		}
+		paid, owed = true, owed-amount
+	}
+	return paid, nil
+}
