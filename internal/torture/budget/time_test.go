@@ -304,7 +304,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 		}
 		_, err = held.OpenHeld(t.Context(), checkout.Opening{
 			Shop: opened.Profile.ID, Voucher: v, Uses: uses,
-			Claim: voucher.Claim{Request: of(name), RedemptionID: string(idOf(name)[:22]), Token: idOf(name).Token()},
+			Claim: voucher.Claim{Request: of(name), HoldID: string(idOf(name)[:22]), Token: idOf(name).Token()},
 			Checkout: checkout.Checkout{
 				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499),
 				Discount: off(99),
@@ -316,7 +316,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 		}
 	}
 	_, _, ordered := opened.PlaceOrder(t.Context(), idOf(heldOrder), paid(), now)
-	claim := voucher.Claim{Request: of("Birch"), RedemptionID: undoneID, Token: undoneID}
+	claim := voucher.Claim{Request: of("Birch"), HoldID: undoneID, Token: undoneID}
 	_, redeemed := dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: tables.Vouchers}, mathrand.Int64N).
 		Redeem(t.Context(), claim)
 	if err := errors.Join(ordered, redeemed); err != nil {

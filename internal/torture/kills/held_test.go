@@ -104,7 +104,7 @@ func withHeldCheckout(r *round, s subject) {
 	amount := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: currency} }
 	_, err = store.OpenHeld(r.t.Context(), checkout.Opening{
 		Shop: request.Shop, Voucher: v, Uses: uses,
-		Claim: voucher.Claim{Request: request, RedemptionID: redemptionID, Token: orderID.Token()},
+		Claim: voucher.Claim{Request: request, HoldID: redemptionID, Token: orderID.Token()},
 		Checkout: checkout.Checkout{
 			ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: amount(500), Subtotal: amount(500),
 			Discount: amount(100),
@@ -120,7 +120,7 @@ func withHeldCheckout(r *round, s subject) {
 // withRedemption prepares a shop with a redemption.
 func withRedemption(r *round, s subject) {
 	r.t.Helper()
-	claim := voucher.Claim{Request: withSummer20(r, s), RedemptionID: redemptionID, Token: redemptionID}
+	claim := voucher.Claim{Request: withSummer20(r, s), HoldID: redemptionID, Token: redemptionID}
 	store := dynamo.NewRedeemer(dynamotest.Client(r.t), dynamo.Tables{Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
 	if _, err := store.Redeem(r.t.Context(), claim); err != nil {
 		r.t.Fatal(err)
