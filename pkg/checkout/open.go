@@ -62,21 +62,23 @@ type Opening struct {
 	Shop catalog.ShopID
 	// Checkout has no Hold yet.
 	Checkout Checkout
-	// Claim asks for the use to hold. Without a code, Claim has only a Token, and Voucher and Uses are zero.
-	Claim   voucher.Claim
+	// Request asks for the use to hold. It is zero without a code.
+	Request voucher.Request
+	// Voucher has the rules by which the checkout was priced. It is zero without a code.
 	Voucher voucher.Voucher
-	Uses    voucher.NickUses // of the nick
-	Source  access.Source    // whose live holds are limited; zero: no limit
+	Source  access.Source // whose live holds are limited; zero: no limit
 	// Replaces is the checkout to replace; nil: none.
 	Replaces *Checkout
 }
 
 // HoldStore is the part of the store for checkouts with a code, and for checkouts that replace another.
 type HoldStore interface {
-	// Look returns the voucher and the uses that the request's nick has taken. An unknown code is a
-	// *voucher.RefusalError.
-	Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error)
-	voucher.FreeUses
+	// Rules returns the voucher of the request's code. What an operator has edited in the last 10 seconds may be
+	// missing. An unknown code is a *voucher.RefusalError.
+	Rules(ctx context.Context, request voucher.Request) (voucher.Voucher, error)
+	// Holdable returns a *voucher.RefusalError if no use could be held now for the request, which may replace a
+	// checkout.
+	Holdable(ctx context.Context, request voucher.Request, replaces *Checkout) error
 	// OpenHeld stores the checkout as Store.Open does, holds a use for it, and replaces the older checkout. It does all
 	// of this or nothing. Errors: *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error
 	// it is unknown whether the checkout was stored.
@@ -132,43 +134,9 @@ func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, r
 func (o Opener) Quote(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
 	opening, err := o.prepare(ctx, request)
 	if err == nil && request.Code != "" {
-		err = o.refuseQuote(ctx, opening)
+		err = o.Holds.Holdable(ctx, opening.Request, opening.Replaces)
 	}
 	return o.recall(ctx, request, opening.Checkout, err)
-}
-
-// refuseQuote returns a *voucher.RefusalError if no use could be held now.
-func (o Opener) refuseQuote(ctx context.Context, opening Opening) error {
-	if _, shares := opening.Shared(); shares {
-		return nil
-	}
-	return voucher.RefuseNow(ctx, o.Holds, opening.Claim.Request, opening.Voucher, opening.Uses)
-}
-
-// Shared returns the live hold that the new checkout can share: the hold of the checkout that it replaces, or a hold of
-// the nick.
-func (o Opening) Shared() (voucher.Hold, bool) {
-	v, at, nick := o.Voucher, o.Claim.At, o.Claim.Nick
-	replaced := voucher.Hold{}
-	if o.Replaces != nil && o.Replaces.Hold != nil && o.Replaces.Code == v.Written {
-		replaced = *o.Replaces.Hold
-	}
-	switch kind := v.HoldKind(); {
-	case kind == voucher.HoldSingleUse:
-		held := v.Held
-		isOwn := held != nil && (held.ID == replaced.ID || nick.Compared != "" && held.Nick.Compared == nick.Compared)
-		if isOwn && !held.HasLapsed(at) {
-			return *held, true
-		}
-	case kind.IsByNick():
-		if hold, found := o.Uses.Hold(replaced.ID); found && !hold.HasLapsed(at) {
-			return hold, true
-		}
-		return o.Uses.Live(at)
-	case kind == voucher.HoldCounted && replaced.ID != "" && !replaced.HasLapsed(at):
-		return replaced, true
-	}
-	return voucher.Hold{}, false
 }
 
 // prepare validates a request and prices it. Whatever else is wrong, it refuses a code that cannot be used: any other
@@ -200,11 +168,10 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 	}
 	if fault != nil {
 		if hasCode && isRejection(fault) {
-			fault = cmp.Or(o.refuseQuote(ctx, opening), fault)
+			fault = cmp.Or(o.Holds.Holdable(ctx, opening.Request, opening.Replaces), fault)
 		}
 		return Opening{}, fault
 	}
-	opening.Claim.Token = opening.Checkout.ID.Token()
 	var err error
 	if hasCode {
 		opening.Checkout.Code = opening.Voucher.Written
@@ -227,34 +194,23 @@ func withNick(request Request, find func() (catalog.Offer, error)) (Request, err
 	return request, nil
 }
 
-// claim looks up the voucher of the request's code. It returns a *voucher.RefusalError if the voucher and the nick's
-// uses show that the code cannot be used at any checkout.
-func (o Opener) claim(ctx context.Context, request Request, opening *Opening) error {
-	id, err := idempotency.NewToken(o.Random)
-	if err != nil {
-		return err
-	}
-	opening.Claim.HoldID = string(id)
-	opening.Claim.Request = voucher.Request{
+// claim looks up the voucher of the request's code. It returns a *voucher.RefusalError if the code cannot be used at
+// any checkout.
+func (o Opener) claim(ctx context.Context, request Request, opening *Opening) (err error) {
+	opening.Request = voucher.Request{
 		Shop: request.Shop, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
 		Key: request.Key,
 	}
-	if opening.Voucher, opening.Uses, err = o.Holds.Look(ctx, opening.Claim.Request); err != nil {
+	if opening.Voucher, err = o.Holds.Rules(ctx, opening.Request); err != nil {
 		return err
 	}
-	return opening.refuse()
-}
-
-func (o Opening) refuse() error {
-	v, request := o.Voucher, o.Claim.Request
-	refusal := cmp.Or(v.Refuse(request), v.RefuseNick(o.Uses, request.At))
-	if _, shares := o.Shared(); shares {
-		refusal = v.RefuseShare(request)
+	if err := opening.Voucher.Refuse(opening.Request); err != nil {
+		return err
 	}
-	if refusal == nil && len(v.Reward.Goods()) > 0 {
-		refusal = &voucher.RefusalError{Reason: voucher.ReasonNoDiscount}
+	if len(opening.Voucher.Reward.Goods()) > 0 {
+		return &voucher.RefusalError{Reason: voucher.ReasonNoDiscount}
 	}
-	return refusal
+	return nil
 }
 
 // findReplaced reads the checkout that the request replaces.

@@ -151,7 +151,7 @@ func ofVoucher(shop catalog.ShopID, place event.Place, it table.Item) ([][]event
 	code := table.Key{Sort: place.Sort}.Code()
 	rest := strings.TrimPrefix(place.Sort, string(code))
 	switch {
-	case code != "" && (strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)):
+	case code != "" && strings.HasPrefix(rest, table.PartInfix):
 		return nil, nil
 	case code == "" || rest != "" && !strings.HasPrefix(rest, table.NickInfix) &&
 		!strings.HasPrefix(rest, table.RedemptionInfix):

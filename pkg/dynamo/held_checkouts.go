@@ -1,10 +1,9 @@
 package dynamo
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"slices"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -23,14 +22,14 @@ type Tables struct{ Checkouts, Vouchers, Refusals string }
 // HeldCheckouts stores checkouts that hold a use of a voucher, or replace another checkout. It implements
 // checkout.HoldStore. Create it with NewHeldCheckouts.
 type HeldCheckouts struct {
-	uses
+	codes
 
 	tables Tables
 }
 
 // NewHeldCheckouts returns a store of held checkouts. random is as in NewRedeemer.
 func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *HeldCheckouts {
-	return &HeldCheckouts{uses{api, tables.Vouchers, random}, tables}
+	return &HeldCheckouts{newCodes(api, tables.Vouchers, random), tables}
 }
 
 // OpenHeld stores a checkout and its hold in one transaction. If the checkout replaces another one, the transaction
@@ -38,94 +37,240 @@ func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *H
 // OpenHeld returns that checkout and changes nothing.
 func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
-	result, err := s.openHeld(ctx, opening, &lost)
+	h := &holding{Opening: opening, token: opening.Checkout.ID.Token(), until: voucher.HeldUntil(opening.Checkout.Expires)}
+	h.shareReplaced()
+	err := s.openHeld(ctx, h, &lost)
 	if lost.mayContradict(err) {
 		err = &UnavailableError{Err: errMayBeApplied}
 	}
-	return result, table.Outcome(err)
-}
-
-func (s *HeldCheckouts) openHeld(
-	ctx context.Context, opening checkout.Opening, lost *lostAttempt,
-) (checkout.Checkout, error) {
-	h := &holding{Opening: opening, until: voucher.HeldUntil(opening.Checkout.Expires)}
-	err := s.untilTaken(ctx, h.Voucher,
-		func(free *freeUse) error { return s.openOnce(ctx, h, free, lost) },
-		func() error {
-			if h.Checkout.Code == "" { // there is no voucher to read
-				return errLookAgain
-			}
-			return s.reread(ctx, h)
-		})
 	if err != nil {
-		return checkout.Checkout{}, err
+		return checkout.Checkout{}, table.Outcome(err)
 	}
 	return h.result, nil
 }
 
-// reread reads the voucher and the nick's uses again, and checks whether the hold that the checkout can share still
-// exists. If the voucher was deleted and its code was created again, the checkout is refused, because it was priced by
-// the old voucher. If only the reward was edited, the checkout keeps its price: its request began before the edit ended.
-func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
-	priced := h.Voucher.Created
-	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
-		return err
+// Holdable returns a *voucher.RefusalError if no use could be held now for the request, which may replace a checkout.
+func (s *HeldCheckouts) Holdable(ctx context.Context, request voucher.Request, replaces *checkout.Checkout) error {
+	if replaces != nil && replaces.Hold != nil && !replaces.Hold.HasLapsed(request.At) {
+		if code, _ := voucher.ParseCode(replaces.Code); code == request.Code {
+			v, err := s.Rules(ctx, request)
+			if err == nil {
+				err = v.Refuse(request)
+			}
+			return err
+		}
 	}
-	if !h.Voucher.Created.Equal(priced) {
-		return &voucher.RefusalError{Reason: voucher.ReasonUnknown}
-	}
-	shared, canShare := h.Shared()
-	if !canShare || shared.Kind != voucher.HoldCounted {
-		return nil
-	}
-	// Without a limit per nick, the hold to share is the one that the replaced checkout names. If that hold does not
-	// exist any more, for example because a request whose clock is ahead took it over, the new checkout must not try to
-	// share it.
-	key := table.HoldKey(h.Shop, h.Claim.Code, shared)
-	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, key)
-	if err == nil && found[key] == nil {
-		replaced := *h.Replaces
-		replaced.Hold, h.Replaces = nil, &replaced
-	}
-	return err
-}
-
-// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a
-// transaction in flight, because the hold may be visible before its checkout.
-func (s *HeldCheckouts) RecallSettled(
-	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
-) (checkout.Checkout, error) {
-	return readCheckoutSettled(ctx, s.api, s.random, s.tables.Checkouts, shop, token)
+	nick := voucher.NickID(request.Shop, request.Code, request.Nick)
+	_, err := s.available(ctx, request, func(ofNick bool, hold table.Hold) bool { return ofNick || hold.Note == nick })
+	return table.Outcome(err)
 }
 
 // holding is a checkout that is being opened.
 type holding struct {
 	checkout.Opening
 
-	until  time.Time // when a new hold lapses
+	token  idempotency.Token
+	until  time.Time     // when a new hold lapses
+	shared *voucher.Hold // the hold that the checkout shares; nil: it takes a use of its own
+	// isOwn means that the shared hold is that of the replaced checkout, which no open checkout has any more.
+	isOwn  bool
 	result checkout.Checkout
 }
 
-// openOnce tries once to open the checkout with a free use. If free is nil, openOnce looks for a free use.
-func (s *HeldCheckouts) openOnce(ctx context.Context, h *holding, free *freeUse, lost *lostAttempt) error {
-	h.result = h.Checkout
-	var held []action
-	if h.Checkout.Code != "" {
-		var err error
-		if held, err = s.hold(ctx, h, free); err != nil {
+// shareReplaced lets the checkout share the live hold of the checkout that it replaces.
+func (h *holding) shareReplaced() {
+	if h.Replaces == nil || h.Replaces.Hold == nil || h.Replaces.Code != h.Voucher.Written ||
+		h.Replaces.Hold.HasLapsed(h.Request.At) {
+		return
+	}
+	h.shared, h.isOwn = h.Replaces.Hold, true
+}
+
+// openHeld decides which use the checkout holds. If it replaces a checkout with a live hold of the same code, it shares
+// that hold. If not, it takes a free use. If it cannot get one, it shares another live hold of the nick, if the nick has
+// one.
+func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
+	for attempt := 0; ; attempt++ {
+		err := s.post(ctx, s.opening(h), lost)
+		short, isShort := errors.AsType[*shortError](err)
+		switch {
+		case errors.Is(err, errHoldGone):
+			h.shared = nil
+		case errors.Is(err, errRulesChanged):
+			if err := s.follow(ctx, h); err != nil {
+				return err
+			}
+		case isShort && h.shared == nil:
+			if err := s.shareOther(ctx, h, short.taking); err != nil {
+				return err
+			}
+		case isShort:
+			return refusalOf(short.taking)
+		default:
+			return err
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
 			return err
 		}
 	}
-	put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
-	actions := []action{{types.TransactWriteItem{Put: &put}, h.keep}}
-	// A replaced checkout with the same token needs no write of its own: the put overwrites it, or finds it still open.
-	if h.Replaces != nil && h.Replaces.ID.Token() != h.result.ID.Token() {
-		replace := updateWhile(h.Shop, h.Replaces.ID, table.StatusOpen)
-		replace.Set(table.AttrStatus, table.Str(table.StatusReplaced))
-		actions = append(actions, updating(s.tables.Checkouts, replace,
-			func(table.Item) error { return checkout.ErrNotReplaceable }))
+}
+
+// follow reads the rules again, because they have changed. A checkout that was priced with another reward is refused:
+// the code was corrected, or deleted and created again.
+func (s *HeldCheckouts) follow(ctx context.Context, h *holding) error {
+	v, err := s.read(ctx, h.Request)
+	if err == nil {
+		err = v.Refuse(h.Request)
 	}
-	return transact(ctx, s.api, append(actions, held...), lost.note)
+	if err == nil && v.Reward != h.Voucher.Reward {
+		err = &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+	}
+	h.Voucher = v
+	return err
+}
+
+// shareOther lets the checkout share another live hold of its nick, because the taking has too little. If the nick has
+// none, the error says what the taking has too little of.
+func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *taking) error {
+	refusal := refusalOf(short)
+	v, nick := h.Voucher, voucher.NickID(h.Shop, h.Voucher.Code, h.Request.Nick)
+	key := table.NickKey(h.Shop, v.Code, nick)
+	switch {
+	case h.Request.Nick == (voucher.Nick{}) || !v.SingleUse() && v.MaxUsesPerNick == voucher.NoLimit:
+		return refusal
+	case v.SingleUse():
+		key = table.VoucherKey(h.Shop, v.Code)
+	}
+	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers, key)
+	if err != nil {
+		return err
+	}
+	a, err := table.DecodeAllowance(it)
+	if err != nil {
+		return err
+	}
+	hold, isLive := a.Live(h.Request.At)
+	switch {
+	case !isLive || v.SingleUse() && hold.Note != nick:
+		return s.unlessRaised(ctx, h, refusal)
+	case v.SingleUse():
+		h.share(hold, voucher.Take{Of: voucher.OfCode, Item: table.Head})
+	case v.Limited():
+		item, err := strconv.Atoi(hold.Note)
+		h.share(hold, voucher.Take{Of: voucher.OfCode, Item: item}, voucher.Take{Of: voucher.OfNick, Item: table.Head})
+		return err
+	default:
+		h.share(hold, voucher.Take{Of: voucher.OfNick, Item: table.Head})
+	}
+	return nil
+}
+
+func (h *holding) share(hold table.Hold, takes ...voucher.Take) {
+	h.shared = &voucher.Hold{Holder: idempotency.Token(hold.Holder), Until: hold.Until, Takes: takes}
+	h.isOwn = false
+}
+
+// unlessRaised returns the refusal, or nil if it was for the nick's limit and that rule has been raised since it was
+// read.
+func (s *HeldCheckouts) unlessRaised(ctx context.Context, h *holding, refusal error) error {
+	if reason, _ := voucher.IsRefusal(refusal); reason != voucher.ReasonNickLimit {
+		return refusal
+	}
+	before := h.Voucher.MaxUsesPerNick
+	if err := s.follow(ctx, h); err != nil {
+		return err
+	}
+	if h.Voucher.MaxUsesPerNick > before {
+		return nil
+	}
+	return refusal
+}
+
+// refusalOf returns the error for an allowance that has too little.
+func refusalOf(t *taking) error {
+	if t.short == nil {
+		return &checkout.TooManyHoldsError{Until: t.seen.FirstEnd(t.at)}
+	}
+	return t.short
+}
+
+// opening returns what opening a checkout writes and takes.
+func (s *HeldCheckouts) opening(h *holding) *posting {
+	p := &posting{}
+	hold := &voucher.Hold{Holder: h.token, Until: h.until}
+	if h.shared != nil {
+		hold.Holder, hold.Until = h.shared.Holder, later(h.until, h.shared.Until)
+	}
+	var ofCode, ofNick *taking
+	if h.Checkout.Code != "" {
+		ofCode, ofNick = s.takings(h.Request, h.Voucher, hold.Holder, hold.Until)
+		hold.Apart = !h.Voucher.SingleUse() && ofNick == nil
+		for _, t := range []*taking{ofCode, ofNick} {
+			if t != nil {
+				p.takings = append(p.takings, t)
+			}
+		}
+		if h.shared != nil {
+			sharing(h.shared, ofCode, ofNick)
+		}
+		if len(p.takings) > 0 && (h.shared == nil || hold.Until.After(h.shared.Until)) {
+			p.takings = append(p.takings, s.ofSource(h, hold)...)
+		}
+	}
+	p.bookings = func() []action {
+		h.result = h.Checkout
+		if h.Checkout.Code != "" {
+			hold.Takes = nil
+			if ofCode != nil {
+				hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.OfCode, Item: ofCode.item})
+			}
+			if ofNick != nil {
+				hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.OfNick, Item: ofNick.item})
+			}
+			h.result.Hold = hold
+			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse)
+		}
+		put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
+		actions := []action{{write: types.TransactWriteItem{Put: &put}, rejected: h.keep}}
+		// A replaced checkout with the same token needs no write of its own: the put overwrites it, or finds it open.
+		if h.Replaces != nil && h.Replaces.ID.Token() != h.token {
+			replace := updateWhile(h.Shop, h.Replaces.ID, table.StatusOpen)
+			replace.Set(table.AttrStatus, table.Str(table.StatusReplaced))
+			actions = append(actions, updating(s.tables.Checkouts, replace,
+				func(table.Item) error { return checkout.ErrNotReplaceable }))
+		}
+		return actions
+	}
+	return p
+}
+
+// sharing makes takings share a hold.
+func sharing(hold *voucher.Hold, ofCode, ofNick *taking) {
+	code := table.Head
+	for _, take := range hold.Takes {
+		if take.Of == voucher.OfCode {
+			code = take.Item
+		}
+	}
+	if ofCode != nil {
+		ofCode.item = code
+	}
+	for _, t := range []*taking{ofCode, ofNick} {
+		if t == nil {
+			continue
+		}
+		if t == ofNick {
+			t.item = table.Head
+		}
+		t.from = &table.Hold{Holder: t.holder, Amount: t.amount, Until: hold.Until, Note: t.note()}
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // keep sets the result to the checkout that is already stored.
@@ -134,172 +279,39 @@ func (h *holding) keep(old table.Item) error {
 	return nil
 }
 
-// hold decides which use the checkout holds, and returns the actions that take it. If the replaced checkout has a live
-// hold of the same voucher, the new checkout shares that hold. If not, the new checkout takes a free use. If it cannot
-// get a free use, it shares another live hold of the nick, if the nick has one.
-func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
-	shared, canShare := h.Shared()
-	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
-		h.result.SharesUse = h.Replaces.SharesUse
-		return s.share(ctx, h, shared)
-	}
-	taken, err := s.take(ctx, h, free)
-	if !isShortage(err) {
-		return taken, err
-	}
-	_, tooMany := errors.AsType[*checkout.TooManyHoldsError](err)
-	// Of this kind only, take reads counters after the nick's holds: meanwhile another request of the nick may have
-	// taken the last use, for a hold to share.
-	if !canShare && !tooMany && h.Voucher.HoldKind() == voucher.HoldCountedByNick {
-		v, uses, lookErr := s.Look(ctx, h.Claim.Request)
-		if lookErr != nil {
-			return nil, lookErr
-		}
-		h.Voucher, h.Uses = v, uses
-		shared, canShare = h.Shared()
-	}
-	if !canShare {
-		return nil, err
-	}
-	h.result.SharesUse = true
-	return s.share(ctx, h, shared)
-}
-
-// isShortage reports whether the code is valid, but no use could be taken for this request: all are used up, or the
-// nick or the source has reached its limit.
-func isShortage(err error) bool {
-	reason, _ := voucher.IsRefusal(err)
-	_, tooMany := errors.AsType[*checkout.TooManyHoldsError](err)
-	return reason == voucher.ReasonUsedUp || reason == voucher.ReasonNickLimit || tooMany
-}
-
-// take returns the actions that take a free use for a new hold.
-func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
-	request, kind := h.Claim.Request, h.Voucher.HoldKind()
-	if err := h.Voucher.Refuse(request); err != nil {
-		return nil, err
-	}
-	if err := h.Voucher.RefuseNick(h.Uses, request.At); err != nil {
-		return nil, err
-	}
-	hold := &voucher.Hold{Kind: kind, ID: h.Claim.HoldID, Counter: table.NoCounter, Until: h.until}
-	h.result.Hold = hold
-	var actions []action
-	switch kind {
-	case voucher.HoldUnlimited:
-		return nil, nil
-	case voucher.HoldSingleUse:
-		call := takeSingleUse(h.Claim, hold.Until)
-		// The voucher must still be the one that the rules accepted. The role of the function may not name its reward,
-		// not even in a condition.
-		call.RequireEqual(table.AttrVersion, table.Num(h.Voucher.Version))
-		call.RequireEqual(table.AttrCreated, table.Millis(h.Voucher.Created))
-		actions = append(actions, updating(s.vouchers, call, nil))
-	case voucher.HoldCounted, voucher.HoldCountedByNick, voucher.HoldByNick:
-		if own := ownToSwap(h.Voucher, h.Uses, request); own != nil {
-			free = own
-		}
-		if kind.IsCounted() {
-			var err error
-			if free, err = s.secure(ctx, request, h.Voucher, free); err != nil {
-				return nil, err
-			}
-			hold.Counter = free.counter
-			actions = append(s.taking(request, *free, hold.Until), s.storingHold(request, *hold))
-		}
-		if kind.IsByNick() {
-			call := &table.Update{Key: table.NickKey(request.Shop, request.Code, nickID(request))}
-			call.Set(table.HoldPrefix+hold.ID, table.EncodeHold(*hold))
-			countForNick(call, h.Voucher, h.Uses, request, free)
-			actions = append(actions, updating(s.vouchers, call, nil))
-		}
-	}
-	counted, err := s.countForSource(ctx, h, hold.Until, time.Time{})
-	return append(actions, counted...), err
-}
-
-// storingHold returns the action that stores a counted hold.
-func (s *HeldCheckouts) storingHold(request voucher.Request, hold voucher.Hold) action {
-	it := table.HoldKey(request.Shop, request.Code, hold).Attributes()
-	if hold.Kind.IsByNick() {
-		it[table.AttrHolder] = table.Str(nickID(request))
-	}
-	return inserting(s.vouchers, it)
-}
-
-// share returns the actions that let the checkout share a live hold. They make that hold last at least as long as a new
-// hold would. Only one of the checkouts that share a hold can be ordered.
-func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Hold) ([]action, error) {
-	request := h.Claim.Request
-	if err := h.Voucher.RefuseShare(request); err != nil {
-		return nil, err
-	}
-	longer := shared
-	if h.until.After(shared.Until) {
-		longer.Until = h.until
-	}
-	h.result.Hold = &longer
-	var actions []action
-	if shared.Kind.IsCounted() && longer.Until.After(shared.Until) {
-		actions = append(actions, deleting(s.vouchers, table.HoldKey(request.Shop, request.Code, shared)),
-			s.storingHold(request, longer))
-	}
-	switch {
-	case shared.Kind == voucher.HoldSingleUse:
-		call := &table.Update{Key: table.VoucherKey(request.Shop, request.Code)}
-		holdSingleUse(call, shared.ID, request.Nick, longer.Until)
-		call.RequireEqual(table.AttrHold, table.Str(shared.ID))
-		call.RequireEqual(table.AttrHeldUntil, table.Millis(shared.Until))
-		actions = append(actions, updating(s.vouchers, call, nil))
-	case shared.Kind.IsByNick():
-		attribute := table.HoldPrefix + shared.ID
-		call := &table.Update{Key: table.NickKey(request.Shop, request.Code, nickID(request))}
-		call.Set(attribute, table.EncodeHold(longer))
-		call.RequireEqual(attribute, table.EncodeHold(shared))
-		actions = append(actions, updating(s.vouchers, call, nil))
-	case len(actions) == 0:
-		actions = append(actions, requiring(s.vouchers, table.HoldKey(request.Shop, request.Code, shared)))
-	}
-	if longer.Until.Equal(shared.Until) {
-		return actions, nil
-	}
-	counted, err := s.countForSource(ctx, h, longer.Until, shared.Until)
-	return append(actions, counted...), err
-}
-
 // sourceRetention is how long the item of a source is stored after its last hold has lapsed.
 const sourceRetention = time.Hour
 
-// countForSource returns the action that adds a hold to the list of live holds of the source, or a
-// *checkout.TooManyHoldsError. The parameter until is the time when the hold lapses. If the hold existed before and now
-// lasts longer, oldUntil is the time when it would have lapsed. Then until replaces oldUntil in the list, or is added
-// if the list does not have oldUntil. For a new hold, oldUntil is zero. A network and its subnets share one list, so
-// that counting both takes no more calls.
-func (s *HeldCheckouts) countForSource(ctx context.Context, h *holding, until, oldUntil time.Time) ([]action, error) {
+// ofSource returns what a hold takes of its source's live holds, and of those of the network, for an IPv6 address.
+func (s *HeldCheckouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
 	if h.Source == (access.Source{}) {
-		return nil, nil
+		return nil
 	}
-	key := table.SourceHoldsKey(h.Shop, h.Source)
-	it, err := table.Get(ctx, s.api, s.tables.Refusals, key, nil)
-	if err != nil {
-		return nil, err
+	limits := map[access.Source]int64{h.Source: checkout.MaxHoldsPerSource}
+	sources := []access.Source{h.Source}
+	if h.Source.Subnet != "" {
+		network := access.Source{Name: h.Source.Name}
+		sources, limits[network] = append(sources, network), checkout.MaxHoldsPerNetwork
 	}
-	live, subnet := table.DecodeLapses(it, h.Claim.At), h.Source.Subnet
-	if old := slices.Index(live, table.Lapse{Millis: oldUntil.UnixMilli(), Subnet: subnet}); old >= 0 {
-		live = slices.Delete(live, old, old+1)
+	takings := make([]*taking, len(sources))
+	for i, source := range sources {
+		takings[i] = &taking{
+			table: s.tables.Refusals, amount: 1, at: h.Request.At, holder: string(hold.Holder), until: hold.Until,
+			limit: limits[source],
+			key:   func(int) table.Key { return table.SourceHoldsKey(h.Shop, source) },
+			note:  func() string { return "" },
+			with: func(u *table.Update) {
+				u.Set(table.AttrExpiresAt, table.Num(hold.Until.Add(sourceRetention).Unix()))
+			},
+		}
 	}
-	live = append(live, table.Lapse{Millis: until.UnixMilli(), Subnet: subnet})
-	slices.SortFunc(live, func(a, b table.Lapse) int { return cmp.Compare(a.Millis, b.Millis) })
-	own := slices.DeleteFunc(slices.Clone(live), func(l table.Lapse) bool { return l.Subnet != subnet })
-	switch {
-	case len(own) > checkout.MaxHoldsPerSource:
-		return nil, &checkout.TooManyHoldsError{Until: time.UnixMilli(own[0].Millis).UTC()}
-	case len(live) > checkout.MaxHoldsPerNetwork:
-		return nil, &checkout.TooManyHoldsError{Until: time.UnixMilli(live[0].Millis).UTC()}
-	}
-	call := &table.Update{Key: key}
-	call.Set(table.AttrLapses, table.EncodeLapses(live))
-	call.Set(table.AttrExpiresAt, table.Num(live[len(live)-1].Millis/1000+int64(sourceRetention/time.Second)))
-	call.RequireEqual(table.AttrLapses, it[table.AttrLapses])
-	return []action{updating(s.tables.Refusals, call, nil)}, nil
+	return takings
+}
+
+// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a
+// transaction in flight, because the hold may be visible before its checkout.
+func (s *HeldCheckouts) RecallSettled(
+	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
+) (checkout.Checkout, error) {
+	return readCheckoutSettled(ctx, s.api, s.random, s.tables.Checkouts, shop, token)
 }

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"shopfront/pkg/catalog"
@@ -12,184 +13,153 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// placeTogether turns a checkout into an order and, in the same transaction, its hold into a redemption, and spends the
-// stated amount of its payment. It redeems even if the hold has lapsed. The error is checkout.ErrExpired if the hold is
-// not stored any more: another request took over its use, or another checkout that shared the hold was ordered. It is
-// also checkout.ErrExpired if the hold has lapsed, and more uses are taken than a lowered limit allows (see
-// refuseLate).
-//
-// An order and a takeover both succeed only if the hold is still stored. Each of them removes or replaces the hold, so
-// only one of them succeeds.
+// placeTogether turns a checkout into an order and, in the same transaction, takes for good what the checkout holds,
+// and takes the order's total of the stated amount of its payment. If the hold has lapsed, the order still takes it,
+// unless others have taken it over; then the order takes anew. The error is checkout.ErrExpired if there is nothing to
+// take, or if the hold has not lapsed and is gone: another checkout that shared it was ordered.
 func (s *Orders) placeTogether(
 	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, order checkout.Order, expiresAfter time.Time,
 ) (checkout.Checkout, error) {
-	claim := voucher.Claim{Request: voucher.Request{Shop: shop}}
-	var hold voucher.Hold // zero: the checkout has no code
-	if c.Hold != nil {
-		var err error
-		if claim, err = claimOf(shop, c, order.Placed); err != nil {
-			return checkout.Checkout{}, err
-		}
-		hold = *c.Hold
-	}
-	var lost lostAttempt
-	for attempt := 0; ; attempt++ {
-		result, err := s.placeOnce(ctx, claim, hold, c, order, expiresAfter, &lost)
-		switch {
-		case errors.Is(err, errLookAgain):
-			hold, err = s.holdNow(ctx, claim.Request, hold)
-		case table.IsConflict(err):
-			err = nil
-		case err == nil:
-			return result, nil
-		}
-		if errors.Is(err, checkout.ErrExpired) {
-			result, err = s.readExpired(ctx, shop, c)
-			if errors.Is(err, checkout.ErrExpired) && bool(lost) {
-				err = &UnavailableError{Err: errMayBeApplied}
-			}
-			return result, err
-		}
-		if err == nil {
-			err = table.Wait(ctx, table.Backoff(attempt, s.random))
-		}
-		if err != nil {
-			return checkout.Checkout{}, err
-		}
-	}
-}
-
-// claimOf returns the claim for the redemption that an order of a checkout makes. The claim has the checkout's token,
-// so that the order can be found from the redemption, and the redemption from the order.
-func claimOf(shop catalog.ShopID, c checkout.Checkout, at time.Time) (voucher.Claim, error) {
-	code, badCode := voucher.ParseCode(c.Code)
-	nick, badNick := voucher.ParseNick(c.Nick)
-	if badCode != nil || badNick != nil || c.Reward == (voucher.Reward{}) {
-		return voucher.Claim{}, errors.New("checkout item: malformed code, nick or reward")
-	}
-	return voucher.Claim{
-		Request: voucher.Request{Shop: shop, Code: code, Nick: nick, At: at}, Token: c.ID.Token(),
-	}, nil
-}
-
-// placeOnce tries once to place the order with the hold as it was last read.
-func (s *Orders) placeOnce(
-	ctx context.Context, claim voucher.Claim, hold voucher.Hold, c checkout.Checkout, order checkout.Order,
-	expiresAfter time.Time,
-	lost *lostAttempt,
-) (checkout.Checkout, error) {
-	result := c
-	result.Order = &order
-	actions := []action{
-		updating(s.checkouts, placement(claim.Shop, c.ID, order, expiresAfter), func(old table.Item) error {
-			result = table.DecodeCheckout(old)
-			return nil
-		}),
-	}
 	if amount := order.Payment.Amount; amount != (money.Money{}) {
 		if err := order.Payment.Cover(c.Total, amount, 0); err != nil {
 			return checkout.Checkout{}, err
 		}
-		actions = append(actions, s.spending(claim.Shop, order.Payment, c.Total))
 	}
-	if hold != (voucher.Hold{}) {
-		if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
-			return checkout.Checkout{}, err
-		}
-		actions = append(actions, s.redeeming(claim, c, hold)...)
+	result := c
+	result.Order = &order
+	p, err := s.placing(shop, c, order)
+	if err != nil {
+		return checkout.Checkout{}, err
 	}
-	err := transact(ctx, s.api, actions, lost.note)
+	recording := p.bookings
+	p.bookings = func() []action {
+		place := updating(s.checkouts, placement(shop, c.ID, order, expiresAfter), func(old table.Item) error {
+			result = table.DecodeCheckout(old)
+			return nil
+		})
+		return append([]action{place}, recording()...)
+	}
+	var lost lostAttempt
+	err = s.post(ctx, p, &lost)
+	if _, isShort := errors.AsType[*shortError](err); !isShort && !errors.Is(err, errHoldGone) {
+		return result, err
+	}
+	result, err = s.readExpired(ctx, shop, c)
+	if errors.Is(err, checkout.ErrExpired) && bool(lost) {
+		err = &UnavailableError{Err: errMayBeApplied}
+	}
 	return result, err
 }
 
-// refuseLate returns checkout.ErrExpired for an order whose hold has lapsed, if more uses are taken than a lowered
-// limit allows. Other requests count the use of a lapsed hold as free, so the order would take one use too many. The
-// order does not require that the voucher is still as refuseLate read it: an edit need not apply to a request that
-// began before the edit ended.
-func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold voucher.Hold) error {
-	if !hold.HasLapsed(request.At) || !hold.Kind.IsCounted() && !hold.Kind.IsByNick() {
-		return nil
+// held is what a checkout takes of a code.
+type held struct {
+	code           voucher.Code
+	nick           string // the voucher.NickID
+	redemption     voucher.Redemption
+	recordKey      table.Key
+	ofCode, ofNick *voucher.Take
+}
+
+// heldBy returns what a checkout with a code takes, and the redemption that its order makes at a time. The redemption
+// has the checkout's token, so that the order can be found from it.
+func heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) (held, error) {
+	code, badCode := voucher.ParseCode(c.Code)
+	nick, badNick := voucher.ParseNick(c.Nick)
+	if badCode != nil || badNick != nil {
+		return held{}, errors.New("checkout item: malformed code or nick")
 	}
-	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Shop, request.Code)
-	if err != nil {
-		return err
+	token := c.ID.Token()
+	h := held{
+		code: code, recordKey: table.RedemptionKey(shop, code, token),
+		redemption: voucher.Redemption{
+			ID: string(token), Code: c.Code, Nick: c.Nick, At: at, Reward: c.Reward, ByOrder: true,
+		},
 	}
-	isOver := v.Over > 0
-	if hold.Kind.IsByNick() {
-		uses, err := s.nickUses(ctx, request, hold.Kind)
-		if err != nil {
-			return err
+	if nick != (voucher.Nick{}) {
+		h.nick = voucher.NickID(shop, code, nick)
+	}
+	for _, take := range c.Hold.Takes {
+		if take.Of == voucher.OfNick {
+			h.ofNick = &take
+		} else {
+			h.ofCode = &take
 		}
-		// a newer checkout shares the hold and made it last longer
-		if now, found := uses.Hold(hold.ID); found && !now.HasLapsed(request.At) {
-			return nil
-		}
-		isOver = isOver || uses.Taken > int(v.MaxUsesPerNick)
 	}
-	if isOver {
-		return checkout.ErrExpired
-	}
-	return nil
-}
-
-func (s *Orders) nickUses(
-	ctx context.Context, request voucher.Request, kind voucher.HoldKind,
-) (voucher.NickUses, error) {
-	key := table.NickKey(request.Shop, request.Code, nickID(request))
-	it, err := table.Get(ctx, s.api, s.vouchers, key, nil)
-	if err != nil {
-		return voucher.NickUses{}, err
-	}
-	return table.DecodeNickUses(kind, it)
-}
-
-// redeeming returns the actions that turn a hold of a checkout into a redemption. The redemption has the reward by which
-// the checkout was priced.
-func (s *Orders) redeeming(claim voucher.Claim, c checkout.Checkout, hold voucher.Hold) []action {
-	var actions []action
-	if hold.Kind.IsCounted() {
-		actions = append(actions, deleting(s.vouchers, table.HoldKey(claim.Shop, claim.Code, hold)))
-	}
-	redemption := blindRedemption(claim)
-	redemption.Code, redemption.Reward, redemption.ByOrder = c.Code, c.Reward, true
-	if hold.Kind == voucher.HoldSingleUse {
-		call := &table.Update{Key: table.VoucherKey(claim.Shop, claim.Code)}
-		redeemSingleUse(call, redemption)
-		call.RequireEqual(table.AttrHold, table.Str(hold.ID))
-		return []action{updating(s.vouchers, call, nil)}
-	}
-	call := recordingIn(claim, redemption, hold.Kind)
-	if hold.Kind.IsByNick() {
-		attribute := table.HoldPrefix + hold.ID
-		call.Remove(attribute)
-		call.RequireEqual(attribute, table.EncodeHold(hold))
-	}
-	return append(actions, updating(s.vouchers, call, nil))
-}
-
-// holdNow returns a hold as it is stored now, because a newer checkout that shares the hold may have made it last
-// longer. If the hold is not stored any more, the error is checkout.ErrExpired.
-func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold voucher.Hold) (voucher.Hold, error) {
 	switch {
-	case hold.Kind == voucher.HoldSingleUse:
-		v, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Shop, request.Code)
-		if err != nil {
-			return hold, err
+	case h.ofNick != nil:
+		h.recordKey = table.NickKey(shop, code, h.nick)
+	case !c.Hold.Apart:
+		h.recordKey = table.VoucherKey(shop, code)
+	}
+	return h, nil
+}
+
+// placing returns what an order takes, and the record of its redemption if that has an item of its own.
+func (s *Orders) placing(shop catalog.ShopID, c checkout.Checkout, order checkout.Order) (*posting, error) {
+	p := &posting{bookings: func() []action { return nil }}
+	if order.Payment.Amount != (money.Money{}) {
+		p.takings = append(p.takings, s.ofPayment(shop, order.Payment, c.Total))
+	}
+	if c.Hold == nil {
+		return p, nil
+	}
+	h, err := heldBy(shop, c, order.Placed)
+	if err != nil {
+		return nil, err
+	}
+	take := func(item int, note string, key func(int) table.Key) {
+		t := &taking{
+			table: s.vouchers, key: key, item: item, parts: item + 1, amount: 1, at: order.Placed,
+			holder: string(c.Hold.Holder), anew: c.Hold.HasLapsed(order.Placed),
+			from: &table.Hold{Holder: string(c.Hold.Holder), Amount: 1, Until: c.Hold.Until, Note: note},
 		}
-		if v.Held != nil && v.Held.ID == hold.ID {
-			return *v.Held, nil
+		if key(item) == h.recordKey {
+			t.with = func(u *table.Update) { record(u, h.redemption) }
 		}
-	case hold.Kind.IsByNick():
-		uses, err := s.nickUses(ctx, request, hold.Kind)
-		if err != nil {
-			return hold, err
+		p.takings = append(p.takings, t)
+	}
+	if h.ofCode != nil {
+		note := ""
+		if !c.Hold.Apart && h.ofNick == nil {
+			note = h.nick
 		}
-		if now, found := uses.Hold(hold.ID); found {
-			return now, nil
+		take(h.ofCode.Item, note, func(item int) table.Key { return table.PartKey(shop, h.code, item) })
+	}
+	if h.ofNick != nil {
+		note := ""
+		if h.ofCode != nil {
+			note = strconv.Itoa(h.ofCode.Item)
+		}
+		take(table.Head, note, func(int) table.Key { return h.recordKey })
+	}
+	if c.Hold.Apart {
+		p.bookings = func() []action {
+			u := &table.Update{Key: h.recordKey}
+			record(u, h.redemption)
+			return []action{updating(s.vouchers, u, nil)}
 		}
 	}
-	// A hold of another kind becomes longer only if its checkout is replaced; then the order has failed before.
-	return hold, checkout.ErrExpired
+	return p, nil
+}
+
+// ofPayment returns what an order takes of its payment's stated amount. The first order that states an amount creates
+// the allowance. The amount must cover the total.
+func (s *Orders) ofPayment(shop catalog.ShopID, payment checkout.Payment, total money.Money) *taking {
+	return &taking{
+		table: s.checkouts, key: func(int) table.Key { return table.PaymentKey(shop, payment) }, item: table.Head,
+		amount: total.Minor, limit: payment.Amount.Minor,
+		with: func(u *table.Update) {
+			u.Set(table.AttrCurrency, table.Str(payment.Amount.Currency))
+			u.Require("(attribute_not_exists(#currency) OR #currency = :currency_new)")
+		},
+		judge: func(old table.Item) error {
+			first := money.Money{Minor: old.Num(table.AttrLimit), Currency: money.Currency(old.Str(table.AttrCurrency))}
+			if err := payment.Cover(total, first, old.Num(table.AttrUsed)); len(old) > 0 && err != nil {
+				return err
+			}
+			return errLookAgain
+		},
+	}
 }
 
 // readExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has
@@ -208,39 +178,42 @@ func (s *Orders) readExpired(
 func (s *Orders) cancelHeld(
 	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, reason string, at time.Time,
 ) (checkout.Checkout, error) {
-	claim, err := claimOf(shop, c, at)
+	h, err := heldBy(shop, c, c.Order.Placed)
 	if err != nil {
 		return checkout.Checkout{}, err
+	}
+	undo := undoing{
+		request: voucher.UndoRequest{
+			Shop: shop, Code: h.code, ID: h.redemption.ID, Reason: reason, By: voucher.UndoneByOrder, At: at,
+		},
+		redemption: h.redemption, recordKey: h.recordKey, record: table.EncodeRecord(h.redemption),
+	}
+	if h.ofCode != nil {
+		undo.takes = append(undo.takes, table.VoucherKey(shop, h.code))
+	}
+	if h.ofNick != nil {
+		undo.takes = append(undo.takes, h.recordKey)
 	}
 	for attempt := 0; ; attempt++ {
 		result := c
 		order := *c.Order
 		order.Cancelled, order.Reason = at, reason
 		result.Order = &order
-		redemption, undone, err := s.undoing(ctx, voucher.UndoRequest{
-			Shop: shop, Code: claim.Code, ID: string(claim.Token), Reason: reason, By: voucher.UndoneByOrder, At: at,
-		}, nickID(claim.Request))
-		if errors.Is(err, voucher.ErrRedemptionNotFound) || !redemption.Undone.IsZero() {
-			err = errLookAgain // perhaps another request has just cancelled the order
+		call := cancellation(shop, c.ID, reason, at)
+		if c.Order.Fulfilled.IsZero() {
+			call.RequireEqual(table.AttrFulfilled, nil) // the response shows whether the order was fulfilled
 		}
-		if err == nil {
-			call := cancellation(shop, c.ID, reason, at)
-			if c.Order.Fulfilled.IsZero() {
-				call.RequireEqual(table.AttrFulfilled, nil) // the response shows whether the order was fulfilled
+		cancel := updating(s.checkouts, call, func(old table.Item) error {
+			if result = table.DecodeCheckout(old); result.Order != nil && result.Order.Cancelled.IsZero() {
+				return errLookAgain
 			}
-			cancel := updating(s.checkouts, call, func(old table.Item) error {
-				if result = table.DecodeCheckout(old); result.Order != nil && result.Order.Cancelled.IsZero() {
-					return errLookAgain
-				}
-				return nil
-			})
-			err = transact(ctx, s.api, append([]action{cancel}, undone...))
-		}
+			return nil
+		})
+		err := transact(ctx, s.api, append([]action{cancel}, undo.actions(s.vouchers)...))
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
 			return result, err
 		}
-		// Another request may have cancelled the order. Then the redemption is already undone, and its record may have
-		// moved.
+		// Another request may have cancelled or fulfilled the order.
 		if c, err = readCheckout(ctx, s.api, s.checkouts, shop, c.ID.Token()); err != nil || c.Order == nil ||
 			c.Order.Status() == checkout.OrderCancelled {
 			return c, err

@@ -43,10 +43,13 @@ type taking struct {
 	// if the allowance has a limit of its own.
 	limit int64
 	// from is the holder's hold as the booking knows it: an order takes it for good, and a checkout shares it. If it is
-	// gone, the error is errHoldGone. It is nil for a new hold.
+	// gone, the error is errHoldGone, or the amount is taken anew. It is nil for a new hold.
 	from *table.Hold
+	anew bool
 	// with adds writes and conditions to the update of the item; nil: none.
 	with func(*table.Update)
+	// short is the error if all items of the allowance together have too little; nil: a *shortError.
+	short error
 	// judge decides by the item of a refused update, as action.rejected does; nil: the allowance decides.
 	judge func(table.Item) error
 
@@ -137,7 +140,10 @@ func (t *taking) plan() ([]action, error) {
 	u := &table.Update{Key: t.key(t.item)}
 	own, has := t.own()
 	if t.from != nil && !has {
-		return nil, errHoldGone
+		if !t.anew {
+			return nil, errHoldGone
+		}
+		t.from = nil
 	}
 	need, holds := t.amount-own.Amount, 0 // what must be left, and by how much the number of holds changes
 	name := table.HoldPrefix + t.holder
@@ -326,33 +332,40 @@ func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
 
 // readAll reads all items of an allowance at one moment, and the booking with them.
 func (l ledger) readAll(ctx context.Context, p *posting, t *taking) (map[int]*table.Allowance, error) {
-	places := []table.Place{}
-	for item := table.Head; item < t.parts; item++ {
-		places = append(places, table.Place{Table: t.table, Key: t.key(item)})
-	}
-	if p.recorded != nil {
-		places = append(places, p.record)
-	}
-	found, err := table.GetTogether(ctx, l.api, l.random, places...)
-	if err != nil {
-		return nil, err
-	}
-	if p.recorded != nil {
-		if err := p.recorded(found[len(found)-1]); err == nil {
-			return nil, errPosted
-		} else if !errors.Is(err, errLookAgain) {
-			return nil, err
+	for {
+		var places []table.Place
+		for item := table.Head; item < t.parts; item++ {
+			places = append(places, table.Place{Table: t.table, Key: t.key(item)})
 		}
-	}
-	items := make(map[int]*table.Allowance, t.parts+1)
-	for item := table.Head; item < t.parts; item++ {
-		a, err := table.DecodeAllowance(found[item+1])
+		if p.recorded != nil {
+			places = append(places, p.record)
+		}
+		found, err := table.GetTogether(ctx, l.api, l.random, places...)
 		if err != nil {
 			return nil, err
 		}
-		items[item] = &a
+		if p.recorded != nil {
+			switch err := p.recorded(found[len(found)-1]); {
+			case err == nil:
+				return nil, errPosted
+			case !errors.Is(err, errLookAgain):
+				return nil, err
+			}
+		}
+		if parts := int(found[0].Num(table.AttrParts)); parts > t.parts {
+			t.parts = parts // they were added meanwhile
+			continue
+		}
+		items := make(map[int]*table.Allowance, t.parts+1)
+		for item := table.Head; item < t.parts; item++ {
+			a, err := table.DecodeAllowance(found[item+1])
+			if err != nil {
+				return nil, err
+			}
+			items[item] = &a
+		}
+		return items, nil
 	}
-	return items, nil
 }
 
 // payDebt moves to the head what is left in parts, and what lapsed holds have there, until the head is no longer in

@@ -24,15 +24,15 @@ const OrdersIndex = table.OrdersIndex
 // the checkout has a code, placing the order turns the hold into a redemption in the same transaction, and cancelling
 // the order undoes that redemption. Create it with NewOrders.
 type Orders struct {
-	uses
+	ledger
 
-	checkouts string
+	checkouts, vouchers string // the tables
 }
 
 // NewOrders returns a store of the orders in a table of checkouts. Only Place and Cancel need the table of vouchers.
 // random is as in NewRedeemer.
 func NewOrders(api UsesAPI, checkouts, vouchers string, random func(n int64) int64) *Orders {
-	return &Orders{uses{api, vouchers, random}, checkouts}
+	return &Orders{ledger{api, random}, checkouts, vouchers}
 }
 
 // Place makes a checkout an order. It removes the time to live, because orders are permanent. A checkout without a code
@@ -79,24 +79,6 @@ func placement(
 		call.Set(table.AttrPaid, table.Num(amount.Minor))
 	}
 	return call
-}
-
-// spending returns the action that adds a total to what was spent of a payment's stated amount. The first order that
-// states an amount creates the item. The amount must cover the total.
-func (s *Orders) spending(shop catalog.ShopID, payment checkout.Payment, total money.Money) action {
-	call := &table.Update{Key: table.PaymentKey(shop, payment)}
-	call.Set(table.AttrPaid, table.Num(payment.Amount.Minor))
-	call.Set(table.AttrCurrency, table.Str(payment.Amount.Currency))
-	call.Add(table.AttrSpent, int(total.Minor))
-	call.Require("(attribute_not_exists(#paid) OR #paid = :paid_new AND #currency = :currency_new AND #spent <= :most)")
-	call.Value(":most", table.Num(payment.Amount.Minor-total.Minor))
-	return updating(s.checkouts, call, func(old table.Item) error {
-		err := payment.Cover(total, table.DecodePayment("", old).Amount, old.Num(table.AttrSpent))
-		if err != nil {
-			return err
-		}
-		return errLookAgain
-	})
 }
 
 // Fulfil marks the order as fulfilled.

@@ -58,7 +58,7 @@ func recordsBetween(code voucher.Code) (first, last string) {
 }
 
 // records returns a query for the items with a code's redemptions in a bucket, from a position on.
-func (s *uses) records(shop catalog.ShopID, code voucher.Code, from listPosition) *dynamodb.QueryInput {
+func (s *RedemptionRecords) records(shop catalog.ShopID, code voucher.Code, from listPosition) *dynamodb.QueryInput {
 	first, last := recordsBetween(code)
 	return &dynamodb.QueryInput{
 		TableName: aws.String(s.vouchers), ConsistentRead: aws.Bool(true), Limit: aws.Int32(recordsPerCall),

@@ -24,15 +24,16 @@ type transactor interface {
 
 // action is one write of a transaction. If the condition of the write fails, transact calls the function rejected with
 // the stored item, and returns its error. The function returns nil if the stored item is the result. If rejected is
-// nil, the error is errLookAgain.
+// nil, the error is errLookAgain. A weak action decides only if no other was refused.
 type action struct {
 	write    types.TransactWriteItem
 	rejected func(old table.Item) error
+	weak     bool
 }
 
 // updating returns an action that sends an update.
 func updating(tableName string, call *table.Update, rejected func(old table.Item) error) action {
-	return action{call.Action(tableName), rejected}
+	return action{write: call.Action(tableName), rejected: rejected}
 }
 
 // inserting returns an action that puts an item and requires that no item has its key.
@@ -53,12 +54,12 @@ func deleting(tableName string, key table.Key) action {
 
 // requiring returns an action that writes nothing and requires that an item exists.
 func requiring(tableName string, key table.Key) action {
-	return action{checking(tableName, key, "attribute_exists("+table.SortKey+")"), nil}
+	return action{write: checking(tableName, key, "attribute_exists("+table.SortKey+")")}
 }
 
 // requiringAbsent returns an action that writes nothing and requires that no item has the key.
 func requiringAbsent(tableName string, key table.Key, rejected func(old table.Item) error) action {
-	return action{checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected}
+	return action{write: checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected: rejected}
 }
 
 func checking(tableName string, key table.Key, condition string) types.TransactWriteItem {
@@ -67,8 +68,9 @@ func checking(tableName string, key table.Key, condition string) types.TransactW
 	}}
 }
 
-// transact applies all of the actions or none. If conditions fail, the first failed one decides the result. After a
-// conflict (see table.IsConflict), nothing was applied. A single update is sent without a transaction, because a
+// transact applies all of the actions or none. If conditions fail, all of their actions are asked. If one has the
+// result, that decides; else the first error that is neither weak nor errLookAgain. After a conflict (see
+// table.IsConflict), nothing was applied. A single update is sent without a transaction, because a
 // transaction takes twice the write units.
 func transact(ctx context.Context, api transactor, actions []action, options ...func(*dynamodb.Options)) error {
 	if update := actions[0].write.Update; update != nil && len(actions) == 1 {
@@ -93,12 +95,28 @@ func transact(ctx context.Context, api transactor, actions []action, options ...
 	if !is || len(canceled.CancellationReasons) != len(actions) || table.IsConflict(err) {
 		return err
 	}
+	var decided, weak error
 	for i, reason := range canceled.CancellationReasons {
-		if aws.ToString(reason.Code) == table.ConditionFailed {
-			return actions[i].meaning(reason.Item)
+		if aws.ToString(reason.Code) != table.ConditionFailed {
+			continue
+		}
+		switch meant := actions[i].meaning(reason.Item); {
+		case meant == nil:
+			return nil
+		case actions[i].weak:
+			weak = meant
+		case decided == nil || errors.Is(decided, errLookAgain):
+			decided = meant
 		}
 	}
-	return err
+	switch {
+	case decided != nil:
+		return decided
+	case weak != nil:
+		return weak
+	default:
+		return err
+	}
 }
 
 // meaning returns the error for a failed condition of the action, or nil if the stored item is the result.

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
@@ -18,15 +20,15 @@ import (
 // An undone redemption keeps its record, in an item of its own under its token. A retry of the redemption finds the
 // record there.
 type RedemptionRecords struct {
-	uses
+	ledger
 
-	checkouts string
+	vouchers, checkouts string // the tables
 }
 
 // NewRedemptionRecords returns a store of the redemptions in a table of vouchers. The table of checkouts shows which
 // redemptions were made by orders. random is as in NewRedeemer.
 func NewRedemptionRecords(api UsesAPI, tables Tables, random func(n int64) int64) *RedemptionRecords {
-	return &RedemptionRecords{uses{api, tables.Vouchers, random}, tables.Checkouts}
+	return &RedemptionRecords{ledger{api, random}, tables.Vouchers, tables.Checkouts}
 }
 
 // Undo marks a redemption as undone and gives its use back, in one transaction.
@@ -38,7 +40,8 @@ func (s *RedemptionRecords) Undo(ctx context.Context, request voucher.UndoReques
 func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoRequest) (voucher.Redemption, error) {
 	lookedTwice := false
 	for attempt := 0; ; attempt++ {
-		redemption, actions, err := s.undoing(ctx, request, request.ID[:voucher.NickIDLength])
+		found, err := s.find(ctx, request)
+		redemption := found.redemption
 		switch {
 		case errors.Is(err, voucher.ErrRedemptionNotFound) && !lookedTwice:
 			// An order's redemption may be in the item of a nick that the ID does not lead to. Or another request undid
@@ -53,7 +56,7 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 		case redemption.ByOrder:
 			return voucher.Redemption{}, voucher.ErrRedemptionOfOrder
 		}
-		err = transact(ctx, s.api, actions)
+		err = transact(ctx, s.api, found.actions(s.vouchers))
 		if err == nil {
 			redemption.Undone, redemption.UndoReason, redemption.UndoneBy = request.At, request.Reason, request.By
 			return redemption, nil
@@ -80,77 +83,85 @@ func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.U
 	return err
 }
 
-// undoing returns a redemption, and the actions that undo it: none if it was undone before. nick is the NickID of the
-// redemption's nick. If the redemption is in none of its possible places, the error is voucher.ErrRedemptionNotFound.
-func (s *uses) undoing(
-	ctx context.Context, request voucher.UndoRequest, nick string,
-) (voucher.Redemption, []action, error) {
+// find returns how to undo a redemption, whose redemption may be undone already. If it is in none of its possible
+// places, the error is voucher.ErrRedemptionNotFound.
+func (s *RedemptionRecords) find(ctx context.Context, request voucher.UndoRequest) (undoing, error) {
 	token := idempotency.Token(request.ID)
-	own, ofNick, ofVoucher := table.RedemptionKey(request.Shop, request.Code, token),
-		table.NickKey(request.Shop, request.Code, nick), table.VoucherKey(request.Shop, request.Code)
-	items, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, own, ofNick, ofVoucher)
+	own, ofNick, ofCode := table.RedemptionKey(request.Shop, request.Code, token),
+		table.NickKey(request.Shop, request.Code, request.ID[:voucher.NickIDLength]),
+		table.VoucherKey(request.Shop, request.Code)
+	items, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, own, ofNick, ofCode)
 	if err != nil {
-		return voucher.Redemption{}, nil, err
+		return undoing{}, err
 	}
-	if items[ofVoucher] == nil {
-		return voucher.Redemption{}, nil, voucher.ErrRedemptionNotFound
-	}
-	v, err := table.DecodeVoucher(items[ofVoucher])
-	if err != nil {
-		return voucher.Redemption{}, nil, err
-	}
-	for _, key := range []table.Key{own, ofNick, ofVoucher} {
+	for _, key := range []table.Key{own, ofNick, ofCode} {
 		redemption, found, err := table.Recorded(token, items[key])
-		if err != nil {
-			return voucher.Redemption{}, nil, err
-		}
-		if !found {
+		if err != nil || !found {
+			if err != nil {
+				return undoing{}, err
+			}
 			continue
 		}
-		if !redemption.Undone.IsZero() {
-			return redemption, nil, nil
+		u := undoing{
+			request: request, redemption: redemption, recordKey: key,
+			record: items[key][table.RecordPrefix+request.ID],
 		}
-		actions := s.undoingIn(request, items[key], redemption)
-		if v.Limited() {
-			asked := voucher.Request{Shop: request.Shop, Code: request.Code, At: request.At}
-			counter, err := s.usedCounter(ctx, asked, v.Voucher)
-			if err != nil {
-				return voucher.Redemption{}, nil, err
-			}
-			actions = append(actions, s.returning(asked, v.Voucher, counter)...)
+		if items[ofCode].Has(table.AttrLimit) {
+			u.takes = append(u.takes, ofCode)
 		}
-		return redemption, actions, nil
+		if key == ofNick {
+			u.takes = append(u.takes, ofNick)
+		}
+		return u, nil
 	}
-	return voucher.Redemption{}, nil, voucher.ErrRedemptionNotFound
+	return undoing{}, voucher.ErrRedemptionNotFound
 }
 
-// undoingIn returns the actions that undo a redemption in the item that holds its record. An item of its own keeps the
-// record. From any other item the record moves to an item of its own.
-func (s *uses) undoingIn(request voucher.UndoRequest, it table.Item, redemption voucher.Redemption) []action {
-	own := table.RedemptionKey(request.Shop, request.Code, idempotency.Token(redemption.ID))
-	call := &table.Update{Key: table.KeyOf(it)}
-	record := table.RecordPrefix + redemption.ID
-	call.RequireEqual(record, it[record])
+// undoing is a redemption that is undone.
+type undoing struct {
+	request    voucher.UndoRequest
+	redemption voucher.Redemption
+	recordKey  table.Key // of the item that has the record
+	record     types.AttributeValue
+	takes      []table.Key // of the allowances that get the use back; for an allowance with parts, of its head
+}
+
+// actions returns the writes that give the uses back, and mark the record as undone. An item of its own keeps the
+// record. From any other item it moves there, so that the item is as it was before.
+func (d undoing) actions(tableName string) []action {
+	request := d.request
+	own := table.RedemptionKey(request.Shop, request.Code, idempotency.Token(request.ID))
+	name := table.RecordPrefix + request.ID
 	undone := table.Item{
 		table.AttrUndone: table.Millis(request.At), table.AttrReason: table.Str(request.Reason),
 		table.AttrUndoneBy: table.Str(request.By),
 	}
-	if call.Key == own {
-		for _, attribute := range slices.Sorted(maps.Keys(undone)) {
-			call.Set(attribute, undone[attribute])
+	var actions []action
+	for _, key := range d.takes {
+		u := &table.Update{Key: key}
+		u.Add(table.AttrLeft, 1)
+		u.Add(table.AttrUsed, -1)
+		u.Require("attribute_exists(#left)")
+		if key == d.recordKey {
+			u.Remove(name)
+			u.RequireEqual(name, d.record)
+			u.Set(table.AttrApart, table.Bool(true))
+			if d.redemption.Imported {
+				u.Remove(table.AttrImported)
+			}
 		}
-		call.RequireEqual(table.AttrUndone, nil)
-		return []action{updating(s.vouchers, call, nil)}
+		actions = append(actions, updating(tableName, u, nil))
 	}
-	maps.Copy(undone, own.Attributes())
-	undone[record], undone[table.AttrCode] = table.EncodeRecord(redemption), table.Str(redemption.Code)
-	call.Remove(record)
-	call.Add(table.AttrUndone, 1)
-	if call.Key == table.VoucherKey(request.Shop, request.Code) {
-		call.Remove(table.AttrUsed)
-		call.Remove(table.AttrImported)
-	} else {
-		call.Add(table.AttrTaken, -1)
+	if d.recordKey != own {
+		maps.Copy(undone, own.Attributes())
+		undone[name], undone[table.AttrCode] = table.EncodeRecord(d.redemption), table.Str(d.redemption.Code)
+		return append(actions, inserting(tableName, undone))
 	}
-	return []action{inserting(s.vouchers, undone), updating(s.vouchers, call, nil)}
+	u := &table.Update{Key: own}
+	for _, attribute := range slices.Sorted(maps.Keys(undone)) {
+		u.Set(attribute, undone[attribute])
+	}
+	u.RequireEqual(name, d.record)
+	u.RequireEqual(table.AttrUndone, nil)
+	return append(actions, updating(tableName, u, nil))
 }

@@ -30,9 +30,6 @@ func Import(terms Terms, past Past, id string, now time.Time) (Voucher, error) {
 		return Voucher{}, err
 	}
 	v.Imported = past.Uses
-	if v.Limited() {
-		v.Over = max(past.Uses-int(v.MaxUses), 0)
-	}
 	if !past.RedeemedAt.IsZero() {
 		v.Imported = 1
 		v.Redeemed = &Redemption{

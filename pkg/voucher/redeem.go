@@ -31,8 +31,6 @@ type Claim struct {
 	// Attempt is new for every request. A stored redemption with the Token but another Attempt was written for an
 	// earlier request.
 	Attempt string
-	// HoldID becomes the ID of a new hold.
-	HoldID string
 }
 
 // attemptLength is the length of a Claim's Attempt.
@@ -53,9 +51,9 @@ type RedeemerStore interface {
 	// redemption, Redeem returns that redemption, or ErrUndone if it was undone. After a *RefusalError or a
 	// *TooManyRedemptionsError nothing was taken. After any other error the claim may or may not be applied.
 	Redeem(ctx context.Context, claim Claim) (Redemption, error)
-	// Look returns the voucher and the uses that the request's nick has taken. An unknown code is a *RefusalError.
-	Look(ctx context.Context, request Request) (Voucher, NickUses, error)
-	FreeUses
+	// Available returns the voucher as it is stored now, if a use of it could be taken for the request. Otherwise the
+	// error is a *RefusalError.
+	Available(ctx context.Context, request Request) (Voucher, error)
 }
 
 // Redeemer redeems and checks vouchers for a storefront.
@@ -89,40 +87,7 @@ func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redem
 
 // Check returns the voucher that Redeem would redeem now, or a *RefusalError. It changes nothing and ignores the key.
 func (r Redeemer) Check(ctx context.Context, request Request) (Voucher, error) {
-	v, uses, err := r.Store.Look(ctx, request)
-	if err != nil {
-		return Voucher{}, err
-	}
-	if err := RefuseNow(ctx, r.Store, request, v, uses); err != nil {
-		return Voucher{}, err
-	}
-	return v, nil
-}
-
-// FreeUses finds free uses of vouchers with a limit above one.
-type FreeUses interface {
-	// HasFreeUse reports whether a use is free at the time of the request.
-	HasFreeUse(ctx context.Context, request Request, v Voucher) (bool, error)
-}
-
-// RefuseNow returns a *RefusalError if no use of a voucher could be taken for the request now. The caller has just read
-// v and uses.
-func RefuseNow(ctx context.Context, store FreeUses, request Request, v Voucher, uses NickUses) error {
-	if err := v.Refuse(request); err != nil {
-		return err
-	}
-	if err := v.RefuseNick(uses, request.At); err != nil {
-		return err
-	}
-	// If the nick has a lapsed hold, the request can take over the held use, unless too many uses are taken.
-	if !v.Limited() || v.Over == 0 && len(uses.Lapsed(request.At)) > 0 {
-		return nil
-	}
-	free, err := store.HasFreeUse(ctx, request, v)
-	if err == nil && !free {
-		err = &RefusalError{ReasonUsedUp}
-	}
-	return err
+	return r.Store.Available(ctx, request)
 }
 
 // FieldError says which field of a request, or of an operator's input, is wrong and why.

@@ -27,22 +27,6 @@ type Standing struct {
 	Used     int       // redeemed or held; 0 if the code has no limit and its redemptions were not read
 	UsesHeld int       // how many of Used are held by checkouts
 	Lapse    time.Time // when the next hold lapses; zero: none
-	Editing  Limit     // the new limit of an interrupted or running edit, or NoLimit
-}
-
-// NewStanding returns the standing of a voucher at the given time. For a code with many uses, the parameters left and
-// used become UsesLeft and Used. For a single-use code they are ignored.
-func NewStanding(v Voucher, left, used int, at time.Time) Standing {
-	switch {
-	case !v.SingleUse():
-		return Standing{Voucher: v, UsesLeft: left, Used: used}
-	case v.Held != nil && !v.Held.HasLapsed(at):
-		return Standing{Voucher: v, Used: 1, UsesHeld: 1, Lapse: v.Held.Until}
-	case v.Redeemed == nil:
-		return Standing{Voucher: v, UsesLeft: 1}
-	default:
-		return Standing{Voucher: v, Used: 1}
-	}
 }
 
 // Status returns the status at the given time.
@@ -50,7 +34,7 @@ func (s Standing) Status(at time.Time) Status {
 	switch reason := s.closed(at); {
 	case reason != "":
 		return Status(reason)
-	case s.usedUp(at) || s.Limited() && s.UsesLeft == 0:
+	case s.MaxUses != NoLimit && s.UsesLeft == 0:
 		return StatusUsedUp
 	default:
 		return StatusRedeemable

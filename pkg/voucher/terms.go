@@ -13,12 +13,14 @@ import (
 
 // Bounds of the fields that an operator sets.
 const (
-	MaxBatchBytes        = 64
-	MaxNoteBytes         = 128
-	MaxMaxUses     Limit = 1_000_000_000
-	MaxPerNick     Limit = 10
-	MaxCounters          = 64
-	usesPerCounter       = 64 // the default
+	MaxBatchBytes       = 64
+	MaxNoteBytes        = 128
+	MaxMaxUses    Limit = 1_000_000_000
+	MaxPerNick    Limit = 10
+	// MaxParts is how many parts can be read together with the code's own item and one more.
+	MaxParts     = 98
+	usesPerPart  = 100
+	mostUnspread = 500 // the highest limit that gets no parts by default
 )
 
 // Terms are what an operator sets when creating a voucher. A nil field gets its default.
@@ -33,7 +35,7 @@ type Terms struct {
 	Nick           string
 	Batch          string
 	Note           string
-	Counters       int // 1 to MaxCounters and at most MaxUses; 0: chosen from MaxUses
+	Parts          *int // 0 to MaxParts; nil: chosen from MaxUses
 }
 
 // New returns a voucher with the terms, or every *FieldError found, joined.
@@ -48,11 +50,11 @@ func New(terms Terms, now time.Time) (Voucher, error) {
 		v.MaxUsesPerNick = 1
 	}
 	set(&v.MaxUsesPerNick, terms.MaxUsesPerNick)
-	var codeErr, nickErr, countersErr error
+	var codeErr, nickErr, partsErr error
 	v.Code, codeErr = parseNewCode(terms.Written)
 	v.Nick, nickErr = ParseNick(terms.Nick)
-	v.Counters, countersErr = chooseCounters(v.MaxUses, terms.Counters)
-	if err := errors.Join(codeErr, nickErr, countersErr, v.validate(), checkNewBatch(v.Batch)); err != nil {
+	v.Parts, partsErr = chooseParts(v.MaxUses, terms.Parts)
+	if err := errors.Join(codeErr, nickErr, partsErr, v.validate(), checkNewBatch(v.Batch)); err != nil {
 		return Voucher{}, err
 	}
 	return v, nil
@@ -72,23 +74,22 @@ func parseNewCode(written string) (Code, error) {
 	return code, err
 }
 
-// chooseCounters returns the number of counters. Only a code with a limit above one has counters. The parameter
-// override is their number. If it is 0, the code has one counter for every 64 uses, but at most 64 counters.
-func chooseCounters(maxUses Limit, override int) (int, error) {
+// chooseParts returns the number of parts: the one that was set, or one for every 100 uses of a limit above 500, but at
+// most MaxParts. Only a code with a limit above one has parts.
+func chooseParts(maxUses Limit, set *int) (int, error) {
 	limited := Voucher{MaxUses: maxUses}.Limited()
-	if override == 0 {
-		if !limited {
-			return 0, nil
-		}
-		return min((int(maxUses)+usesPerCounter-1)/usesPerCounter, MaxCounters), nil
+	switch {
+	case set == nil && limited && maxUses > mostUnspread:
+		return min(int(maxUses)/usesPerPart, MaxParts), nil
+	case set == nil || *set == 0:
+		return 0, nil
+	case !limited:
+		return 0, &FieldError{"parts", errors.New("only a code with a limit above one has parts")}
+	case *set < 0 || *set > MaxParts:
+		return 0, &FieldError{"parts", fmt.Errorf("must be 0 to %d", MaxParts)}
+	default:
+		return *set, nil
 	}
-	if !limited {
-		return 0, &FieldError{"counters", errors.New("only a code with a limit above one has counters")}
-	}
-	if override < 1 || override > MaxCounters || override > int(maxUses) {
-		return 0, &FieldError{"counters", fmt.Errorf("must be 1 to %d, and at most the number of uses", MaxCounters)}
-	}
-	return override, nil
 }
 
 // checkNewBatch rejects a name of white space only, because no command accepts such a name. Vouchers that already have

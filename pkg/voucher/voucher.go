@@ -30,25 +30,15 @@ type Voucher struct {
 
 	Created time.Time // UTC, whole milliseconds
 
-	// Redeemed is the redemption of a single-use code, or nil. Held is its hold, or nil. At most one of them is set.
+	// Redeemed is the redemption of a single-use code, or nil.
 	Redeemed *Redemption
-	Held     *Hold
-	Undone   int // how many redemptions of a single-use code were ever undone
 	// Imported is how many uses were made in another system before the voucher was imported. For a single-use code,
 	// Redeemed holds the imported redemption, and Imported becomes 0 when that redemption is undone. For other codes,
-	// the imported uses have no records, but the counters of a code with a limit above one include them.
+	// the imported uses have no records, but a code with a limit counts them as used.
 	Imported int
 
-	// Counters is the number of counters that share the uses of a code with a limit above one.
-	Counters int
-	// FullUntil is set when a request finds that every use of a code with a limit above one is taken. Before FullUntil
-	// no use is free. Zero: unknown.
-	FullUntil time.Time // UTC, whole milliseconds
-	// Over is how many uses are taken beyond the limit, because the limit was lowered.
-	Over int
-	// Returns counts the uses that were given back, including those that were dropped because Over was above zero. It
-	// never falls.
-	Returns int64
+	// Parts is among how many items the uses of a code with a limit above one are spread, besides its own.
+	Parts int
 	// Version is raised by each edit.
 	Version int64
 }
@@ -73,7 +63,7 @@ type Redemption struct {
 // SingleUse reports whether the code can be redeemed only once.
 func (v Voucher) SingleUse() bool { return v.MaxUses == 1 }
 
-// Limited reports whether the code has a limit above one, and therefore counters.
+// Limited reports whether the code has a limit above one.
 func (v Voucher) Limited() bool { return v.MaxUses != NoLimit && v.MaxUses != 1 }
 
 // Reason is why a voucher was refused. It goes to logs, metrics and the shop's own server, never to a stranger.
@@ -113,20 +103,9 @@ func (v Voucher) closed(at time.Time) Reason {
 	}
 }
 
-// usedUp reports whether the voucher's own item says that no use is free. A limited code may be used up before its item
-// says so.
-func (v Voucher) usedUp(at time.Time) bool {
-	return v.Redeemed != nil || v.Held != nil && !v.Held.HasLapsed(at) || at.Before(v.FullUntil)
-}
-
 // Refuse applies every rule that needs only the voucher and the request. It returns a *RefusalError, or nil if the
-// request passes. It checks neither the uses left in counters nor the limit per nick.
-func (v Voucher) Refuse(request Request) error { return v.refuse(request, v.usedUp(request.At)) }
-
-// RefuseShare is Refuse for a request that shares a hold and therefore needs no free use.
-func (v Voucher) RefuseShare(request Request) error { return v.refuse(request, v.Redeemed != nil) }
-
-func (v Voucher) refuse(request Request, usedUp bool) error {
+// request passes. It does not check whether uses are left.
+func (v Voucher) Refuse(request Request) error {
 	if reason := v.closed(request.At); reason != "" {
 		return &RefusalError{reason}
 	}
@@ -135,20 +114,9 @@ func (v Voucher) refuse(request Request, usedUp bool) error {
 		return &RefusalError{ReasonNickMissing}
 	case v.Nick != Nick{} && v.Nick.Compared != request.Nick.Compared:
 		return &RefusalError{ReasonOtherNick}
-	case usedUp:
-		return &RefusalError{ReasonUsedUp}
 	case request.Paused.Covers(v.Batch): // last, because the other reasons would apply without the pause, too
 		return &RefusalError{ReasonPaused}
 	default:
 		return nil
 	}
-}
-
-// RefuseNick checks the limit per nick. The nick's lapsed holds do not count. RefuseNick returns a *RefusalError or
-// nil.
-func (v Voucher) RefuseNick(uses NickUses, at time.Time) error {
-	if v.MaxUsesPerNick != NoLimit && uses.Taken-len(uses.Lapsed(at)) >= int(v.MaxUsesPerNick) {
-		return &RefusalError{ReasonNickLimit}
-	}
-	return nil
 }

@@ -2,8 +2,6 @@ package table
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
@@ -41,37 +39,6 @@ const (
 	AttrRefusals    = "refusals"
 	AttrRedemptions = "redemptions"
 )
-
-// Lapse is when a live hold of a source lapses.
-type Lapse struct {
-	Millis int64
-	Subnet string // of the source, as in access.Source
-}
-
-// EncodeLapses returns the value of AttrLapses: for each hold, the milliseconds in base 36, followed by a dot and the
-// subnet if there is one. Spaces separate the holds.
-func EncodeLapses(lapses []Lapse) types.AttributeValue {
-	var fields []string
-	for _, lapse := range lapses {
-		field := strconv.FormatInt(lapse.Millis, 36)
-		if lapse.Subnet != "" {
-			field += "." + lapse.Subnet
-		}
-		fields = append(fields, field)
-	}
-	return Str(strings.Join(fields, " "))
-}
-
-// DecodeLapses reads the holds that are live at a time.
-func DecodeLapses(it Item, at time.Time) (live []Lapse) {
-	for field := range strings.FieldsSeq(it.Str(AttrLapses)) {
-		text, subnet, _ := strings.Cut(field, ".")
-		if millis, err := strconv.ParseInt(text, 36, 64); err == nil && millis > at.UnixMilli() {
-			live = append(live, Lapse{millis, subnet})
-		}
-	}
-	return live
-}
 
 // SetSettings makes an update write the settings. The update does not touch AttrKeysCreated.
 func SetSettings(u *Update, s access.Settings) {

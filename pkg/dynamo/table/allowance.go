@@ -119,3 +119,13 @@ func Sum(holds []Hold) (amount int64) {
 	}
 	return amount
 }
+
+// FirstEnd returns when the first live hold lapses.
+func (a Allowance) FirstEnd(at time.Time) (first time.Time) {
+	for _, hold := range a.Holds {
+		if !hold.HasLapsed(at) && (first.IsZero() || hold.Until.Before(first)) {
+			first = hold.Until
+		}
+	}
+	return first
+}

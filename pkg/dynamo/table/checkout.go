@@ -1,10 +1,8 @@
 package table
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +31,7 @@ const (
 	AttrTotal     = "total"
 	AttrBuyer     = "buyer"     // HashNick of the nick; AttrNick is the nick as written
 	AttrByServer  = "byServer"  // true: the shop's server made the checkout; missing: a stranger did
-	AttrUse       = "use"       // the hold, see EncodeUse; missing: the checkout has no code
+	AttrUse       = "use"       // the hold, see EncodeHold; missing: the checkout has no code
 	AttrShares    = "shares"    // true: another checkout held the use before; missing: none did
 	AttrStatus    = "status"    // open, ordered, cancelled or replaced; an expired checkout stays open
 	AttrExpires   = "expires"   // milliseconds
@@ -80,7 +78,7 @@ func EncodeCheckout(shop catalog.ShopID, c checkout.Checkout) Item {
 		it[AttrNick], it[AttrBuyer] = Str(c.Nick), Str(HashNick(nick))
 	}
 	if c.Hold != nil {
-		it[AttrUse] = EncodeUse(*c.Hold)
+		it[AttrUse] = EncodeHold(*c.Hold)
 	}
 	it.setTrue(AttrByServer, c.ByServer)
 	it.setTrue(AttrShares, c.SharesUse)
@@ -102,7 +100,7 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		Amount:  it.Num(AttrAmount), Data: it.Str(AttrData), DataIsObject: it.Bool(AttrObject),
 		UnitPrice: amount(AttrUnitPrice), Subtotal: amount(AttrSubtotal), Discount: amount(AttrDiscount),
 		Total: amount(AttrTotal),
-		Code:  it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: decodeUse(it.Str(AttrUse)),
+		Code:  it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: DecodeHold(it.Str(AttrUse)),
 		ByServer: it.Bool(AttrByServer), SharesUse: it.Bool(AttrShares), Replaced: it.Str(AttrStatus) == StatusReplaced,
 		Created: it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
@@ -118,75 +116,38 @@ func DecodeCheckout(it Item) checkout.Checkout {
 	return c
 }
 
-// EncodeUse returns the value of AttrUse: the hold's kind, ID and counter, and the time when it lapses in milliseconds
-// in base 36. Dots separate the parts.
-func EncodeUse(hold voucher.Hold) types.AttributeValue {
-	return Str(string(hold.Kind) + "." + hold.ID + "." + holdTerms(hold))
+// EncodeHold returns the value of AttrUse: the hold's holder, its end in milliseconds in base 36, a if an order's
+// redemption is recorded apart, and each take, which is the allowance and the number of the item. Dots separate them.
+func EncodeHold(hold voucher.Hold) types.AttributeValue {
+	parts := []string{string(hold.Holder), strconv.FormatInt(hold.Until.UnixMilli(), 36), ""}
+	if hold.Apart {
+		parts[2] = "a"
+	}
+	for _, take := range hold.Takes {
+		parts = append(parts, string(take.Of)+strconv.Itoa(take.Item))
+	}
+	return Str(strings.Join(parts, "."))
 }
 
-// EncodeHold returns the value of a hold in the item of a nick.
-func EncodeHold(hold voucher.Hold) types.AttributeValue { return Str(holdTerms(hold)) }
-
-func holdTerms(hold voucher.Hold) string {
-	return strconv.Itoa(hold.Counter) + "." + strconv.FormatInt(hold.Until.UnixMilli(), 36)
-}
-
-func decodeUse(text string) *voucher.Hold {
-	kind, rest, _ := strings.Cut(text, ".")
-	id, terms, is := strings.Cut(rest, ".")
-	if !is {
+// DecodeHold reads what EncodeHold wrote, or returns nil.
+func DecodeHold(text string) *voucher.Hold {
+	parts := strings.Split(text, ".")
+	if len(parts) < 3 {
 		return nil
 	}
-	hold, err := decodeHold(voucher.HoldKind(kind), id, terms)
+	until, err := strconv.ParseInt(parts[1], 36, 64)
+	hold := &voucher.Hold{
+		Holder: idempotency.Token(parts[0]), Until: time.UnixMilli(until).UTC(), Apart: parts[2] == "a",
+	}
+	for _, take := range parts[3:] {
+		item, malformed := strconv.Atoi(take[min(1, len(take)):])
+		err = errors.Join(err, malformed)
+		hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.Allowance(take[:min(1, len(take))]), Item: item})
+	}
 	if err != nil {
 		return nil
 	}
-	return &hold
-}
-
-func decodeHold(kind voucher.HoldKind, id, terms string) (voucher.Hold, error) {
-	counter, until, _ := strings.Cut(terms, ".")
-	return parseHold(kind, id, counter, until, 36)
-}
-
-// parseHold reads the numbers of a hold. until is a time in milliseconds, written in the given base.
-func parseHold(kind voucher.HoldKind, id, counter, until string, base int) (voucher.Hold, error) {
-	number, badCounter := strconv.Atoi(counter)
-	millis, badTime := strconv.ParseInt(until, base, 64)
-	if err := errors.Join(badCounter, badTime); err != nil {
-		return voucher.Hold{}, fmt.Errorf("malformed hold: %w", err)
-	}
-	return voucher.Hold{Kind: kind, ID: id, Counter: number, Until: time.UnixMilli(millis).UTC()}, nil
-}
-
-// DecodeNickUses reads the item of a nick. kind is the kind of the voucher's holds.
-func DecodeNickUses(kind voucher.HoldKind, it Item) (voucher.NickUses, error) {
-	uses := voucher.NickUses{Taken: int(it.Num(AttrTaken)), Undone: int(it.Num(AttrUndone))}
-	for name := range it {
-		id, is := strings.CutPrefix(name, HoldPrefix)
-		if !is {
-			continue
-		}
-		hold, err := decodeHold(kind, id, it.Str(name))
-		if err != nil {
-			return voucher.NickUses{}, err
-		}
-		uses.Holds = append(uses.Holds, hold)
-	}
-	slices.SortFunc(uses.Holds, func(a, b voucher.Hold) int { return cmp.Compare(a.ID, b.ID) })
-	return uses, nil
-}
-
-// DecodeHoldItem reads an item that is stored under a HoldKey. holder is the HashNick of the nick that has the hold, if
-// nicks have a limit.
-func DecodeHoldItem(kind voucher.HoldKind, it Item) (hold voucher.Hold, holder string, err error) {
-	_, rest, _ := strings.Cut(it.Str(SortKey), HoldInfix)
-	parts := strings.SplitN(rest, "#", 3)
-	if len(parts) != 3 {
-		return voucher.Hold{}, "", errors.New("malformed sort key of a hold")
-	}
-	hold, err = parseHold(kind, parts[2], parts[0], parts[1], 10)
-	return hold, it.Str(AttrHolder), err
+	return hold
 }
 
 // OrderedAt returns the value of AttrOrdered for an order that was placed at a time.

@@ -37,10 +37,9 @@ const (
 	AccessKeyPrefix = "key#"
 	ProductPrefix   = "product#"
 	OffSalePrefix   = "offsale#"
-	CounterInfix    = "#c#"
+	PartInfix       = "#p#"
 	NickInfix       = "#n#"
 	RedemptionInfix = "#r#"
-	HoldInfix       = "#h#"
 	HoldsPrefix     = "holds#"
 	RedeemedPrefix  = "redeemed#"
 )
@@ -95,11 +94,13 @@ func VoucherKey(shop catalog.ShopID, code voucher.Code) Key {
 	return Key{Bucket(shop, hashBucket(string(code))), string(code)}
 }
 
-// CounterKey is the key of a counter. number starts at 0.
-func CounterKey(shop catalog.ShopID, code voucher.Code, number int) Key {
+// PartKey is the key of a part of a code's allowance. number starts at 0; Head stands for the voucher itself.
+func PartKey(shop catalog.ShopID, code voucher.Code, number int) Key {
+	if number == Head {
+		return VoucherKey(shop, code)
+	}
 	return Key{
-		Bucket(shop, (hashBucket(string(code))+number)%Buckets),
-		fmt.Sprintf("%s%s%02d", code, CounterInfix, number),
+		Bucket(shop, (hashBucket(string(code))+number+1)%Buckets), fmt.Sprintf("%s%s%02d", code, PartInfix, number),
 	}
 }
 
@@ -116,33 +117,19 @@ func RedemptionKey(shop catalog.ShopID, code voucher.Code, token idempotency.Tok
 	}
 }
 
-// RecordKey is the key of the item that records a redemption. It chooses by kind, the kind of the voucher's holds: the
-// voucher's key, the nick's, or RedemptionKey.
+// RecordKey is the key of the item that records a redemption: the smallest item that the redemption takes from, or, if
+// that may be one of many redemptions' items, RedemptionKey.
 func RecordKey(
-	shop catalog.ShopID, code voucher.Code, nick voucher.Nick, token idempotency.Token, kind voucher.HoldKind,
+	shop catalog.ShopID, v voucher.Voucher, nick voucher.Nick, token idempotency.Token,
 ) Key {
 	switch {
-	case kind == voucher.HoldSingleUse:
-		return VoucherKey(shop, code)
-	case kind.IsByNick():
-		return NickKey(shop, code, voucher.NickID(shop, code, nick))
+	case v.SingleUse():
+		return VoucherKey(shop, v.Code)
+	case v.MaxUsesPerNick != voucher.NoLimit:
+		return NickKey(shop, v.Code, voucher.NickID(shop, v.Code, nick))
 	default:
-		return RedemptionKey(shop, code, token)
+		return RedemptionKey(shop, v.Code, token)
 	}
-}
-
-// HoldKey is the key of a counted hold, in the bucket of its counter. The holds of a counter sort by the time when they
-// lapse.
-func HoldKey(shop catalog.ShopID, code voucher.Code, hold voucher.Hold) Key {
-	return Key{
-		CounterKey(shop, code, hold.Counter).Partition,
-		fmt.Sprintf("%s%013d#%s", holdsOf(code, hold.Counter), hold.Until.UnixMilli(), hold.ID),
-	}
-}
-
-// holdsOf returns the prefix of the sort keys of a counter's holds.
-func holdsOf(code voucher.Code, counter int) string {
-	return fmt.Sprintf("%s%s%02d#", code, HoldInfix, counter)
 }
 
 // CheckoutKey is the key of a checkout. token is the first half of the checkout's ID. The sort key begins with the
@@ -163,10 +150,14 @@ func QuotaKey(shop catalog.ShopID, quota voucher.Quota) Key {
 	return Key{key.Partition, RedeemedPrefix + key.Sort}
 }
 
-// SourceHoldsKey is the key of the item that lists the live holds of a source. An IPv6 network, a /48, has one item for
-// all of its subnets.
+// SourceHoldsKey is the key of the allowance of live holds of a source, or of an IPv6 network, a /48, if the source's
+// Subnet is empty.
 func SourceHoldsKey(shop catalog.ShopID, source access.Source) Key {
-	return Key{Bucket(shop, hashBucket(source.Name)), HoldsPrefix + source.Name}
+	sort := HoldsPrefix + source.Name
+	if source.Subnet != "" {
+		sort += "#" + source.Subnet
+	}
+	return Key{Bucket(shop, hashBucket(source.Name)), sort}
 }
 
 // HashNick returns the hash that stands for a nick in conditions and in the index of nicks. It hashes the compared form of the nick. The

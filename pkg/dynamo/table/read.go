@@ -129,17 +129,6 @@ func BatchGet(
 	return found, nil
 }
 
-// HoldsQuery returns a query for the holds of a counter. The hold that lapses first comes first.
-func HoldsQuery(table string, shop catalog.ShopID, code voucher.Code, counter int) *dynamodb.QueryInput {
-	return &dynamodb.QueryInput{
-		TableName: aws.String(table), ConsistentRead: aws.Bool(true),
-		KeyConditionExpression: aws.String(PartitionKey + " = :bucket AND begins_with(" + SortKey + ", :holds)"),
-		ExpressionAttributeValues: Item{
-			":bucket": Str(CounterKey(shop, code, counter).Partition), ":holds": Str(holdsOf(code, counter)),
-		},
-	}
-}
-
 // ReadVoucher reads a voucher. For an unknown code, the error is a *voucher.RefusalError.
 func ReadVoucher(
 	ctx context.Context, api Getter, table string, shop catalog.ShopID, code voucher.Code,
@@ -152,24 +141,4 @@ func ReadVoucher(
 		return Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
 	return DecodeVoucher(it)
-}
-
-// ReadCounters reads the first n counters of a code. random is as in Backoff.
-func ReadCounters(
-	ctx context.Context, api BatchGetter, random func(n int64) int64, table string, shop catalog.ShopID,
-	code voucher.Code, n int,
-) ([]Counter, error) {
-	keys := make([]Key, n)
-	for number := range keys {
-		keys[number] = CounterKey(shop, code, number)
-	}
-	found, err := BatchGet(ctx, api, random, table, keys...)
-	if err != nil {
-		return nil, err
-	}
-	counters := make([]Counter, n)
-	for number, key := range keys {
-		counters[number] = DecodeCounter(number, found[key])
-	}
-	return counters, nil
 }

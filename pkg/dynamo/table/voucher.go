@@ -24,7 +24,6 @@ const (
 	AttrCode     = "code"     // as created; also in every item with redemptions
 	AttrReward   = "reward"   // see decodeReward
 	AttrCurrency = "currency" // of the reward, if it is an amount off
-	AttrMaxUses  = "maxUses"  // missing: no limit
 	AttrPerNick  = "perNick"  // missing: no limit
 	AttrFrom     = "from"     // milliseconds; always present, so that a condition can compare it
 	AttrUntil    = "until"    // milliseconds; always present
@@ -33,75 +32,64 @@ const (
 	AttrNickHash = "nickHash" // HashNick of that nick
 	AttrBatch    = "batch"
 	AttrNote     = "note"
-	AttrCreated  = "created"  // milliseconds
-	AttrVersion  = "version"  // of a voucher, a counter or an item of the catalogue; each edit raises the version
-	AttrCounters = "counters" // the number of counters
-	AttrEditing  = "editing"  // the limit that an unfinished edit is moving to
-	AttrEditor   = "editor"   // a random number that identifies the last edit of the limit
-	AttrLeft     = "left"     // uses left in a counter
-	AttrUsed     = "used"     // uses taken from a counter; of a single-use voucher, 1 if it was redeemed
-	AttrTaken    = "taken"    // the number of redemptions and holds in the item of a nick
+	AttrCreated  = "created" // milliseconds
+	AttrVersion  = "version" // of a voucher, a counter or an item of the catalogue; each edit raises the version
+	AttrEditor   = "editor"  // a random number that identifies the last edit of the limit
 
-	AttrHold      = "hold"      // the ID of the hold of a single-use voucher
-	AttrHeldUntil = "heldUntil" // milliseconds; when that hold lapses
-	AttrHeldBy    = "heldBy"    // the nick of that hold, as written
-	// milliseconds; no use is free until then; valid while AttrFullVersion is the voucher's version
-	AttrFullUntil   = "fullUntil"
-	AttrFullVersion = "fullVersion" // see AttrFullUntil
-	AttrOver        = "over"        // the number of uses taken beyond a lowered limit; missing: 0
-	// how many uses were given back, including those that did not become free because AttrOver was above 0; missing: 0
-	AttrReturns = "returns"
-	// milliseconds; no hold of the counter lapses earlier; missing: the counter never had a hold
-	AttrLapse = "lapse"
-	// in a counted hold, if the voucher has a limit per nick: the NickID of the hold's nick
-	AttrHolder = "holder"
-	// AttrUndone, in a voucher or the item of a nick, is the number of redemptions that were undone. In the item of one
-	// redemption, it is the time in milliseconds when the redemption was undone.
-	AttrUndone = "undone"
+	AttrUndone = "undone" // in the item of an undone redemption: when it was undone, in milliseconds
+	// AttrApart, in a voucher or the item of a nick, is true if a redemption of it was undone and therefore has an item
+	// of its own.
+	AttrApart = "apart"
 	// AttrImported, in a voucher, is the number of uses that were made before the voucher was imported; missing: 0.
 	AttrImported = "imported"
 	AttrUndoneBy = "undoneBy" // in an undone redemption: who undid it; missing: unknown
-	AttrLapses   = "lapses"   // in the refusals table: see EncodeLapses
 
 	// RecordPrefix and a token form the name of an attribute with a redemption, see EncodeRecord.
 	RecordPrefix = "b#"
-	// HoldPrefix and the ID of a hold form the name of an attribute with a hold, in the item of a nick.
-	HoldPrefix = "h#"
 )
 
 // FarFuture is the last millisecond of the year 9999. It is stored as the end of a voucher that does not expire.
 const FarFuture = 253402300799999
 
-// NoCounter is the Counter of a hold whose use was not taken from a counter.
-const NoCounter = -1
-
 // Voucher is a voucher as it is stored.
 type Voucher struct {
 	voucher.Voucher
+	Allowance
 
-	Editing voucher.Limit // the limit that an unfinished edit is moving to
-	Editor  int64         // identifies the last edit of the limit
+	Apart  bool  // see AttrApart
+	Editor int64 // identifies the last edit of the limit
 }
 
-// EncodeVoucher returns the item of a new voucher. An imported voucher may already have a redemption.
-func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) Item {
+// EncodeVoucher returns the items of a new voucher: its own and those of its parts, among which the uses are spread. An
+// imported voucher may already have a redemption, or uses.
+func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) []Item {
 	it := VoucherKey(shop, v.Code).Attributes()
+	items := []Item{it}
 	it[AttrCode] = Str(v.Written)
 	it[AttrReward] = Str(v.Reward.String())
 	if v.Reward.Kind == voucher.RewardAmountOff {
 		it[AttrCurrency] = Str(v.Reward.AmountOff.Currency)
 	}
-	it.setNum(AttrMaxUses, int64(v.MaxUses))
-	it.setNum(AttrCounters, int64(v.Counters))
 	it.setNum(AttrImported, int64(v.Imported))
-	it.setNum(AttrOver, int64(v.Over))
+	if v.MaxUses != voucher.NoLimit {
+		left := int(v.MaxUses) - v.Imported
+		it[AttrLimit], it[AttrUsed] = Num(v.MaxUses), Num(v.Imported)
+		it.setNum(AttrParts, int64(v.Parts))
+		for number := range v.Parts {
+			part := PartKey(shop, v.Code, number).Attributes()
+			share := max(left, 0) / (v.Parts - number)
+			part[AttrLeft], part[AttrUsed] = Num(share), Num(0)
+			items, left = append(items, part), left-share
+		}
+		it[AttrLeft] = Num(left)
+	}
 	if r := v.Redeemed; r != nil {
-		it[AttrUsed], it[RecordPrefix+r.ID] = Num(1), EncodeRecord(*r)
+		it[RecordPrefix+r.ID] = EncodeRecord(*r)
 	}
 	it[AttrCreated] = Millis(v.Created)
 	it[AttrVersion] = Num(v.Version)
 	maps.Copy(it, EncodeEditable(v))
-	return it
+	return items
 }
 
 // EncodeEditable returns the attributes that an edit writes. The limit on uses is not among them, because changing it
@@ -135,37 +123,25 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	if err != nil {
 		return Voucher{}, fmt.Errorf("voucher item: nick: %v", err) //nolint:errorlint // a malformed nick here is not the request's fault
 	}
+	allowance, err := DecodeAllowance(it)
+	if err != nil {
+		return Voucher{}, fmt.Errorf("voucher item: %w", err)
+	}
 	v := Voucher{
 		Voucher: voucher.Voucher{
 			Code: KeyOf(it).Code(), Written: it.Str(AttrCode), Reward: reward,
-			MaxUses: voucher.Limit(it.Num(AttrMaxUses)), MaxUsesPerNick: voucher.Limit(it.Num(AttrPerNick)),
+			MaxUses: voucher.Limit(it.Num(AttrLimit)), MaxUsesPerNick: voucher.Limit(it.Num(AttrPerNick)),
 			Disabled: it.Bool(AttrDisabled), Nick: nick, Batch: it.Str(AttrBatch), Note: it.Str(AttrNote),
-			Created: it.Time(AttrCreated), Counters: int(it.Num(AttrCounters)),
-			Version: it.Num(AttrVersion), Over: int(it.Num(AttrOver)), Returns: it.Num(AttrReturns),
-			Undone:   int(it.Num(AttrUndone)),
+			Created: it.Time(AttrCreated), Parts: int(it.Num(AttrParts)), Version: it.Num(AttrVersion),
 			Imported: int(it.Num(AttrImported)),
 		},
-		Editing: voucher.Limit(it.Num(AttrEditing)),
-		Editor:  it.Num(AttrEditor),
+		Allowance: allowance, Apart: it.Bool(AttrApart), Editor: it.Num(AttrEditor),
 	}
 	if it.Num(AttrFrom) != 0 {
 		v.ValidFrom = it.Time(AttrFrom)
 	}
 	if it.Num(AttrUntil) != FarFuture {
 		v.ValidUntil = it.Time(AttrUntil)
-	}
-	if it.Has(AttrFullUntil) && it.Num(AttrFullVersion) == v.Version {
-		v.FullUntil = it.Time(AttrFullUntil)
-	}
-	if it.Has(AttrHold) {
-		holder, err := voucher.ParseNick(it.Str(AttrHeldBy))
-		if err != nil {
-			return Voucher{}, fmt.Errorf("voucher item: holder: %v", err) //nolint:errorlint // a malformed nick here is not the request's fault
-		}
-		v.Held = &voucher.Hold{
-			Kind: voucher.HoldSingleUse, ID: it.Str(AttrHold), Counter: NoCounter, Until: it.Time(AttrHeldUntil),
-			Nick: holder,
-		}
 	}
 	redemptions, err := Records(it)
 	if len(redemptions) > 0 {
@@ -209,22 +185,6 @@ func within(err error, n, most int64) error {
 		return fmt.Errorf("%d is not from 1 to %d", n, most)
 	}
 	return err
-}
-
-// Counter is a counter as it is stored.
-type Counter struct {
-	Number     int // from 0
-	Left, Used int
-	Version    int64
-	Lapse      time.Time // no hold lapses earlier; zero: the counter never had a hold
-}
-
-// DecodeCounter reads the counter with the given number.
-func DecodeCounter(number int, it Item) Counter {
-	return Counter{
-		Number: number, Left: int(it.Num(AttrLeft)), Used: int(it.Num(AttrUsed)), Version: it.Num(AttrVersion),
-		Lapse: it.timeOrZero(AttrLapse),
-	}
 }
 
 // EncodeRecord returns the value of the attribute that records a redemption: the time in milliseconds in base 36, the

@@ -1,0 +1,206 @@
+package dynamo
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+
+	"shopfront/pkg/catalog"
+	"shopfront/pkg/dynamo/table"
+	"shopfront/pkg/idempotency"
+	"shopfront/pkg/voucher"
+)
+
+// UsesAPI lists the DynamoDB operations that finding and taking uses needs.
+type UsesAPI interface {
+	table.Getter
+	table.BatchGetter
+	table.TransactGetter
+	transactor
+	Query(context.Context, *dynamodb.QueryInput, ...func(*dynamodb.Options)) (*dynamodb.QueryOutput, error)
+}
+
+// codes takes uses of vouchers, by rules that it remembers.
+type codes struct {
+	ledger
+
+	vouchers string // the table
+	rules    *rememberedRules
+}
+
+func newCodes(api UsesAPI, vouchers string, random func(n int64) int64) codes {
+	return codes{ledger{api, random}, vouchers, &rememberedRules{rules: make(map[codeKey]rules)}}
+}
+
+// RulesAge is how long a process remembers the rules of a code. A request that begins later than that after an edit
+// follows the edit.
+const RulesAge = 10 * time.Second
+
+// maxRules bounds how many codes one process remembers. A function's process handles far fewer at a time.
+const maxRules = 4096
+
+type codeKey struct {
+	shop catalog.ShopID
+	code voucher.Code
+}
+
+// rules are a voucher as a request read it that was received at a time.
+type rules struct {
+	voucher.Voucher
+
+	at time.Time
+}
+
+type rememberedRules struct {
+	mu    sync.Mutex
+	rules map[codeKey]rules
+}
+
+// of returns the rules that a request may follow. known reports whether there are any, and fresh whether they are not
+// too old. What does not change is right even if they are: whether the code is single-use.
+func (m *rememberedRules) of(request voucher.Request) (v voucher.Voucher, fresh, known bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.rules[codeKey{request.Shop, request.Code}]
+	return r.Voucher, known && request.At.Sub(r.at) < RulesAge, known
+}
+
+func (m *rememberedRules) remember(request voucher.Request, v voucher.Voucher) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.rules) >= maxRules {
+		clear(m.rules)
+	}
+	m.rules[codeKey{request.Shop, request.Code}] = rules{v, request.At}
+}
+
+// Rules returns the rules of the request's code, at most RulesAge old. For an unknown code, the error is a
+// *voucher.RefusalError.
+func (s codes) Rules(ctx context.Context, request voucher.Request) (voucher.Voucher, error) {
+	if v, fresh, _ := s.rules.of(request); fresh {
+		return v, nil
+	}
+	return s.read(ctx, request)
+}
+
+// read reads the rules of the request's code.
+func (s codes) read(ctx context.Context, request voucher.Request) (voucher.Voucher, error) {
+	stored, err := table.ReadVoucher(ctx, s.api, s.vouchers, request.Shop, request.Code)
+	if err != nil {
+		return voucher.Voucher{}, table.Outcome(err)
+	}
+	s.rules.remember(request, stored.Voucher)
+	return stored.Voucher, nil
+}
+
+// errRulesChanged means that the voucher was edited or deleted since its rules were read. Nothing was written.
+var errRulesChanged = errors.New("the rules of the code have changed")
+
+// takings returns what a request takes by the rules of a voucher, for good or as a hold: a use of the code, and a use of
+// the nick. Either is nil if there is no such limit.
+func (s codes) takings(
+	request voucher.Request, v voucher.Voucher, holder idempotency.Token, until time.Time,
+) (ofCode, ofNick *taking) {
+	nick := voucher.NickID(request.Shop, v.Code, request.Nick)
+	if v.MaxUses != voucher.NoLimit {
+		ofCode = &taking{
+			table: s.vouchers, parts: v.Parts, amount: 1, at: request.At, holder: string(holder), until: until,
+			key:   func(item int) table.Key { return table.PartKey(request.Shop, v.Code, item) },
+			note:  func() string { return "" },
+			short: &voucher.RefusalError{Reason: voucher.ReasonUsedUp},
+		}
+		if v.SingleUse() && request.Nick != (voucher.Nick{}) {
+			ofCode.note = func() string { return nick }
+		}
+		if v.Parts == 0 { // the code's item is written anyway, so an edit of it holds at once
+			ofCode.with = func(u *table.Update) { u.RequireEqual(table.AttrVersion, table.Num(v.Version)) }
+			ofCode.judge = func(old table.Item) error {
+				if old.Num(table.AttrVersion) != v.Version {
+					return errRulesChanged
+				}
+				return errLookAgain
+			}
+		}
+	}
+	if v.MaxUsesPerNick != voucher.NoLimit {
+		ofNick = &taking{
+			table: s.vouchers, amount: 1, at: request.At, holder: string(holder), until: until,
+			limit: int64(v.MaxUsesPerNick),
+			short: &voucher.RefusalError{Reason: voucher.ReasonNickLimit},
+			key:   func(int) table.Key { return table.NickKey(request.Shop, v.Code, nick) },
+			note: func() string {
+				if ofCode == nil {
+					return ""
+				}
+				return strconv.Itoa(ofCode.item)
+			},
+		}
+	}
+	return ofCode, ofNick
+}
+
+// Available returns the voucher as it is stored now, if a use of it could be taken for the request. Otherwise the error
+// is a *voucher.RefusalError.
+func (s codes) Available(ctx context.Context, request voucher.Request) (voucher.Voucher, error) {
+	v, err := s.available(ctx, request, nil)
+	return v, table.Outcome(err)
+}
+
+// available is like Available. If the request can share a hold, mayShare reports which.
+func (s codes) available(
+	ctx context.Context, request voucher.Request, mayShare func(ofNick bool, hold table.Hold) bool,
+) (voucher.Voucher, error) {
+	head, nick := table.VoucherKey(request.Shop, request.Code),
+		table.NickKey(request.Shop, request.Code, voucher.NickID(request.Shop, request.Code, request.Nick))
+	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, head, nick)
+	if err != nil {
+		return voucher.Voucher{}, err
+	}
+	if found[head] == nil {
+		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+	}
+	stored, err := table.DecodeVoucher(found[head])
+	if err != nil {
+		return voucher.Voucher{}, err
+	}
+	s.rules.remember(request, stored.Voucher)
+	v := stored.Voucher
+	if err := v.Refuse(request); err != nil {
+		return voucher.Voucher{}, err
+	}
+	ofNick, err := table.DecodeAllowance(found[nick])
+	if err != nil {
+		return voucher.Voucher{}, err
+	}
+	if mayShare != nil {
+		for i, hold := range append(ofNick.Holds, stored.Holds...) {
+			if !hold.HasLapsed(request.At) && mayShare(i < len(ofNick.Holds), hold) {
+				return v, nil
+			}
+		}
+	}
+	taken := ofNick.Limit - ofNick.Free(request.At)
+	if v.MaxUsesPerNick != voucher.NoLimit && taken >= int64(v.MaxUsesPerNick) {
+		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonNickLimit}
+	}
+	if v.MaxUses == voucher.NoLimit || stored.Free(request.At) > 0 {
+		return v, nil
+	}
+	ofCode, _ := s.takings(request, v, "", time.Time{})
+	items, err := s.readAll(ctx, &posting{}, ofCode)
+	if err != nil {
+		return voucher.Voucher{}, err
+	}
+	var free int64
+	for _, item := range items {
+		free += item.Free(request.At)
+	}
+	if free <= 0 {
+		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
+	}
+	return v, nil
+}
