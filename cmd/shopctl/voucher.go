@@ -43,6 +43,7 @@ type editFlags struct {
 	validFrom, validUntil   moment
 	disabled                bool
 	nick, batch, note       string
+	parts                   int
 }
 
 func (f *editFlags) add(flags *pflag.FlagSet) {
@@ -56,6 +57,7 @@ func (f *editFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.nick, "nick", "", "only the shopper `NICK` can redeem it")
 	flags.StringVar(&f.batch, "batch", "", "the batch `NAME` that the voucher belongs to, at most 64 bytes")
 	flags.StringVar(&f.note, "note", "", "a note (`TEXT`) for yourself, at most 128 bytes")
+	flags.Var(numberFlag(&f.parts, 0), "parts", "over how many parts a busy code's limit is spread, 0 to 98")
 }
 
 // edit returns the changes that the flags ask for, or an error if no flag was given. The zone is that of dates.
@@ -65,7 +67,7 @@ func (f *editFlags) edit(flags *pflag.FlagSet, zone *time.Location) (voucher.Edi
 		ValidFrom: f.validFrom.pointer(zone), ValidUntil: f.validUntil.pointer(zone),
 		Disabled: given(flags, "disabled", &f.disabled),
 		Nick:     given(flags, "nick", &f.nick), Batch: given(flags, "batch", &f.batch),
-		Note: given(flags, "note", &f.note),
+		Note: given(flags, "note", &f.note), Parts: given(flags, "parts", &f.parts),
 	}
 	if edit == (voucher.Edit{}) {
 		return voucher.Edit{}, misused("nothing to change: give a flag, such as --max-uses 200 or --valid-until " +
@@ -84,8 +86,8 @@ func given[T any](flags *pflag.FlagSet, name string, value *T) *T {
 // createFlags are the fields of a new voucher, except its code.
 type createFlags struct {
 	editFlags
-	rewards  []string // goods, or one reward
-	counters int
+	rewards []string // goods, or one reward
+	flags   *pflag.FlagSet
 }
 
 func (f *createFlags) add(flags *pflag.FlagSet) {
@@ -96,8 +98,8 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch)
 	flags.Lookup("max-uses").Usage += " (default 1)"
 	flags.Lookup("max-uses-per-nick").Usage += " (default 1, or none if --max-uses is 1)"
-	flags.Var(numberFlag(&f.counters, 1), "counters",
-		"how many counters share a limit above 1: 1 to 64 (default 1 per 64 uses)")
+	flags.Lookup("parts").Usage += " (default 0, or 1 per 100 uses of a limit above 500)"
+	f.flags = flags
 }
 
 // terms reads the flags for a shop. It warns about a reward that is off sale, a pause that covers the voucher, and
@@ -134,7 +136,7 @@ func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFla
 	return voucher.Terms{
 		Reward: reward, MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
 		ValidFrom: f.validFrom.in(shop.Zone), ValidUntil: validUntil, Disabled: f.disabled,
-		Nick: f.nick, Batch: f.batch, Note: f.note, Counters: f.counters,
+		Nick: f.nick, Batch: f.batch, Note: f.note, Parts: given(f.flags, "parts", &f.parts),
 	}, nil
 }
 
@@ -161,7 +163,7 @@ and 0, or I, L and 1. If the code exists already, the command refuses; it never 
 			if err != nil {
 				return err
 			}
-			return s.showVoucher(shop, voucher.NewStanding(v, int(v.MaxUses), 0, s.now()), nil)
+			return s.showVoucher(shop, voucher.Standing{Voucher: v, UsesLeft: int(v.MaxUses)}, nil)
 		}),
 	}
 	flags.add(command.Flags())
@@ -205,7 +207,7 @@ func look(
 	}
 	redemptions, err := backoffice.Collect(shop.Redemptions(ctx, backoffice.RedemptionFilter{Code: code}))
 	slices.SortStableFunc(redemptions, func(a, b backoffice.Redemption) int { return a.At.Compare(b.At) })
-	if standing.MaxUses == voucher.NoLimit { // a code without a limit has no counters
+	if standing.MaxUses == voucher.NoLimit { // a code without a limit does not count its uses
 		standing.Used = standing.Imported
 		for _, redemption := range redemptions {
 			if redemption.Undone.IsZero() {
@@ -222,9 +224,10 @@ func newVoucherEditCommand(s *session) *cobra.Command {
 		Use: "edit SHOP CODE", Short: "Change a voucher", Args: exactly("SHOP", "CODE"),
 		Long: `Change a voucher. The change applies to every request that begins after the command returned.
 
-Code, reward and counters never change. A limit cannot change from a number to none or back, and --max-uses cannot
-change from or to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "",
---batch "", --note "", --valid-from none or --valid-until none. To complete an interrupted edit, run it again.`,
+Code and reward never change. A limit cannot change from a number to none or back, and --max-uses cannot change from or
+to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "", --batch "", --note "",
+--valid-from none or --valid-until none. --parts adds parts to a busy code; it cannot remove any. To complete an
+interrupted edit, run it again.`,
 		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
   shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-09-30 --note "extended"`,
 	}
@@ -234,13 +237,11 @@ change from or to 1. A limit below the uses taken means that the code is used up
 		})
 	})
 	flags.add(command.Flags())
-	for _, name := range []string{"reward", "counters"} {
-		fixed := func(string) error {
-			return errors.New("a voucher's code, reward and counters never change: create another code instead")
-		}
-		command.Flags().Var(&parsedFlag{kind: "TEXT", parse: fixed}, name, "")
-		_ = command.Flags().MarkHidden(name) // fails only for a flag that the command does not have
+	fixed := func(string) error {
+		return errors.New("a voucher's code and reward never change: create another code instead")
 	}
+	command.Flags().Var(&parsedFlag{kind: "TEXT", parse: fixed}, "reward", "")
+	_ = command.Flags().MarkHidden("reward") // fails only for a flag that the command does not have
 	return command
 }
 
@@ -259,7 +260,7 @@ func (s *session) editVoucher(
 		return s.describeNoVoucher(err, shop, args[1])
 	}
 	standing, err := shop.Voucher(ctx, code, s.now())
-	if err == nil && standing.MaxUses == voucher.NoLimit { // it has no counters, so count its redemptions
+	if err == nil && standing.MaxUses == voucher.NoLimit { // it does not count its uses
 		standing, _, err = look(ctx, shop, code, s.now())
 	}
 	if err != nil {

@@ -41,7 +41,7 @@ func newVoucherImportCommand(s *session) *cobra.Command {
 		Args: exactly("SHOP", "FILE.csv"),
 		Long: fmt.Sprintf(`Create the vouchers of a CSV file in UTF-8, such as shopctl voucher export writes. Its first row names the columns:
   code, reward                      required; a reward is written as in voucher create
-  max-uses, max-uses-per-nick, valid-from, valid-until, disabled, nick, batch, note, counters
+  max-uses, max-uses-per-nick, valid-from, valid-until, disabled, nick, batch, note, parts
                                     as the flags of voucher create; an empty cell means the default
   redeemed_at, redeemed_by          when, and by which nick, a single-use code was used in another system
   uses                              how often a code with many uses was used in another system

@@ -28,7 +28,7 @@ type voucherJSON struct {
 	Batch          string      `json:"batch,omitempty"`
 	Note           string      `json:"note,omitempty"`
 	CreatedAt      string      `json:"createdAt"`
-	Counters       int         `json:"counters,omitempty"`
+	Parts          int         `json:"parts,omitempty"`
 }
 
 // standingJSON is a voucher with its status and uses.
@@ -42,9 +42,8 @@ type standingJSON struct {
 	UsesHeld  *int   `json:"usesHeld"`
 	HeldUntil string `json:"heldUntil,omitempty"` // when the next hold lapses
 	UsesLeft  *int   `json:"usesLeft"`            // null: no limit
-	// EditingMaxUses is the new limit of an edit that is in flight or was interrupted.
-	EditingMaxUses int               `json:"editingMaxUses,omitempty"`
-	Redemptions    *[]redemptionJSON `json:"redemptions,omitempty"`
+
+	Redemptions *[]redemptionJSON `json:"redemptions,omitempty"`
 
 	reward string
 }
@@ -62,7 +61,7 @@ func representVoucher(shop catalog.ShopID, v voucher.Voucher) voucherJSON {
 		Shop: string(shop), Code: v.Written, Reward: wire.OfReward(v.Reward),
 		MaxUses: representLimit(v.MaxUses), MaxUsesPerNick: representLimit(v.MaxUsesPerNick),
 		ValidFrom: wire.Time(v.ValidFrom), ValidUntil: wire.Time(v.ValidUntil), Disabled: v.Disabled,
-		Nick: v.Nick.Written, Batch: v.Batch, Note: v.Note, CreatedAt: wire.Time(v.Created), Counters: v.Counters,
+		Nick: v.Nick.Written, Batch: v.Batch, Note: v.Note, CreatedAt: wire.Time(v.Created), Parts: v.Parts,
 	}
 }
 
@@ -76,7 +75,7 @@ func representLimit(limit voucher.Limit) *int {
 func representStanding(shop catalog.ShopID, standing voucher.Standing, at time.Time) standingJSON {
 	represented := standingJSON{
 		voucherJSON: representVoucher(shop, standing.Voucher), Status: string(standing.Status(at)),
-		Used: standing.Used, HeldUntil: wire.Time(standing.Lapse), EditingMaxUses: int(standing.Editing),
+		Used: standing.Used, HeldUntil: wire.Time(standing.Lapse),
 		reward: formatReward(standing.Reward),
 	}
 	if standing.MaxUses != voucher.NoLimit {
@@ -104,13 +103,6 @@ func (s *session) showVoucher(
 	document := representStanding(shop.Profile.ID, standing, s.now())
 	fields := append(voucherFields(standing.Voucher), field{"status", document.Status},
 		field{"uses", document.formatUses()})
-	if standing.Editing != voucher.NoLimit {
-		fields = append(fields, field{"interrupted edit", fmt.Sprintf("of --max-uses, to %d", standing.Editing)})
-		s.warn(fmt.Sprintf("an edit to --max-uses %d is in flight or was interrupted; to complete it run: %s %s %s "+
-			"--max-uses %d",
-			standing.Editing, s.commandLine("voucher edit"), shop.Profile.ID, asArgument(standing.Voucher),
-			standing.Editing))
-	}
 	if redemptions == nil {
 		return s.document(document, fields)
 	}
@@ -179,8 +171,8 @@ func voucherFields(v voucher.Voucher) []field {
 		{"note", v.Note},
 		{"created", wire.Time(v.Created)},
 	}
-	if v.Counters > 0 {
-		fields = append(fields, field{"counters", strconv.Itoa(v.Counters)})
+	if v.Parts > 0 {
+		fields = append(fields, field{"parts", strconv.Itoa(v.Parts)})
 	}
 	return fields
 }

@@ -2,9 +2,7 @@ package audit
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/base64"
-	"strconv"
 	"time"
 
 	"shopfront/pkg/voucher"
@@ -15,20 +13,14 @@ import (
 // (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
 const ClockSkew = 10 * time.Minute
 
-// Counter has a part of the uses of a code with a limit above one.
-type Counter struct {
-	Number     int // from 0
-	Left, Used int
-	Edit       int64     // the version that the last edit of the limit gave the voucher; 0: the limit was never edited
-	Lapse      time.Time // no hold of the counter lapses earlier; zero: the counter never had a hold
-}
-
-// Nick is the item of a nick.
+// Nick is the item of a nick. A redemption of a code with a limit per nick is recorded in it.
 type Nick struct {
-	Holder        string // the NickID
-	Taken, Undone int    // the numbers that the item stores
-	Redemptions   []voucher.Redemption
-	Holds         []voucher.Hold
+	Item
+
+	ID          string // the NickID
+	Limit       int64
+	Apart       bool // redemptions that were undone are recorded apart
+	Redemptions []voucher.Redemption
 }
 
 // redemptionID is the ID of a redemption in binary. It must be small, because an account holds the IDs of all
@@ -37,43 +29,30 @@ type redemptionID [16]byte
 
 func (id redemptionID) compare(other redemptionID) int { return bytes.Compare(id[:], other[:]) }
 
-// heldUse is a hold in compact form. It was read from an item of its own or from the item of a nick.
-type heldUse struct {
-	id      redemptionID
-	holder  string // the NickID; empty: the code has no limit per nick
-	until   int64  // milliseconds
-	counter int64
-}
-
-func (h heldUse) compare(other heldUse) int {
-	return cmp.Or(
-		h.id.compare(other.id), cmp.Compare(h.holder, other.holder), cmp.Compare(h.until, other.until),
-		cmp.Compare(h.counter, other.counter),
-	)
-}
-
 // Account adds up the items that are stored under one code. Items can be added in any order. Each redemption takes 16
-// bytes, and each hold at most 96. Create it with NewAccount.
+// bytes. Create it with NewAccount.
 type Account struct {
 	Code  voucher.Code
-	Items int // the number of items added
+	Items int    // the number of items added
+	Held  []Held // all holds
 
-	home     Place
-	faults   []Finding // about single items
-	unread   bool      // an item could not be read, so sums would be wrong
-	voucher  *voucher.Standing
-	counters map[int]Counter
+	home    Place
+	faults  []Finding // about single items
+	unread  bool      // an item could not be read, so sums would be wrong
+	voucher *voucher.Voucher
+	head    Item
+	apart   bool // redemptions of a single-use code that were undone are recorded apart
+	parts   map[int]Item
 
 	nickItems, looseItems int    // items of nicks, and items of a single redemption that was not undone
 	anyPart               string // the sort key of one item other than the voucher
-	mostOfNick            int    // the most redemptions and holds in the item of a nick
+	nickLimits            map[int64]bool
+	isNickInDebt          bool
 
 	redemptions []redemptionID // not undone
 	undone      []redemptionID
-	holds       []heldUse // in items of their own
-	holdsOfNick []heldUse // in the items of nicks
-	// undoneOfNick is, for each nick, how many undone redemptions the nick's item counts, minus how many are recorded.
-	undoneOfNick map[string]int
+	// apartOfNick is true for a nick whose item states redemptions apart. undoneOfNick is true for a nick of one.
+	apartOfNick, undoneOfNick map[string]bool
 
 	latest time.Time // the latest time of a redemption or an undoing
 
@@ -84,12 +63,14 @@ type Account struct {
 
 	isBracketed   bool
 	before, after Glance
-	moved         int // how many redemptions and holds differ between the first and the second reading
 }
 
 // NewAccount returns an account without items. home is the place where its voucher belongs.
 func NewAccount(code voucher.Code, home Place) *Account {
-	return &Account{Code: code, home: home, counters: make(map[int]Counter), undoneOfNick: make(map[string]int)}
+	return &Account{
+		Code: code, home: home, parts: make(map[int]Item), nickLimits: make(map[int64]bool),
+		apartOfNick: make(map[string]bool), undoneOfNick: make(map[string]bool),
+	}
 }
 
 // Redemptions returns the number of recorded redemptions, including undone ones.
@@ -98,7 +79,7 @@ func (a *Account) Redemptions() int { return len(a.redemptions) + len(a.undone) 
 // HasVoucher reports whether the voucher itself was added.
 func (a *Account) HasVoucher() bool { return a.voucher != nil }
 
-// Fault adds an item that cannot be read. kind is KindMalformed, KindMisplaced or KindIncomplete.
+// Fault adds an item that cannot be read. kind is KindMalformed or KindMisplaced.
 func (a *Account) Fault(place Place, kind Kind, message string) {
 	a.Items++
 	a.fault(found(kind, place, "%s", message))
@@ -110,42 +91,33 @@ func (a *Account) fault(f Finding) {
 	a.unread = true
 }
 
-// AddVoucher adds the voucher. A single-use voucher includes its redemption or hold.
-func (a *Account) AddVoucher(v voucher.Standing) {
+// AddVoucher adds the voucher, which is the head of its allowance. A single-use voucher includes its redemption. apart
+// means that redemptions of it that were undone are recorded apart.
+func (a *Account) AddVoucher(v voucher.Voucher, head Item, redemptions []voucher.Redemption, apart bool) {
 	a.Items++
-	a.voucher = &v
+	a.voucher, a.head, a.apart = &v, head, apart
+	a.faults = append(a.faults, coded(a.Code, head.judge(a.home))...)
+	a.hold(a.home, head, voucher.Take{Of: voucher.OfCode, Item: -1})
 	if v.Imported < 0 || v.SingleUse() && v.Imported > 0 && v.Redeemed == nil {
 		a.fault(found(KindMalformed, a.home,
 			"the voucher cannot have %d imported uses: the number is below zero, or the redemption is missing",
 			v.Imported))
 	}
-	if v.Over < 0 || v.Returns < 0 || v.Undone < 0 {
-		a.fault(found(KindMalformed, a.home,
-			"a voucher cannot have %d uses over its limit, %d that came back or %d undone", v.Over, v.Returns,
-			v.Undone))
-	}
-	if v.Held != nil {
-		a.decodeID(a.home, v.Held.ID)
-	}
-	if v.Redeemed != nil {
-		a.addRedemption(a.home, *v.Redeemed)
+	for _, redemption := range redemptions {
+		a.addRedemption(a.home, redemption)
 	}
 }
 
-// AddCounter adds a counter.
-func (a *Account) AddCounter(place Place, c Counter) {
+// AddPart adds a part of the allowance. number starts at 0.
+func (a *Account) AddPart(place Place, number int, part Item) {
 	a.addPart(place)
-	if c.Used < 0 || c.Edit < 0 {
-		a.fault(found(KindMalformed, place, "a counter cannot have %d uses taken or name the edit %d", c.Used, c.Edit))
-		return
+	a.parts[number] = part
+	wrong := part.judge(place)
+	if part.Left < 0 {
+		wrong = append(wrong, found(KindAllowance, place, "a part cannot have %s left", count(int(part.Left), "use")))
 	}
-	if c.Left < 0 {
-		a.faults = append(a.faults, Finding{
-			KindOverdrawn, a.Code, place,
-			"the counter has " + count(c.Left, "use") + " left",
-		})
-	}
-	a.counters[c.Number] = c
+	a.faults = append(a.faults, coded(a.Code, wrong)...)
+	a.hold(place, part, voucher.Take{Of: voucher.OfCode, Item: number})
 }
 
 // AddNick adds the item of a nick.
@@ -155,21 +127,14 @@ func (a *Account) AddNick(place Place, n Nick) {
 	for _, redemption := range n.Redemptions {
 		a.addRedemption(place, redemption)
 	}
-	for _, hold := range n.Holds {
-		if use, ok := a.heldUse(place, hold, n.Holder); ok {
-			a.holdsOfNick = append(a.holdsOfNick, use)
-		}
+	taken := int64(len(n.Redemptions))
+	a.faults = append(a.faults, coded(a.Code, JudgeItem(place, "the nick", n.Limit, n.Item, taken, taken))...)
+	a.nickLimits[n.Limit] = true
+	a.isNickInDebt = a.isNickInDebt || n.Left < 0
+	if n.Apart {
+		a.apartOfNick[n.ID] = true
 	}
-	taken := len(n.Redemptions) + len(n.Holds)
-	if n.Taken != taken {
-		a.faults = append(a.faults, Finding{
-			KindNickUses, a.Code, place, "the item counts " + count(n.Taken, "use") + " but has " + strconv.Itoa(taken),
-		})
-	}
-	if n.Undone != 0 {
-		a.undoneOfNick[n.Holder] += n.Undone
-	}
-	a.mostOfNick = max(a.mostOfNick, taken)
+	a.hold(place, n.Item, voucher.Take{Of: voucher.OfNick, Item: -1})
 }
 
 // AddRedemption adds the item of one redemption. nick is the NickID of its nick.
@@ -178,23 +143,22 @@ func (a *Account) AddRedemption(place Place, redemption voucher.Redemption, nick
 	if redemption.Undone.IsZero() {
 		a.looseItems++
 	} else {
-		a.undoneOfNick[nick]--
+		a.undoneOfNick[nick] = true
 	}
 	a.addRedemption(place, redemption)
 }
 
-// AddHold adds the item of a hold. holder is the NickID of the nick that has the hold, or empty.
-func (a *Account) AddHold(place Place, hold voucher.Hold, holder string) {
-	a.addPart(place)
-	if use, ok := a.heldUse(place, hold, holder); ok {
-		a.holds = append(a.holds, use)
+func (a *Account) hold(place Place, item Item, take voucher.Take) {
+	for _, hold := range item.Holds {
+		a.Held = append(a.Held, Held{hold, a.Code, place, take})
 	}
 }
 
-func (a *Account) heldUse(place Place, hold voucher.Hold, holder string) (use heldUse, ok bool) {
-	use = heldUse{holder: holder, until: hold.Until.UnixMilli(), counter: int64(hold.Counter)}
-	use.id, ok = a.decodeID(place, hold.ID)
-	return use, ok
+func coded(code voucher.Code, findings []Finding) []Finding {
+	for i := range findings {
+		findings[i].Code = code
+	}
+	return findings
 }
 
 // decodeID reads the ID of a redemption or hold.

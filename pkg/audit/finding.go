@@ -1,10 +1,10 @@
-// Package audit decides whether the stored items of a shop add up. The counters must count exactly the recorded
-// redemptions and holds. The limits must match the counters. Every item under a code must belong to a voucher. Every
+// Package audit decides whether the stored items of a shop add up. In every allowance, left,
+// held and used must be the limit together, and used must be what bookings have taken. Every live hold must have an open checkout. Every item under a code must belong to a voucher. Every
 // checkout must have its price, and every order its payment and its redemption. The feed of events must report exactly
 // what happened.
 //
-// Start with finding.go (what can be wrong). Then read account.go (everything under one code), judge.go and
-// judge_parts.go (how it is judged), motion.go and recheck.go (the shop is in use, so a code that looks wrong is read
+// Start with finding.go (what can be wrong). Then read allowance.go, account.go (everything under one code),
+// judge.go (how it is judged), motion.go and recheck.go (the shop is in use, so a code that looks wrong is read
 // again), and then checkout.go, feed.go and report.go. docs/operating/verify.md lists the kinds of findings.
 //
 // The package reads nothing itself. It imports checkout, event, money and voucher. It must not import AWS, net/http, or
@@ -21,33 +21,25 @@ import (
 // Kind says what is wrong. Scripts read kinds, so kinds never change.
 type Kind string
 
-// The kinds of findings. The first three concern one item. If an item of a code has one of them, the items of the code
+// The kinds of findings. The first two concern one item. If an item of a code has one of them, the items of the code
 // are not judged together, because their sums would only repeat the finding.
 const (
-	KindMalformed  Kind = "malformed"  // an item cannot be read, or breaks a rule
-	KindMisplaced  Kind = "misplaced"  // an item is stored under a wrong key, so the shop does not find it
-	KindIncomplete Kind = "incomplete" // the redemption of a single-use voucher lacks a part
+	KindMalformed Kind = "malformed" // an item cannot be read, or breaks a rule
+	KindMisplaced Kind = "misplaced" // an item is stored under a wrong key, so the shop does not find it
 
-	KindOrphaned  Kind = "orphaned"        // counters, redemptions or holds without their voucher
-	KindWrongKind Kind = "wrong_kind"      // items that belong to another kind of voucher
-	KindCounters  Kind = "counters_differ" // the counters are not those that the voucher names
-	KindUses      Kind = "uses_differ"     // the counters do not count the recorded redemptions and holds
-	// uses left and taken do not add up to the limit plus the uses over it
-	KindLimit     Kind = "limit_differs"
-	KindOverdrawn Kind = "overdrawn"            // a counter gave more uses than it had
-	KindEdits     Kind = "edits_differ"         // the counters do not name the last edit of the limit
-	KindFull      Kind = "full_with_uses_left"  // marked as used up, but uses are left
-	KindNickUses  Kind = "nick_uses_differ"     // the item of a nick does not count the redemptions and holds in it
-	KindNickLimit Kind = "nick_limit_exceeded"  // a nick has more redemptions and holds than allowed
-	KindHolds     Kind = "holds_differ"         // a hold's own item, its nick's item and its counter do not match
-	KindUndone    Kind = "undone_differ"        // a voucher or nick does not count its undone redemptions
-	KindDuplicate Kind = "duplicate_redemption" // two redemptions or holds of a voucher have the same ID
-	KindTerms     Kind = "against_terms"        // redeemed against the terms of a voucher that was never edited
-	KindFuture    Kind = "in_the_future"        // something was recorded at a future time
-	KindCurrency  Kind = "currency_differs"     // money in a currency other than the shop's
-	KindPrice     Kind = "price_differs"        // the prices in a checkout do not add up
-	KindUnpaid    Kind = "unpaid_order"         // an order whose total is not zero has no payment
-	KindPayment   Kind = "payment_differs"      // a payment's orders exceed its amount, or differ from what is spent
+	KindOrphaned  Kind = "orphaned"   // parts or redemptions without their voucher
+	KindWrongKind Kind = "wrong_kind" // items that belong to another kind of voucher
+	// left, held and used are not the limit together, or what is used is not what bookings have taken
+	KindAllowance     Kind = "allowance_differs"
+	KindHoldUnfounded Kind = "hold_unfounded"       // a live hold has no open checkout
+	KindHoldTooLong   Kind = "hold_too_long"        // a hold outlasts its checkouts
+	KindUndone        Kind = "undone_differ"        // a voucher or nick does not state that a redemption was undone
+	KindDuplicate     Kind = "duplicate_redemption" // two redemptions or holds of a voucher have the same ID
+	KindTerms         Kind = "against_terms"        // redeemed against the terms of a voucher that was never edited
+	KindFuture        Kind = "in_the_future"        // something was recorded at a future time
+	KindCurrency      Kind = "currency_differs"     // money in a currency other than the shop's
+	KindPrice         Kind = "price_differs"        // the prices in a checkout do not add up
+	KindUnpaid        Kind = "unpaid_order"         // an order whose total is not zero has no payment
 	// the redemptions of a checkout's code do not match the checkout's order
 	KindOrderUse Kind = "order_use_differs"
 	// a checkout has a wrong time to live, or an order has a time to live

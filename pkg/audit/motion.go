@@ -1,63 +1,27 @@
 package audit
 
-import (
-	"slices"
+import "slices"
 
-	"shopfront/pkg/voucher"
-)
-
-// Glance is a quick reading of a voucher and its counters, before or after the other items are read.
+// Glance is a quick reading of a voucher and its allowance, before or after the other items are read.
 type Glance struct {
-	Found   bool
-	Version int64
-	Returns int64 // how many uses came back; read before the counters
-	Used    int   // the sum of the counters
+	Version int64  // 0: the voucher does not exist
+	Items   []Item // the head and the parts
 }
 
-// Between adds two glances, one from before the first item was read, and one from after the last. The sum of the uses
-// taken and the uses that came back never falls. So the two glances bound the number of redemptions and holds that were
-// read.
+// changes returns by how many uses two glances differ, summed over the items. Between two glances, no more redemptions
+// were recorded or undone than that, unless they cancel each other out in an item.
+func (g Glance) changes(other Glance) (sum int64) {
+	for i, item := range g.Items {
+		if i < len(other.Items) {
+			sum += max(item.Used-other.Items[i].Used, other.Items[i].Used-item.Used)
+		}
+	}
+	return sum
+}
+
+// Between adds two glances, one from before the first item was read, and one from after the last.
 func (a *Account) Between(before, after Glance) {
 	a.before, a.after, a.isBracketed = before, after, true
-}
-
-// MayMove reports whether redemptions and holds may move between items. That happens when a hold becomes a redemption,
-// when another checkout takes a hold over, and when a redemption is undone. A reading during such a move may find the
-// redemption or hold in both places or in neither, and no counter shows that.
-func (a *Account) MayMove() bool {
-	for _, counter := range a.counters {
-		if !counter.Lapse.IsZero() {
-			return true
-		}
-	}
-	return len(a.undone) > 0 || len(a.holdsOfNick) > 0
-}
-
-// Again adds a second reading of the account, and counts what differs from the first. Redemptions and holds that moved
-// during the first reading are in another place in the second.
-func (a *Account) Again(second *Account) {
-	a.moved = differing(a.redemptions, second.redemptions, redemptionID.compare) + differing(a.undone, second.undone,
-		redemptionID.compare) +
-		differing(a.holds, second.holds, heldUse.compare) + differing(a.holdsOfNick, second.holdsOfNick,
-		heldUse.compare)
-}
-
-// differing sorts two lists and returns how many elements are in only one of them.
-func differing[E any](one, other []E, compare func(E, E) int) int {
-	slices.SortFunc(one, compare)
-	slices.SortFunc(other, compare)
-	n := 0
-	for len(one) > 0 && len(other) > 0 {
-		switch order := compare(one[0], other[0]); {
-		case order == 0:
-			one, other = one[1:], other[1:]
-		case order < 0:
-			one, n = one[1:], n+1
-		default:
-			other, n = other[1:], n+1
-		}
-	}
-	return n + len(one) + len(other)
 }
 
 // neverEdited reports whether the voucher's terms were the same at every redemption.
@@ -66,29 +30,37 @@ func (a *Account) neverEdited() bool { return a.voucher.Version == 1 && a.isStea
 // isSteady reports whether the voucher stayed the same while the account was read. Without glances, it returns true. If
 // Judge then finds a fault, the code is read again with glances.
 func (a *Account) isSteady() bool {
-	return !a.isBracketed || a.before.Found && a.after.Found && a.before.Version == a.voucher.Version &&
-		a.after.Version == a.voucher.Version
+	return !a.isBracketed || a.before.Version == a.voucher.Version && a.after.Version == a.voucher.Version
 }
 
 func (a *Account) judgeMotion() *Motion {
+	inParts := int64(0)
+	for _, part := range a.parts {
+		inParts += part.Left
+	}
 	switch {
-	case a.voucher.Editing != voucher.NoLimit:
-		return a.motion(MotionEdit)
 	case !a.isSteady():
 		return a.motion(MotionChange)
-	case a.before.Used != a.after.Used || a.before.Returns != a.after.Returns || a.moved > 0:
+	case a.head.Left < 0 && inParts > 0:
+		return a.motion(MotionEdit)
+	case !slices.EqualFunc(a.before.Items, a.after.Items, Item.equal):
 		return a.motion(MotionRedemption)
 	default:
 		return nil
 	}
 }
 
+func (i Item) equal(other Item) bool {
+	return i.Left == other.Left && i.Used == other.Used && slices.Equal(i.Holds, other.Holds)
+}
+
 func (a *Account) motion(kind MotionKind) *Motion {
 	m := &Motion{Kind: kind, Code: a.Code}
 	switch kind {
 	case MotionEdit:
-		m.MaxUses = a.voucher.Editing
-		m.Message = "an edit of the limit is in flight or was interrupted; run the edit again to complete it"
+		m.MaxUses = a.voucher.MaxUses
+		m.Message = "more is taken than the limit, but parts still have uses left: an edit of the limit is in flight or " +
+			"was interrupted; run the edit again to complete it"
 	case MotionChange:
 		m.Message = "created or edited while it was read"
 	case MotionRedemption:

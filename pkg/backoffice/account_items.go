@@ -33,11 +33,8 @@ func isCode(code voucher.Code) bool {
 	return err == nil && parsed == code
 }
 
-// These errors determine the kind of a finding. Any other error means that the item is malformed.
-var (
-	errMisplaced  = errors.New("the item has the wrong key")
-	errIncomplete = errors.New("the redemption is incomplete")
-)
+// errMisplaced means that an item is misplaced. Any other error means that it is malformed.
+var errMisplaced = errors.New("the item has the wrong key")
 
 // add adds an item to the account of its code.
 func (r accountReader) add(account *audit.Account, it table.Item) {
@@ -46,10 +43,8 @@ func (r accountReader) add(account *audit.Account, it table.Item) {
 	switch {
 	case rest == "":
 		err = r.addVoucher(account, it)
-	case strings.HasPrefix(rest, table.CounterInfix):
-		err = r.addCounter(account, it, strings.TrimPrefix(rest, table.CounterInfix))
-	case strings.HasPrefix(rest, table.HoldInfix):
-		err = r.addHold(account, it)
+	case strings.HasPrefix(rest, table.PartInfix):
+		err = r.addPart(account, it, strings.TrimPrefix(rest, table.PartInfix))
 	case strings.HasPrefix(rest, table.NickInfix):
 		err = r.addNick(account, it, strings.TrimPrefix(rest, table.NickInfix))
 	case strings.HasPrefix(rest, table.RedemptionInfix):
@@ -61,11 +56,8 @@ func (r accountReader) add(account *audit.Account, it table.Item) {
 		return
 	}
 	kind := audit.KindMalformed
-	switch {
-	case errors.Is(err, errMisplaced):
+	if errors.Is(err, errMisplaced) {
 		kind = audit.KindMisplaced
-	case errors.Is(err, errIncomplete):
-		kind = audit.KindIncomplete
 	}
 	account.Fault(r.place(it), kind, err.Error())
 }
@@ -102,74 +94,52 @@ func (r accountReader) addVoucher(account *audit.Account, it table.Item) error {
 	if it.Str(table.AttrNickHash) != table.NickCondition(v.Nick) {
 		return errors.New("the voucher's nick does not match the hash of the nick")
 	}
-	if err := wholeRedemption(it, v.Voucher); err != nil {
+	if required := []string{table.AttrLeft, table.AttrUsed}; it.Has(table.AttrLimit) {
+		err = check(it, required...)
+	}
+	records, damaged := r.records(account, it)
+	if err := errors.Join(err, damaged); err != nil {
 		return err
 	}
-	if it.Has(table.AttrFullUntil) && !it.Has(table.AttrFullVersion) {
-		return errors.New("the attribute " + table.AttrFullVersion + " is missing")
-	}
-	account.AddVoucher(voucher.Standing{Voucher: v.Voucher, Editing: v.Editing})
+	account.AddVoucher(v.Voucher, auditedItem(v.Allowance), records, v.Apart)
 	return nil
 }
 
-// wholeRedemption returns errIncomplete if a voucher has only a part of a redemption or hold.
-func wholeRedemption(it table.Item, v voucher.Voucher) error {
-	switch records, err := table.Records(it); {
-	case err != nil:
-		return err
-	case len(records) > 1 || len(records) == 1 && v.Held != nil:
-		return errors.New("the voucher has more than one redemption or hold")
-	case v.SingleUse() && it.Num(table.AttrUsed) != int64(len(records)):
-		return fmt.Errorf("%w: the attribute %s is %d, but the voucher has %d redemptions", errIncomplete,
-			table.AttrUsed, it.Num(table.AttrUsed), len(records))
-	case it.Has(table.AttrHold) != it.Has(table.AttrHeldUntil), it.Has(table.AttrHeldBy) && !it.Has(table.AttrHold):
-		return fmt.Errorf("%w: %s or %s is missing", errIncomplete, table.AttrHold, table.AttrHeldUntil)
-	default:
-		return nil
+// auditedItem returns an item of an allowance as the audit reads it.
+func auditedItem(a table.Allowance) audit.Item {
+	item := audit.Item{Left: a.Left, Used: a.Used, Counted: a.Counted}
+	for _, hold := range a.Holds {
+		item.Holds = append(item.Holds, audit.Hold{Holder: hold.Holder, Amount: hold.Amount, Until: hold.Until})
 	}
+	return item
 }
 
-func (r accountReader) addCounter(account *audit.Account, it table.Item, rest string) error {
-	n, err := strconv.Atoi(rest)
-	if err != nil || n < 0 || n >= voucher.MaxCounters {
-		return errors.New("the sort key does not name a counter")
+func (r accountReader) addPart(account *audit.Account, it table.Item, rest string) error {
+	number, err := strconv.Atoi(rest)
+	if err != nil || number < 0 || number >= voucher.MaxParts {
+		return errors.New("the sort key does not name a part")
 	}
-	key := table.CounterKey(r.Profile.ID, account.Code, n)
-	if err := checkAt(key, it, table.AttrLeft, table.AttrUsed, table.AttrVersion); err != nil {
+	key := table.PartKey(r.Profile.ID, account.Code, number)
+	if err := checkAt(key, it, table.AttrLeft, table.AttrUsed); err != nil {
 		return err
 	}
-	counter := table.DecodeCounter(n, it)
-	account.AddCounter(r.place(it), audit.Counter{
-		Number: n, Left: counter.Left, Used: counter.Used, Edit: counter.Version / writesPerEdit, Lapse: counter.Lapse,
-	})
-	return nil
-}
-
-func (r accountReader) addHold(account *audit.Account, it table.Item) error {
-	hold, holder, err := table.DecodeHoldItem("", it)
-	if err != nil {
-		return err
+	part, err := table.DecodeAllowance(it)
+	if err == nil {
+		account.AddPart(r.place(it), number, auditedItem(part))
 	}
-	key := table.HoldKey(r.Profile.ID, account.Code, hold)
-	if key.Sort != table.KeyOf(it).Sort || hold.Counter < 0 || hold.Counter >= voucher.MaxCounters {
-		return errors.New("the sort key does not name a hold")
-	}
-	if err := checkAt(key, it); err != nil {
-		return err
-	}
-	account.AddHold(r.place(it), hold, holder)
-	return nil
+	return err
 }
 
 func (r accountReader) addNick(account *audit.Account, it table.Item, nick string) error {
-	if err := checkAt(table.NickKey(r.Profile.ID, account.Code, nick), it, table.AttrTaken); err != nil {
+	key := table.NickKey(r.Profile.ID, account.Code, nick)
+	if err := checkAt(key, it, table.AttrLimit, table.AttrLeft); err != nil {
 		return err
 	}
 	records, err := r.records(account, it)
 	if err != nil {
 		return err
 	}
-	uses, err := table.DecodeNickUses("", it)
+	a, err := table.DecodeAllowance(it)
 	if err != nil {
 		return err
 	}
@@ -179,7 +149,7 @@ func (r accountReader) addNick(account *audit.Account, it table.Item, nick strin
 		}
 	}
 	account.AddNick(r.place(it), audit.Nick{
-		Holder: nick, Taken: uses.Taken, Undone: uses.Undone, Redemptions: records, Holds: uses.Holds,
+		Item: auditedItem(a), ID: nick, Limit: a.Limit, Apart: it.Bool(table.AttrApart), Redemptions: records,
 	})
 	return nil
 }

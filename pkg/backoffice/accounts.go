@@ -13,7 +13,7 @@ import (
 const (
 	// listReaders is how many buckets are read at a time.
 	listReaders = 8
-	// oneCodeReaders is how many buckets readAccount reads at a time. It is lower than listReaders, because callers may
+	// oneCodeReaders is how many buckets account reads at a time. It is lower than listReaders, because callers may
 	// read the accounts of many codes concurrently, and reading one account means reading all buckets.
 	oneCodeReaders = 2
 	// bucketPage is how many items of a bucket one query reads. Pages of 1 MB would take fewer calls, but several
@@ -63,9 +63,9 @@ func (s *Shop) accounts(ctx context.Context) iter.Seq2[*audit.Account, error] {
 	}
 }
 
-// account reads the items that are stored under one code. Before and after that it reads the voucher and its counters.
+// account reads the items that are stored under one code. Before and after that it reads the voucher and its parts.
 // Between these reads it waits for the duration settle: if one read sees only a part of a transaction, the next read
-// sees all of it. If redemptions and holds may move between items, account reads the items twice.
+// sees all of it.
 func (s *Shop) account(
 	ctx context.Context, code voucher.Code, settle time.Duration,
 ) (account *audit.Account, err error) {
@@ -77,50 +77,32 @@ func (s *Shop) account(
 	if err := table.Wait(ctx, settle); err != nil {
 		return nil, err
 	}
-	account, err = s.readAccount(ctx, code)
-	if err != nil {
-		return nil, err
-	}
-	if err := table.Wait(ctx, settle); err != nil {
-		return nil, err
-	}
-	if account.MayMove() {
-		second, err := s.readAccount(ctx, code)
-		if err != nil {
-			return nil, err
-		}
-		account.Again(second)
-	}
-	after, err := s.glance(ctx, code)
-	account.Between(before, after)
-	return account, err
-}
-
-func (s *Shop) readAccount(ctx context.Context, code voucher.Code) (*audit.Account, error) {
 	reader := accountReader{s}
-	account := reader.newAccount(code)
+	account = reader.newAccount(code)
 	for it, err := range s.inOrder(ctx, code, oneCodeReaders) {
 		if err != nil {
 			return nil, err
 		}
 		reader.add(account, it)
 	}
-	return account, nil
+	if err := table.Wait(ctx, settle); err != nil {
+		return nil, err
+	}
+	after, err := s.glance(ctx, code)
+	account.Between(before, after)
+	return account, err
 }
 
 func (s *Shop) glance(ctx context.Context, code voucher.Code) (audit.Glance, error) {
-	it, err := table.Get(ctx, s.api, s.Tables.Vouchers, table.VoucherKey(s.Profile.ID, code), nil)
-	if err != nil || len(it) == 0 {
+	v, found, err := s.find(ctx, code)
+	if err != nil || !found {
 		return audit.Glance{}, err
 	}
-	glance := audit.Glance{Found: true, Version: it.Num(table.AttrVersion), Returns: it.Num(table.AttrReturns)}
-	named := min(max(it.Num(table.AttrCounters), 0), voucher.MaxCounters) // the attribute may be damaged
-	if named == 0 {
-		return glance, nil
-	}
-	counters, err := table.ReadCounters(ctx, s.api, s.random, s.Tables.Vouchers, s.Profile.ID, code, int(named))
-	for _, counter := range counters {
-		glance.Used += counter.Used
+	glance := audit.Glance{Version: v.Version, Items: []audit.Item{auditedItem(v.Allowance)}}
+	named := min(max(v.Parts, 0), voucher.MaxParts) // the attribute may be damaged
+	parts, err := s.parts(ctx, code, named)
+	for _, part := range parts {
+		glance.Items = append(glance.Items, auditedItem(part))
 	}
 	return glance, err
 }

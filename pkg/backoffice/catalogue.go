@@ -126,10 +126,10 @@ func (p *ShopPlan) addVoucher(
 		p.Vouchers = append(p.Vouchers, v)
 		return v, nil
 	}
-	if fields := differingFields(wanted.Terms, v, stored); len(fields) > 0 {
-		p.OtherTerms = append(p.OtherTerms, OtherTerms{stored, fields})
+	if fields := differingFields(wanted.Terms, v, stored.Voucher); len(fields) > 0 {
+		p.OtherTerms = append(p.OtherTerms, OtherTerms{stored.Voucher, fields})
 	}
-	return stored, nil
+	return stored.Voucher, nil
 }
 
 // addSettings adds the changes that the file makes to the access settings, and returns the settings that the shop will

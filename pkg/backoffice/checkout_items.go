@@ -116,16 +116,16 @@ func checkUse(it table.Item) error {
 	return nil
 }
 
+// isUse reports whether a checkout can have the hold.
 func isUse(hold voucher.Hold) bool {
-	_, badID := voucher.ParseRedemptionID(hold.ID)
-	switch hold.Kind {
-	case voucher.HoldSingleUse, voucher.HoldByNick, voucher.HoldUnlimited:
-		return badID == nil && hold.Counter == table.NoCounter
-	case voucher.HoldCountedByNick, voucher.HoldCounted:
-		return badID == nil && 0 <= hold.Counter && hold.Counter < voucher.MaxCounters
-	default:
-		return false
+	_, badHolder := voucher.ParseRedemptionID(string(hold.Holder))
+	for _, take := range hold.Takes {
+		isPart := take.Of == voucher.OfCode && take.Item < voucher.MaxParts
+		if take.Item < table.Head || take.Item != table.Head && !isPart || take.Of != voucher.OfCode && take.Of != voucher.OfNick {
+			return false
+		}
 	}
+	return badHolder == nil
 }
 
 func checkOrderTexts(it table.Item, c checkout.Checkout) error {

@@ -43,7 +43,12 @@ func (s *Shop) redeemedBy(
 func (s *Shop) recordPlaces(c checkout.Checkout) []table.Key {
 	code, _ := voucher.ParseCode(c.Code) // parses without an error, because the checkout was read strictly
 	nick, _ := voucher.ParseNick(c.Nick)
-	undone, recorded := table.RedemptionKey(s.Profile.ID, code, c.ID.Token()),
-		table.RecordKey(s.Profile.ID, code, nick, c.ID.Token(), c.Hold.Kind)
-	return slices.Compact([]table.Key{undone, recorded})
+	places := []table.Key{table.RedemptionKey(s.Profile.ID, code, c.ID.Token())}
+	switch {
+	case slices.ContainsFunc(c.Hold.Takes, func(t voucher.Take) bool { return t.Of == voucher.OfNick }):
+		return append(places, table.NickKey(s.Profile.ID, code, voucher.NickID(s.Profile.ID, code, nick)))
+	case !c.Hold.Apart:
+		return append(places, table.VoucherKey(s.Profile.ID, code))
+	}
+	return places
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strconv"
 	"strings"
 
 	"shopfront/pkg/dynamo/table"
@@ -17,8 +16,8 @@ type entry struct {
 	code        voucher.Code
 	of          voucher.Voucher // the voucher that the item belongs to; only stored sets it
 	voucher     *voucher.Voucher
-	counter     *table.Counter
-	hold        *voucher.Hold // of a code with a limit above one; the hold's Kind is not set
+	allowance   table.Allowance // of the code: in the voucher, or in a part
+	isPart      bool
 	redemptions []voucher.Redemption
 }
 
@@ -66,8 +65,8 @@ func (s *Shop) withVouchers(ctx context.Context, code voucher.Code) iter.Seq2[en
 					missing = item.code
 					continue
 				}
-				of, err = late, findErr
-				if err == nil && !yield(entry{code: late.Code, of: late, voucher: &late}, nil) {
+				of, err = late.Voucher, findErr
+				if err == nil && !yield(entry{code: of.Code, of: of, voucher: &late.Voucher, allowance: late.Allowance}, nil) {
 					return
 				}
 			}
@@ -107,30 +106,23 @@ func decodeEntry(it table.Item) (entry, error) {
 	switch {
 	case rest == "":
 		v, err := table.DecodeVoucher(it)
-		decoded.voucher = &v.Voucher
+		decoded.voucher, decoded.allowance = &v.Voucher, v.Allowance
 		if v.Redeemed != nil {
 			decoded.redemptions = []voucher.Redemption{*v.Redeemed}
 		}
 		return decoded, err
-	case strings.HasPrefix(rest, table.CounterInfix):
-		number, err := strconv.Atoi(strings.TrimPrefix(rest, table.CounterInfix))
-		if err != nil {
-			return entry{}, fmt.Errorf("%w: %q", errUnknownItem, key.Sort)
+	case strings.HasPrefix(rest, table.PartInfix):
+		var err error
+		decoded.isPart = true
+		if decoded.allowance, err = table.DecodeAllowance(it); err != nil {
+			return entry{}, fmt.Errorf("item %q: %w", key.Sort, err)
 		}
-		counter := table.DecodeCounter(number, it)
-		decoded.counter = &counter
 	case strings.HasPrefix(rest, table.NickInfix), strings.HasPrefix(rest, table.RedemptionInfix):
 		records, err := table.Records(it)
 		if err != nil {
 			return entry{}, fmt.Errorf("item %q: %w", key.Sort, err)
 		}
 		decoded.redemptions = records
-	case strings.HasPrefix(rest, table.HoldInfix):
-		hold, _, err := table.DecodeHoldItem("", it)
-		if err != nil {
-			return entry{}, fmt.Errorf("item %q: %w", key.Sort, err)
-		}
-		decoded.hold = &hold
 	default:
 		return entry{}, fmt.Errorf("%w: %q", errUnknownItem, key.Sort)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"shopfront/pkg/csvfile"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
@@ -92,7 +93,7 @@ func (i *importing) validate(ctx context.Context, file io.ReadSeeker) (valid int
 		}
 		if row.Err == nil {
 			valid++
-			if row.voucher.Over > 0 && i.OverLimit != nil {
+			if row.voucher.Imported > int(row.voucher.MaxUses) && row.voucher.MaxUses != voucher.NoLimit && i.OverLimit != nil {
 				i.OverLimit(row.Row)
 			}
 			continue
@@ -110,7 +111,7 @@ func (i *importing) importOne(ctx context.Context, row importRow) error {
 	if row.Err != nil {
 		return nil // the first reading of the file rejected the row
 	}
-	var existing voucher.Voucher
+	var existing table.Voucher
 	var taken bool
 	var err error
 	if i.DryRun {
@@ -128,10 +129,10 @@ func (i *importing) importOne(ctx context.Context, row importRow) error {
 		i.result.Created++
 		return nil
 	}
-	differing := append(differingFields(row.Terms, row.voucher, existing),
+	differing := append(differingFields(row.Terms, row.voucher, existing.Voucher),
 		differingPast(row.Past, row.voucher, existing)...)
 	if len(differing) == 0 {
-		if row.isOwn(existing) {
+		if row.isOwn(existing.Voucher) {
 			i.result.Created++
 		} else {
 			i.result.Existed++

@@ -9,6 +9,7 @@ import (
 
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/csvfile"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
@@ -126,7 +127,7 @@ func (r importRow) isOwn(v voucher.Voucher) bool {
 }
 
 // differingPast names the columns in which the past of the row's voucher differs from that of the stored voucher.
-func differingPast(said voucher.Past, wanted, stored voucher.Voucher) []string {
+func differingPast(said voucher.Past, wanted voucher.Voucher, stored table.Voucher) []string {
 	var columns []string
 	if !said.Created.IsZero() && !stored.Created.Equal(wanted.Created) {
 		columns = append(columns, "created_at")
@@ -138,7 +139,7 @@ func differingPast(said voucher.Past, wanted, stored voucher.Voucher) []string {
 		}
 	case wanted.Redeemed == nil && stored.Imported == 0:
 		// Both were imported unused. A redemption since then does not count.
-	case wanted.Redeemed != nil && stored.Undone > 0:
+	case wanted.Redeemed != nil && stored.Apart:
 		// The imported redemption may be the one that was undone.
 	case wanted.Redeemed == nil || stored.Redeemed == nil || !stored.Redeemed.At.Equal(wanted.Redeemed.At):
 		columns = append(columns, "redeemed_at")

@@ -26,24 +26,20 @@ func typeOf(name string) attributeType {
 	switch name {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch,
 		table.AttrNote,
-		table.AttrHold, table.AttrHeldBy,
 		table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrName,
 		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus,
-		table.AttrOrdered, table.AttrPayment, table.AttrReason, table.AttrUse, table.AttrBuyer, table.AttrHolder,
+		table.AttrOrdered, table.AttrPayment, table.AttrReason, table.AttrUse, table.AttrBuyer,
 		table.AttrUndoneBy:
 		return typeText
-	case table.AttrMaxUses, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,
-		table.AttrCounters, table.AttrEditing, table.AttrEditor, table.AttrLeft, table.AttrUsed,
-		table.AttrTaken,
+	case table.AttrLimit, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,
+		table.AttrParts, table.AttrLeft, table.AttrUsed, table.AttrHolds,
 		table.AttrRefusalLimit, table.AttrRefusalWindow, table.AttrRedeemLimit, table.AttrRedeemWindow,
 		table.AttrKeysCreated, table.AttrKeyExpires, table.AttrRevoked,
 		table.AttrAmount, table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal,
 		table.AttrExpires, table.AttrExpiresAt,
-		table.AttrFulfilled, table.AttrCancelled, table.AttrPaid, table.AttrSpent,
-		table.AttrHeldUntil, table.AttrFullUntil, table.AttrFullVersion, table.AttrOver, table.AttrReturns,
-		table.AttrLapse, table.AttrUndone, table.AttrImported:
+		table.AttrFulfilled, table.AttrCancelled, table.AttrPaid, table.AttrUndone, table.AttrImported:
 		return typeNumber
-	case table.AttrDisabled, table.AttrObject, table.AttrByServer, table.AttrPausedAll, table.AttrShares:
+	case table.AttrDisabled, table.AttrObject, table.AttrByServer, table.AttrPausedAll, table.AttrShares, table.AttrApart:
 		return typeTruth
 	default:
 		return ""

@@ -12,57 +12,39 @@ type tally struct {
 	voucher voucher.Voucher
 	at      time.Time
 
-	left, used, lapsed, held int
-	lapse                    time.Time // when the first live hold lapses
-	taken                    int       // uses of a code without a limit: imported, or redeemed and not undone
+	free, used, held int64
+	lapse            time.Time // when the first live hold lapses
+	recorded         int       // imported, or redeemed and not undone
 }
 
 // add adds an item that is stored under the code of the voucher.
 func (t *tally) add(item entry) {
-	switch {
-	case item.voucher != nil:
+	if item.voucher != nil {
 		t.voucher = *item.voucher
-		t.taken += t.voucher.Imported
-	case item.counter != nil:
-		t.addCounter(*item.counter)
-	case item.hold != nil:
-		t.addHold(*item.hold)
-	default:
-		for _, redemption := range item.records {
-			if redemption.Undone.IsZero() {
-				t.taken++
-			}
+		t.recorded += t.voucher.Imported
+	}
+	live := item.allowance.Held() - table.Sum(item.allowance.Lapsed(t.at))
+	t.free += item.allowance.Free(t.at)
+	t.used += item.allowance.Used
+	t.held += live
+	if first := item.allowance.FirstEnd(t.at); live > 0 && (t.lapse.IsZero() || first.Before(t.lapse)) {
+		t.lapse = first
+	}
+	for _, redemption := range item.redemptions {
+		if redemption.Undone.IsZero() {
+			t.recorded++
 		}
 	}
 }
 
-func (t *tally) addCounter(counter table.Counter) {
-	t.left += counter.Left
-	t.used += counter.Used
-}
-
-// addHold adds a hold that a counter counts as used.
-func (t *tally) addHold(hold voucher.Hold) {
-	if hold.HasLapsed(t.at) {
-		t.lapsed++
-		return
-	}
-	t.held++
-	if t.lapse.IsZero() || hold.Until.Before(t.lapse) {
-		t.lapse = hold.Until
-	}
-}
-
-// standing returns the voucher with the counted uses. A lapsed hold counts as a use that is left. If v.Over uses are
-// taken beyond the limit, v.Over lapsed holds will be dropped, so standing does not count these holds as left.
+// standing returns the voucher with the counted uses. A lapsed hold counts as a use that is left.
 func (t *tally) standing() voucher.Standing {
-	v := t.voucher
-	standing := voucher.NewStanding(v, t.left+max(t.lapsed-v.Over, 0), t.used-t.lapsed, t.at)
-	if !v.SingleUse() {
-		standing.UsesHeld, standing.Lapse = t.held, t.lapse
+	standing := voucher.Standing{
+		Voucher: t.voucher, UsesLeft: int(max(t.free, 0)), Used: int(t.used + t.held), UsesHeld: int(t.held),
+		Lapse: t.lapse,
 	}
-	if v.MaxUses == voucher.NoLimit {
-		standing.Used = t.taken
+	if t.voucher.MaxUses == voucher.NoLimit {
+		standing.Used = t.recorded
 	}
 	return standing
 }

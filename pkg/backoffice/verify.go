@@ -33,20 +33,20 @@ type Verification struct {
 // reports a finding. So redemptions and edits in flight are not reported.
 //
 // Memory holds:
-//   - the account of one code, with 16 bytes for each redemption and at most 96 bytes for each hold
+//   - the account of one code, with 16 bytes for each redemption
 //   - at most 350 items of each of the 64 buckets
 //   - at most 12,800 items of each code that is being read again; at most 16 codes are read again at a time
-//   - the list of all codes to read again, and the report
+//   - the list of all codes to read again, the report, and some 300 bytes for each live hold
 //   - about 100 bytes for each event of the feed, and some 500 for each payment whose amount was stated
 func (s *Shop) Verify(ctx context.Context, how Verification) (audit.Report, error) {
-	v := &verifier{shop: s, Verification: how}
+	v := &verifier{shop: s, Verification: how, holds: make(holds)}
 	if v.Read == nil {
 		v.Read = func(int) {}
 	}
 	if v.Settle == 0 {
 		v.Settle = settleTime
 	}
-	for _, step := range []func(context.Context) error{v.access, v.vouchers, v.recheck, v.checkouts, v.feed} {
+	for _, step := range []func(context.Context) error{v.access, v.vouchers, v.recheck, v.checkouts, v.judgeHolds, v.feed} {
 		if err := step(ctx); err != nil {
 			return audit.Report{}, err
 		}
@@ -61,6 +61,7 @@ type verifier struct {
 
 	shop     *Shop
 	doubtful []voucher.Code // the codes to read again
+	holds    holds
 
 	mu     sync.Mutex
 	report audit.Report
@@ -85,6 +86,7 @@ func (v *verifier) vouchers(ctx context.Context) error {
 		} else {
 			v.report.Add(judged.Certain...)
 		}
+		v.holds.add(account, v.Now())
 		v.Read(account.Items)
 	}
 	return nil

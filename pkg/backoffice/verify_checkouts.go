@@ -13,7 +13,7 @@ import (
 func (v *verifier) checkouts(ctx context.Context) error {
 	var coded []audit.Checkout // checkouts with a code; they are judged together
 	payments := make(payments)
-	if err := payments.read(ctx, v.shop, func(p *audit.Payment, spent int64) { p.Before = spent }); err != nil {
+	if err := payments.read(ctx, v.shop, func(p *payment, a table.Allowance) { p.before = a }); err != nil {
 		return err
 	}
 	for c, err := range v.shop.auditedCheckouts(ctx) {
@@ -24,8 +24,9 @@ func (v *verifier) checkouts(ctx context.Context) error {
 		v.report.Add(c.Judge(v.shop.Profile.Currency, v.Now())...)
 		v.Read(1)
 		if c.Order != nil && c.Order.Payment.Amount != (money.Money{}) {
-			payments.at(v.shop, c.Order.Payment).Orders += c.Total.Minor
+			payments.at(c.Order.Payment).orders += c.Total.Minor
 		}
+		v.holds.found(c.Checkout)
 		if c.Hold == nil || len(c.Faults) > 0 {
 			continue
 		}
@@ -36,34 +37,47 @@ func (v *verifier) checkouts(ctx context.Context) error {
 			coded = nil
 		}
 	}
-	if err := payments.read(ctx, v.shop, func(p *audit.Payment, spent int64) { p.After = spent }); err != nil {
+	if err := payments.read(ctx, v.shop, func(p *payment, a table.Allowance) { p.after = a }); err != nil {
 		return err
 	}
-	for _, payment := range payments {
-		v.report.Add(payment.Judge()...)
+	for stated, p := range payments {
+		place := placeOf(v.shop.Tables.Checkouts, table.PaymentKey(v.shop.Profile.ID, stated))
+		v.report.Add(audit.JudgeItem(place, "the payment", stated.Amount.Minor, auditedItem(p.after),
+			p.orders, p.orders+p.after.Used-p.before.Used)...)
 	}
 	return v.uses(ctx, coded)
 }
 
-// payments are the payments whose amount was stated. An order that states another amount counts as another payment.
-type payments map[checkout.Payment]*audit.Payment
-
-func (p payments) at(shop *Shop, payment checkout.Payment) *audit.Payment {
-	if p[payment] == nil {
-		p[payment] = &audit.Payment{
-			Place: placeOf(shop.Tables.Checkouts, table.PaymentKey(shop.Profile.ID, payment)), Amount: payment.Amount,
-		}
-	}
-	return p[payment]
+// payment is an allowance of a payment's stated amount, read before and after the orders, and the sum of their totals.
+type payment struct {
+	before, after table.Allowance
+	orders        int64
 }
 
-func (p payments) read(ctx context.Context, shop *Shop, note func(payment *audit.Payment, spent int64)) error {
+// payments are the payments whose amount was stated. An order that states another amount counts as another payment.
+type payments map[checkout.Payment]*payment
+
+func (p payments) at(stated checkout.Payment) *payment {
+	if p[stated] == nil {
+		p[stated] = &payment{}
+	}
+	return p[stated]
+}
+
+func (p payments) read(ctx context.Context, shop *Shop, note func(*payment, table.Allowance)) error {
 	query := partition(shop.Tables.Checkouts, table.PaymentPartition(shop.Profile.ID))
 	for it, err := range items(ctx, shop.api, query) {
 		if err != nil {
 			return table.Outcome(err)
 		}
-		note(p.at(shop, table.DecodePayment(it.Str(table.SortKey), it)), it.Num(table.AttrSpent))
+		a, err := table.DecodeAllowance(it)
+		if err != nil {
+			return err
+		}
+		stated := table.DecodePayment(it.Str(table.SortKey), table.Item{
+			table.AttrPaid: it[table.AttrLimit], table.AttrCurrency: it[table.AttrCurrency],
+		})
+		note(p.at(stated), a)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ const None = "none"
 func voucherHeader() []string {
 	return []string{
 		"code", "reward", "max-uses", "max-uses-per-nick", "valid-from", "valid-until", "disabled", "nick", "batch",
-		"note", "counters",
+		"note", "parts",
 		"created_at", "status", "uses", "held", "left", "redeemed_at", "redeemed_by", "redemption_id", "reward_minor",
 		"reward_currency",
 	}
@@ -225,8 +225,10 @@ func (r *VoucherReader) set(row *Row, column, cell string) (err error) {
 		terms.Batch = cell
 	case "note":
 		terms.Note = cell
-	case "counters":
-		terms.Counters, err = ParseWhole(cell, 1)
+	case "parts":
+		var parts int
+		parts, err = ParseWhole(cell, 0)
+		terms.Parts = &parts
 	case "created_at":
 		past.Created, err = voucher.ParseTime(cell, r.zone)
 	case "redeemed_at":
@@ -278,19 +280,18 @@ func (w VoucherWriter) Write(v voucher.Standing, at time.Time) error {
 	if v.Redeemed != nil {
 		redemption = *v.Redeemed
 	}
-	counters, held, left := "", "", None
+	parts, held, left := "", "", None
 	if v.MaxUses != voucher.NoLimit { // without a limit, holds are not counted
 		held, left = strconv.Itoa(v.UsesHeld), strconv.Itoa(v.UsesLeft)
 	}
 	if v.Limited() {
-		// an edit can leave more counters than uses, but an import rejects that
-		counters = strconv.Itoa(min(v.Counters, int(v.MaxUses)))
+		parts = strconv.Itoa(v.Parts)
 	}
 	minor, currency := amountOff(v.Reward)
 	return w.Row(
 		v.Written, v.Reward.String(), FormatLimit(v.MaxUses), FormatLimit(v.MaxUsesPerNick), wire.Time(v.ValidFrom),
 		wire.Time(v.ValidUntil),
-		strconv.FormatBool(v.Disabled), v.Nick.Written, v.Batch, v.Note, counters,
+		strconv.FormatBool(v.Disabled), v.Nick.Written, v.Batch, v.Note, parts,
 		wire.Time(v.Created), string(v.Status(at)), strconv.Itoa(v.Used-v.UsesHeld), held, left,
 		wire.Time(redemption.At), redemption.Nick, redemption.ID, minor, currency,
 	)

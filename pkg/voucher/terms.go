@@ -206,10 +206,11 @@ type Edit struct {
 	Nick           *string // empty: any nick
 	Batch          *string
 	Note           *string
+	Parts          *int
 }
 
 // Edited returns the voucher after an edit, or every *FieldError found, joined. An edit cannot change a limit from or
-// to NoLimit, and cannot change MaxUses from or to 1.
+// to NoLimit, cannot change MaxUses from or to 1, and cannot remove parts.
 func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	var errs []error
 	set(&v.ValidFrom, edit.ValidFrom)
@@ -239,6 +240,13 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 			})
 		}
 		v.MaxUsesPerNick = *edit.MaxUsesPerNick
+	}
+	if edit.Parts != nil {
+		parts, err := chooseParts(v.MaxUses, edit.Parts)
+		if err == nil && parts < v.Parts {
+			err = &FieldError{"parts", fmt.Errorf("cannot become fewer than %d", v.Parts)}
+		}
+		v.Parts, errs = parts, append(errs, err)
 	}
 	errs = append(errs, v.validate())
 	if edit.Batch != nil {
