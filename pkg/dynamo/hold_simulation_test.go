@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,11 +44,12 @@ func holdTrials() trials {
 		"single-use, for a nick": {
 			Nick: "Alder", ValidFrom: noon().Add(time.Second), ValidUntil: noon().Add(4 * time.Second),
 		},
-		"limited":                    {MaxUses: limit(4), MaxUsesPerNick: limit(0), Counters: 2},
-		"limited, one for each nick": {MaxUses: limit(3), MaxUsesPerNick: limit(1), Counters: 2},
-		"limited, two for each nick": {MaxUses: limit(4), MaxUsesPerNick: limit(2), Counters: 3},
+		"limited":                    {MaxUses: limit(4), MaxUsesPerNick: limit(0), Parts: new(2)},
+		"limited, one for each nick": {MaxUses: limit(3), MaxUsesPerNick: limit(1), Parts: new(2)},
+		"limited, two for each nick": {MaxUses: limit(4), MaxUsesPerNick: limit(2), Parts: new(3)},
 		"one for each nick":          {MaxUses: limit(0), MaxUsesPerNick: limit(1)},
 		"two for each nick":          {MaxUses: limit(0), MaxUsesPerNick: limit(2)},
+		"limited, in one item":       {MaxUses: limit(3), MaxUsesPerNick: limit(1)},
 		"no limit":                   {MaxUses: limit(0), MaxUsesPerNick: limit(0)},
 	}
 	for what, terms := range kinds {
@@ -77,9 +79,10 @@ type fair struct {
 	edited   bool                              // an edit of the voucher has begun
 	note     string                            // that the voucher must have; empty: a new one is being written
 	before   table.Voucher                     // as the last check saw it
+	taken    string                            // who had taken a single-use code then
 	asked    map[string]bool                   // requests about checkouts that had the right ID
 	stored   map[checkout.ID]checkout.Checkout // as the last check saw them
-	holds    map[string]voucher.Hold           // by ID, as the last check saw them
+	holds    map[heldIn]table.Hold             // as the last check saw them
 	inFlight map[*asking]bool
 	redeemed map[string]bool // IDs of redemptions that a response showed
 	opened   []checkout.Checkout
@@ -119,7 +122,7 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 		},
 		undoer: voucher.Redemptions{Store: dynamo.NewRedemptionRecords(s.dynamodb, tables, s.random.Int64N)},
 		owner:  s.owner(s.dynamodb),
-		holds:  map[string]voucher.Hold{}, inFlight: map[*asking]bool{}, redeemed: map[string]bool{},
+		holds:  map[heldIn]table.Hold{}, inFlight: map[*asking]bool{}, redeemed: map[string]bool{},
 		asked: map[string]bool{}, stored: map[checkout.ID]checkout.Checkout{},
 	}
 	must(s.t, s.owner(s.setup).Create(s.t.Context(), v))
@@ -210,18 +213,15 @@ func (f *fair) redeem(ctx context.Context, request voucher.Request) {
 	f.alone(func() { f.redeemed[redemption.ID] = true })
 	for range f.random.Int64N(3) {
 		f.request(ctx, "undo "+redemption.ID, func(ctx context.Context) {
-			f.undo(ctx, redemption.ID, request.Nick)
+			f.undo(ctx, redemption.ID)
 		})
 	}
 }
 
-func (f *fair) undo(ctx context.Context, id string, nick voucher.Nick) {
+func (f *fair) undo(ctx context.Context, id string) {
 	ctx, cancel := inTime(ctx)
 	defer cancel()
 	request := voucher.UndoRequest{Shop: emberforge, Code: f.v.Code, ID: id, At: f.clock(), Reason: "charged twice"}
-	if f.random.Int64N(2) == 0 {
-		request.Nick = nick
-	}
 	r, _, err := f.undoer.Undo(ctx, request)
 	if err == nil && (r.ID != id || r.Undone.IsZero()) {
 		f.t.Errorf("Undo of %s = %+v; want this redemption, undone", id, r)
@@ -275,8 +275,7 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 			defer cancel()
 			time.Sleep(time.Duration(f.random.Int64N(int64(20 * time.Millisecond))))
 			request := voucher.UndoRequest{
-				Shop: emberforge, Code: f.v.Code, Nick: mustNick(f.t, c.Nick),
-				ID: c.Hold.ID, At: f.clock(),
+				Shop: emberforge, Code: f.v.Code, ID: string(c.ID.Token()), At: f.clock(),
 			}
 			// a cancellation has a reason
 			if r, _, err := f.undoer.Undo(ctx, request); err == nil && r.UndoReason == "" {
@@ -310,9 +309,13 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 				stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts,
 					table.CheckoutKey(emberforge, c.ID.Token())))
 				// another ID: the key has made a new checkout
-				isHeld := c.Hold == nil
-				if !isHeld {
-					_, isHeld = f.holds[c.Hold.ID]
+				isHeld := true
+				b := f.read(f.setup)
+				if c.Hold != nil {
+					for _, take := range c.Hold.Takes {
+						_, found := f.holds[heldIn{b.keyOf(f, c, take), string(c.Hold.Holder)}]
+						isHeld = isHeld && found
+					}
 				}
 				if isHeld && !f.edited && stored.ID == c.ID {
 					f.t.Errorf("order of %s: expired, but its hold %+v is stored", c.ID, c.Hold)
@@ -426,243 +429,216 @@ func (f *fair) end(a *asking, what string, err error) {
 // look records whether the items that are stored now justify a refusal of a request in flight.
 func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 	b := f.read(stored)
-	free := b.left
-	for _, hold := range b.holds {
-		if hold.HasLapsed(a.request.At) {
-			free++
-		}
-	}
-	uses := b.nicks[table.HashNick(a.request.Nick)]
-	if _, isHolder := uses.Live(a.request.At); isHolder && a.mayShare {
+	nick := voucher.NickID(emberforge, f.v.Code, a.request.Nick)
+	ofNick := b.nicks[nick]
+	if _, isHolder := ofNick.Live(a.request.At); isHolder && a.mayShare {
 		return
 	}
-	if own := b.single.Held; a.mayShare && own != nil && own.Nick.Compared != "" &&
-		own.Nick.Compared == a.request.Nick.Compared {
+	if a.mayShare && f.v.SingleUse() && slices.ContainsFunc(b.items[table.Head].Holds,
+		func(h table.Hold) bool { return h.Note == nick }) {
 		return // the request can use this hold, even if it has lapsed
 	}
-	switch {
-	case f.v.SingleUse():
-		a.sawNone = a.sawNone || b.single.Redeemed != nil || b.single.Held != nil &&
-			!b.single.Held.HasLapsed(a.request.At)
-	case f.v.Limited():
-		a.sawNone = a.sawNone || free-b.single.Over <= 0
+	if f.v.MaxUses != voucher.NoLimit {
+		a.sawNone = a.sawNone || b.free(a.request.At) <= 0
 	}
-	a.sawLimit = a.sawLimit || uses.Taken-len(uses.Lapsed(a.request.At)) >= int(b.single.MaxUsesPerNick)
+	a.sawLimit = a.sawLimit || ofNick.Limit-ofNick.Free(a.request.At) >= int64(b.voucher.MaxUsesPerNick)
+}
+
+// heldIn is the place of a hold: an item, and a holder.
+type heldIn struct {
+	item   table.Key
+	holder string
 }
 
 // books is everything that is stored about the code.
 type books struct {
-	single              table.Voucher
-	taken               time.Time // when a single-use code was redeemed or held
-	left, used          int
-	holds               []voucher.Hold    // the holds that counters count
-	holders             map[string]string // hashes of nicks, by the hold's ID
-	nicks               map[string]voucher.NickUses
-	records, undone     map[string]idempotency.Token // tokens of redemptions, by the redemption's ID
-	recordsOf, undoneOf map[string]int               // numbers of redemptions, by the hash of the nick
-	byToken             map[idempotency.Token]string // IDs of redemptions that are not undone
+	voucher         table.Voucher
+	items           map[int]table.Allowance    // of the code: the head and the parts
+	nicks           map[string]table.Allowance // by voucher.NickID
+	apart           map[string]bool            // by voucher.NickID
+	holds           map[heldIn]table.Hold
+	records, undone map[string]voucher.Redemption // by token
+	redeemedBy      map[string]int                // redemptions that are not undone, by voucher.NickID
+	checkouts       []checkout.Checkout
+}
+
+// free returns how many uses of the code can be taken at a time.
+func (b books) free(at time.Time) (free int64) {
+	for _, item := range b.items {
+		free += item.Free(at)
+	}
+	return free
+}
+
+// keyOf returns the key of the item that a checkout takes from.
+func (books) keyOf(f *fair, c checkout.Checkout, take voucher.Take) table.Key {
+	if take.Of == voucher.OfNick {
+		return table.NickKey(emberforge, f.v.Code, voucher.NickID(emberforge, f.v.Code, mustNick(f.t, c.Nick)))
+	}
+	return table.PartKey(emberforge, f.v.Code, take.Item)
 }
 
 func (f *fair) read(stored *simulatedDynamoDB) books {
 	b := books{
-		holders: map[string]string{}, nicks: map[string]voucher.NickUses{}, records: map[string]idempotency.Token{},
-		undone: map[string]idempotency.Token{}, recordsOf: map[string]int{}, undoneOf: map[string]int{},
-		byToken: map[idempotency.Token]string{},
+		items: map[int]table.Allowance{}, nicks: map[string]table.Allowance{}, apart: map[string]bool{},
+		holds: map[heldIn]table.Hold{}, records: map[string]voucher.Redemption{},
+		undone: map[string]voucher.Redemption{}, redeemedBy: map[string]int{},
 	}
-	var err error
 	for key, it := range stored.items(simulatedVouchers) {
 		rest := strings.TrimPrefix(key.Sort, string(f.v.Code))
-		hash, isNick := strings.CutPrefix(rest, table.NickInfix)
+		a, err := table.DecodeAllowance(it)
+		must(f.t, err)
+		number, isPart := strings.CutPrefix(rest, table.PartInfix)
+		nick, isNick := strings.CutPrefix(rest, table.NickInfix)
 		switch {
 		case rest == "":
-			b.single, err = table.DecodeVoucher(it)
-			b.taken = it.Time(table.AttrRedeemed)
-			if r := b.single.Redeemed; r != nil {
-				b.records[r.ID], b.byToken[b.single.Token] = b.single.Token, r.ID
-			}
-		case strings.HasPrefix(rest, table.CounterInfix):
-			counter := table.DecodeCounter(0, it)
-			b.left, b.used = b.left+counter.Left, b.used+counter.Used
-			if counter.Left < 0 || counter.Used < 0 {
-				f.t.Errorf("%s: %d left, %d used", key.Sort, counter.Left, counter.Used)
-			}
-		case strings.HasPrefix(rest, table.HoldInfix):
-			var hold voucher.Hold
-			var holder string
-			hold, holder, err = table.DecodeHoldItem(f.v.HoldKind(), it)
-			b.holds, b.holders[hold.ID] = append(b.holds, hold), holder
+			b.voucher, err = table.DecodeVoucher(it)
+			must(f.t, err)
+			b.items[table.Head] = a
+		case isPart:
+			part, err := strconv.Atoi(number)
+			must(f.t, err)
+			b.items[part] = a
 		case isNick:
-			b.nicks[hash], err = table.DecodeNickUses(f.v.HoldKind(), it)
+			b.nicks[nick], b.apart[nick] = a, it.Bool(table.AttrApart)
 		}
+		for _, hold := range a.Holds {
+			b.holds[heldIn{key, hold.Holder}] = hold
+		}
+		redemptions, err := table.Records(it)
 		must(f.t, err)
-		f.readRecords(b, it, hash)
+		for _, r := range redemptions {
+			if r.Undone.IsZero() {
+				b.records[r.ID] = r
+				b.redeemedBy[voucher.NickID(emberforge, f.v.Code, mustNick(f.t, r.Nick))]++
+			} else {
+				b.undone[r.ID] = r
+			}
+		}
+	}
+	for _, it := range stored.items(simulatedCheckouts) {
+		if it.Has(table.AttrID) {
+			b.checkouts = append(b.checkouts, table.DecodeCheckout(it))
+		}
 	}
 	return b
-}
-
-// readRecords adds the redemptions in an item to the books. If the item belongs to a nick, hash is the hash of the
-// nick.
-func (f *fair) readRecords(b books, it table.Item, hash string) {
-	for name := range it {
-		text, is := strings.CutPrefix(name, table.RecordPrefix)
-		if !is {
-			continue
-		}
-		token := idempotency.Token(text)
-		redemption, _, err := table.Recorded(token, f.v, it)
-		must(f.t, err)
-		if redemption.Undone.IsZero() {
-			b.records[redemption.ID], b.byToken[token] = token, redemption.ID
-			b.recordsOf[hash]++
-		} else {
-			b.undone[redemption.ID] = token
-			b.undoneOf[table.HashNick(mustNick(f.t, redemption.Nick))]++
-		}
-	}
 }
 
 // check checks what must be true after every write.
 func (f *fair) check(stored *simulatedDynamoDB) {
 	f.alone(func() {
 		b := f.read(stored)
-		f.checkUses(b)
-		f.checkNicks(b)
+		f.checkBooks(b)
 		f.checkLostHolds(b)
 		f.checkTerms(b)
-		f.checkOrders(stored, b)
-		f.before = b.single
+		f.checkOrders(b)
+		f.before = b.voucher
 		for a := range f.inFlight {
 			f.look(stored, a)
 		}
 	})
 }
 
-func (f *fair) checkUses(b books) {
-	v := b.single
-	if f.v.Limited() {
-		if b.used != len(b.records)+len(b.holds) {
-			f.t.Errorf("the counters have %d uses taken, but there are %d redemptions and %d holds", b.used,
-				len(b.records), len(b.holds))
-		}
-		if v.Editing == voucher.NoLimit && b.left+b.used-v.Over != int(v.MaxUses) {
-			f.t.Errorf("%d left, %d used, %d over a limit of %d", b.left, b.used, v.Over, v.MaxUses)
-		}
-		if v.Editing == voucher.NoLimit && !v.FullUntil.IsZero() && b.left > 0 {
-			f.t.Errorf("marked as full until %s, but %d uses are left", v.FullUntil, b.left)
-		}
-		if v.Editing == voucher.NoLimit && v.Over > 0 && b.left > 0 || v.Over < 0 {
-			f.t.Errorf("%d over the limit, but %d left", v.Over, b.left)
+// checkBooks checks the equation of the ledger: left + holds + used = limit, and used is what bookings have taken.
+func (f *fair) checkBooks(b books) {
+	var left, holds, used int64
+	for item, a := range b.items {
+		left, holds, used = left+a.Left, holds+a.Held(), used+a.Used
+		if a.Counted != int64(len(a.Holds)) || item != table.Head && a.Left < 0 {
+			f.t.Errorf("item %d has %+v", item, a)
 		}
 	}
-	if f.v.SingleUse() && v.Undone != len(b.undone) {
-		f.t.Errorf("the voucher counts %d undone redemptions; %d are stored", v.Undone, len(b.undone))
+	if v := b.voucher; v.MaxUses != voucher.NoLimit && (left+holds+used != int64(v.MaxUses) ||
+		used != int64(len(b.records))) {
+		f.t.Errorf("%d left, %d held and %d used of %d, with %d redemptions", left, holds, used, v.MaxUses,
+			len(b.records))
+	}
+	for nick, a := range b.nicks {
+		if a.Left+a.Held()+a.Used != a.Limit || a.Used != int64(b.redeemedBy[nick]) || a.Counted != int64(len(a.Holds)) {
+			f.t.Errorf("nick %s has %+v, with %d redemptions", nick, a, b.redeemedBy[nick])
+		}
+		if !f.edited && a.Left < 0 {
+			f.t.Errorf("nick %s is in debt: %+v", nick, a)
+		}
+	}
+	isApart := b.voucher.Apart
+	for _, apart := range b.apart {
+		isApart = isApart || apart
+	}
+	if tells := f.v.SingleUse() || f.v.MaxUsesPerNick != voucher.NoLimit; tells && isApart != (len(b.undone) > 0) {
+		f.t.Errorf("%d redemptions are undone, but apart is %t", len(b.undone), isApart)
 	}
 }
 
-// taker returns the ID and the nick of the redemption or the hold of a single-use code.
-func taker(v table.Voucher) (id string, nick voucher.Nick) {
-	switch {
-	case v.Redeemed != nil:
-		nick, _ = voucher.ParseNick(v.Redeemed.Nick)
-		return v.Redeemed.ID, nick
-	case v.Held != nil:
-		return v.Held.ID, v.Held.Nick
-	default:
-		return "", nick
+// taker returns the token and the nick of the redemption or the hold of a single-use code, and when it was taken.
+func (b books) taker() (token string, nick voucher.Nick, at time.Time) {
+	if r := b.voucher.Redeemed; r != nil {
+		nick, _ = voucher.ParseNick(r.Nick)
+		return r.ID, nick, r.At
 	}
+	for _, hold := range b.items[table.Head].Holds {
+		for _, c := range b.checkouts {
+			if string(c.ID.Token()) == hold.Holder {
+				nick, _ = voucher.ParseNick(c.Nick)
+				at = c.Created
+			}
+		}
+		return hold.Holder, nick, at
+	}
+	return "", nick, at
 }
+
+// isOrdered reports whether an order has taken a single-use code: no rule applies to an order.
+func (b books) isOrdered() bool { return b.voucher.Redeemed != nil && b.voucher.Redeemed.ByOrder }
 
 // checkTerms checks that no edit is lost, that the voucher as it was before allowed a new redemption or hold of a
 // single-use code, and that no request is redeemed again after its redemption was undone.
 func (f *fair) checkTerms(b books) {
-	if b.single.Version < f.before.Version || f.note != "" && b.single.Note != f.note {
-		f.t.Errorf("%+v has become %+v; want a later version with the note %q", f.before, b.single, f.note)
+	if b.voucher.Version < f.before.Version || f.note != "" && b.voucher.Note != f.note {
+		f.t.Errorf("%+v has become %+v; want a later version with the note %q", f.before, b.voucher, f.note)
 	}
-	id, nick := taker(b.single)
-	if was, _ := taker(f.before); id != "" && id != was {
-		request := voucher.Request{Nick: nick, At: b.taken}
-		if err := f.before.Refuse(request); err != nil {
-			f.t.Errorf("taken by %s for %+v, but the code was refused: %v", id, request, err)
+	if token, nick, at := b.taker(); f.v.SingleUse() && token != "" && token != f.taken && !b.isOrdered() {
+		request := voucher.Request{Nick: nick, At: at}
+		if err := f.before.Refuse(request); err != nil && f.before.Version > 0 {
+			f.t.Errorf("taken by %s for %+v, but the code was refused: %v", token, request, err)
 		}
 	}
-	for id, token := range b.undone {
-		if again, is := b.byToken[token]; is {
-			f.t.Errorf("the undone redemption %s was made again, as %s", id, again)
+	f.taken, _, _ = b.taker()
+	for token := range b.undone {
+		if again, is := b.records[token]; is {
+			f.t.Errorf("the undone redemption %s was made again: %+v", token, again)
 		}
 	}
 }
 
-func (f *fair) checkNicks(b books) {
-	if f.v.MaxUsesPerNick == voucher.NoLimit {
-		return
-	}
-	counted := map[string]voucher.Hold{}
-	for _, hold := range b.holds {
-		counted[hold.ID] = hold
-	}
-	held := 0
-	for hash, uses := range b.nicks {
-		if uses.Taken != b.recordsOf[hash]+len(uses.Holds) || uses.Undone != b.undoneOf[hash] {
-			f.t.Errorf("a nick counts %d uses and %d undone; it has %d redemptions, %d holds and %d undone", uses.Taken,
-				uses.Undone,
-				b.recordsOf[hash], len(uses.Holds), b.undoneOf[hash])
-		}
-		if !f.edited && uses.Taken > int(b.single.MaxUsesPerNick) {
-			f.t.Errorf("a nick has %d uses, want at most %d", uses.Taken, b.single.MaxUsesPerNick)
-		}
-		for _, hold := range uses.Holds {
-			held++
-			if f.v.Limited() && (counted[hold.ID] != hold || b.holders[hold.ID] != hash) {
-				f.t.Errorf("the item of a nick has the hold %+v, but the hold's own item has %+v", hold,
-					counted[hold.ID])
-			}
-		}
-	}
-	if f.v.Limited() && held != len(b.holds) {
-		f.t.Errorf("the items of nicks have %d holds, but %d holds have items of their own", held, len(b.holds))
-	}
-}
-
-// checkLostHolds checks that a hold ends early only if it becomes a redemption.
+// checkLostHolds checks that a hold ends early only if one of the checkouts that hold it is ordered.
 func (f *fair) checkLostHolds(b books) {
-	now := map[string]voucher.Hold{}
-	for _, hold := range b.holds {
-		now[hold.ID] = hold
-	}
-	for _, uses := range b.nicks {
-		for _, hold := range uses.Holds {
-			now[hold.ID] = hold
-		}
-	}
-	if b.single.Held != nil {
-		now[b.single.Held.ID] = *b.single.Held
-	}
-	for id, before := range f.holds {
-		_, isRedeemed := b.records[id]
-		_, isUndone := b.undone[id]
-		after, isHeld := now[id]
+	for place, before := range f.holds {
+		after, isHeld := b.holds[place]
 		isEarly := f.now().Add(time.Second).Before(before.Until)
-		if isHeld && after.Until.Before(before.Until) || !isHeld && !isRedeemed && !isUndone && isEarly {
+		isOrdered := slices.ContainsFunc(b.checkouts, func(c checkout.Checkout) bool {
+			return c.Order != nil && c.Hold != nil && string(c.Hold.Holder) == before.Holder
+		})
+		if isHeld && after.Until.Before(before.Until) || !isHeld && !isOrdered && isEarly {
 			f.t.Errorf("the hold %+v ended early: it is now %+v", before, after)
 		}
 	}
-	f.holds = now
+	f.holds = b.holds
 }
 
 // checkOrders checks that every order with a code has its redemption.
-func (f *fair) checkOrders(stored *simulatedDynamoDB, b books) {
-	for _, it := range stored.items(simulatedCheckouts) {
-		c := table.DecodeCheckout(it)
+func (f *fair) checkOrders(b books) {
+	for _, c := range b.checkouts {
 		f.checkOrder(c)
 		if c.Hold == nil {
 			continue
 		}
-		id, isRecorded := b.byToken[c.ID.Token()]
-		_, isUndone := b.undone[c.Hold.ID]
+		_, isRecorded := b.records[string(c.ID.Token())]
+		_, isUndone := b.undone[string(c.ID.Token())]
 		switch {
 		case c.Order == nil && isRecorded:
-			f.t.Errorf("checkout %s was not ordered, but it was redeemed as %s", c.ID, id)
-		case c.Order != nil && c.Order.Status() != checkout.OrderCancelled && (!isRecorded || id != c.Hold.ID):
+			f.t.Errorf("checkout %s was not ordered, but it was redeemed", c.ID)
+		case c.Order != nil && c.Order.Status() != checkout.OrderCancelled && !isRecorded:
 			f.t.Errorf("order %s has no redemption", c.ID)
 		case c.Order != nil && c.Order.Status() == checkout.OrderCancelled && (!isUndone || isRecorded):
 			f.t.Errorf("order %s is cancelled, but its redemption is not undone", c.ID)
@@ -702,23 +678,14 @@ func (f *fair) takeTheRest() {
 	f.afterCommit = func(*simulatedDynamoDB) {}
 	b := f.read(f.setup)
 	for id := range f.redeemed {
-		if _, is := b.records[id]; !is && b.undone[id] == "" {
+		if _, is := b.records[id]; !is && b.undone[id].ID == "" {
 			f.t.Errorf("redemption %s is lost", id)
 		}
 	}
-	want := 0
-	switch {
-	case f.v.SingleUse() && b.single.Redeemed == nil:
-		want = 1
-	case f.v.Limited():
-		want = max(b.left+len(b.holds)-b.single.Over, 0)
-	case !f.v.SingleUse():
+	if f.v.MaxUses == voucher.NoLimit || b.voucher.Refuse(f.later("Visitor")) != nil {
 		return
 	}
-	if reason, _ := voucher.IsRefusal(b.single.Refuse(f.later("Visitor"))); b.single.Editing != voucher.NoLimit ||
-		reason != "" && reason != voucher.ReasonUsedUp {
-		return
-	}
+	want := int(max(b.free(f.later("").At), 0))
 	redeemer := voucher.Redeemer{
 		Store:  dynamo.NewRedeemer(f.setup, dynamo.Tables{Vouchers: simulatedVouchers}, f.random.Int64N),
 		Random: f.random,
@@ -775,7 +742,7 @@ func sourceTrials() trials {
 func openFromOneSource(s *simulation) {
 	f := newFair(s, voucher.Terms{
 		MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit),
-		Counters: 4,
+		Parts: new(4),
 	})
 	open := func(ctx context.Context, client *simulatedDynamoDB, key string) error {
 		opener := f.opener
@@ -795,12 +762,12 @@ func openFromOneSource(s *simulation) {
 		must(s.t, open(s.t.Context(), s.setup, ""))
 	}
 	s.afterCommit = func(stored *simulatedDynamoDB) {
-		listed := len(strings.Fields(stored.item(simulatedRefusals,
-			table.SourceHoldsKey(emberforge, access.Source{Name: "203.0.113.7"})).Str(table.AttrLapses)))
-		if holds := len(f.read(stored).holds); holds != listed || holds > checkout.MaxHoldsPerSource {
-			s.t.Errorf("%d holds are stored, and the source's item lists %d; want the same number, at "+
-				"most %d",
-				holds, listed, checkout.MaxHoldsPerSource)
+		a, err := table.DecodeAllowance(stored.item(simulatedRefusals,
+			table.SourceHoldsKey(emberforge, access.Source{Name: "203.0.113.7"})))
+		must(s.t, err)
+		if holds := len(f.read(stored).holds); holds != len(a.Holds) || a.Limit != 0 &&
+			a.Left+a.Held() != checkout.MaxHoldsPerSource || a.Left < 0 {
+			s.t.Errorf("%d holds are stored, and the source has %+v", holds, a)
 		}
 	}
 	for i := range 12 {

@@ -311,19 +311,24 @@ func (l ledger) choose(ctx context.Context, p *posting, t *taking) error {
 	return &shortError{t}
 }
 
-// best returns the item that can give the amount: the one where most is left, or where lapsed holds have most.
+// best returns the item that can give the amount, and of those the one where most is left. As long as the head is in
+// debt, lapsed holds of a part pay the debt and give nothing.
 func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
+	solvent := items[table.Head].Left >= 0
 	for item := table.Head; item < t.parts; item++ {
 		a := items[item]
-		own, _ := a.Hold(t.holder)
-		need, usable := t.amount-own.Amount, a.Left
-		if item == table.Head || items[table.Head].Left >= 0 {
-			usable = a.Free(t.at)
-		}
-		if t.from != nil && own.Holder == "" || usable < need {
+		own, has := a.Hold(t.holder)
+		usable := a.Left
+		switch {
+		case t.from != nil && !has, has && own.HasLapsed(t.at) && !solvent:
 			continue
+		case solvent || item == table.Head:
+			usable = a.Free(t.at)
+			if has && own.HasLapsed(t.at) {
+				usable -= own.Amount
+			}
 		}
-		if !found || a.Left > items[best].Left {
+		if usable >= t.amount-own.Amount && (!found || a.Left > items[best].Left) {
 			best, found = item, true
 		}
 	}

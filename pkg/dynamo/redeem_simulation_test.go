@@ -66,7 +66,7 @@ func checkQuota(s *simulation, it table.Item, records int) {
 
 func raceForFiveUses(s *simulation, most int) {
 	v, err := voucher.New(voucher.Terms{
-		Written: "SUMMER20", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 3,
+		Written: "SUMMER20", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit), Parts: new(3),
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}, s.now())
 	must(s.t, err)

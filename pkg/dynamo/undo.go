@@ -38,19 +38,12 @@ func (s *RedemptionRecords) Undo(ctx context.Context, request voucher.UndoReques
 }
 
 func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoRequest) (voucher.Redemption, error) {
-	lookedTwice := false
 	for attempt := 0; ; attempt++ {
 		found, err := s.find(ctx, request)
 		redemption := found.redemption
 		switch {
-		case errors.Is(err, voucher.ErrRedemptionNotFound) && !lookedTwice:
-			// An order's redemption may be in the item of a nick that the ID does not lead to. Or another request undid
-			// the redemption between the reads of its two places; then the next look finds it.
-			if err := s.refuseOrdered(ctx, request); err != nil {
-				return voucher.Redemption{}, err
-			}
-			lookedTwice = true
-			continue
+		case errors.Is(err, voucher.ErrRedemptionNotFound): // an order's may be in the item of a nick that is unknown here
+			return voucher.Redemption{}, s.refuseOrdered(ctx, request)
 		case err != nil || !redemption.Undone.IsZero():
 			return redemption, err
 		case redemption.ByOrder:
@@ -71,14 +64,17 @@ func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoReques
 }
 
 // refuseOrdered returns voucher.ErrRedemptionOfOrder if a checkout that has the redemption's ID as its token was ordered
-// with the code. It waits for an order in flight.
+// with the code, and otherwise voucher.ErrRedemptionNotFound.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest) error {
 	c, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, request.Shop, idempotency.Token(request.ID))
 	if errors.Is(err, checkout.ErrNotFound) {
-		return nil
+		return voucher.ErrRedemptionNotFound
 	}
 	if code, _ := voucher.ParseCode(c.Code); err == nil && c.Order != nil && code == request.Code {
 		return voucher.ErrRedemptionOfOrder
+	}
+	if err == nil {
+		err = voucher.ErrRedemptionNotFound
 	}
 	return err
 }
@@ -87,15 +83,22 @@ func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.U
 // places, the error is voucher.ErrRedemptionNotFound.
 func (s *RedemptionRecords) find(ctx context.Context, request voucher.UndoRequest) (undoing, error) {
 	token := idempotency.Token(request.ID)
-	own, ofNick, ofCode := table.RedemptionKey(request.Shop, request.Code, token),
+	keys := []table.Key{
+		table.RedemptionKey(request.Shop, request.Code, token),
 		table.NickKey(request.Shop, request.Code, request.ID[:voucher.NickIDLength]),
-		table.VoucherKey(request.Shop, request.Code)
-	items, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, own, ofNick, ofCode)
+		table.VoucherKey(request.Shop, request.Code),
+	}
+	places := make([]table.Place, len(keys))
+	for i, key := range keys {
+		places[i] = table.Place{Table: s.vouchers, Key: key}
+	}
+	items, err := table.GetTogether(ctx, s.api, s.random, places...)
 	if err != nil {
 		return undoing{}, err
 	}
-	for _, key := range []table.Key{own, ofNick, ofCode} {
-		redemption, found, err := table.Recorded(token, items[key])
+	ofNick, ofCode := 1, 2
+	for i, key := range keys {
+		redemption, found, err := table.Recorded(token, items[i])
 		if err != nil || !found {
 			if err != nil {
 				return undoing{}, err
@@ -104,13 +107,13 @@ func (s *RedemptionRecords) find(ctx context.Context, request voucher.UndoReques
 		}
 		u := undoing{
 			request: request, redemption: redemption, recordKey: key,
-			record: items[key][table.RecordPrefix+request.ID],
+			record: items[i][table.RecordPrefix+request.ID],
 		}
 		if items[ofCode].Has(table.AttrLimit) {
-			u.takes = append(u.takes, ofCode)
+			u.takes = append(u.takes, keys[ofCode])
 		}
-		if key == ofNick {
-			u.takes = append(u.takes, ofNick)
+		if i == ofNick {
+			u.takes = append(u.takes, key)
 		}
 		return u, nil
 	}

@@ -17,12 +17,12 @@ func TestKeys_NeverChange(t *testing.T) {
 		key             Key
 		partition, sort string
 	}{
-		"customer":      {ProfileKey("emberforge"), "emberforge", "customer"},
-		"product":       {ProductKey("emberforge", "coins"), "emberforge", "product#coins"},
-		"off sale":      {OffSaleKey("emberforge", "coins"), "emberforge", "offsale#coins"},
-		"voucher":       {VoucherKey("emberforge", "SUMMER20"), "emberforge#38", "SUMMER20"},
-		"first counter": {CounterKey("emberforge", "SUMMER20", 0), "emberforge#38", "SUMMER20#c#00"},
-		"last counter":  {CounterKey("emberforge", "SUMMER20", 63), "emberforge#37", "SUMMER20#c#63"},
+		"customer":   {ProfileKey("emberforge"), "emberforge", "customer"},
+		"product":    {ProductKey("emberforge", "coins"), "emberforge", "product#coins"},
+		"off sale":   {OffSaleKey("emberforge", "coins"), "emberforge", "offsale#coins"},
+		"voucher":    {VoucherKey("emberforge", "SUMMER20"), "emberforge#38", "SUMMER20"},
+		"first part": {PartKey("emberforge", "SUMMER20", 0), "emberforge#39", "SUMMER20#p#00"},
+		"last part":  {PartKey("emberforge", "SUMMER20", 97), "emberforge#08", "SUMMER20#p#97"},
 		"nick": {
 			NickKey("emberforge", "SUMMER20", alder), "emberforge#37",
 			"SUMMER20#n#vy0TwJynl25NcL3wvRbWog",

@@ -36,7 +36,7 @@ func TestReward_StoredForm_NeverChanges(t *testing.T) {
 		}},
 		{"coins/1000+2*rank/vip", "", bundle},
 	} {
-		it := EncodeVoucher("emberforge", voucher.Voucher{Code: "SUMMER20", Reward: test.reward})
+		it := EncodeVoucher("emberforge", voucher.Voucher{Code: "SUMMER20", Reward: test.reward})[0]
 		if it.Str(AttrReward) != test.stored || it.Str(AttrCurrency) != test.currency {
 			t.Errorf("%+v is stored as %q in %q, want %q in %q", test.reward, it.Str(AttrReward), it.Str(AttrCurrency),
 				test.stored, test.currency)
@@ -54,7 +54,7 @@ func TestReward_DamagedForm_IsAnError(t *testing.T) {
 		"", "coins", "two*coins/500", "0*coins/500", "coins/5 00", "x%", "0%", "150%", "5.001", "0.00",
 		"coins/1000+", "coins/1000+rank", "coins/1000+0*rank/vip", "coins/1000+20%", "coins/1000+coins/1000",
 	} {
-		it := EncodeVoucher("emberforge", voucher.Voucher{Code: "SUMMER20"})
+		it := EncodeVoucher("emberforge", voucher.Voucher{Code: "SUMMER20"})[0]
 		it[AttrReward], it[AttrCurrency] = Str(stored), Str("EUR")
 		if v, err := DecodeVoucher(it); err == nil || errors.Is(err, catalog.ErrMalformedID) {
 			t.Errorf("%q is read as %+v, %v; want an error that does not wrap ErrMalformedID", stored, v.Reward, err)
