@@ -308,7 +308,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 			Checkout: checkout.Checkout{
 				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499),
 				Discount: off(99),
-				Total:    off(400), Code: discount, Nick: name, Created: now, Expires: now.Add(checkout.Lifetime),
+				Total:    off(400), Code: discount, Reward: v.Reward, Nick: name, Created: now, Expires: now.Add(checkout.Lifetime),
 			},
 		})
 		if err != nil {
@@ -316,7 +316,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 		}
 	}
 	_, _, ordered := opened.PlaceOrder(t.Context(), idOf(heldOrder), paid(), now)
-	claim := voucher.Claim{Request: of("Birch"), HoldID: undoneID, Token: undoneID}
+	claim := voucher.Claim{Request: of("Birch"), Token: undoneID}
 	_, redeemed := dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: tables.Vouchers}, mathrand.Int64N).
 		Redeem(t.Context(), claim)
 	if err := errors.Join(ordered, redeemed); err != nil {
