@@ -69,7 +69,12 @@ func (m *rememberedRules) of(request voucher.Request) (v voucher.Voucher, fresh,
 	return r.Voucher, known && request.At.Sub(r.at) < RulesAge, known
 }
 
+// remember remembers the rules that the request has just read, unless the code is used up: undoing its redemption is no
+// edit that anybody waits for.
 func (m *rememberedRules) remember(request voucher.Request, v voucher.Voucher) {
+	if v.Redeemed != nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.rules) >= maxRules {
