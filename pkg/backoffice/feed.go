@@ -25,25 +25,33 @@ type record struct {
 func (s *Shop) records(ctx context.Context) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
 		var terms voucher.Voucher // the voucher of the previous item
-		for it, err := range s.inOrder(ctx, "", listReaders) {
+		for it, err := range s.inOrder(ctx, s.Tables.Vouchers, "", listReaders) {
 			if err == nil {
 				terms, err = s.termsOf(ctx, it, terms)
 			}
-			if !yield(s.factsIn(s.Tables.Vouchers, it, &terms), table.Outcome(err)) || err != nil {
+			if !yield(s.factsIn(event.Vouchers, it, &terms), table.Outcome(err)) || err != nil {
 				return
 			}
 		}
-		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Profile.ID))) {
-			if !yield(s.factsIn(s.Tables.Checkouts, it, nil), table.Outcome(err)) {
+		for it, err := range s.checkoutItems(ctx) {
+			if !yield(s.factsIn(event.Checkouts, it, nil), table.Outcome(err)) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Shop) factsIn(name string, it table.Item, terms *voucher.Voucher) record {
-	facts, err := dynamo.Facts(s.Profile.ID, it, terms)
-	return record{placeOf(name, table.KeyOf(it)), facts, err}
+// factsIn returns the record of an item of a table, event.Vouchers or event.Checkouts.
+func (s *Shop) factsIn(in string, it table.Item, terms *voucher.Voucher) record {
+	facts, err := dynamo.Facts(s.Profile.ID, in, it, terms)
+	return record{placeOf(s.nameOf(in), table.KeyOf(it)), facts, err}
+}
+
+func (s *Shop) nameOf(table string) string {
+	if table == event.Checkouts {
+		return s.Tables.Checkouts
+	}
+	return s.Tables.Vouchers
 }
 
 // termsOf returns the voucher to which an item belongs. If the voucher is missing or damaged, the result is empty.

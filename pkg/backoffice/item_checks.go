@@ -29,7 +29,8 @@ func typeOf(name string) attributeType {
 		table.AttrRedemption, table.AttrToken, table.AttrRedeemedBy,
 		table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrName,
 		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus,
-		table.AttrOrdered, table.AttrPayment, table.AttrReason, table.AttrUse, table.AttrBuyer, table.AttrHolder,
+		table.AttrOrdered, table.AttrShelf, table.AttrPayment, table.AttrReason,
+		table.AttrUse, table.AttrBuyer, table.AttrHolder,
 		table.AttrUndoneBy:
 		return typeText
 	case table.AttrMaxUses, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,

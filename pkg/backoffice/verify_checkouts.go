@@ -2,6 +2,7 @@ package backoffice
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"shopfront/pkg/audit"
@@ -57,13 +58,16 @@ func (p payments) at(shop *Shop, payment checkout.Payment) *audit.Payment {
 	return p[payment]
 }
 
+// paymentCode stands where other sort keys have a code.
+const paymentCode = "pay"
+
 func (p payments) read(ctx context.Context, shop *Shop, note func(payment *audit.Payment, spent int64)) error {
-	query := partition(shop.Tables.Checkouts, table.PaymentPartition(shop.Profile.ID))
-	for it, err := range items(ctx, shop.api, query) {
+	for it, err := range shop.inOrder(ctx, shop.Tables.Checkouts, paymentCode, listReaders) {
 		if err != nil {
 			return table.Outcome(err)
 		}
-		note(p.at(shop, table.DecodePayment(it.Str(table.SortKey), it)), it.Num(table.AttrSpent))
+		encoded := strings.TrimPrefix(it.Str(table.SortKey), table.PaymentPrefix)
+		note(p.at(shop, table.DecodePayment(encoded, it)), it.Num(table.AttrSpent))
 	}
 	return nil
 }

@@ -20,8 +20,8 @@
 //	                                                    limit per nick
 //	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption: of a code with many uses and no limit per
 //	                                                    nick, or of any code if the redemption was undone
-//	checkouts  ID        GROUP#TOKEN     CheckoutKey    a checkout, and its order if there is one
-//	checkouts  ID#pay    PAYMENT         PaymentKey     the amount that orders stated for a payment, and what is left
+//	checkouts  ID#bb     GROUP#TOKEN     CheckoutKey    a checkout, and its order if there is one
+//	checkouts  ID#bb     pay#PAYMENT     PaymentKey     the amount that orders stated for a payment, and what is left
 //	                                                    of it
 //	refusals   ID#bb     SOURCE#SECONDS  RefusalKey     how many codes were refused to a source in the window that
 //	                                                    began then
@@ -42,14 +42,16 @@
 // hold into a redemption, the redemption's token is the first half of the checkout's ID.
 //
 // bb is one of 64 buckets. A hash chooses the bucket: the hash of the code for a voucher, of the code and the nick for
-// a NickKey, of the code and the token for a RedemptionKey, of the source for refusals, of the event's ID for an event,
-// and of the nick for the index of nicks. Counter NN is NN buckets after its voucher, so no two counters of a code
+// a NickKey, of the code and the token for a RedemptionKey, of the first group of its number for a checkout, of the
+// payment for a PaymentKey, of the source for refusals, of the event's ID for an event, and of the nick for the index of
+// nicks. Counter NN is NN buckets after its voucher, so no two counters of a code
 // share a bucket. A hold is in the bucket of its counter. The buckets spread the load, because DynamoDB keeps the items
 // of one partition key value on one partition at first, and a partition takes 1,000 write units a second
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
 //
-// The table of checkouts has the index "orders", which sorts the orders of a shop by time. A checkout that was not
-// ordered lacks the index's sort key and is therefore not in the index.
+// The table of checkouts has the index "orders", which sorts the orders of a shop by time. Its partition key is the
+// shelf, ID#ss: a hash of the token chooses one of 8. A page of a list merges all shelves. A checkout that was not
+// ordered lacks the index's keys and is therefore not in the index.
 //
 // The SDK retries a call whose response was lost. Therefore a write that must not be applied twice carries an
 // identifier. If the condition of a retry fails, DynamoDB returns the stored item, whose identifier shows whether the

@@ -113,17 +113,14 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 	}
 }
 
-// Facts returns what an item of the vouchers or checkouts table shows. terms is the voucher to which the item belongs.
-// It may be nil for the item of a voucher or a checkout.
+// Facts returns what an item of a table shows, event.Vouchers or event.Checkouts. terms is the voucher to which the
+// item belongs. It may be nil for the item of a voucher or a checkout.
 func Facts(
-	shop catalog.ShopID, it map[string]types.AttributeValue, terms *voucher.Voucher,
+	shop catalog.ShopID, in string, it map[string]types.AttributeValue, terms *voucher.Voucher,
 ) ([]event.Fact, error) {
 	s := NewEventSource(nil, Tables{}, nil)
 	key := table.KeyOf(it)
-	place := event.Place{Table: event.Checkouts, Partition: key.Partition, Sort: key.Sort}
-	if strings.Contains(key.Partition, "#") {
-		place.Table = event.Vouchers
-	}
+	place := event.Place{Table: in, Partition: key.Partition, Sort: key.Sort}
 	if terms != nil {
 		s.terms[table.VoucherKey(shop, terms.Code)] = *terms
 	}
@@ -137,7 +134,7 @@ var errNoTerms = errors.New("the voucher of the redemption is missing or damaged
 // facts returns one slice for each redemption or order that an item shows, with its facts.
 func (s *EventSource) facts(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.Fact, error) {
 	switch {
-	case len(it) == 0 || place.Partition == table.PaymentPartition(shop):
+	case len(it) == 0 || strings.HasPrefix(place.Sort, table.PaymentPrefix):
 		return nil, nil
 	case place.Table == event.Checkouts:
 		return ofCheckout(shop, it)
