@@ -74,7 +74,8 @@ func checkOrder(it table.Item) error {
 	switch status {
 	case table.StatusOpen, table.StatusReplaced:
 	case table.StatusOrdered:
-		required, optional = []string{table.AttrOrdered, table.AttrShelf}, []string{table.AttrPayment, table.AttrFulfilled}
+		required, optional = []string{table.AttrOrdered, table.AttrShelf},
+			[]string{table.AttrPayment, table.AttrFulfilled}
 	case table.StatusCancelled:
 		required, optional = []string{table.AttrOrdered, table.AttrShelf, table.AttrCancelled, table.AttrReason},
 			[]string{table.AttrPayment, table.AttrFulfilled}

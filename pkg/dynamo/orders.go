@@ -252,7 +252,7 @@ func merge(shelves []shelf, filter checkout.OrderFilter) ([]checkout.Checkout, *
 func (s *Orders) listing(shop catalog.ShopID, number int, filter checkout.OrderFilter) *dynamodb.QueryInput {
 	from, until, start := bounds(filter)
 	on := table.Str(table.Bucket(shop, number))
-	limit := min(filter.Limit, 2*filter.Limit/table.Shelves+4) // 4 more, because small shares differ the most
+	limit := min(filter.Limit, 2*filter.Limit/table.Shelves+6) // 6 more, because small shares differ the most
 	query := &dynamodb.QueryInput{
 		TableName: aws.String(s.checkouts), IndexName: aws.String(table.OrdersIndex),
 		ScanIndexForward:         aws.Bool(filter.OldestFirst),
