@@ -608,6 +608,7 @@ func damagedCodedCheckouts() []damage {
 					it["status"], it["expiresAt"] = text("open"),
 						number((it.number("expires")+999)/1000+int64(8*day/time.Second))
 					delete(it, "ordered")
+					delete(it, "shelf")
 					delete(it, "payment")
 				})
 			},
