@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/voucher"
 )
 
