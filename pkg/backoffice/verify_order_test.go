@@ -3,6 +3,7 @@ package backoffice_test
 import (
 	"fmt"
 	mathrand "math/rand/v2"
+	"slices"
 	"time"
 
 	"shopfront/pkg/checkout"
@@ -211,29 +212,21 @@ func damagedPayments() []damage {
 	order := func(change func(attributes)) func(*shop) {
 		return paid(func(s *shop, order checkout.ID) { s.changeCheckoutOf(checkout.Checkout{ID: order}, change) })
 	}
-	differs := []string{"payment_differs "}
+	differs := []string{"allowance_differs "}
 	return []damage{
 		{what: "two orders of one payment", do: paid(func(*shop, checkout.ID) {})},
-		{what: "less is spent than the orders cost", want: differs, do: item(func(it attributes) { it.add("spent", -1) })},
-		{what: "more is spent than the orders cost", want: differs, do: item(func(it attributes) { it.add("spent", 1) })},
-		{what: "nothing is stored about a stated amount", want: differs, do: paid(func(s *shop, _ checkout.ID) {
+		{what: "less is spent than the orders cost", want: differs, do: item(func(it attributes) { it.add("used", -1); it.add("left", 1) })},
+		{what: "more is spent than the orders cost", want: differs, do: item(func(it attributes) { it.add("used", 1); it.add("left", -1) })},
+		{what: "nothing is stored about a stated amount", want: slices.Repeat(differs, 2), do: paid(func(s *shop, _ checkout.ID) {
 			s.remove(s.names.Checkouts, s.items(s.names.Checkouts, "stripe#")[0])
 		})},
 		{
-			what: "another amount is stored", want: append(differs, differs...),
-			do: item(func(it attributes) { it.add("paid", 1) }),
+			what: "another amount is stored", want: slices.Repeat(differs, 4),
+			do: item(func(it attributes) { it.add("limit", 1) }),
 		},
 		{
-			what: "an order states another amount", want: append(differs, differs...),
+			what: "an order states another amount", want: slices.Repeat(differs, 3),
 			do: order(func(it attributes) { it.add("paid", 1) }),
-		},
-		{
-			what: "the orders exceed the amount", want: differs, do: paid(func(s *shop, _ checkout.ID) {
-				for _, it := range s.items(s.names.Checkouts, "") {
-					it["paid"] = number(100)
-					s.put(s.names.Checkouts, it)
-				}
-			}),
 		},
 	}
 }
