@@ -27,7 +27,7 @@ func (v *verifier) checkouts(ctx context.Context) error {
 		if c.Order != nil && c.Order.Payment.Amount != (money.Money{}) {
 			payments.at(c.Order.Payment).orders += c.Total.Minor
 		}
-		v.holds.found(c.Checkout)
+		v.holds.found(c)
 		if c.Hold == nil || len(c.Faults) > 0 {
 			continue
 		}
