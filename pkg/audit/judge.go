@@ -66,6 +66,9 @@ func (a *Account) judgeVoucher(currency money.Currency) []Finding {
 	switch {
 	case v.Version < 1:
 		return []Finding{a.foundf(KindMalformed, "the voucher has the version %d", v.Version)}
+	case v.Parts < 0 || v.Parts > voucher.MaxParts || !v.Limited() && v.Parts > 0:
+		return []Finding{a.foundf(KindWrongKind, "the voucher, with a limit of %d, cannot have %s", v.MaxUses,
+			count(v.Parts, "part"))}
 	case v.MaxUses == voucher.NoLimit && a.head.sum() != 0:
 		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit, but its item counts uses")}
 	case !v.SingleUse() && (v.Redeemed != nil || a.apart):
@@ -106,8 +109,6 @@ func (j *partsJudgement) judgeKinds() {
 	v := j.voucher
 	perNick := v.MaxUsesPerNick != voucher.NoLimit
 	switch {
-	case !v.Limited() && len(j.parts) > 0:
-		j.add(KindWrongKind, "%s, but the voucher has no limit above one", count(len(j.parts), "part"))
 	case j.nickItems > 0 && !perNick:
 		j.add(KindWrongKind, "%s of nicks, but the voucher has no limit per nick", count(j.nickItems, "item"))
 	case j.looseItems > 0 && (perNick || v.SingleUse()):

@@ -2,6 +2,7 @@ package backoffice
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"shopfront/pkg/audit"
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
@@ -51,6 +53,9 @@ func (s *Shop) auditedCheckout(it table.Item) audit.Checkout {
 		return c
 	}
 	c.Checkout = table.DecodeCheckout(it)
+	if err := checkProduct(c.Checkout); err != nil {
+		c.Fault(audit.KindMalformed, err.Error())
+	}
 	if it.Has(table.AttrExpiresAt) {
 		c.DeletedAt = time.Unix(it.Num(table.AttrExpiresAt), 0).UTC()
 	}
@@ -62,6 +67,21 @@ func (s *Shop) auditedCheckout(it table.Item) audit.Checkout {
 		c.Fault(audit.KindMisplaced, "the sort key does not belong to the checkout's ID")
 	}
 	return c
+}
+
+// checkProduct returns an error if a checkout does not say validly what is bought.
+func checkProduct(c checkout.Checkout) error {
+	_, badProduct := catalog.ParseID[catalog.ProductID](string(c.Product))
+	_, badVariant := catalog.ParseID[catalog.VariantID](string(c.Variant))
+	switch {
+	case badProduct != nil || badVariant != nil:
+		return fmt.Errorf("%q/%q is not a product and a variant", c.Product, c.Variant)
+	case c.Amount > catalog.MaxAmount:
+		return fmt.Errorf("the amount %d is above %d", c.Amount, catalog.MaxAmount)
+	case c.DataIsObject && (!json.Valid([]byte(c.Data)) || c.Data[0] != '{'):
+		return errors.New("the attribute " + table.AttrData + " is not a JSON object")
+	}
+	return nil
 }
 
 // checkOrder returns an error if the item lacks an attribute that its status requires, has an attribute that its status
@@ -109,7 +129,11 @@ func checkUse(it table.Item) error {
 	if _, err := voucher.ParseCode(it.Str(table.AttrCode)); err != nil {
 		return errors.New("the attribute " + table.AttrCode + " is not a code")
 	}
-	hold := table.DecodeCheckout(it).Hold
+	c := table.DecodeCheckout(it)
+	if c.Reward == (voucher.Reward{}) {
+		return errors.New("the attribute " + table.AttrReward + " is not a reward")
+	}
+	hold := c.Hold
 	if hold == nil || !isUse(*hold) {
 		return errors.New("the attribute " + table.AttrUse + " is not a hold")
 	}

@@ -94,7 +94,7 @@ func (s *shop) undo(code voucher.Code) {
 func kindsOfHolds() map[string]voucher.Terms {
 	return map[string]voucher.Terms{
 		"ONCE":  {},
-		"BOTH":  {MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(1)), Counters: 3},
+		"BOTH":  {MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(1)), Parts: new(3)},
 		"MANY":  {MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit)},
 		"NICKS": {MaxUses: new(voucher.NoLimit)},
 		"FREE":  {MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
@@ -161,7 +161,7 @@ func loweredBelowHolds(s *shop) voucher.Code {
 	s.t.Helper()
 	code := s.create(voucher.Terms{
 		Written: "WINTER", MaxUses: new(voucher.Limit(5)),
-		MaxUsesPerNick: new(voucher.NoLimit), Counters: 2,
+		MaxUsesPerNick: new(voucher.NoLimit), Parts: new(2),
 	})
 	s.hold(code, "Alder", s.lapsed(), "")
 	s.hold(code, "Birch", s.opened, "")
@@ -273,7 +273,7 @@ func (s *shop) editAsUseComesBack(before, to voucher.Limit, updates int) bool {
 	written := fmt.Sprintf("MANY-%d", updates)
 	code := s.create(voucher.Terms{
 		Written: written, MaxUses: new(voucher.Limit(10)),
-		MaxUsesPerNick: new(voucher.NoLimit), Counters: 2,
+		MaxUsesPerNick: new(voucher.NoLimit), Parts: new(2),
 	})
 	redemption, _, err := s.redeemer.Redeem(s.t.Context(), s.request(written, "Alder", ""))
 	if err != nil {

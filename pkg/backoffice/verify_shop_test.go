@@ -176,7 +176,7 @@ func (s *shop) stock() {
 	s.t.Helper()
 	s.create(voucher.Terms{
 		Written: "SUMMER-2O", MaxUses: new(voucher.Limit(10)), MaxUsesPerNick: new(voucher.Limit(2)),
-		Counters: 3,
+		Parts: new(3),
 	})
 	s.create(voucher.Terms{Written: "AUTUMN", MaxUses: new(voucher.Limit(5)), MaxUsesPerNick: new(voucher.NoLimit)})
 	s.create(voucher.Terms{Written: "GIFT-1"})

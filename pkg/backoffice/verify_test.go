@@ -576,7 +576,7 @@ func usedUp(s *shop) {
 	s.t.Helper()
 	s.create(voucher.Terms{
 		Written: "AUTUMN", MaxUses: new(voucher.Limit(3)), MaxUsesPerNick: new(voucher.NoLimit),
-		Counters: 2,
+		Parts: new(2),
 	})
 	for range 5 {
 		s.redeem("AUTUMN", "", "")
@@ -590,7 +590,7 @@ func editedLimits(s *shop) {
 	s.t.Helper()
 	code := s.create(voucher.Terms{
 		Written: "AUTUMN", MaxUses: new(voucher.Limit(100)),
-		MaxUsesPerNick: new(voucher.NoLimit), Counters: 4,
+		MaxUsesPerNick: new(voucher.NoLimit), Parts: new(4),
 	})
 	for _, to := range []voucher.Limit{120, 50, 6, 5, 2, 7, 7} {
 		for range 2 {
@@ -730,7 +730,7 @@ func cutOffEdit(t *testing.T, tables *tables, to voucher.Limit, updates int) boo
 	s := tables.newShop(t)
 	code := s.create(voucher.Terms{
 		Written: "SUMMER-20", MaxUses: new(voucher.Limit(10)),
-		MaxUsesPerNick: new(voucher.NoLimit), Counters: 3,
+		MaxUsesPerNick: new(voucher.NoLimit), Parts: new(3),
 	})
 	for range 4 {
 		s.redeem("SUMMER-20", "Alder", "")
@@ -792,17 +792,17 @@ func (s *shop) trade(rounds int) (closed <-chan struct{}) {
 	s.t.Helper()
 	s.create(voucher.Terms{
 		Written: "SUMMER-20", MaxUses: new(voucher.Limit(100_000)),
-		MaxUsesPerNick: new(voucher.NoLimit), Counters: 8,
+		MaxUsesPerNick: new(voucher.NoLimit), Parts: new(8),
 	})
 	s.create(voucher.Terms{
 		Written: "AUTUMN", MaxUses: new(voucher.Limit(100_000)),
-		MaxUsesPerNick: new(voucher.Limit(3)), Counters: 4,
+		MaxUsesPerNick: new(voucher.Limit(3)), Parts: new(4),
 	})
 	s.create(voucher.Terms{Written: "ARIGATO", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)})
 	// runs out again and again
 	s.create(voucher.Terms{
 		Written: "WINTER", MaxUses: new(voucher.Limit(20)), MaxUsesPerNick: new(voucher.NoLimit),
-		Counters: 2,
+		Parts: new(2),
 	})
 	var busy sync.WaitGroup
 	work := func(do func(n int)) {

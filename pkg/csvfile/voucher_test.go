@@ -47,7 +47,7 @@ func rowsOf(t *testing.T, file string) iter.Seq[csvfile.Row] {
 func TestVoucherWriter(t *testing.T) {
 	percent := voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}
 	terms := voucher.Voucher{
-		Written: "SUMMER-20", Reward: percent, MaxUses: 500, MaxUsesPerNick: 1, Counters: 8, Created: day(1),
+		Written: "SUMMER-20", Reward: percent, MaxUses: 500, MaxUsesPerNick: 1, Parts: new(8), Created: day(1),
 		ValidFrom: day(2), ValidUntil: day(30), Disabled: true, Batch: "launch", Note: "for Alder, Heron",
 	}
 	for rule, test := range map[string]struct {
@@ -77,7 +77,7 @@ func TestVoucherWriter(t *testing.T) {
 		},
 		"more counters than uses after an edit": {
 			voucher.Standing{Voucher: voucher.Voucher{
-				Written: "FEW", Reward: percent, MaxUses: 4, Counters: 8,
+				Written: "FEW", Reward: percent, MaxUses: 4, Parts: new(8),
 				Created: day(1),
 			}, UsesLeft: 4},
 			"FEW,20%,4,none,,,false,,,,4,2026-11-01T18:30:00.250Z,redeemable,0,0,4,,,,,",

@@ -91,7 +91,13 @@ func (h *holding) shareReplaced() {
 // one.
 func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
 	for attempt := 0; ; attempt++ {
-		err := s.post(ctx, s.opening(h), lost)
+		p := s.opening(h)
+		var err error
+		if h.shared == nil && h.Checkout.Code != "" && s.rules.isSoldOut(h.Request) {
+			err = &shortError{p.takings[0]}
+		} else {
+			err = s.post(ctx, p, lost)
+		}
 		short, isShort := errors.AsType[*shortError](err)
 		switch {
 		case errors.Is(err, errHoldGone):
@@ -133,6 +139,9 @@ func (s *HeldCheckouts) follow(ctx context.Context, h *holding) error {
 // none, the error says what the taking has too little of.
 func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *taking) error {
 	refusal := refusalOf(short)
+	if reason, _ := voucher.IsRefusal(refusal); reason == voucher.ReasonUsedUp {
+		s.rules.sellOut(h.Request)
+	}
 	v, nick := h.Voucher, voucher.NickID(h.Shop, h.Voucher.Code, h.Request.Nick)
 	key := table.NickKey(h.Shop, v.Code, nick)
 	switch {
