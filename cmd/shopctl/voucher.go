@@ -259,6 +259,9 @@ func (s *session) editVoucher(
 	if _, err := shop.EditVoucher(ctx, code, edit); err != nil {
 		return s.describeNoVoucher(err, shop, args[1])
 	}
+	if err := s.awaitRules(ctx); err != nil {
+		return err
+	}
 	standing, err := shop.Voucher(ctx, code, s.now())
 	if err == nil && standing.MaxUses == voucher.NoLimit { // it does not count its uses
 		standing, _, err = look(ctx, shop, code, s.now())
@@ -267,6 +270,12 @@ func (s *session) editVoucher(
 		return err
 	}
 	return s.showVoucher(shop, standing, nil)
+}
+
+// awaitRules waits until every request that begins follows an edit.
+func (s *session) awaitRules(ctx context.Context) error {
+	s.note(fmt.Sprintf("changed; waiting %s until no function remembers the voucher as it was", backoffice.RulesAge))
+	return s.sleep(ctx, backoffice.RulesAge)
 }
 
 // newVoucherSwitchCommand makes the commands disable and enable.
@@ -335,6 +344,9 @@ func (s *session) switchBatch(ctx context.Context, shopID, batch string, disable
 	text := fmt.Sprintf("%s %d of %d vouchers in batch %s", verb, result.Switched, result.Vouchers, batch)
 	if already := result.Vouchers - result.Switched; already > 0 {
 		text += fmt.Sprintf("; %d already were", already)
+	}
+	if err := s.awaitRules(ctx); err != nil {
+		return err
 	}
 	document := batchSwitchJSON{string(shop.Profile.ID), batch, disabled, result.Vouchers, result.Switched}
 	return s.line(document, text)

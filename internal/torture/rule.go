@@ -19,12 +19,18 @@ const (
 )
 
 // A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. The longest time from a checkout's expiry
-// until the use that it holds is free again is usesFree: 1 second instead of 20. Overlay also shortens the time for
-// which a code is marked as full, so that the mark ends before any hold that was made while the code was marked can
-// lapse.
+// until the use that it holds is free again is usesFree: 1 second instead of 20.
 const (
 	checkoutLifetime = 8 * time.Second
 	usesFree         = time.Second
+)
+
+// DeployedRulesAge is the source line of dynamo.RulesAge, which ShortRulesAge replaces. So shopctl returns soon after it
+// has edited a code. RulesAge is the new value.
+const (
+	DeployedRulesAge = "const RulesAge = 10 * time.Second"
+	ShortRulesAge    = "const RulesAge = time.Second / 4"
+	RulesAge         = time.Second / 4
 )
 
 // Overlay returns the overlay with which the programs of Settings must be built.
@@ -44,14 +50,7 @@ func Overlay(tb testing.TB) map[string]string {
 			File: "pkg/voucher/hold.go", Old: "holdTick = 10 * time.Second",
 			New: "holdTick = time.Second / 2",
 		},
-		testshop.Replacement{
-			File: "pkg/dynamo/uses.go", Old: "lapseMargin = time.Minute",
-			New: "lapseMargin = 10 * time.Second",
-		},
-		testshop.Replacement{
-			File: "pkg/dynamo/uses.go", Old: "longestMark = 29 * time.Minute",
-			New: "longestMark = time.Second",
-		},
+		testshop.Replacement{File: "pkg/dynamo/codes.go", Old: DeployedRulesAge, New: ShortRulesAge},
 	)
 }
 

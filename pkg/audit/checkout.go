@@ -72,6 +72,8 @@ func (j *checkoutJudgement) judgePrice(currency money.Currency) {
 	}
 	if (j.Discount.Minor == 0) != (j.Code == "") {
 		j.add(KindPrice, "the code %q takes %s off", j.Code, j.Discount)
+	} else if off, err := j.Reward.Discount(j.Subtotal); j.Code != "" && (err != nil || off != j.Discount) {
+		j.add(KindPrice, "the reward %s takes %s off %s, not %s", j.Reward, off, j.Subtotal, j.Discount)
 	}
 	subtotal, err := j.UnitPrice.Times(j.Amount)
 	if err != nil || subtotal != j.Subtotal {

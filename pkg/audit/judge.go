@@ -66,6 +66,9 @@ func (a *Account) judgeVoucher(currency money.Currency) []Finding {
 	switch {
 	case v.Version < 1:
 		return []Finding{a.foundf(KindMalformed, "the voucher has the version %d", v.Version)}
+	case v.Parts < 0 || v.Parts > voucher.MaxParts || !v.Limited() && v.Parts > 0:
+		return []Finding{a.foundf(KindWrongKind, "the voucher, with a limit of %d, cannot have %s", v.MaxUses,
+			count(v.Parts, "part"))}
 	case v.MaxUses == voucher.NoLimit && a.head.sum() != 0:
 		return []Finding{a.foundf(KindWrongKind, "the voucher has no limit, but its item counts uses")}
 	case !v.SingleUse() && (v.Redeemed != nil || a.apart):
@@ -106,8 +109,6 @@ func (j *partsJudgement) judgeKinds() {
 	v := j.voucher
 	perNick := v.MaxUsesPerNick != voucher.NoLimit
 	switch {
-	case !v.Limited() && len(j.parts) > 0:
-		j.add(KindWrongKind, "%s, but the voucher has no limit above one", count(len(j.parts), "part"))
 	case j.nickItems > 0 && !perNick:
 		j.add(KindWrongKind, "%s of nicks, but the voucher has no limit per nick", count(j.nickItems, "item"))
 	case j.looseItems > 0 && (perNick || v.SingleUse()):
@@ -148,9 +149,12 @@ func (j *partsJudgement) judgeUses() {
 	if !v.SingleUse() {
 		taken += int64(v.Imported)
 	}
-	moved := j.before.changes(j.after)
-	j.wrong = append(j.wrong, coded(j.Code,
-		judgeSums(j.home, "the code", int64(v.MaxUses), items, taken-moved, taken+moved))...)
+	changed := j.before.changes(j.after)
+	wrong := judgeUsed(j.home, "the code", taken-changed, taken+changed, items...)
+	if j.isSteady() && slices.EqualFunc(j.before.Items, j.after.Items, Item.sumsUpLike) {
+		wrong = append(wrong, judgeLimit(j.home, "the code", int64(v.MaxUses), items...)...)
+	}
+	j.wrong = append(j.wrong, coded(j.Code, wrong)...)
 	if j.head.Left < 0 && v.Imported <= int(v.MaxUses) && (v.SingleUse() || j.neverEdited()) {
 		j.add(KindAllowance, "more is taken than the limit, which was never edited")
 	}

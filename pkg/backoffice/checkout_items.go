@@ -2,6 +2,7 @@ package backoffice
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"shopfront/pkg/audit"
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
@@ -18,7 +20,7 @@ import (
 // first error.
 func (s *Shop) auditedCheckouts(ctx context.Context) iter.Seq2[audit.Checkout, error] {
 	return func(yield func(audit.Checkout, error) bool) {
-		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Profile.ID))) {
+		for it, err := range s.checkoutItems(ctx) {
 			if !yield(s.auditedCheckout(it), table.Outcome(err)) {
 				return
 			}
@@ -51,6 +53,9 @@ func (s *Shop) auditedCheckout(it table.Item) audit.Checkout {
 		return c
 	}
 	c.Checkout = table.DecodeCheckout(it)
+	if err := checkProduct(c.Checkout); err != nil {
+		c.Fault(audit.KindMalformed, err.Error())
+	}
 	if it.Has(table.AttrExpiresAt) {
 		c.DeletedAt = time.Unix(it.Num(table.AttrExpiresAt), 0).UTC()
 	}
@@ -59,9 +64,26 @@ func (s *Shop) auditedCheckout(it table.Item) audit.Checkout {
 	case err != nil:
 		c.Fault(audit.KindMalformed, err.Error())
 	case belongs(it, table.CheckoutKey(s.Profile.ID, id.Token())) != nil:
-		c.Fault(audit.KindMisplaced, "the sort key does not belong to the checkout's ID")
+		c.Fault(audit.KindMisplaced, "the key does not belong to the checkout's ID")
+	case c.Order != nil && it.Str(table.AttrShelf) != table.ShelfOf(s.Profile.ID, id.Token()):
+		c.Fault(audit.KindMalformed, "the attribute "+table.AttrShelf+" does not belong to the checkout's ID")
 	}
 	return c
+}
+
+// checkProduct returns an error if a checkout does not say validly what is bought.
+func checkProduct(c checkout.Checkout) error {
+	_, badProduct := catalog.ParseID[catalog.ProductID](string(c.Product))
+	_, badVariant := catalog.ParseID[catalog.VariantID](string(c.Variant))
+	switch {
+	case badProduct != nil || badVariant != nil:
+		return fmt.Errorf("%q/%q is not a product and a variant", c.Product, c.Variant)
+	case c.Amount > catalog.MaxAmount:
+		return fmt.Errorf("the amount %d is above %d", c.Amount, catalog.MaxAmount)
+	case c.DataIsObject && (!json.Valid([]byte(c.Data)) || c.Data[0] != '{'):
+		return errors.New("the attribute " + table.AttrData + " is not a JSON object")
+	}
+	return nil
 }
 
 // checkOrder returns an error if the item lacks an attribute that its status requires, has an attribute that its status
@@ -72,9 +94,10 @@ func checkOrder(it table.Item) error {
 	switch status {
 	case table.StatusOpen, table.StatusReplaced:
 	case table.StatusOrdered:
-		required, optional = []string{table.AttrOrdered}, []string{table.AttrPayment, table.AttrFulfilled}
+		required, optional = []string{table.AttrOrdered, table.AttrShelf},
+			[]string{table.AttrPayment, table.AttrFulfilled}
 	case table.StatusCancelled:
-		required, optional = []string{table.AttrOrdered, table.AttrCancelled, table.AttrReason},
+		required, optional = []string{table.AttrOrdered, table.AttrShelf, table.AttrCancelled, table.AttrReason},
 			[]string{table.AttrPayment, table.AttrFulfilled}
 	default:
 		return fmt.Errorf("the status %q is not open, ordered, cancelled or replaced", status)
@@ -83,7 +106,7 @@ func checkOrder(it table.Item) error {
 		return err
 	}
 	for _, name := range []string{
-		table.AttrOrdered, table.AttrPayment, table.AttrFulfilled, table.AttrCancelled,
+		table.AttrOrdered, table.AttrShelf, table.AttrPayment, table.AttrFulfilled, table.AttrCancelled,
 		table.AttrReason,
 	} {
 		if it.Has(name) && !slices.Contains(required, name) && !slices.Contains(optional, name) {
@@ -109,7 +132,11 @@ func checkUse(it table.Item) error {
 	if _, err := voucher.ParseCode(it.Str(table.AttrCode)); err != nil {
 		return errors.New("the attribute " + table.AttrCode + " is not a code")
 	}
-	hold := table.DecodeCheckout(it).Hold
+	c := table.DecodeCheckout(it)
+	if c.Reward == (voucher.Reward{}) {
+		return errors.New("the attribute " + table.AttrReward + " is not a reward")
+	}
+	hold := c.Hold
 	if hold == nil || !isUse(*hold) {
 		return errors.New("the attribute " + table.AttrUse + " is not a hold")
 	}

@@ -7,13 +7,17 @@ import (
 	"sync"
 	"time"
 
+	"shopfront/pkg/dynamo"
 	"shopfront/pkg/voucher"
 )
 
+// RulesAge is how long after an edit of a voucher requests may begin that do not follow the edit.
+const RulesAge = dynamo.RulesAge
+
 // Draining is how long deleting waits after it has disabled a code with many uses. Functions that serve requests run
-// for at most 10 seconds (template.yaml, Timeout). So by the end of Draining, every request that read the voucher
-// before it was disabled has ended.
-const Draining = 15 * time.Second
+// for at most 10 seconds (template.yaml, Timeout). So by the end of Draining, every request has ended that began before
+// RulesAge was over.
+const Draining = RulesAge + 15*time.Second
 
 // Deletion says how to delete vouchers.
 type Deletion struct {

@@ -163,8 +163,12 @@ func (j *journal) wantRebuilt() {
 	j.t.Helper()
 	rebuilt := make(map[event.ID]event.Fact)
 	for name, items := range j.seen {
+		in := event.Vouchers
+		if name != j.table {
+			in = event.Checkouts
+		}
 		for key, item := range items {
-			facts, err := dynamo.Facts(emberforge, item)
+			facts, err := dynamo.Facts(emberforge, in, item)
 			if err != nil {
 				j.t.Errorf("facts of item %s in table %s: %v", key.Sort, name, err)
 			}
