@@ -68,7 +68,7 @@ func withoutIDs(t *testing.T, export string) (rows [][]string, ids map[string]st
 }
 
 // sold is a file with codes of every kind.
-const sold = `code,reward,max-uses,max-uses-per-nick,nick,batch,note,counters,valid-until,disabled
+const sold = `code,reward,max-uses,max-uses-per-nick,nick,batch,note,parts,valid-until,disabled
 COINS-1,coins/500,,,,,,,,
 COINS-2,2*coins/1200,,,'=Alder,,,,2027-01-07,
 COINS-3,coins/500,,,,launch,,,,true

@@ -185,30 +185,6 @@ func cutAt(number int, interrupt context.CancelFunc) func(n int, done bool) bool
 	}
 }
 
-func TestEdit_Interrupted_IsShownWithTheCommandThatCompletesIt(t *testing.T) {
-	t.Parallel()
-	s := newShopfront(t)
-	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
-	ctx, interrupt := context.WithCancel(t.Context())
-	restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(4, interrupt)))
-	edit := []string{"--local", "voucher", "edit", "emberforge", "WINTER-10", "--max-uses", "250"}
-	if got := s.shopctl(ctx, edit...); got.exit != exitInterrupted {
-		t.Fatal(got)
-	}
-	restore()
-	show := []string{"--local", "voucher", "show", "emberforge", "WINTER-10"}
-	const hint = "warning: an edit to --max-uses 250 is in flight or was interrupted; to complete it run: " +
-		"shopctl --local voucher edit emberforge WINTER-10 --max-uses 250\n"
-	if shown := s.shopctl(t.Context(), show...); shown.stderr != hint {
-		t.Error(shown)
-	}
-	s.must(t, edit[1:]...)
-	if shown := s.shopctl(t.Context(), show...); shown.stderr != "" ||
-		!strings.Contains(shown.stdout, "0 redeemed, 250 left") {
-		t.Errorf("completed: %v", shown)
-	}
-}
-
 func TestDisableBatch_Interrupted_IsCompletedByDisable(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -58,10 +57,6 @@ func TestScripts(t *testing.T) {
 func runScript(t *testing.T, script string) string {
 	t.Helper()
 	shop := newShopfront(t)
-	shop.sleep = func(ctx context.Context, delay time.Duration) error {
-		shop.clock = shop.clock.Add(delay)
-		return ctx.Err()
-	}
 	var got strings.Builder
 	for line := range strings.Lines(script) {
 		line = strings.TrimSuffix(line, "\n")

@@ -57,7 +57,11 @@ func newShopfront(t *testing.T) *shopfront {
 		dir: t.TempDir(), client: dynamotest.Client(t),
 		stdin: strings.NewReader(""), random: mathrand.NewChaCha8([32]byte{}),
 		clock:     time.Date(2026, 11, 20, 18, 0, 0, 0, time.UTC),
-		variables: map[string]string{}, sleep: sleep,
+		variables: map[string]string{},
+	}
+	s.sleep = func(ctx context.Context, delay time.Duration) error {
+		s.clock = s.clock.Add(delay)
+		return ctx.Err()
 	}
 	s.state = localrun.State{
 		BaseURL: "http://127.0.0.1:3000", DynamoDBEndpoint: dynamotest.Endpoint(t), Region: dynamotest.Region,

@@ -17,7 +17,7 @@ func (s *shopfront) loseAUse(t *testing.T) {
 	t.Helper()
 	items, err := s.client.Scan(t.Context(), &dynamodb.ScanInput{
 		TableName: aws.String(s.state.Tables.Vouchers), FilterExpression: aws.String("sk = :sk"),
-		ExpressionAttributeValues: map[string]types.AttributeValue{":sk": &types.AttributeValueMemberS{Value: "W1NTER10#c#00"}},
+		ExpressionAttributeValues: map[string]types.AttributeValue{":sk": &types.AttributeValueMemberS{Value: "W1NTER10"}},
 	})
 	if err != nil || len(items.Items) != 1 {
 		t.Fatal(items, err)
@@ -46,9 +46,9 @@ func TestVerify_Findings_SayWhatIsWrongAndWhere(t *testing.T) {
 	s.loseAUse(t)
 	got := s.shopctl(t.Context(), "--local", "verify", "emberforge")
 	lines := strings.Split(s.withoutRandomNames(got.stdout), "\n")
-	const message = "the counters count 2 uses, but the records show 1 redemption and 0 holds"
+	const message = "the code: 2 used, but bookings have taken 1"
 	if len(lines) != 3 || strings.Join(strings.Fields(lines[0]), " ") != "KIND TABLE SHOP SK WHAT" ||
-		!strings.HasPrefix(lines[1], "uses_differ  VouchersTable  emberforge#") ||
+		!strings.HasPrefix(lines[1], "allowance_differs  VouchersTable  emberforge#") ||
 		!strings.HasSuffix(lines[1], "  W1NTER10  "+message) {
 		t.Errorf("prints %s", got.stdout)
 	}
@@ -68,7 +68,7 @@ error: 1 finding about emberforge; nothing was changed; docs/operating/verify.md
 		t.Fatalf("prints %s", got.stdout)
 	}
 	want := findingJSON{
-		"uses_differ", "W1NTER10", s.state.Tables.Vouchers, document.Findings[0].Partition, "W1NTER10",
+		"allowance_differs", "W1NTER10", s.state.Tables.Vouchers, document.Findings[0].Partition, "W1NTER10",
 		message,
 	}
 	if f := document.Findings[0]; f != want || !strings.HasPrefix(f.Partition, "emberforge#") {
@@ -84,21 +84,22 @@ func TestVerify_InterruptedEdit_SaysHowToCompleteIt(t *testing.T) {
 	t.Parallel()
 	s := newShopfront(t)
 	s.must(t, "catalog", "apply", "testdata/emberforge.yaml")
+	s.must(t, "voucher", "edit", "emberforge", "WINTER-10", "--parts", "3")
 	ctx, interrupt := context.WithCancel(t.Context())
-	restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(3, interrupt)))
+	restore := s.through(t, newUnreliable(t, s, "UpdateItem", cutAt(1, interrupt)))
 	if got := s.shopctl(ctx, "--local", "voucher", "edit", "emberforge", "WINTER-10", "--max-uses",
-		"250"); got.exit != exitInterrupted {
+		"20"); got.exit != exitInterrupted {
 		t.Fatal(got)
 	}
 	restore()
-	const want = `in motion: W1NTER10: an edit of the limit is in flight or was interrupted; run the edit again to complete it: shopctl --local voucher edit emberforge W1NTER10 --max-uses 250
+	const want = `in motion: W1NTER10: more is taken than the limit, but parts still have uses left: an edit of the limit is in flight or was interrupted; run the edit again to complete it: shopctl --local voucher edit emberforge W1NTER10 --max-uses 20
 2 vouchers, 0 redemptions and 0 checkouts read: nothing is wrong
 `
 	if got := s.shopctl(t.Context(), "--local", "verify", "emberforge"); got.exit != exitOK || got.stdout != "" ||
 		got.stderr != want {
 		t.Errorf("reports %v", got)
 	}
-	s.must(t, "voucher", "edit", "emberforge", "W1NTER10", "--max-uses", "250")
+	s.must(t, "voucher", "edit", "emberforge", "W1NTER10", "--max-uses", "20")
 	const whole = `{"customer":"emberforge","vouchers":2,"redemptions":0,"checkouts":0,"found":0,"findings":[],` +
 		`"inMotion":[]}` + "\n"
 	if got := s.must(t, "verify", "emberforge", "--json"); got != whole {

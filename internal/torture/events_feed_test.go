@@ -106,10 +106,15 @@ func (r *eventRound) scan(table string) (items []map[string]types.AttributeValue
 // inTables reads the facts from the tables.
 func (r *eventRound) inTables() stored {
 	s := stored{of: make(map[event.ID]string)}
-	for _, it := range slices.Concat(r.scan(r.tables.Vouchers), r.scan(r.tables.Checkouts)) {
+	vouchers := r.scan(r.tables.Vouchers)
+	for i, it := range slices.Concat(vouchers, r.scan(r.tables.Checkouts)) {
 		partition, sort := textOf(it["customer"]), textOf(it["sk"])
 		shop, _, _ := strings.Cut(partition, "#")
-		facts, err := dynamo.Facts(catalog.ShopID(shop), it)
+		in := event.Vouchers
+		if i >= len(vouchers) {
+			in = event.Checkouts
+		}
+		facts, err := dynamo.Facts(catalog.ShopID(shop), in, it)
 		if err != nil {
 			r.violate("the item %s/%s cannot be read: %v", partition, sort, err)
 		}

@@ -128,9 +128,12 @@ func (a *Account) AddNick(place Place, n Nick) {
 		a.addRedemption(place, redemption)
 	}
 	taken := int64(len(n.Redemptions))
-	a.faults = append(a.faults, coded(a.Code, JudgeItem(place, "the nick", n.Limit, n.Item, taken, taken))...)
-	a.nickLimits[n.Limit] = true
-	a.isNickInDebt = a.isNickInDebt || n.Left < 0
+	if wrong := JudgeItem(place, "the nick", n.Limit, n.Item, taken, taken); len(wrong) > 0 {
+		a.faults = append(a.faults, coded(a.Code, wrong)...)
+	} else {
+		a.nickLimits[n.Limit] = true
+		a.isNickInDebt = a.isNickInDebt || n.Left < 0
+	}
 	if n.Apart {
 		a.apartOfNick[n.ID] = true
 	}

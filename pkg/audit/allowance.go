@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"time"
 
 	"shopfront/pkg/voucher"
@@ -38,26 +39,35 @@ func (i Item) judge(place Place) []Finding {
 	return nil
 }
 
-// judgeSums checks an allowance: left, held and used are the limit together, and as much is used as bookings have taken
-// for good, which was from least to most while the items were read.
-func judgeSums(place Place, of string, limit int64, items []Item, least, most int64) (wrong []Finding) {
+// judgeLimit checks that what is left, held and used of an allowance is the limit.
+func judgeLimit(place Place, of string, limit int64, items ...Item) []Finding {
 	var left, held, used int64
 	for _, item := range items {
 		left, held, used = left+item.Left, held+item.held(), used+item.Used
 	}
-	if left+held+used != limit {
-		wrong = append(wrong, found(KindAllowance, place, "%s: %d left, %d held and %d used are not the limit of %d", of,
-			left, held, used, limit))
+	if left+held+used == limit {
+		return nil
 	}
-	if used < least || used > most {
-		wrong = append(wrong, found(KindAllowance, place, "%s: %d used, but bookings have taken %d", of, used, least))
+	return []Finding{found(KindAllowance, place, "%s: %d left, %d held and %d used are not the limit of %d", of, left, held,
+		used, limit)}
+}
+
+// judgeUsed checks that as much of an allowance is used as bookings have taken for good, which was from least to most
+// while the items were read.
+func judgeUsed(place Place, of string, least, most int64, items ...Item) []Finding {
+	var used int64
+	for _, item := range items {
+		used += item.Used
 	}
-	return wrong
+	if least <= used && used <= most {
+		return nil
+	}
+	return []Finding{found(KindAllowance, place, "%s: %d used, but bookings have taken %d", of, used, least)}
 }
 
 // JudgeItem checks an allowance of one item. Bookings took from least to most of it for good while it was read.
 func JudgeItem(place Place, of string, limit int64, item Item, least, most int64) []Finding {
-	return append(item.judge(place), judgeSums(place, of, limit, []Item{item}, least, most)...)
+	return slices.Concat(item.judge(place), judgeLimit(place, of, limit, item), judgeUsed(place, of, least, most, item))
 }
 
 // Held is a hold of a code, and where it is.

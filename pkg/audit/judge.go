@@ -149,9 +149,12 @@ func (j *partsJudgement) judgeUses() {
 	if !v.SingleUse() {
 		taken += int64(v.Imported)
 	}
-	moved := j.before.changes(j.after)
-	j.wrong = append(j.wrong, coded(j.Code,
-		judgeSums(j.home, "the code", int64(v.MaxUses), items, taken-moved, taken+moved))...)
+	changed := j.before.changes(j.after)
+	wrong := judgeUsed(j.home, "the code", taken-changed, taken+changed, items...)
+	if j.isSteady() && slices.EqualFunc(j.before.Items, j.after.Items, Item.sumsUpLike) {
+		wrong = append(wrong, judgeLimit(j.home, "the code", int64(v.MaxUses), items...)...)
+	}
+	j.wrong = append(j.wrong, coded(j.Code, wrong)...)
 	if j.head.Left < 0 && v.Imported <= int(v.MaxUses) && (v.SingleUse() || j.neverEdited()) {
 		j.add(KindAllowance, "more is taken than the limit, which was never edited")
 	}

@@ -50,6 +50,9 @@ func (a *Account) judgeMotion() *Motion {
 	}
 }
 
+// sumsUpLike reports whether nothing moved between the item and others. Redemptions and holds move uses within an item.
+func (i Item) sumsUpLike(other Item) bool { return i.sum() == other.sum() }
+
 func (i Item) equal(other Item) bool {
 	return i.Left == other.Left && i.Used == other.Used && slices.Equal(i.Holds, other.Holds)
 }

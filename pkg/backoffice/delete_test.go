@@ -181,10 +181,13 @@ func (s *shop) inFlight(kind string) (finish func() error) {
 
 func manyUseKinds() []string { return []string{"BOTH", "MANY", "NICKS", "FREE"} }
 
+// slowKinds are the kinds whose edits requests in flight do not follow: they do not write the voucher's own item.
+func slowKinds() []string { return []string{"BOTH", "NICKS", "FREE"} }
+
 func TestDeleteVoucher_RedeemedDuringTheWait_IsRefusedAndEnabledAgain(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
-	for _, kind := range manyUseKinds() {
+	for _, kind := range slowKinds() {
 		code := s.createKind(kind)
 		finish := s.inFlight(kind)
 		how, waits := deletion(func() {
@@ -198,6 +201,7 @@ func TestDeleteVoucher_RedeemedDuringTheWait_IsRefusedAndEnabledAgain(t *testing
 		if err := s.deleteAs(code, how); !errors.Is(err, voucher.ErrUsed) || *waits != 1 {
 			t.Errorf("delete %s: %v after %d waits, want ErrUsed after one", kind, err, *waits)
 		}
+		s.opened = s.opened.Add(backoffice.RulesAge)
 		if !s.redeem(kind, "Birch", "") {
 			t.Errorf("%s stayed disabled", kind)
 		}
@@ -205,7 +209,7 @@ func TestDeleteVoucher_RedeemedDuringTheWait_IsRefusedAndEnabledAgain(t *testing
 	s.wantClean("afterwards")
 }
 
-// If a request in flight outlasts even the wait, its write fails, because the counters were deleted.
+// If a request in flight outlasts even the wait, its write fails, because the items were deleted.
 func TestDeleteVoucher_LimitedCode_RequestThatOutlastsTheWaitIsRefused(t *testing.T) {
 	t.Parallel()
 	s := newTables(t).newShop(t)
@@ -293,25 +297,15 @@ func TestDelete_ChangedSinceItWasRead_StaysWhole(t *testing.T) {
 		change     func(attributes)
 		want       error
 	}{
-		"edited": {"ONCE", "", func(it attributes) { it.add("version", 1) }, voucher.ErrEdited},
-		"held": {
-			"ONCE", "", func(it attributes) { it["hold"] = text("LRLuWYz8-QoWsPfs4csHfg") }, voucher.ErrUsed,
-		},
-		"redeemed": {
-			"ONCE", "", func(it attributes) { it["used"] = number(1) }, voucher.ErrUsed,
-		},
-		"undone":            {"ONCE", "", func(it attributes) { it["undone"] = number(1) }, voucher.ErrUsed},
-		"imported as used":  {"ONCE", "", func(it attributes) { it["imported"] = number(1) }, voucher.ErrUsed},
-		"limited, edited":   {"MANY", "", func(it attributes) { it.add("version", 1) }, voucher.ErrEdited},
-		"limited, undone":   {"MANY", "", func(it attributes) { it["returns"] = number(1) }, voucher.ErrUsed},
-		"limited, imported": {"BOTH", "", func(it attributes) { it["imported"] = number(1) }, voucher.ErrUsed},
-		"a counter was used": {
-			"BOTH", "#c#02", func(it attributes) { it.add("used", 1); it.add("left", -1) },
-			voucher.ErrUsed,
-		},
-		"a counter had a hold": {"BOTH", "#c#01", func(it attributes) {
-			it["lapse"] = number(s.opened.UnixMilli())
-		}, voucher.ErrUsed},
+		"edited":              {"ONCE", "", func(it attributes) { it.add("version", 1) }, voucher.ErrEdited},
+		"redeemed":            {"ONCE", "", func(it attributes) { it.add("used", 1) }, voucher.ErrUsed},
+		"held":                {"ONCE", "", func(it attributes) { it["n"] = number(1) }, voucher.ErrUsed},
+		"undone":              {"ONCE", "", func(it attributes) { it["apart"] = text("true") }, voucher.ErrUsed},
+		"imported as used":    {"ONCE", "", func(it attributes) { it["imported"] = number(1) }, voucher.ErrUsed},
+		"limited, edited":     {"MANY", "", func(it attributes) { it.add("version", 1) }, voucher.ErrEdited},
+		"limited, undone":     {"BOTH", "", func(it attributes) { it.add("used", -1) }, voucher.ErrUsed},
+		"a part was used":     {"BOTH", "#p#02", func(it attributes) { it.add("used", 1) }, voucher.ErrUsed},
+		"a part is held":      {"BOTH", "#p#01", func(it attributes) { it["n"] = number(1) }, voucher.ErrUsed},
 		"unlimited, edited":   {"FREE", "", func(it attributes) { it.add("version", 1) }, voucher.ErrEdited},
 		"unlimited, imported": {"FREE", "", func(it attributes) { it["imported"] = number(7) }, voucher.ErrUsed},
 	} {

@@ -368,9 +368,8 @@ func TestRebuild_UnreadableItem_IsCountedAndTheOthersAreAdded(t *testing.T) {
 	s := newShopWithEvents(t)
 	s.stock()
 	s.change("G1FT1", func(it attributes) { it["reward"] = text("a dragon") })
-	s.remove(s.names.Vouchers, s.items(s.names.Vouchers, "NEWS")[0])
 	if result := s.rebuild(backoffice.Rebuilding{}); result != (backoffice.Rebuilt{Added: 8, Unread: 1}) {
-		t.Errorf("rebuilt %+v, want 8 events and 1 unread item", result)
+		t.Errorf("rebuilt %+v, want 8 events and an unread item", result)
 	}
 }
 

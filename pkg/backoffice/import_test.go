@@ -45,7 +45,7 @@ func (s *shop) wantImported(file string, want backoffice.ImportResult) {
 }
 
 // sold lists codes of each kind as another system sold them: unused, partly used, and used up.
-const sold = `code,reward,max-uses,max-uses-per-nick,counters,created_at,redeemed_at,redeemed_by,uses
+const sold = `code,reward,max-uses,max-uses-per-nick,parts,created_at,redeemed_at,redeemed_by,uses
 GIFT-1,20%,,,,2026-01-02T10:00:00Z,,,
 GIFT-2,20%,,,,2026-01-02T10:00:00Z,2026-02-03T11:00:00Z,Alder,1
 GIFT-3,20%,,,,,2026-02-03T11:00:00Z,,
@@ -128,7 +128,7 @@ func TestVerify_ImportedUsesAreLost_IsFound(t *testing.T) {
 	s.change("W1NTER", func(it attributes) { delete(it, "imported") })
 	s.change("G1FT1", func(it attributes) { it["imported"] = number(1) })
 	wantFindings(t, s.verify(s.opened).Findings,
-		[]string{"malformed G1FT1", "uses_differ SUMMER20", "uses_differ W1NTER"})
+		[]string{"malformed G1FT1", "allowance_differs SUMMER20", "allowance_differs W1NTER"})
 }
 
 func TestImport_UndoneUse_StaysKnownAsImported(t *testing.T) {

@@ -49,12 +49,13 @@ func TestGenerate_ThrottledWrite_HalvesTheWritersAndCompletesTheBatch(t *testing
 	for operation, test := range map[string]struct {
 		response string
 		maxUses  voucher.Limit
+		parts    int
 	}{
 		"PutItem": {`{"__type":"com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException",` +
-			`"message":"over capacity"}`, 1},
+			`"message":"over capacity"}`, 1, 0},
 		"TransactWriteItems": {`{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",` +
 			`"message":"canceled",` +
-			`"CancellationReasons":[{"Code":"None"},{"Code":"ThrottlingError","Message":"over capacity"}]}`, 5},
+			`"CancellationReasons":[{"Code":"None"},{"Code":"ThrottlingError","Message":"over capacity"}]}`, 5, 1},
 	} {
 		t.Run(operation, func(t *testing.T) {
 			s := tables.newShop(t)
@@ -69,7 +70,7 @@ func TestGenerate_ThrottledWrite_HalvesTheWritersAndCompletesTheBatch(t *testing
 			bulk := backoffice.Bulk{Slow: func(writers int) { reported = append(reported, writers) }}
 			order := voucher.BatchRequest{Count: 40, Terms: voucher.Terms{
 				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Batch: "launch",
-				MaxUses: &test.maxUses,
+				MaxUses: &test.maxUses, Parts: &test.parts,
 			}}
 			result, err := shop.Generator(rand.Reader, time.Now, bulk).Generate(t.Context(), order,
 				func(voucher.Voucher) error { return nil })

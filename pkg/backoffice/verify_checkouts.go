@@ -2,6 +2,7 @@ package backoffice
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"shopfront/pkg/audit"
@@ -26,7 +27,7 @@ func (v *verifier) checkouts(ctx context.Context) error {
 		if c.Order != nil && c.Order.Payment.Amount != (money.Money{}) {
 			payments.at(c.Order.Payment).orders += c.Total.Minor
 		}
-		v.holds.found(c.Checkout)
+		v.holds.found(c)
 		if c.Hold == nil || len(c.Faults) > 0 {
 			continue
 		}
@@ -64,9 +65,11 @@ func (p payments) at(stated checkout.Payment) *payment {
 	return p[stated]
 }
 
+// paymentCode stands where other sort keys have a code.
+const paymentCode = "pay"
+
 func (p payments) read(ctx context.Context, shop *Shop, note func(*payment, table.Allowance)) error {
-	query := partition(shop.Tables.Checkouts, table.PaymentPartition(shop.Profile.ID))
-	for it, err := range items(ctx, shop.api, query) {
+	for it, err := range shop.inOrder(ctx, shop.Tables.Checkouts, paymentCode, listReaders) {
 		if err != nil {
 			return table.Outcome(err)
 		}
@@ -74,7 +77,8 @@ func (p payments) read(ctx context.Context, shop *Shop, note func(*payment, tabl
 		if err != nil {
 			return err
 		}
-		stated := table.DecodePayment(it.Str(table.SortKey), table.Item{
+		encoded := strings.TrimPrefix(it.Str(table.SortKey), table.PaymentPrefix)
+		stated := table.DecodePayment(encoded, table.Item{
 			table.AttrPaid: it[table.AttrLimit], table.AttrCurrency: it[table.AttrCurrency],
 		})
 		note(p.at(stated), a)

@@ -5,12 +5,11 @@ import (
 	"time"
 
 	"shopfront/pkg/audit"
-	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
-// holds are the live holds of codes.
+// holds are the live holds of codes. If a checkout cannot be read, a hold may be that checkout's, so they are not judged.
 type holds map[claim]*claimed
 
 // claim is what a checkout says about its hold.
@@ -35,7 +34,10 @@ func (h holds) add(account *audit.Account, now time.Time) {
 }
 
 // found notes what a checkout claims that was not ordered.
-func (h holds) found(c checkout.Checkout) {
+func (h holds) found(c audit.Checkout) {
+	if len(c.Faults) > 0 {
+		clear(h)
+	}
 	if c.Hold == nil || c.Order != nil {
 		return
 	}
@@ -94,7 +96,7 @@ func (v *verifier) rereadHolds(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v.holds.found(c.Checkout)
+		v.holds.found(c)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -121,11 +122,13 @@ func (s *shop) redeem(code, nick, key string) (redeemed bool) {
 	return err == nil
 }
 
+// edit edits a voucher. Afterwards it is so late that nobody remembers the voucher as it was.
 func (s *shop) edit(code voucher.Code, edit voucher.Edit) {
 	s.t.Helper()
 	if _, err := s.operator.EditVoucher(s.t.Context(), code, edit); err != nil {
 		s.t.Fatal(err)
 	}
+	s.opened = s.opened.Add(backoffice.RulesAge)
 }
 
 // checkOut stores a checkout of three packs of coins, created at the given time.
@@ -166,8 +169,8 @@ func (s *shop) wantClean(what string) {
 
 // stock fills the shop with a voucher of each kind, some redeemed, and a checkout:
 //
-//	SUMMER-20  10 uses over 3 counters, 2 for each nick; Alder has 2, Birch has 1
-//	AUTUMN     5 uses over 1 counter; Cedar has 1, and 1 is without a nick
+//	SUMMER-20  10 uses over 3 parts, 2 for each nick; Alder has 2, Birch has 1
+//	AUTUMN     5 uses; Cedar has 1, and 1 is without a nick
 //	GIFT-1     single-use; Alder has it
 //	GIFT-2     single-use
 //	NEWS       no limit, 1 for each nick; Alder has 1
@@ -217,10 +220,10 @@ func (a attributes) text(name string) string {
 	return value.Value
 }
 
-func (a attributes) number(name string) int64 {
-	value, _ := a[name].(*types.AttributeValueMemberN)
-	var n int64
-	_, _ = fmt.Sscan(value.Value, &n)
+func (a attributes) number(name string) (n int64) {
+	if value, is := a[name].(*types.AttributeValueMemberN); is {
+		_, _ = fmt.Sscan(value.Value, &n)
+	}
 	return n
 }
 
@@ -234,6 +237,18 @@ func (a attributes) record() string {
 		}
 	}
 	return ""
+}
+
+// recordBut is like record, for another redemption than the given one.
+func (a attributes) recordBut(other string) string {
+	without := maps.Clone(a)
+	delete(without, other)
+	return without.record()
+}
+
+// rewrite replaces a part of a redemption's record.
+func (a attributes) rewrite(old, by string) {
+	a[a.record()] = text(strings.Replace(a.text(a.record()), old, by, 1))
 }
 
 func (s *tables) put(table string, it attributes) {
@@ -276,7 +291,7 @@ func (s *shop) items(table, prefix string) []attributes {
 	if len(found) == 0 {
 		s.t.Fatalf("no item %s", prefix)
 	}
-	// a voucher sorts before its counters, nicks and redemptions
+	// a voucher sorts before its parts, nicks and redemptions
 	slices.SortFunc(found, func(a, b attributes) int { return cmp.Compare(a.text("sk"), b.text("sk")) })
 	return found
 }

@@ -145,9 +145,12 @@ func (s codes) takings(
 			ofCode.note = func() string { return nick }
 		}
 		if v.Parts == 0 { // the code's item is written anyway, so an edit of it holds at once
-			ofCode.with = func(u *table.Update) { u.RequireEqual(table.AttrVersion, table.Num(v.Version)) }
+			ofCode.with = func(u *table.Update) {
+				u.RequireEqual(table.AttrVersion, table.Num(v.Version))
+				u.RequireEqual(table.AttrCreated, table.Millis(v.Created)) // it may have been deleted and created again
+			}
 			ofCode.judge = func(old table.Item) error {
-				if old.Num(table.AttrVersion) != v.Version {
+				if old.Num(table.AttrVersion) != v.Version || !old.Time(table.AttrCreated).Equal(v.Created) {
 					return errRulesChanged
 				}
 				return errLookAgain

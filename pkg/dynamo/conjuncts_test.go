@@ -177,10 +177,10 @@ func excuses() []excuse {
 		place               = "id = : AND status = : AND expires > :"
 		again               = "attribute_not_exists(used) AND (attribute_not_exists(heldUntil) OR heldUntil <= :) AND " +
 			"version = : AND undone = :"
-		mark                = "others heed no mark of an old version, and refusals are not judged after an edit"
-		undone              = "the transaction also checks that the request's own redemption was not undone"
-		recreated           = "no simulation deletes a code and creates it again"
-		rare                = "a nick at its limit swaps a lapsed hold of its own, which other requests seldom meet"
+		mark      = "others heed no mark of an old version, and refusals are not judged after an edit"
+		undone    = "the transaction also checks that the request's own redemption was not undone"
+		recreated = "no simulation deletes a code and creates it again"
+		rare      = "a nick at its limit swaps a lapsed hold of its own, which other requests seldom meet"
 	)
 	return []excuse{
 		{"Update events", "feed = :", "feed = :", "the ID of a log never changes"},

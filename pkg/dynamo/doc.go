@@ -58,8 +58,8 @@
 // bb is one of 64 buckets. A hash chooses the bucket: the hash of the code for a voucher, of the code and the nick for
 // a NickKey, of the code and the token for a RedemptionKey, of the first group of its number for a checkout, of the
 // payment for a PaymentKey, of the source for refusals, of the event's ID for an event, and of the nick for the index
-// of nicks. Part NN is NN + 1 buckets after its voucher. The buckets spread the load, because DynamoDB keeps the items of one partition key value on
-// one partition at first, and a partition takes 1,000 write units a second
+// of nicks. Part NN is NN + 1 buckets after its voucher. The buckets spread the load, because DynamoDB keeps the items
+// of one partition key value on one partition at first, and a partition takes 1,000 write units a second
 // (https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html).
 //
 // The table of checkouts has the index "orders", which sorts the orders of a shop by time. Its partition key is the

@@ -208,7 +208,8 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 	p := &posting{}
 	hold := &voucher.Hold{Holder: h.token, Until: h.until}
 	if h.shared != nil {
-		hold.Holder, hold.Until = h.shared.Holder, later(h.until, h.shared.Until)
+		// Whoever shares a hold makes it last longer, so that the others notice.
+		hold.Holder, hold.Until = h.shared.Holder, later(h.until, h.shared.Until.Add(time.Millisecond))
 	}
 	var ofCode, ofNick *taking
 	if h.Checkout.Code != "" {
@@ -222,7 +223,7 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 		if h.shared != nil {
 			sharing(h.shared, ofCode, ofNick)
 		}
-		if len(p.takings) > 0 && (h.shared == nil || hold.Until.After(h.shared.Until)) {
+		if len(p.takings) > 0 {
 			p.takings = append(p.takings, s.ofSource(h, hold)...)
 		}
 	}
@@ -237,7 +238,8 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 				hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.OfNick, Item: ofNick.item})
 			}
 			h.result.Hold = hold
-			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse)
+			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse) || ofCode.isExtended() ||
+				ofNick.isExtended()
 		}
 		put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
 		actions := []action{{write: types.TransactWriteItem{Put: &put}, rejected: h.keep}}
