@@ -157,7 +157,7 @@ def check_index(name, table):
     for index in table.get("GlobalSecondaryIndexes", []):
         keys = [(key["AttributeName"], key["KeyType"]) for key in index["KeySchema"]]
         whole = index["Projection"]["ProjectionType"] == "ALL"
-        if (index["IndexName"], index["IndexStatus"]) == (INDEX, "ACTIVE") and keys == [("customer", "HASH"), ("ordered", "RANGE")] and whole:
+        if (index["IndexName"], index["IndexStatus"]) == (INDEX, "ACTIVE") and keys == [("shelf", "HASH"), ("ordered", "RANGE")] and whole:
             return
     sys.exit(f"{INDEXED}: {name} cannot be used: it has no active index {INDEX} as in template.yaml. Restore the table with its indexes. Nothing was changed.")
 

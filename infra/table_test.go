@@ -38,13 +38,15 @@ func TestTables_Keys_NeverChange(t *testing.T) {
 		}
 		var indexes []types.GlobalSecondaryIndex
 		if table.LogicalID == "Checkouts" {
-			attributes = append(attributes, types.AttributeDefinition{
-				AttributeName: aws.String("ordered"), AttributeType: types.ScalarAttributeTypeS,
-			})
+			for _, name := range []string{"ordered", "shelf"} {
+				attributes = append(attributes, types.AttributeDefinition{
+					AttributeName: aws.String(name), AttributeType: types.ScalarAttributeTypeS,
+				})
+			}
 			indexes = []types.GlobalSecondaryIndex{{
 				IndexName: aws.String("orders"), Projection: &types.Projection{ProjectionType: types.ProjectionTypeAll},
 				KeySchema: []types.KeySchemaElement{
-					keys[0],
+					{AttributeName: aws.String("shelf"), KeyType: types.KeyTypeHash},
 					{AttributeName: aws.String("ordered"), KeyType: types.KeyTypeRange},
 				},
 			}}

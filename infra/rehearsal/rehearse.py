@@ -353,11 +353,11 @@ def check_refusals(sam):
     for name in (*(f"restored-{name}" for name in TABLES), "present-EventsTable", "unindexed", "other"):
         sort = "id" if name == "other" else "sk"
         index = {"IndexName": "orders", "Projection": {"ProjectionType": "ALL"},
-                 "KeySchema": [{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": "ordered", "KeyType": "RANGE"}]}
+                 "KeySchema": [{"AttributeName": "shelf", "KeyType": "HASH"}, {"AttributeName": "ordered", "KeyType": "RANGE"}]}
         indexed = {"GlobalSecondaryIndexes": [index]} if name.endswith("CheckoutsTable") else {}
         dynamodb.create_table(
             TableName=name, BillingMode="PAY_PER_REQUEST", **indexed,
-            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("customer", sort, *(["ordered"] if indexed else []))],
+            AttributeDefinitions=[{"AttributeName": n, "AttributeType": "S"} for n in ("customer", sort, *(["shelf", "ordered"] if indexed else []))],
             StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE" if name == "unindexed" else "NEW_AND_OLD_IMAGES"},
             KeySchema=[{"AttributeName": "customer", "KeyType": "HASH"}, {"AttributeName": sort, "KeyType": "RANGE"}])
     streams = {name: dynamodb.describe_table(TableName=name)["Table"]["LatestStreamArn"] for name in ("restored-VouchersTable", "present-EventsTable", "unindexed")}

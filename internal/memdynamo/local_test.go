@@ -536,14 +536,16 @@ func TestStore_IndexAndScan_ReturnWhatDynamoDBReturns(t *testing.T) {
 	t.Parallel()
 	w := newTwins(t)
 	for i := range 7 {
-		order := memdynamo.Item{"left": num(i % 2)}
+		order := memdynamo.Item{"left": num(i % 2), "shelf": str("emberforge#07")}
 		if i != 3 { // an open checkout is not in the index
 			order["ordered"] = str(fmt.Sprintf("17953161917%02d", (i*5)%7/2)) // some at the same time
 		}
 		w.put(place{"emberforge", fmt.Sprintf("checkout-%d", i)}, order)
 	}
-	w.put(place{"sakura-goods", "checkout-1"}, memdynamo.Item{"ordered": str("1795316191701")})
-	w.put(place{"emberforge", "checkout-5"}, memdynamo.Item{"left": num(1)}) // leaves the index
+	const ordered = "1795316191701"
+	w.put(place{"sakura-goods", "checkout-1"}, memdynamo.Item{"ordered": str(ordered), "shelf": str("sakura-goods#07")})
+	w.put(place{"emberforge", "checkout-7"}, memdynamo.Item{"ordered": str(ordered)}) // lacks the other key of the index
+	w.put(place{"emberforge", "checkout-5"}, memdynamo.Item{"left": num(1)})          // leaves the index
 	for _, limit := range []*int32{nil, aws.Int32(2)} {
 		for _, forward := range []bool{false, true} {
 			w.orders(forward, limit)
@@ -576,9 +578,9 @@ func (w *twins) orders(forward bool, limit *int32) {
 			twin++
 			out, err := api.Query(w.t.Context(), &dynamodb.QueryInput{
 				TableName: w.table, IndexName: aws.String("orders"), ScanIndexForward: &forward, Limit: limit,
-				KeyConditionExpression: aws.String("customer = :c AND ordered BETWEEN :from AND :until"),
+				KeyConditionExpression: aws.String("shelf = :c AND ordered BETWEEN :from AND :until"),
 				ExpressionAttributeValues: memdynamo.Item{
-					":c": str("emberforge"), ":from": str("1"), ":until": str("2"),
+					":c": str("emberforge#07"), ":from": str("1"), ":until": str("2"),
 				},
 				ExclusiveStartKey: starts[twin],
 			})

@@ -34,7 +34,7 @@ func (s *Shop) accounts(ctx context.Context) iter.Seq2[*audit.Account, error] {
 	return func(yield func(*audit.Account, error) bool) {
 		reader := accountReader{s}
 		var account *audit.Account // of the code whose items are being read
-		for it, err := range s.inOrder(ctx, "", listReaders) {
+		for it, err := range s.inOrder(ctx, s.Tables.Vouchers, "", listReaders) {
 			if err != nil {
 				yield(nil, table.Outcome(err))
 				return
@@ -79,7 +79,7 @@ func (s *Shop) account(
 	}
 	reader := accountReader{s}
 	account = reader.newAccount(code)
-	for it, err := range s.inOrder(ctx, code, oneCodeReaders) {
+	for it, err := range s.inOrder(ctx, s.Tables.Vouchers, code, oneCodeReaders) {
 		if err != nil {
 			return nil, err
 		}

@@ -11,9 +11,12 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// inOrder yields the items of all buckets in the order of their sort keys, and stops at the first error. If a code is
-// given, it yields only the items of that code. The parameter readers bounds how many buckets are read at a time.
-func (s *Shop) inOrder(ctx context.Context, code voucher.Code, readers int) iter.Seq2[table.Item, error] {
+// inOrder yields the items of all buckets of a table in the order of their sort keys, and stops at the first error. If
+// a code is given, it yields only the items of that code. The parameter readers bounds how many buckets are read at a
+// time.
+func (s *Shop) inOrder(
+	ctx context.Context, name string, code voucher.Code, readers int,
+) iter.Seq2[table.Item, error] {
 	return func(yield func(table.Item, error) bool) {
 		reading, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -21,7 +24,7 @@ func (s *Shop) inOrder(ctx context.Context, code voucher.Code, readers int) iter
 		buckets := make([]*bucket, table.Buckets)
 		for number := range buckets {
 			found := make(chan read, codePage)
-			query := s.bucketQuery(number, code)
+			query := s.bucketQuery(name, number, code)
 			go func() {
 				defer close(found)
 				send(reading, items(reading, api, query), found)
@@ -48,8 +51,8 @@ func (s *Shop) inOrder(ctx context.Context, code voucher.Code, readers int) iter
 
 // bucketQuery returns a query for the items in a bucket, in the order of their sort keys. If a code is given, the query
 // reads few items of other codes.
-func (s *Shop) bucketQuery(number int, code voucher.Code) *dynamodb.QueryInput {
-	query := partition(s.Tables.Vouchers, table.Bucket(s.Profile.ID, number))
+func (s *Shop) bucketQuery(name string, number int, code voucher.Code) *dynamodb.QueryInput {
+	query := partition(name, table.Bucket(s.Profile.ID, number))
 	query.Limit = aws.Int32(bucketPage)
 	if code != "" { // the key of the voucher itself, and keys in which a # follows the code
 		query.KeyConditionExpression = aws.String(table.PartitionKey + " = :partition AND " + table.SortKey +

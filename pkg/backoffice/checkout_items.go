@@ -20,7 +20,7 @@ import (
 // first error.
 func (s *Shop) auditedCheckouts(ctx context.Context) iter.Seq2[audit.Checkout, error] {
 	return func(yield func(audit.Checkout, error) bool) {
-		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Profile.ID))) {
+		for it, err := range s.checkoutItems(ctx) {
 			if !yield(s.auditedCheckout(it), table.Outcome(err)) {
 				return
 			}
@@ -64,7 +64,9 @@ func (s *Shop) auditedCheckout(it table.Item) audit.Checkout {
 	case err != nil:
 		c.Fault(audit.KindMalformed, err.Error())
 	case belongs(it, table.CheckoutKey(s.Profile.ID, id.Token())) != nil:
-		c.Fault(audit.KindMisplaced, "the sort key does not belong to the checkout's ID")
+		c.Fault(audit.KindMisplaced, "the key does not belong to the checkout's ID")
+	case c.Order != nil && it.Str(table.AttrShelf) != table.ShelfOf(s.Profile.ID, id.Token()):
+		c.Fault(audit.KindMalformed, "the attribute "+table.AttrShelf+" does not belong to the checkout's ID")
 	}
 	return c
 }
@@ -92,9 +94,10 @@ func checkOrder(it table.Item) error {
 	switch status {
 	case table.StatusOpen, table.StatusReplaced:
 	case table.StatusOrdered:
-		required, optional = []string{table.AttrOrdered}, []string{table.AttrPayment, table.AttrFulfilled}
+		required, optional = []string{table.AttrOrdered, table.AttrShelf},
+			[]string{table.AttrPayment, table.AttrFulfilled}
 	case table.StatusCancelled:
-		required, optional = []string{table.AttrOrdered, table.AttrCancelled, table.AttrReason},
+		required, optional = []string{table.AttrOrdered, table.AttrShelf, table.AttrCancelled, table.AttrReason},
 			[]string{table.AttrPayment, table.AttrFulfilled}
 	default:
 		return fmt.Errorf("the status %q is not open, ordered, cancelled or replaced", status)
@@ -103,7 +106,7 @@ func checkOrder(it table.Item) error {
 		return err
 	}
 	for _, name := range []string{
-		table.AttrOrdered, table.AttrPayment, table.AttrFulfilled, table.AttrCancelled,
+		table.AttrOrdered, table.AttrShelf, table.AttrPayment, table.AttrFulfilled, table.AttrCancelled,
 		table.AttrReason,
 	} {
 		if it.Has(name) && !slices.Contains(required, name) && !slices.Contains(optional, name) {

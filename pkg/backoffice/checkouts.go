@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"shopfront/pkg/checkout"
@@ -38,11 +39,23 @@ func (s *Shop) Checkouts(
 	}
 }
 
+// checkoutItems yields the items of all stored checkouts of the shop, and stops at the first error.
+func (s *Shop) checkoutItems(ctx context.Context) iter.Seq2[table.Item, error] {
+	return func(yield func(table.Item, error) bool) {
+		for it, err := range s.inOrder(ctx, s.Tables.Checkouts, "", listReaders) {
+			isPayment := strings.HasPrefix(it.Str(table.SortKey), table.PaymentPrefix)
+			if !isPayment && !yield(it, err) {
+				return
+			}
+		}
+	}
+}
+
 // allCheckouts yields all stored checkouts of the shop, of any status and unsorted, and stops at the first error.
 // Checkouts that are opened meanwhile may be missing.
 func (s *Shop) allCheckouts(ctx context.Context) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
-		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Profile.ID))) {
+		for it, err := range s.checkoutItems(ctx) {
 			if !yield(table.DecodeCheckout(it), table.Outcome(err)) {
 				return
 			}

@@ -83,7 +83,7 @@ func (s *Shop) withVouchers(ctx context.Context, code voucher.Code) iter.Seq2[en
 // Redemptions and edits continue meanwhile.
 func (s *Shop) entries(ctx context.Context, code voucher.Code) iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
-		for it, err := range s.inOrder(ctx, code, listReaders) {
+		for it, err := range s.inOrder(ctx, s.Tables.Vouchers, code, listReaders) {
 			var decoded entry
 			if err != nil {
 				err = table.Outcome(err)

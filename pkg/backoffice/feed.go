@@ -23,22 +23,30 @@ type record struct {
 // yield it twice.
 func (s *Shop) records(ctx context.Context) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
-		for it, err := range s.inOrder(ctx, "", listReaders) {
-			if !yield(s.factsIn(s.Tables.Vouchers, it), table.Outcome(err)) || err != nil {
+		for it, err := range s.inOrder(ctx, s.Tables.Vouchers, "", listReaders) {
+			if !yield(s.factsIn(event.Vouchers, it), table.Outcome(err)) || err != nil {
 				return
 			}
 		}
-		for it, err := range items(ctx, s.api, partition(s.Tables.Checkouts, string(s.Profile.ID))) {
-			if !yield(s.factsIn(s.Tables.Checkouts, it), table.Outcome(err)) {
+		for it, err := range s.checkoutItems(ctx) {
+			if !yield(s.factsIn(event.Checkouts, it), table.Outcome(err)) {
 				return
 			}
 		}
 	}
 }
 
-func (s *Shop) factsIn(name string, it table.Item) record {
-	facts, err := dynamo.Facts(s.Profile.ID, it)
-	return record{placeOf(name, table.KeyOf(it)), facts, err}
+// factsIn returns the record of an item of a table, event.Vouchers or event.Checkouts.
+func (s *Shop) factsIn(in string, it table.Item) record {
+	facts, err := dynamo.Facts(s.Profile.ID, in, it)
+	return record{placeOf(s.nameOf(in), table.KeyOf(it)), facts, err}
+}
+
+func (s *Shop) nameOf(table string) string {
+	if table == event.Checkouts {
+		return s.Tables.Checkouts
+	}
+	return s.Tables.Vouchers
 }
 
 // logEntry is an entry of the shop's log.

@@ -28,7 +28,7 @@ func typeOf(name string) attributeType {
 		table.AttrNote,
 		table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrName,
 		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus,
-		table.AttrOrdered, table.AttrPayment, table.AttrReason, table.AttrUse, table.AttrBuyer,
+		table.AttrOrdered, table.AttrShelf, table.AttrPayment, table.AttrReason, table.AttrUse, table.AttrBuyer,
 		table.AttrUndoneBy:
 		return typeText
 	case table.AttrLimit, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,

@@ -64,13 +64,10 @@ func (s *Shop) Redemption(ctx context.Context, code voucher.Code, id string) (Re
 	return Redemption{}, voucher.ErrRedemptionNotFound
 }
 
-// OrderOf finds the order that made a redemption, or returns checkout.ErrOrderNotFound.
-func (s *Shop) OrderOf(ctx context.Context, r Redemption) (checkout.ID, error) {
-	it, err := table.Get(ctx, s.api, s.Tables.Checkouts,
-		table.CheckoutKey(s.Profile.ID, idempotency.Token(r.ID)), checkout.ErrOrderNotFound)
-	if err == nil && !r.ByOrder {
-		err = checkout.ErrOrderNotFound
-	}
+// OrderOf returns the ID of the order that made the redemption with the given ID.
+func (s *Shop) OrderOf(ctx context.Context, id string) (checkout.ID, error) {
+	it, err := table.Get(ctx, s.api, s.Tables.Checkouts, table.CheckoutKey(s.Profile.ID, idempotency.Token(id)),
+		checkout.ErrOrderNotFound)
 	return checkout.ID(it.Str(table.AttrID)), table.Outcome(err)
 }
 

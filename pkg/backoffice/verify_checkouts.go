@@ -2,6 +2,7 @@ package backoffice
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"shopfront/pkg/audit"
@@ -64,9 +65,11 @@ func (p payments) at(stated checkout.Payment) *payment {
 	return p[stated]
 }
 
+// paymentCode stands where other sort keys have a code.
+const paymentCode = "pay"
+
 func (p payments) read(ctx context.Context, shop *Shop, note func(*payment, table.Allowance)) error {
-	query := partition(shop.Tables.Checkouts, table.PaymentPartition(shop.Profile.ID))
-	for it, err := range items(ctx, shop.api, query) {
+	for it, err := range shop.inOrder(ctx, shop.Tables.Checkouts, paymentCode, listReaders) {
 		if err != nil {
 			return table.Outcome(err)
 		}
@@ -74,7 +77,8 @@ func (p payments) read(ctx context.Context, shop *Shop, note func(*payment, tabl
 		if err != nil {
 			return err
 		}
-		stated := table.DecodePayment(it.Str(table.SortKey), table.Item{
+		encoded := strings.TrimPrefix(it.Str(table.SortKey), table.PaymentPrefix)
+		stated := table.DecodePayment(encoded, table.Item{
 			table.AttrPaid: it[table.AttrLimit], table.AttrCurrency: it[table.AttrCurrency],
 		})
 		note(p.at(stated), a)

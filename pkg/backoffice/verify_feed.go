@@ -73,11 +73,8 @@ func (s *Shop) parked(ctx context.Context) (map[audit.Place]string, error) {
 	parked, err := dynamo.NewEventParking(s.api, s.Tables.Events, nil, time.Now).Parked(ctx, s.Profile.ID)
 	reasons := make(map[audit.Place]string, len(parked))
 	for _, p := range parked {
-		name := s.Tables.Vouchers
-		if p.Place.Table == event.Checkouts {
-			name = s.Tables.Checkouts
-		}
-		reasons[audit.Place{Table: name, Partition: p.Place.Partition, Sort: p.Place.Sort}] = p.Reason
+		place := table.Key{Partition: p.Place.Partition, Sort: p.Place.Sort}
+		reasons[placeOf(s.nameOf(p.Place.Table), place)] = p.Reason
 	}
 	return reasons, err
 }

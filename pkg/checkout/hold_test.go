@@ -14,24 +14,23 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// fakeHolds is a checkout.HoldStore with one voucher and the uses that a nick has taken of it.
+// fakeHolds is a checkout.HoldStore with one voucher.
 type fakeHolds struct {
 	*fakeStore
 
 	v       voucher.Voucher
-	uses    voucher.NickUses
 	looks   int
-	free    bool
+	short   voucher.Reason // why no use could be held; empty: one could
 	openErr error
 	opened  []checkout.Opening
 }
 
-func (h *fakeHolds) Look(_ context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
+func (h *fakeHolds) Rules(_ context.Context, request voucher.Request) (voucher.Voucher, error) {
 	h.looks++
 	if request.Code != h.v.Code {
-		return voucher.Voucher{}, voucher.NickUses{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
+		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
-	return h.v, h.uses, nil
+	return h.v, nil
 }
 
 func (h *fakeHolds) RecallSettled(
@@ -40,8 +39,11 @@ func (h *fakeHolds) RecallSettled(
 	return h.Recall(ctx, shop, token)
 }
 
-func (h *fakeHolds) HasFreeUse(context.Context, voucher.Request, voucher.Voucher) (bool, error) {
-	return h.free, nil
+func (h *fakeHolds) Holdable(context.Context, voucher.Request, *checkout.Checkout) error {
+	if h.short != "" {
+		return &voucher.RefusalError{Reason: h.short}
+	}
+	return nil
 }
 
 func (h *fakeHolds) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
@@ -102,10 +104,8 @@ func TestOpen_Code_TakesTheDiscountOffAndHoldsAUse(t *testing.T) {
 	if len(holds.opened) != 1 {
 		t.Fatalf("%d checkouts with a hold were opened, want 1", len(holds.opened))
 	}
-	claim := holds.opened[0].Claim
-	if claim.Token != c.ID.Token() || claim.RedemptionID == "" || claim.Code != holds.v.Code ||
-		claim.Nick.Compared != "alder" {
-		t.Errorf("claim %+v", claim)
+	if request := holds.opened[0].Request; request.Code != holds.v.Code || request.Nick.Compared != "alder" {
+		t.Errorf("request %+v", request)
 	}
 }
 
@@ -187,7 +187,7 @@ func TestOpen_RetryWithCode_ReturnsTheSameCheckout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	holds.v.Held = &voucher.Hold{Kind: voucher.HoldSingleUse, ID: "hold", Until: noon.Add(time.Hour)}
+	holds.openErr = &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
 	again, replayed, err := opener.Open(t.Context(), request)
 	if err != nil || !replayed || again.ID != first.ID {
 		t.Errorf("%+v, replayed %t, %v", again, replayed, err)
@@ -311,18 +311,16 @@ func TestOpen_CodeThatCannotBeUsed_IsRefusedWhateverElseIsWrong(t *testing.T) {
 	} {
 		for what, code := range map[string]struct {
 			v     voucher.Voucher
-			taken int // of the nick
-			free  bool
+			short voucher.Reason // why no use could be held
 			want  voucher.Reason // empty: not refused
 		}{
-			"can be used": {limited, 0, true, ""}, "used": {used, 0, false, voucher.ReasonUsedUp},
-			"no use free": {limited, 0, false, voucher.ReasonUsedUp},
-			"nick limit":  {limited, 1, true, voucher.ReasonNickLimit},
-			"disabled":    {disabled, 0, true, voucher.ReasonDisabled}, "goods": {goods, 0, true, voucher.ReasonNoDiscount},
-			"unknown": {voucher.Voucher{}, 0, true, voucher.ReasonUnknown},
+			"can be used": {limited, "", ""}, "used": {used, "", voucher.ReasonUsedUp},
+			"no use free": {limited, voucher.ReasonUsedUp, voucher.ReasonUsedUp},
+			"disabled":    {disabled, "", voucher.ReasonDisabled}, "goods": {goods, "", voucher.ReasonNoDiscount},
+			"unknown": {voucher.Voucher{}, "", voucher.ReasonUnknown},
 		} {
 			opener, holds := newHeldOpener(code.v)
-			holds.uses.Taken, holds.free = code.taken, code.free
+			holds.short = code.short
 			request := withCode(t, test.request, "SUMMER20", "Alder")
 			request.Key = "key-of-the-basket"
 			_, _, opened := opener.Open(t.Context(), request)
@@ -344,141 +342,14 @@ func isRefusedAs(err error, want voucher.Reason) bool {
 	return reason == want
 }
 
-func TestOpening_Shared(t *testing.T) {
-	alder, birch := mustShopper(t, "Alder"), mustShopper(t, "Birch")
-	hold := func(kind voucher.HoldKind, id string, until time.Time, nick voucher.Nick) *voucher.Hold {
-		return &voucher.Hold{Kind: kind, ID: id, Until: until, Nick: nick}
-	}
-	later := noon.Add(time.Minute)
-	hundred, one := new(voucher.Limit(100)), new(voucher.Limit(1))
-	for _, test := range []struct {
-		what     string
-		terms    voucher.Terms
-		held     *voucher.Hold // of the single-use voucher
-		byNick   []voucher.Hold
-		replaced *voucher.Hold
-		nick     voucher.Nick
-		want     string // ID; empty: none
-	}{
-		{"single-use, own hold", voucher.Terms{}, hold("s", "own", later, alder), nil, nil, alder, "own"},
-		{"single-use, own hold has lapsed", voucher.Terms{}, hold("s", "own", noon, alder), nil, nil, alder, ""},
-		{"single-use, hold of another nick", voucher.Terms{}, hold("s", "other", later, birch), nil, nil, alder, ""},
-		{
-			"single-use, hold without a nick",
-			voucher.Terms{},
-			hold("s", "nobody", later, voucher.Nick{}), nil, nil,
-			voucher.Nick{},
-			"",
-		},
-		{
-			"single-use, the replaced hold",
-			voucher.Terms{},
-			hold("s", "old", later, birch), nil,
-			hold("s", "old", later, birch), alder, "old",
-		},
-		{
-			"per nick, own hold",
-			voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one},
-			nil,
-			[]voucher.Hold{*hold("c", "own", later, alder)},
-			nil, alder, "own",
-		},
-		{
-			"per nick, the hold of the replaced checkout comes first",
-			voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one},
-			nil,
-			[]voucher.Hold{*hold("c", "old", later, alder), *hold("c", "own", later.Add(1), alder)},
-			hold("c", "old", later, alder), alder, "old",
-		},
-		{
-			"per nick, hold of a replaced checkout of another nick",
-			voucher.Terms{MaxUses: hundred, MaxUsesPerNick: one},
-			nil, nil,
-			hold("c", "old", later, birch), alder, "",
-		},
-		{
-			"counted, hold of the replaced checkout",
-			voucher.Terms{MaxUses: hundred},
-			nil, nil,
-			hold("r", "old", later, alder), birch, "old",
-		},
-		{
-			"counted, the replaced hold has lapsed",
-			voucher.Terms{MaxUses: hundred},
-			nil, nil,
-			hold("r", "old", noon, alder), birch, "",
-		},
-		{"no limit", voucher.Terms{MaxUses: new(voucher.NoLimit)}, nil, nil, hold("f", "old", later, alder), alder, ""},
-	} {
-		v := summer20(t, test.terms)
-		v.Held = test.held
-		opening := checkout.Opening{
-			Voucher: v, Uses: voucher.NickUses{Holds: test.byNick},
-			Claim: voucher.Claim{Request: voucher.Request{Nick: test.nick, At: noon}},
-		}
-		if test.replaced != nil {
-			opening.Replaces = &checkout.Checkout{Code: v.Written, Hold: test.replaced}
-		}
-		if got, found := opening.Shared(); got.ID != test.want || found != (test.want != "") {
-			t.Errorf("%s: %+v, %t; want %q", test.what, got, found, test.want)
-		}
-		if test.replaced != nil && test.held == nil {
-			opening.Replaces.Code = "WINTER20"
-			opening.Uses = voucher.NickUses{}
-			if got, found := opening.Shared(); found {
-				t.Errorf("%s: shares %+v although the replaced checkout has another code", test.what, got)
-			}
-		}
-	}
-}
-
 func TestQuote_Code_HoldsNothing(t *testing.T) {
-	limited := summer20(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(1))})
-	alder := []voucher.Hold{{Kind: voucher.HoldCountedByNick, ID: "own", Until: noon.Add(time.Minute)}}
-	lapsed := []voucher.Hold{{Kind: voucher.HoldCountedByNick, ID: "own", Until: noon}}
-	full := limited
-	full.FullUntil = noon.Add(time.Minute)
-	over := limited
-	over.Over = 1
-	for _, test := range []struct {
-		what string
-		v    voucher.Voucher
-		uses voucher.NickUses
-		free bool
-		want voucher.Reason // empty: quoted
-	}{
-		{"a use is free", limited, voucher.NickUses{}, true, ""},
-		{"no use is free", limited, voucher.NickUses{}, false, voucher.ReasonUsedUp},
-		{"full", full, voucher.NickUses{}, true, voucher.ReasonUsedUp},
-		{"full, but the nick has a hold", full, voucher.NickUses{Taken: 1, Holds: alder}, false, ""},
-		{"the nick has reached its limit", limited, voucher.NickUses{Taken: 1}, true, voucher.ReasonNickLimit},
-		{
-			"the nick has reached its limit, but its hold has lapsed", limited,
-			voucher.NickUses{Taken: 1, Holds: lapsed},
-			false, "",
-		},
-		{
-			"the nick's hold has lapsed, but too many uses are taken", over,
-			voucher.NickUses{Taken: 1, Holds: lapsed},
-			false, voucher.ReasonUsedUp,
-		},
-	} {
-		opener, holds := newHeldOpener(test.v)
-		holds.uses, holds.free = test.uses, test.free
+	for _, short := range []voucher.Reason{"", voucher.ReasonUsedUp} {
+		opener, holds := newHeldOpener(summer20(t, voucher.Terms{}))
+		holds.short = short
 		c, _, err := opener.Quote(t.Context(), withCode(t, buy("coins", "500", 2), "SUMMER20", "Alder"))
-		reason, _ := voucher.IsRefusal(err)
-		if reason != test.want || test.want == "" && (err != nil || c.Discount.Minor != 199) || holds.count() > 0 ||
+		if !isRefusedAs(err, short) || short == "" && (err != nil || c.Discount.Minor != 199) || holds.count() > 0 ||
 			len(holds.opened) > 0 {
-			t.Errorf("%s: %+v, %v; want %q", test.what, c, err, test.want)
+			t.Errorf("%q: %+v, %v", short, c, err)
 		}
 	}
-}
-
-func mustShopper(t *testing.T, text string) voucher.Nick {
-	t.Helper()
-	nick, err := voucher.ParseNick(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return nick
 }

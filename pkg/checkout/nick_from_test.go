@@ -62,7 +62,7 @@ func TestOpen_NickFrom_CodeSeesTheNickOfTheData(t *testing.T) {
 		t.Errorf("without data: %v, want a refusal", err)
 	}
 	c, _, err := opener.Open(t.Context(), withData(t, request, `{"player":"Alder"}`))
-	if err != nil || c.Nick != "Alder" || len(holds.opened) != 1 || holds.opened[0].Claim.Nick.Compared != "alder" {
+	if err != nil || c.Nick != "Alder" || len(holds.opened) != 1 || holds.opened[0].Request.Nick.Compared != "alder" {
 		t.Errorf("%+v, %v; want a claim of Alder", c, err)
 	}
 	// a code is refused before the data, so that a stranger learns nothing about it

@@ -40,6 +40,10 @@ func newCodes(api UsesAPI, vouchers string, random func(n int64) int64) codes {
 // follows the edit.
 const RulesAge = 10 * time.Second
 
+// soldOutAge is how long a process remembers that a code with parts was used up, because finding that out reads all of
+// them.
+const soldOutAge = time.Second
+
 // maxRules bounds how many codes one process remembers. A function's process handles far fewer at a time.
 const maxRules = 4096
 
@@ -52,7 +56,8 @@ type codeKey struct {
 type rules struct {
 	voucher.Voucher
 
-	at time.Time
+	at      time.Time
+	soldOut time.Time // when a request was received that found no use free; zero: none did
 }
 
 type rememberedRules struct {
@@ -69,13 +74,36 @@ func (m *rememberedRules) of(request voucher.Request) (v voucher.Voucher, fresh,
 	return r.Voucher, known && request.At.Sub(r.at) < RulesAge, known
 }
 
+// remember remembers the rules that the request has just read, unless the code is used up: undoing its redemption is no
+// edit that anybody waits for.
 func (m *rememberedRules) remember(request voucher.Request, v voucher.Voucher) {
+	if v.Redeemed != nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.rules) >= maxRules {
 		clear(m.rules)
 	}
-	m.rules[codeKey{request.Shop, request.Code}] = rules{v, request.At}
+	m.rules[codeKey{request.Shop, request.Code}] = rules{Voucher: v, at: request.At}
+}
+
+// sellOut remembers that a request found no use free.
+func (m *rememberedRules) sellOut(request voucher.Request) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if r, known := m.rules[codeKey{request.Shop, request.Code}]; known && r.Parts > 0 {
+		r.soldOut = request.At
+		m.rules[codeKey{request.Shop, request.Code}] = r
+	}
+}
+
+// isSoldOut reports whether another request has just found no use free.
+func (m *rememberedRules) isSoldOut(request voucher.Request) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.rules[codeKey{request.Shop, request.Code}]
+	return !r.soldOut.IsZero() && request.At.Sub(r.soldOut) < soldOutAge
 }
 
 // Rules returns the rules of the request's code, at most RulesAge old. For an unknown code, the error is a

@@ -104,21 +104,17 @@ func interpret(changes []event.Change, images []image) {
 	}
 }
 
-// Facts returns what an item of the vouchers or checkouts table shows.
-func Facts(shop catalog.ShopID, it map[string]types.AttributeValue) ([]event.Fact, error) {
+// Facts returns what an item of a table shows, event.Vouchers or event.Checkouts.
+func Facts(shop catalog.ShopID, in string, it map[string]types.AttributeValue) ([]event.Fact, error) {
 	key := table.KeyOf(it)
-	place := event.Place{Table: event.Checkouts, Partition: key.Partition, Sort: key.Sort}
-	if strings.Contains(key.Partition, "#") {
-		place.Table = event.Vouchers
-	}
-	all, err := factsOf(shop, place, it)
+	all, err := factsOf(shop, event.Place{Table: in, Partition: key.Partition, Sort: key.Sort}, it)
 	return slices.Concat(all...), err
 }
 
 // factsOf returns one slice for each redemption or order that an item shows, with its facts.
 func factsOf(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.Fact, error) {
 	switch {
-	case len(it) == 0 || place.Partition == table.PaymentPartition(shop):
+	case len(it) == 0 || strings.HasPrefix(place.Sort, table.PaymentPrefix):
 		return nil, nil
 	case place.Table == event.Checkouts:
 		return ofCheckout(shop, it)

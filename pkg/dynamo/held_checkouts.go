@@ -91,7 +91,13 @@ func (h *holding) shareReplaced() {
 // one.
 func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
 	for attempt := 0; ; attempt++ {
-		err := s.post(ctx, s.opening(h), lost)
+		p := s.opening(h)
+		var err error
+		if h.shared == nil && h.Checkout.Code != "" && s.rules.isSoldOut(h.Request) {
+			err = &shortError{p.takings[0]}
+		} else {
+			err = s.post(ctx, p, lost)
+		}
 		short, isShort := errors.AsType[*shortError](err)
 		switch {
 		case errors.Is(err, errHoldGone):
@@ -133,6 +139,9 @@ func (s *HeldCheckouts) follow(ctx context.Context, h *holding) error {
 // none, the error says what the taking has too little of.
 func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *taking) error {
 	refusal := refusalOf(short)
+	if reason, _ := voucher.IsRefusal(refusal); reason == voucher.ReasonUsedUp {
+		s.rules.sellOut(h.Request)
+	}
 	v, nick := h.Voucher, voucher.NickID(h.Shop, h.Voucher.Code, h.Request.Nick)
 	key := table.NickKey(h.Shop, v.Code, nick)
 	switch {
@@ -199,7 +208,8 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 	p := &posting{}
 	hold := &voucher.Hold{Holder: h.token, Until: h.until}
 	if h.shared != nil {
-		hold.Holder, hold.Until = h.shared.Holder, later(h.until, h.shared.Until)
+		// Whoever shares a hold makes it last longer, so that the others notice.
+		hold.Holder, hold.Until = h.shared.Holder, later(h.until, h.shared.Until.Add(time.Millisecond))
 	}
 	var ofCode, ofNick *taking
 	if h.Checkout.Code != "" {
@@ -213,7 +223,7 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 		if h.shared != nil {
 			sharing(h.shared, ofCode, ofNick)
 		}
-		if len(p.takings) > 0 && (h.shared == nil || hold.Until.After(h.shared.Until)) {
+		if len(p.takings) > 0 {
 			p.takings = append(p.takings, s.ofSource(h, hold)...)
 		}
 	}
@@ -228,7 +238,8 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 				hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.OfNick, Item: ofNick.item})
 			}
 			h.result.Hold = hold
-			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse)
+			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse) || ofCode.isExtended() ||
+				ofNick.isExtended()
 		}
 		put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
 		actions := []action{{write: types.TransactWriteItem{Put: &put}, rejected: h.keep}}

@@ -51,45 +51,51 @@ func (s *Orders) placeTogether(
 	return result, err
 }
 
-// held is what a checkout takes of a code.
+// held is what a checkout with a code takes, and the redemption that its order makes. The redemption has the checkout's
+// token, so that the order can be found from it.
 type held struct {
-	code           voucher.Code
-	nick           string // the voucher.NickID
-	redemption     voucher.Redemption
-	recordKey      table.Key
-	ofCode, ofNick *voucher.Take
+	code       voucher.Code
+	redemption voucher.Redemption
+	recordKey  table.Key
+	takes      []heldTake
 }
 
-// heldBy returns what a checkout with a code takes, and the redemption that its order makes at a time. The redemption
-// has the checkout's token, so that the order can be found from it.
+// heldTake is what a checkout takes of one allowance: its hold in one of the items.
+type heldTake struct {
+	key  func(item int) table.Key
+	item int
+	hold table.Hold
+}
+
+// heldBy returns what a checkout with a code takes. The order was placed at a time.
 func heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) (held, error) {
 	code, badCode := voucher.ParseCode(c.Code)
 	nick, badNick := voucher.ParseNick(c.Nick)
 	if badCode != nil || badNick != nil {
 		return held{}, errors.New("checkout item: malformed code or nick")
 	}
-	token := c.ID.Token()
-	h := held{
-		code: code, recordKey: table.RedemptionKey(shop, code, token),
-		redemption: voucher.Redemption{
-			ID: string(token), Code: c.Code, Nick: c.Nick, At: at, Reward: c.Reward, ByOrder: true,
-		},
-	}
-	if nick != (voucher.Nick{}) {
-		h.nick = voucher.NickID(shop, code, nick)
+	token, ofNick := c.ID.Token(), table.NickKey(shop, code, voucher.NickID(shop, code, nick))
+	h := held{code: code, recordKey: table.VoucherKey(shop, code), redemption: voucher.Redemption{
+		ID: string(token), Code: c.Code, Nick: c.Nick, At: at, Reward: c.Reward, ByOrder: true,
+	}}
+	if c.Hold.Apart {
+		h.recordKey = table.RedemptionKey(shop, code, token)
 	}
 	for _, take := range c.Hold.Takes {
-		if take.Of == voucher.OfNick {
-			h.ofNick = &take
-		} else {
-			h.ofCode = &take
+		t := heldTake{
+			key: func(item int) table.Key { return table.PartKey(shop, code, item) }, item: take.Item,
+			hold: table.Hold{Holder: string(c.Hold.Holder), Amount: 1, Until: c.Hold.Until},
 		}
-	}
-	switch {
-	case h.ofNick != nil:
-		h.recordKey = table.NickKey(shop, code, h.nick)
-	case !c.Hold.Apart:
-		h.recordKey = table.VoucherKey(shop, code)
+		switch {
+		case take.Of == voucher.OfNick:
+			t.key, h.recordKey = func(int) table.Key { return ofNick }, ofNick
+			if len(h.takes) > 0 {
+				t.hold.Note = strconv.Itoa(h.takes[0].item)
+			}
+		case len(c.Hold.Takes) == 1 && !c.Hold.Apart && nick != (voucher.Nick{}):
+			t.hold.Note = voucher.NickID(shop, code, nick)
+		}
+		h.takes = append(h.takes, t)
 	}
 	return h, nil
 }
@@ -107,30 +113,15 @@ func (s *Orders) placing(shop catalog.ShopID, c checkout.Checkout, order checkou
 	if err != nil {
 		return nil, err
 	}
-	take := func(item int, note string, key func(int) table.Key) {
+	for _, take := range h.takes {
 		t := &taking{
-			table: s.vouchers, key: key, item: item, parts: item + 1, amount: 1, at: order.Placed,
-			holder: string(c.Hold.Holder), anew: c.Hold.HasLapsed(order.Placed),
-			from: &table.Hold{Holder: string(c.Hold.Holder), Amount: 1, Until: c.Hold.Until, Note: note},
+			table: s.vouchers, key: take.key, item: take.item, parts: take.item + 1, amount: take.hold.Amount,
+			at: order.Placed, holder: take.hold.Holder, from: &take.hold, anew: c.Hold.HasLapsed(order.Placed),
 		}
-		if key(item) == h.recordKey {
+		if take.key(take.item) == h.recordKey {
 			t.with = func(u *table.Update) { record(u, h.redemption) }
 		}
 		p.takings = append(p.takings, t)
-	}
-	if h.ofCode != nil {
-		note := ""
-		if !c.Hold.Apart && h.ofNick == nil {
-			note = h.nick
-		}
-		take(h.ofCode.Item, note, func(item int) table.Key { return table.PartKey(shop, h.code, item) })
-	}
-	if h.ofNick != nil {
-		note := ""
-		if h.ofCode != nil {
-			note = strconv.Itoa(h.ofCode.Item)
-		}
-		take(table.Head, note, func(int) table.Key { return h.recordKey })
 	}
 	if c.Hold.Apart {
 		p.bookings = func() []action {
@@ -140,6 +131,32 @@ func (s *Orders) placing(shop catalog.ShopID, c checkout.Checkout, order checkou
 		}
 	}
 	return p, nil
+}
+
+// freeing returns the actions that give back what a checkout holds: to the head, if it was taken from a part. If a hold
+// is not stored as the checkout has it, the error is errHoldGone.
+func (s *Orders) freeing(shop catalog.ShopID, c checkout.Checkout) (actions []action, err error) {
+	h, err := heldBy(shop, c, time.Time{})
+	if err != nil {
+		return nil, err
+	}
+	isGone := func(table.Item) error { return errHoldGone }
+	for _, take := range h.takes {
+		name := table.HoldPrefix + take.hold.Holder
+		u, head := &table.Update{Key: take.key(take.item)}, &table.Update{Key: take.key(table.Head)}
+		u.Remove(name)
+		u.Add(table.AttrHolds, -1)
+		u.RequireEqual(name, take.hold.Value())
+		if u.Key == head.Key {
+			u.Add(table.AttrLeft, int(take.hold.Amount))
+		} else {
+			head.Add(table.AttrLeft, int(take.hold.Amount))
+			head.Require("attribute_exists(#left)")
+			actions = append(actions, updating(s.vouchers, head, isGone))
+		}
+		actions = append(actions, updating(s.vouchers, u, isGone))
+	}
+	return actions, nil
 }
 
 // ofPayment returns what an order takes of its payment's stated amount. The first order that states an amount creates
@@ -188,11 +205,8 @@ func (s *Orders) cancelHeld(
 		},
 		redemption: h.redemption, recordKey: h.recordKey, record: table.EncodeRecord(h.redemption),
 	}
-	if h.ofCode != nil {
-		undo.takes = append(undo.takes, table.VoucherKey(shop, h.code))
-	}
-	if h.ofNick != nil {
-		undo.takes = append(undo.takes, h.recordKey)
+	for _, take := range h.takes {
+		undo.takes = append(undo.takes, take.key(table.Head))
 	}
 	for attempt := 0; ; attempt++ {
 		result := c

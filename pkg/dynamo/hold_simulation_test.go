@@ -80,6 +80,7 @@ type fair struct {
 	note     string                            // that the voucher must have; empty: a new one is being written
 	before   table.Voucher                     // as the last check saw it
 	taken    string                            // who had taken a single-use code then
+	sawNone  time.Time                         // when a request in flight last saw that no use was free
 	asked    map[string]bool                   // requests about checkouts that had the right ID
 	stored   map[checkout.ID]checkout.Checkout // as the last check saw them
 	holds    map[heldIn]table.Hold             // as the last check saw them
@@ -438,8 +439,11 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 		func(h table.Hold) bool { return h.Note == nick }) {
 		return // the request can use this hold, even if it has lapsed
 	}
-	if f.v.MaxUses != voucher.NoLimit {
-		a.sawNone = a.sawNone || b.free(a.request.At) <= 0
+	if f.v.MaxUses != voucher.NoLimit && b.free(a.request.At) <= 0 {
+		a.sawNone, f.sawNone = true, f.now()
+	}
+	if f.v.Parts > 0 && f.now().Sub(f.sawNone) < 3*time.Second { // remembered for a second, by clocks that differ by two
+		a.sawNone = true
 	}
 	a.sawLimit = a.sawLimit || ofNick.Limit-ofNick.Free(a.request.At) >= int64(b.voucher.MaxUsesPerNick)
 }

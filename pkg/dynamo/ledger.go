@@ -213,6 +213,15 @@ func (t *taking) own() (table.Hold, bool) {
 	}
 }
 
+// isExtended reports whether the holder's hold lasts longer than the booking knows: another booking shares it.
+func (t *taking) isExtended() bool {
+	if t == nil || t.from == nil {
+		return false
+	}
+	own, has := t.own()
+	return has && own.Until.After(t.from.Until)
+}
+
 // removeLapsed removes lapsed holds of others from the item, if it was read.
 func (t *taking) removeLapsed(u *table.Update) []table.Hold {
 	if t.seen == nil {

@@ -2,7 +2,9 @@ package dynamo
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -64,6 +66,7 @@ func placement(
 	call := updateWhile(shop, id, table.StatusOpen)
 	call.Set(table.AttrStatus, table.Str(table.StatusOrdered))
 	call.Set(table.AttrOrdered, table.Str(table.OrderedAt(order.Placed, id.Token())))
+	call.Set(table.AttrShelf, table.Str(table.ShelfOf(shop, id.Token())))
 	call.Remove(table.AttrExpiresAt)
 	call.Require("#expires > :after")
 	call.Name(table.AttrExpires)
@@ -141,50 +144,110 @@ func (s *Orders) update(ctx context.Context, call *table.Update) (checkout.Check
 	return table.DecodeCheckout(changed.Attributes), nil
 }
 
-// maxPageCalls bounds the calls for one page. If a status is rare among many orders, pages get short instead of slow.
-const maxPageCalls = 5
+// maxPageRounds bounds the calls for one page. If a status is rare among many orders, pages get short instead of slow.
+const maxPageRounds = 5
 
-// List reads a page of orders from the index. The index is usually less than a second behind.
+// List reads a page of orders from the index. The index is usually less than a second behind. A round of calls reads
+// all shelves at once. One round usually fills a page, because each call asks for twice its share of the page.
 func (s *Orders) List(
 	ctx context.Context, shop catalog.ShopID, filter checkout.OrderFilter,
 ) (orders []checkout.Checkout, end *checkout.OrderPosition, err error) {
-	query := s.listing(shop, filter)
-	for range maxPageCalls {
-		query.Limit = aws.Int32(int32(filter.Limit - len(orders))) //nolint:gosec // at most checkout.MaxOrdersPerPage
-		out, err := s.api.Query(ctx, query)
-		if err != nil {
-			return nil, nil, table.Outcome(err)
+	var shelves [table.Shelves]shelf
+	for number := range shelves {
+		shelves[number] = shelf{query: s.listing(shop, number, filter), more: true}
+	}
+	for range maxPageRounds {
+		var calls sync.WaitGroup
+		for number := range shelves {
+			calls.Go(func() { shelves[number].read(ctx, s.api) })
 		}
-		for _, it := range out.Items {
-			orders = append(orders, table.DecodeCheckout(it))
-		}
-		if len(out.LastEvaluatedKey) == 0 {
-			return orders, nil, nil
-		}
-		position := table.OrderPosition(out.LastEvaluatedKey)
-		end, query.ExclusiveStartKey = &position, out.LastEvaluatedKey
-		if len(orders) == filter.Limit {
+		calls.Wait()
+		orders, end, err = merge(shelves[:], filter)
+		if err != nil || end == nil || len(orders) == filter.Limit {
 			break
 		}
 	}
-	return orders, end, nil
+	return orders, end, table.Outcome(err)
 }
 
-// listing returns the query for the orders that the filter selects.
-func (s *Orders) listing(shop catalog.ShopID, filter checkout.OrderFilter) *dynamodb.QueryInput {
+// shelf is a shelf that is being read for a page.
+type shelf struct {
+	query *dynamodb.QueryInput // starts where the previous call ended
+	found []table.Item         // the orders that the filter selects, in order
+	more  bool                 // the shelf may have more of them
+	err   error
+}
+
+func (s *shelf) read(ctx context.Context, api UsesAPI) {
+	if !s.more {
+		return
+	}
+	out, err := api.Query(ctx, s.query)
+	if s.err = err; err != nil {
+		return
+	}
+	for _, it := range out.Items {
+		s.found = append(s.found, it)
+	}
+	s.query.ExclusiveStartKey, s.more = out.LastEvaluatedKey, len(out.LastEvaluatedKey) > 0
+}
+
+// merge returns the page that the shelves make up so far. The page ends where the shelf ends that was read the least
+// far: beyond that, the shelf may have orders that come before those of other shelves.
+func merge(shelves []shelf, filter checkout.OrderFilter) ([]checkout.Checkout, *checkout.OrderPosition, error) {
+	compare := func(a, b table.Item) int {
+		if filter.OldestFirst {
+			a, b = b, a
+		}
+		return strings.Compare(b.Str(table.AttrOrdered), a.Str(table.AttrOrdered))
+	}
+	var found []table.Item
+	var last table.Item // where the page ends; nil: every shelf was read to its end
+	for _, shelf := range shelves {
+		if shelf.err != nil {
+			return nil, nil, shelf.err
+		}
+		found = append(found, shelf.found...)
+		if shelf.more && (last == nil || compare(shelf.query.ExclusiveStartKey, last) < 0) {
+			last = shelf.query.ExclusiveStartKey
+		}
+	}
+	slices.SortFunc(found, compare)
+	if last != nil {
+		found = slices.DeleteFunc(found, func(it table.Item) bool { return compare(it, last) > 0 })
+	}
+	if len(found) > filter.Limit {
+		found, last = found[:filter.Limit], found[filter.Limit-1]
+	}
+	var orders []checkout.Checkout
+	for _, it := range found {
+		orders = append(orders, table.DecodeCheckout(it))
+	}
+	if last == nil {
+		return orders, nil, nil
+	}
+	end := table.OrderPosition(last)
+	return orders, &end, nil
+}
+
+// listing returns the first query for the orders of a shelf that the filter selects.
+func (s *Orders) listing(shop catalog.ShopID, number int, filter checkout.OrderFilter) *dynamodb.QueryInput {
 	from, until, start := bounds(filter)
+	on := table.Str(table.Bucket(shop, number))
+	limit := min(filter.Limit, 2*filter.Limit/table.Shelves+6) // 6 more, because small shares differ the most
 	query := &dynamodb.QueryInput{
 		TableName: aws.String(s.checkouts), IndexName: aws.String(table.OrdersIndex),
 		ScanIndexForward:         aws.Bool(filter.OldestFirst),
-		KeyConditionExpression:   aws.String(table.PartitionKey + " = :customer AND #ordered BETWEEN :from AND :until"),
-		ExpressionAttributeNames: map[string]string{"#ordered": table.AttrOrdered},
+		Limit:                    aws.Int32(int32(limit)), //nolint:gosec // at most checkout.MaxOrdersPerPage
+		KeyConditionExpression:   aws.String("#shelf = :shelf AND #ordered BETWEEN :from AND :until"),
+		ExpressionAttributeNames: map[string]string{"#shelf": table.AttrShelf, "#ordered": table.AttrOrdered},
 		ExpressionAttributeValues: table.Item{
-			":customer": table.Str(shop), ":from": table.Str(from), ":until": table.Str(until),
+			":shelf": on, ":from": table.Str(from), ":until": table.Str(until),
 		},
 	}
 	if start != "" {
 		query.ExclusiveStartKey = table.CheckoutKey(shop, filter.After.Token).Attributes()
-		query.ExclusiveStartKey[table.AttrOrdered] = table.Str(start)
+		query.ExclusiveStartKey[table.AttrShelf], query.ExclusiveStartKey[table.AttrOrdered] = on, table.Str(start)
 	}
 	var conditions []string
 	require := func(attribute string, value types.AttributeValue) {
@@ -241,11 +304,12 @@ func bounds(filter checkout.OrderFilter) (from, until, start string) {
 func (s *Orders) Numbered(
 	ctx context.Context, shop catalog.ShopID, group string,
 ) (found []checkout.Checkout, err error) {
+	first := table.NumberedKey(shop, group)
 	query := &dynamodb.QueryInput{
 		TableName: aws.String(s.checkouts), ConsistentRead: aws.Bool(true),
 		KeyConditionExpression: aws.String(table.PartitionKey + " = :customer AND begins_with(" + table.SortKey +
 			", :group)"),
-		ExpressionAttributeValues: table.Item{":customer": table.Str(shop), ":group": table.Str(group + "#")},
+		ExpressionAttributeValues: table.Item{":customer": table.Str(first.Partition), ":group": table.Str(first.Sort)},
 	}
 	for {
 		out, err := s.api.Query(ctx, query)

@@ -90,6 +90,9 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 		if err := r.v.Refuse(r.claim.Request); err != nil {
 			return err
 		}
+		if s.rules.isSoldOut(r.claim.Request) {
+			return &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
+		}
 		err := s.post(ctx, s.posting(r), lost)
 		short, isShort := errors.AsType[*shortError](err)
 		switch {
@@ -97,6 +100,7 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 			r.judged = true
 			before := r.v.MaxUsesPerNick
 			if short.taking.limit == 0 {
+				s.rules.sellOut(r.claim.Request)
 				return &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
 			}
 			// the limit per nick is a rule that may have been edited

@@ -24,38 +24,6 @@ func TestHeldUntil(t *testing.T) {
 	}
 }
 
-func TestHoldKind(t *testing.T) {
-	for want, v := range map[voucher.HoldKind]voucher.Voucher{
-		voucher.HoldSingleUse:     {MaxUses: 1},
-		voucher.HoldCountedByNick: {MaxUses: 100, MaxUsesPerNick: 1},
-		voucher.HoldCounted:       {MaxUses: 100},
-		voucher.HoldByNick:        {MaxUsesPerNick: 2},
-		voucher.HoldUnlimited:     {},
-	} {
-		if got := v.HoldKind(); got != want {
-			t.Errorf("%d uses, %d for each nick: %q; want %q", v.MaxUses, v.MaxUsesPerNick, got, want)
-		}
-	}
-}
-
-func TestNickUses_Live_IsTheHoldThatLastsLongest(t *testing.T) {
-	at := noon()
-	uses := voucher.NickUses{Holds: []voucher.Hold{
-		{ID: "lapsed", Until: at},
-		{ID: "longest", Until: at.Add(2 * time.Minute)},
-		{ID: "shorter", Until: at.Add(time.Minute)},
-	}}
-	if live, found := uses.Live(at); !found || live.ID != "longest" {
-		t.Errorf("Live = %+v, %t", live, found)
-	}
-	if _, found := (voucher.NickUses{Holds: uses.Holds[:1]}).Live(at); found {
-		t.Error("a lapsed hold is live")
-	}
-	if lapsed := uses.Lapsed(at); len(lapsed) != 1 || lapsed[0].ID != "lapsed" {
-		t.Errorf("Lapsed = %+v", lapsed)
-	}
-}
-
 // Percentages round down to whole minor units. Only 100 % or an amount off makes a checkout free.
 func TestReward_Discount(t *testing.T) {
 	percent := func(n int) voucher.Reward { return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: n} }

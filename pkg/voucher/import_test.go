@@ -79,9 +79,6 @@ func TestImport(t *testing.T) {
 				(!v.Redeemed.Imported || v.Redeemed.Nick != test.past.RedeemedBy) {
 				t.Errorf("Import = %+v, with the redemption %+v", v, v.Redeemed)
 			}
-			if over := max(0, uses-10); test.maxUses == &many && v.Over != over {
-				t.Errorf("%d uses over the limit, want %d", v.Over, over)
-			}
 		})
 	}
 }

@@ -16,23 +16,22 @@ func TestNew_Defaults(t *testing.T) {
 		rule                     string
 		maxUses, perNick         *voucher.Limit
 		wantMaxUses, wantPerNick voucher.Limit
-		wantCounters             int
+		wantParts                int
 	}{
 		{"one use", nil, nil, 1, voucher.NoLimit, 0},
-		{"many uses: once per nick", new(voucher.Limit(2)), nil, 2, 1, 1},
-		{"many uses, no limit per nick", new(voucher.Limit(2)), new(voucher.NoLimit), 2, voucher.NoLimit, 1},
+		{"many uses: once per nick", new(voucher.Limit(2)), nil, 2, 1, 0},
+		{"many uses, no limit per nick", new(voucher.Limit(2)), new(voucher.NoLimit), 2, voucher.NoLimit, 0},
 		{"no limit: once per nick", new(voucher.NoLimit), nil, voucher.NoLimit, 1, 0},
-		{"a counter for every 64 uses", new(voucher.Limit(64)), nil, 64, 1, 1},
-		{"a second counter", new(voucher.Limit(65)), nil, 65, 1, 2},
-		{"32 counters", new(voucher.Limit(2000)), nil, 2000, 1, 32},
-		{"at most 64 counters", new(voucher.Limit(1_000_000)), nil, 1_000_000, 1, 64},
+		{"no parts up to 500 uses", new(voucher.Limit(500)), nil, 500, 1, 0},
+		{"a part for every 100 uses", new(voucher.Limit(501)), nil, 501, 1, 5},
+		{"at most 98 parts", new(voucher.Limit(1_000_000)), nil, 1_000_000, 1, 98},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			v := mustNew(t, voucher.Terms{MaxUses: test.maxUses, MaxUsesPerNick: test.perNick})
 			if v.MaxUses != test.wantMaxUses || v.MaxUsesPerNick != test.wantPerNick ||
-				v.Counters != test.wantCounters {
-				t.Errorf("max uses %d, per nick %d, counters %d", v.MaxUses, v.MaxUsesPerNick, v.Counters)
+				v.Parts != test.wantParts {
+				t.Errorf("max uses %d, per nick %d, parts %d", v.MaxUses, v.MaxUsesPerNick, v.Parts)
 			}
 		})
 	}
@@ -118,16 +117,11 @@ func TestNew_InvalidTerms_AreRejected(t *testing.T) {
 		{"batch of 65 bytes", voucher.Terms{Written: "S", Reward: coins, Batch: strings.Repeat("b", 65)}, "batch"},
 		{"note of 129 bytes", voucher.Terms{Written: "S", Reward: coins, Note: strings.Repeat("n", 129)}, "note"},
 		{"note with a bell", voucher.Terms{Written: "S", Reward: coins, Note: "ring\a"}, "note"},
-		{"counters of a single-use code", voucher.Terms{Written: "S", Reward: coins, Counters: 2}, "counters"},
+		{"parts of a single-use code", voucher.Terms{Written: "S", Reward: coins, Parts: new(2)}, "parts"},
 		{
-			"65 counters",
-			voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1000)), Counters: 65},
-			"counters",
+			"99 parts", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1000)), Parts: new(99)},
+			"parts",
 		},
-		{"more counters than uses", voucher.Terms{
-			Written: "S", Reward: coins, MaxUses: new(voucher.Limit(3)),
-			Counters: 4,
-		}, "counters"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

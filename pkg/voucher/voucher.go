@@ -104,7 +104,7 @@ func (v Voucher) closed(at time.Time) Reason {
 }
 
 // Refuse applies every rule that needs only the voucher and the request. It returns a *RefusalError, or nil if the
-// request passes. It does not check whether uses are left.
+// request passes. It does not check whether uses are left, unless the voucher has the redemption of a single-use code.
 func (v Voucher) Refuse(request Request) error {
 	if reason := v.closed(request.At); reason != "" {
 		return &RefusalError{reason}
@@ -114,6 +114,8 @@ func (v Voucher) Refuse(request Request) error {
 		return &RefusalError{ReasonNickMissing}
 	case v.Nick != Nick{} && v.Nick.Compared != request.Nick.Compared:
 		return &RefusalError{ReasonOtherNick}
+	case v.Redeemed != nil:
+		return &RefusalError{ReasonUsedUp}
 	case request.Paused.Covers(v.Batch): // last, because the other reasons would apply without the pause, too
 		return &RefusalError{ReasonPaused}
 	default:

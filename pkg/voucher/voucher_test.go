@@ -42,13 +42,6 @@ func TestRefuse(t *testing.T) {
 	alder, birch := mustNick(t, "Alder"), mustNick(t, "Birch")
 	used := mustNew(t, voucher.Terms{})
 	used.Redeemed = &voucher.Redemption{ID: "earlier"}
-	full := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100))})
-	full.FullUntil = noon().Add(time.Millisecond)
-	formerlyFull := full
-	formerlyFull.FullUntil = noon()
-	held, lapsed := mustNew(t, voucher.Terms{}), mustNew(t, voucher.Terms{})
-	held.Held = &voucher.Hold{ID: "earlier", Until: noon().Add(time.Millisecond)}
-	lapsed.Held = &voucher.Hold{ID: "earlier", Until: noon()}
 	tests := []struct {
 		rule string
 		v    voucher.Voucher
@@ -56,9 +49,6 @@ func TestRefuse(t *testing.T) {
 		want voucher.Reason // empty: not refused
 	}{
 		{"single-use, no nick", mustNew(t, voucher.Terms{}), voucher.Nick{}, ""},
-		{"held", held, alder, voucher.ReasonUsedUp},
-		{"hold lapses now", lapsed, alder, ""},
-		{"full until now", formerlyFull, alder, ""},
 		{"single-use, a nick", mustNew(t, voucher.Terms{}), alder, ""},
 		{"disabled", mustNew(t, voucher.Terms{Disabled: true}), alder, voucher.ReasonDisabled},
 		{
@@ -84,7 +74,6 @@ func TestRefuse(t *testing.T) {
 			"",
 		},
 		{"redeemed", used, alder, voucher.ReasonUsedUp},
-		{"full", full, alder, voucher.ReasonUsedUp},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -132,33 +121,6 @@ func TestRefuse_PausedCode(t *testing.T) {
 	}
 }
 
-func TestRefuseNick(t *testing.T) {
-	three := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(3))})
-	none := mustNew(t, voucher.Terms{MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit)})
-	for _, test := range []struct {
-		v             voucher.Voucher
-		taken, lapsed int
-		want          voucher.Reason
-	}{
-		{three, 0, 0, ""},
-		{three, 2, 0, ""},
-		{three, 3, 0, voucher.ReasonNickLimit},
-		{three, 4, 0, voucher.ReasonNickLimit},
-		{three, 3, 1, ""},
-		{three, 5, 2, voucher.ReasonNickLimit},
-		{none, 1000, 0, ""},
-	} {
-		uses := voucher.NickUses{Taken: test.taken, Holds: []voucher.Hold{{ID: "live", Until: noon().Add(time.Second)}}}
-		for range test.lapsed {
-			uses.Holds = append(uses.Holds, voucher.Hold{ID: "lapsed", Until: noon()})
-		}
-		if reason, _ := voucher.IsRefusal(test.v.RefuseNick(uses, noon())); reason != test.want {
-			t.Errorf("limit %d, taken %d, lapsed %d: %q; want %q", test.v.MaxUsesPerNick, test.taken, test.lapsed,
-				reason, test.want)
-		}
-	}
-}
-
 func TestRefuse_ExactlyIfAReasonApplies(t *testing.T) {
 	nicks := []voucher.Nick{{}, mustNick(t, "Alder"), mustNick(t, "Birch")}
 	rapid.Check(t, func(t *rapid.T) {
@@ -169,7 +131,6 @@ func TestRefuse_ExactlyIfAReasonApplies(t *testing.T) {
 			MaxUses:  rapid.SampledFrom([]voucher.Limit{1, 2, voucher.NoLimit}).Draw(t, "max uses"),
 			Disabled: rapid.Bool().Draw(t, "disabled"),
 			Nick:     rapid.SampledFrom(nicks).Draw(t, "bound to"), Batch: "summer",
-			FullUntil: hours("full until"),
 		}
 		if rapid.Bool().Draw(t, "bounded") {
 			v.ValidFrom, v.ValidUntil = hours("from"), hours("until")
@@ -189,7 +150,7 @@ func TestRefuse_ExactlyIfAReasonApplies(t *testing.T) {
 			voucher.ReasonExpired:     !v.ValidUntil.IsZero() && !v.ValidUntil.After(request.At),
 			voucher.ReasonNickMissing: request.Nick.Compared == "" && (v.Nick.Compared != "" || v.MaxUsesPerNick > 0),
 			voucher.ReasonOtherNick:   request.Nick.Compared != "" && v.Nick.Compared != "" && v.Nick != request.Nick,
-			voucher.ReasonUsedUp:      v.Redeemed != nil || v.FullUntil.After(request.At),
+			voucher.ReasonUsedUp:      v.Redeemed != nil,
 			voucher.ReasonPaused:      request.Paused.All || request.Paused.Batches != nil,
 		}
 		reason, refused := voucher.IsRefusal(v.Refuse(request))

@@ -59,7 +59,7 @@ func bounds() map[string]bound {
 		placeOrder:                                 {1, memdynamo.Units{Write: 2}},
 		"order, again":                             {1, memdynamo.Units{Write: 1}},
 		"order, shown":                             {1, memdynamo.Units{Read: 1}},
-		"orders, a page of 50":                     {1, memdynamo.Units{Read: 3}},
+		"orders, a page of 50":                     {8, memdynamo.Units{Read: 8}},
 		"order, fulfilled":                         {1, memdynamo.Units{Write: 2}},
 		"order, cancelled":                         {1, memdynamo.Units{Write: 2}},
 		"checkout, single-use code":                {4, memdynamo.Units{Read: 5, Write: 6}},

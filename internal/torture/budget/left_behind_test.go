@@ -158,7 +158,7 @@ func kept() map[string]voucher.Limit {
 }
 
 func (c *crowd) request(number int) request {
-	kinds := requests(c.server)
+	kinds := requests(c.shop, c.server)
 	redeem := func(code string, of int) request {
 		r := kinds[map[bool]string{true: redeemUsedUp, false: redeemWithKey}[code == spent]]
 		r.Body = testshop.Redemption(fmt.Sprint(code, number%of), "Alder").Body

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/voucher"
 )
 
@@ -23,6 +24,12 @@ type subject struct {
 	isWhole bool
 	code    string // as written
 	batch   string
+}
+
+// nickID returns the NickID of alder, within a code of the subject's shop.
+func (s subject) nickID(code string) string {
+	parsed, _ := voucher.ParseCode(code) // empty for an item without a code
+	return voucher.NickID(catalog.ShopID(s.shop), parsed, voucher.Nick{Written: alder, Compared: strings.ToLower(alder)})
 }
 
 // plain replaces the subject's names in a string, so that strings about different subjects can be compared.
@@ -117,9 +124,9 @@ func readItem(t *testing.T, table string, attributes map[string]types.AttributeV
 		}
 	}
 	for name := range it.attributes {
-		if strings.HasPrefix(name, "r#") { // a redemption: ID, time and spelling of the nick
-			id, _, _ := strings.Cut(it.text(name), ".")
-			it.attributes[name] = id
+		if strings.HasPrefix(name, "b#") { // a redemption: its time, and what it says
+			_, said, _ := strings.Cut(it.text(name), "|")
+			it.attributes[name] = said
 		}
 	}
 	if strings.Contains(it.sort, "#r#") && it.attributes["undone"] != nil { // in other items, undone is a number
@@ -224,9 +231,6 @@ func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 	if m.codes {
 		without = append(without, "code")
 	}
-	if m.ids {
-		without = append(without, "redemption", "token")
-	}
 	for _, it := range slices.DeleteFunc(s.of(t, kept), func(it keptItem) bool { return m.keys && isKey(it) }) {
 		without := slices.Clone(without)
 		sort := it.sort
@@ -238,14 +242,18 @@ func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 			without = append(without, "left", "used")
 		}
 		attributes := maps.Clone(it.attributes)
-		for _, name := range without {
-			delete(attributes, name)
+		if strings.Contains(it.sort, "#n#") || strings.Contains(it.sort, "#r#") { // the bucket depends on the shop
+			delete(attributes, "customer")
 		}
+		maps.DeleteFunc(attributes, func(name string, _ any) bool {
+			return slices.Contains(without, name) || m.ids && strings.HasPrefix(name, "b#")
+		})
 		text, err := json.Marshal(attributes)
 		if err != nil {
 			t.Fatal(err)
 		}
-		lines = append(lines, s.plain(t, it.table+" "+sort+" "+string(text)))
+		line := s.plain(t, it.table+" "+sort+" "+string(text))
+		lines = append(lines, strings.ReplaceAll(line, s.nickID(string(it.code())), "NICK"))
 	}
 	slices.Sort(lines)
 	return fmt.Sprintf("%s\ncounter totals: %d left, %d used", strings.Join(lines, "\n"), left, used)

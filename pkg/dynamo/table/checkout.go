@@ -38,6 +38,7 @@ const (
 	AttrExpiresAt = "expiresAt" // seconds; from then on, DynamoDB may delete the item; missing: the item is an order
 
 	AttrOrdered   = "ordered" // milliseconds, # and the token: the index sorts orders by it
+	AttrShelf     = "shelf"   // see ShelfOf; missing, as AttrOrdered: the checkout was not ordered
 	AttrPayment   = "payment" // provider, # and reference; missing: nothing was paid
 	AttrPaid      = "paid"    // the stated amount of the payment, also of a PaymentKey; missing: none was stated
 	AttrSpent     = "spent"   // of a PaymentKey: the sum of the totals of its orders
@@ -46,8 +47,8 @@ const (
 	AttrReason    = "reason" // why the order was cancelled
 )
 
-// OrdersIndex is the name of the index of the checkouts table that sorts the orders of a shop by AttrOrdered. It
-// contains whole items.
+// OrdersIndex is the name of the index of the checkouts table that sorts the orders of each AttrShelf by
+// AttrOrdered. It contains whole items.
 const OrdersIndex = "orders"
 
 // Values of AttrStatus.
@@ -175,7 +176,7 @@ func OrderPosition(it Item) checkout.OrderPosition {
 	return checkout.OrderPosition{Placed: time.UnixMilli(millis).UTC(), Token: idempotency.Token(token)}
 }
 
-// EncodePayment returns the value of AttrPayment, and the sort key of a PaymentKey.
+// EncodePayment returns the value of AttrPayment. It also ends the sort key of a PaymentKey.
 func EncodePayment(payment checkout.Payment) string {
 	return payment.Provider + "#" + payment.Reference
 }

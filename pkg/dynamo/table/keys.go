@@ -26,9 +26,12 @@ const (
 	SortKey      = "sk"
 )
 
-// Buckets is the number of buckets among which a shop's vouchers, refusals and events are spread. Each bucket has
-// its own partition key value. Stored keys depend on the number of buckets, so it must never change.
-const Buckets = 64
+// Numbers of parts among which the items of a shop are spread. Each part has its own partition key value. Stored keys
+// depend on these numbers, so they must never change.
+const (
+	Buckets = 64 // of vouchers, checkouts, refusals and events
+	Shelves = 8  // of OrdersIndex: fewer, because each page of a list reads them all
+)
 
 // Parts of sort keys.
 const (
@@ -40,6 +43,7 @@ const (
 	PartInfix       = "#p#"
 	NickInfix       = "#n#"
 	RedemptionInfix = "#r#"
+	PaymentPrefix   = "pay#"
 	HoldsPrefix     = "holds#"
 	RedeemedPrefix  = "redeemed#"
 )
@@ -52,7 +56,7 @@ func (k Key) Attributes() Item {
 	return Item{PartitionKey: Str(k.Partition), SortKey: Str(k.Sort)}
 }
 
-// Code returns the code that an item of the vouchers table belongs to.
+// Code returns the code that an item of the vouchers table belongs to: the sort key before its first #.
 func (k Key) Code() voucher.Code {
 	code, _, _ := strings.Cut(k.Sort, "#")
 	return voucher.Code(code)
@@ -80,14 +84,11 @@ func OffSaleKey(shop catalog.ShopID, product catalog.ProductID) Key {
 	return Key{string(shop), OffSalePrefix + string(product)}
 }
 
-// PaymentKey is the key of what is left of a payment's stated amount. It is not among the shop's checkouts, because
-// lists of checkouts read the whole partition.
+// PaymentKey is the key of what is left of a payment's stated amount.
 func PaymentKey(shop catalog.ShopID, payment checkout.Payment) Key {
-	return Key{PaymentPartition(shop), EncodePayment(payment)}
+	encoded := EncodePayment(payment)
+	return Key{Bucket(shop, hashBucket(encoded)), PaymentPrefix + encoded}
 }
-
-// PaymentPartition is the partition of a shop's PaymentKeys.
-func PaymentPartition(shop catalog.ShopID) string { return string(shop) + "#pay" }
 
 // VoucherKey is the key of a voucher.
 func VoucherKey(shop catalog.ShopID, code voucher.Code) Key {
@@ -132,10 +133,21 @@ func RecordKey(
 	}
 }
 
-// CheckoutKey is the key of a checkout. token is the first half of the checkout's ID. The sort key begins with the
-// first group of the checkout's number, so that a query finds the number.
+// CheckoutKey is the key of a checkout. token is the first half of the checkout's ID. The first group of the
+// checkout's number chooses the bucket and begins the sort key, so that one query finds the number.
 func CheckoutKey(shop catalog.ShopID, token idempotency.Token) Key {
-	return Key{string(shop), checkout.NumberGroup(token) + "#" + string(token)}
+	key := NumberedKey(shop, checkout.NumberGroup(token))
+	return Key{key.Partition, key.Sort + string(token)}
+}
+
+// NumberedKey is the beginning of the CheckoutKey of every checkout whose number begins with the group.
+func NumberedKey(shop catalog.ShopID, group string) Key {
+	return Key{Bucket(shop, hashBucket(group)), group + "#"}
+}
+
+// ShelfOf returns the value of AttrShelf for the order of a checkout.
+func ShelfOf(shop catalog.ShopID, token idempotency.Token) string {
+	return Bucket(shop, hashBucket(string(token))%Shelves)
 }
 
 // RefusalKey is the key of the item that counts a source's refusals in the window that begins at start. An IPv6
@@ -167,7 +179,7 @@ func HashNick(nick voucher.Nick) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// Bucket is the partition key value of one of a shop's buckets.
+// Bucket is the partition key value of one of a shop's buckets, or of one of its shelves.
 func Bucket(shop catalog.ShopID, number int) string {
 	return fmt.Sprintf("%s#%02d", shop, number)
 }

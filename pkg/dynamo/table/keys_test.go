@@ -1,18 +1,44 @@
 package table
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"strings"
 	"testing"
 	"time"
 
 	"shopfront/pkg/access"
+	"shopfront/pkg/checkout"
+	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
+
+// A partition key value takes 1,000 write units a second. The index takes a unit for each order, and another when it is
+// fulfilled. In the table a checkout takes a unit, and an order in a transaction two, as does its payment.
+func TestKeys_FourThousandOrdersASecondInOneShop_LeaveRoomOnEachKey(t *testing.T) {
+	t.Parallel()
+	units := make(map[string]int)
+	for i := range 4000 {
+		id := sha256.Sum256([]byte{byte(i), byte(i >> 8)})
+		token := idempotency.Token(base64.RawURLEncoding.EncodeToString(id[:16]))
+		units[CheckoutKey("emberforge", token).Partition] += 1 + 2
+		units[PaymentKey("emberforge", checkout.Payment{Provider: "stripe", Reference: string(token)}).Partition] += 2
+		units["index "+ShelfOf("emberforge", token)]++
+	}
+	for key, taken := range units {
+		if taken > 600 {
+			t.Errorf("%s takes %d units a second, want at most 600", key, taken)
+		}
+	}
+	if len(units) != Buckets+Shelves {
+		t.Errorf("%d keys are written, want %d", len(units), Buckets+Shelves)
+	}
+}
 
 // Stored items are found by these keys, so the keys must never change.
 func TestKeys_NeverChange(t *testing.T) {
 	t.Parallel()
-	alder := HashNick(voucher.Nick{Written: "Alder", Compared: "alder"})
+	alder := voucher.Nick{Written: "Alder", Compared: "alder"}
 	tests := map[string]struct {
 		key             Key
 		partition, sort string
@@ -24,8 +50,8 @@ func TestKeys_NeverChange(t *testing.T) {
 		"first part": {PartKey("emberforge", "SUMMER20", 0), "emberforge#39", "SUMMER20#p#00"},
 		"last part":  {PartKey("emberforge", "SUMMER20", 97), "emberforge#08", "SUMMER20#p#97"},
 		"nick": {
-			NickKey("emberforge", "SUMMER20", alder), "emberforge#37",
-			"SUMMER20#n#vy0TwJynl25NcL3wvRbWog",
+			NickKey("emberforge", "SUMMER20", voucher.NickID("emberforge", "SUMMER20", alder)), "emberforge#55",
+			"SUMMER20#n#9uMW-fzcvGk",
 		},
 		"redemption": {
 			RedemptionKey("emberforge", "SUMMER20", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge#13",
@@ -45,8 +71,13 @@ func TestKeys_NeverChange(t *testing.T) {
 			"emberforge#47", "n#vy0TwJynl25NcL3wvRbWog#001795348800000#MTCXgwWFAhhCzmYLdegdjw",
 		},
 		"checkout": {
-			CheckoutKey("emberforge", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge", "P19XV#LRLuWYz8-QoWsPfs4csHfg",
+			CheckoutKey("emberforge", "LRLuWYz8-QoWsPfs4csHfg"), "emberforge#31", "P19XV#LRLuWYz8-QoWsPfs4csHfg",
 		},
+		"payment": {
+			PaymentKey("emberforge", checkout.Payment{Provider: "stripe", Reference: "pi_1047"}), "emberforge#11",
+			"pay#stripe#pi_1047",
+		},
+		"shelf of an order": {Key{ShelfOf("emberforge", "LRLuWYz8-QoWsPfs4csHfg"), ""}, "emberforge#03", ""},
 	}
 	for name, test := range tests {
 		if test.key != (Key{test.partition, test.sort}) {

@@ -189,9 +189,9 @@ func within(err error, n, most int64) error {
 
 // EncodeRecord returns the value of the attribute that records a redemption: the time in milliseconds in base 36, the
 // Attempt, flags (o: made by an order, i: imported), the reward with the currency of an amount off, and the nick as
-// written. Bars separate them, because only the nick can contain one. The value is this terse because ten such values,
-// in the item of a nick, should fit in 1 KB, the size that one write unit covers. In the item of a voucher the reward
-// may be missing: then it is the voucher's.
+// written. Bars separate them, because only the nick can contain one. The value is this terse so that ten of them, in
+// the item of a nick of 16 letters, fit in 1 KB, the size that one write unit covers. In the item of a voucher the
+// reward may be missing: then it is the voucher's.
 func EncodeRecord(r voucher.Redemption) types.AttributeValue {
 	flags, reward := "", r.Reward.String()
 	if r.ByOrder {
