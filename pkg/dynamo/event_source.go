@@ -145,7 +145,7 @@ func (s *EventSource) facts(shop catalog.ShopID, place event.Place, it table.Ite
 
 func ofCheckout(shop catalog.ShopID, it table.Item) ([][]event.Fact, error) {
 	switch it.Str(table.AttrStatus) {
-	case table.StatusOpen, table.StatusReplaced:
+	case table.StatusOpen, table.StatusReplaced, table.StatusReleased:
 		return nil, nil // no event reports a checkout that was not ordered
 	case table.StatusOrdered, table.StatusCancelled:
 	default:
