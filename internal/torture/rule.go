@@ -25,18 +25,26 @@ const (
 	usesFree         = time.Second
 )
 
-// DeployedRulesAge is the source line of dynamo.RulesAge, which ShortRulesAge replaces. So shopctl returns soon after it
-// has edited a code. RulesAge is the new value.
-const (
-	DeployedRulesAge = "const RulesAge = 10 * time.Second"
-	ShortRulesAge    = "const RulesAge = time.Second / 4"
-	RulesAge         = time.Second / 4
-)
+// RulesAge is how long a process remembers the rules of a code: a quarter of a second instead of 10 seconds. So shopctl
+// returns soon after it has edited a code.
+const RulesAge = time.Second / 4
+
+// Unremembered returns the replacements that set RulesAge, and that make processes forget at once that a code was sold
+// out. Otherwise a refusal would depend on what was true up to a second before the request.
+func Unremembered() []testshop.Replacement {
+	return []testshop.Replacement{
+		{
+			File: "pkg/dynamo/codes.go", Old: "const RulesAge = 10 * time.Second",
+			New: "const RulesAge = time.Second / 4",
+		},
+		{File: "pkg/dynamo/codes.go", Old: "const soldOutAge = time.Second", New: "const soldOutAge = 0 * time.Second"},
+	}
+}
 
 // Overlay returns the overlay with which the programs of Settings must be built.
 func Overlay(tb testing.TB) map[string]string {
 	tb.Helper()
-	return testshop.Overlay(tb,
+	return testshop.Overlay(tb, append(Unremembered(),
 		testshop.Replacement{File: "pkg/access/guard.go", Old: DeployedLifetime, New: ShortLifetime},
 		testshop.Replacement{
 			File: "pkg/checkout/checkout.go", Old: "Lifetime = 30 * time.Minute",
@@ -50,8 +58,7 @@ func Overlay(tb testing.TB) map[string]string {
 			File: "pkg/voucher/hold.go", Old: "holdTick = 10 * time.Second",
 			New: "holdTick = time.Second / 2",
 		},
-		testshop.Replacement{File: "pkg/dynamo/codes.go", Old: DeployedRulesAge, New: ShortRulesAge},
-	)
+	)...)
 }
 
 // rule allows or denies requests: a policy, a pause or a key. Operators change it with shopctl.

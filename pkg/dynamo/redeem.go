@@ -110,6 +110,7 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 			if r.v.MaxUsesPerNick <= before {
 				return &voucher.RefusalError{Reason: voucher.ReasonNickLimit}
 			}
+			r.judged = false
 		case errors.Is(err, errApart):
 			r.apart = true
 			continue

@@ -67,6 +67,7 @@ func requiringAbsent(tableName string, key table.Key, rejected func(old table.It
 func checking(tableName string, key table.Key, condition string) types.TransactWriteItem {
 	return types.TransactWriteItem{ConditionCheck: &types.ConditionCheck{
 		TableName: aws.String(tableName), Key: key.Attributes(), ConditionExpression: aws.String(condition),
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	}}
 }
 
