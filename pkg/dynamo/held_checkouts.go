@@ -150,13 +150,17 @@ func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *takin
 	case v.SingleUse():
 		key = table.VoucherKey(h.Shop, v.Code)
 	}
-	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers, key)
-	if err != nil {
-		return err
-	}
-	a, err := table.DecodeAllowance(it)
-	if err != nil {
-		return err
+	a := short.seen
+	if short.key(table.Head) != key {
+		it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers, key)
+		if err != nil {
+			return err
+		}
+		read, err := table.DecodeAllowance(it)
+		if err != nil {
+			return err
+		}
+		a = &read
 	}
 	hold, isLive := a.Live(h.Request.At)
 	switch {
