@@ -111,16 +111,18 @@ func TestUndo_KeyOfTheUndoneRedemption_RedeemsNoMore(t *testing.T) {
 			s := newStall(t)
 			v := s.percent20(limits.uses, limits.ofNick)
 			first := request(t, "SUMMER-20", "Alder", "order-1047")
-			s.mustUndo(v, s.mustRedeem(first))
-			for range 2 {
+			wantUndone := func(when string) {
+				t.Helper()
 				if r, _, err := s.redeemer.Redeem(within(t), first); !errors.Is(err, voucher.ErrUndone) {
-					t.Errorf("Redeem = %+v, %v; want voucher.ErrUndone", r, err)
+					t.Errorf("%s: Redeem = %+v, %v; want voucher.ErrUndone", when, r, err)
 				}
 			}
-			s.mustRedeem(request(t, "SUMMER-20", "Alder", "order-1048"))
-			if r, _, err := s.redeemer.Redeem(within(t), first); !errors.Is(err, voucher.ErrUndone) {
-				t.Errorf("after another request redeemed the code: Redeem = %+v, %v; want voucher.ErrUndone", r, err)
-			}
+			s.mustUndo(v, s.mustRedeem(first))
+			wantUndone("at first")
+			c := s.mustOpen(s.wanted("Alder", "", noon()))
+			wantUndone("while a checkout holds the use")
+			s.mustPlace(c, noon())
+			wantUndone("after an order took the use")
 		})
 	}
 }
