@@ -95,8 +95,10 @@ func (r *round) tryDelete(
 	return t.deletion
 }
 
-// drain replaces the wait of a deletion: it waits until the requests in flight have ended, and their calls are applied.
+// drain replaces the wait of a deletion: it waits until no process remembers the code as it was, the requests in flight
+// have ended, and their calls are applied.
 func (r *round) drain(ctx context.Context, _ time.Duration) error {
+	time.Sleep(RulesAge)
 	r.draining.Lock()
 	defer r.draining.Unlock()
 	r.mu.Lock()
@@ -128,7 +130,7 @@ func (s *staff) takeBack(tb testing.TB, t *target) {
 	})
 }
 
-const soldHeader = "code,reward,max-uses,max-uses-per-nick,counters,batch,disabled,created_at,redeemed_at,redeemed_by,uses\n"
+const soldHeader = "code,reward,max-uses,max-uses-per-nick,parts,batch,disabled,created_at,redeemed_at,redeemed_by,uses\n"
 
 const (
 	soldRows = 12
@@ -232,12 +234,12 @@ func importOrder(ctx context.Context, shop *backoffice.Shop, terms voucher.Terms
 			return fmt.Sprint(*limit)
 		}
 	}
-	counters := ""
-	if terms.Counters > 0 {
-		counters = fmt.Sprint(terms.Counters)
+	parts := ""
+	if terms.Parts != nil {
+		parts = fmt.Sprint(*terms.Parts)
 	}
 	row := strings.Join([]string{
-		terms.Written, terms.Reward.String(), limit(terms.MaxUses), limit(terms.MaxUsesPerNick), counters, terms.Batch,
+		terms.Written, terms.Reward.String(), limit(terms.MaxUses), limit(terms.MaxUsesPerNick), parts, terms.Batch,
 		fmt.Sprint(terms.Disabled), "", redeemedAt, "", fmt.Sprint(uses),
 	}, ",")
 	result, err := shop.Import(ctx, strings.NewReader(soldHeader+row+"\n"), backoffice.ImportOptions{

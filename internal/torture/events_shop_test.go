@@ -47,8 +47,8 @@ func eventVouchers(t *testing.T) (vouchers []voucher.Voucher) {
 	t.Helper()
 	limit := func(n int) *voucher.Limit { return new(voucher.Limit(n)) }
 	kinds := []voucher.Terms{
-		{Written: "SUMMER20", MaxUses: limit(60), MaxUsesPerNick: limit(0), Counters: 2},
-		{Written: "FOUNDER", MaxUses: limit(60), MaxUsesPerNick: limit(3), Counters: 2},
+		{Written: "SUMMER20", MaxUses: limit(60), MaxUsesPerNick: limit(0), Parts: new(2)},
+		{Written: "FOUNDER", MaxUses: limit(60), MaxUsesPerNick: limit(3), Parts: new(2)},
 		{Written: "DAILY", MaxUses: limit(0), MaxUsesPerNick: limit(3)},
 		{Written: "WELCOME", MaxUses: limit(0), MaxUsesPerNick: limit(0)},
 	}

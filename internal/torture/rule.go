@@ -19,18 +19,32 @@ const (
 )
 
 // A checkout is open for checkoutLifetime: 8 seconds instead of 30 minutes. The longest time from a checkout's expiry
-// until the use that it holds is free again is usesFree: 1 second instead of 20. Overlay also shortens the time for
-// which a code is marked as full, so that the mark ends before any hold that was made while the code was marked can
-// lapse.
+// until the use that it holds is free again is usesFree: 1 second instead of 20.
 const (
 	checkoutLifetime = 8 * time.Second
 	usesFree         = time.Second
 )
 
+// RulesAge is how long a process remembers the rules of a code: a quarter of a second instead of 10 seconds. So shopctl
+// returns soon after it has edited a code.
+const RulesAge = time.Second / 4
+
+// Unremembered returns the replacements that set RulesAge, and that make processes forget at once that a code was sold
+// out. Otherwise a refusal would depend on what was true up to a second before the request.
+func Unremembered() []testshop.Replacement {
+	return []testshop.Replacement{
+		{
+			File: "pkg/dynamo/codes.go", Old: "const RulesAge = 10 * time.Second",
+			New: "const RulesAge = time.Second / 4",
+		},
+		{File: "pkg/dynamo/codes.go", Old: "const soldOutAge = time.Second", New: "const soldOutAge = 0 * time.Second"},
+	}
+}
+
 // Overlay returns the overlay with which the programs of Settings must be built.
 func Overlay(tb testing.TB) map[string]string {
 	tb.Helper()
-	return testshop.Overlay(tb,
+	return testshop.Overlay(tb, append(Unremembered(),
 		testshop.Replacement{File: "pkg/access/guard.go", Old: DeployedLifetime, New: ShortLifetime},
 		testshop.Replacement{
 			File: "pkg/checkout/checkout.go", Old: "Lifetime = 30 * time.Minute",
@@ -44,15 +58,7 @@ func Overlay(tb testing.TB) map[string]string {
 			File: "pkg/voucher/hold.go", Old: "holdTick = 10 * time.Second",
 			New: "holdTick = time.Second / 2",
 		},
-		testshop.Replacement{
-			File: "pkg/dynamo/uses.go", Old: "lapseMargin = time.Minute",
-			New: "lapseMargin = 10 * time.Second",
-		},
-		testshop.Replacement{
-			File: "pkg/dynamo/uses.go", Old: "longestMark = 29 * time.Minute",
-			New: "longestMark = time.Second",
-		},
-	)
+	)...)
 }
 
 // rule allows or denies requests: a policy, a pause or a key. Operators change it with shopctl.

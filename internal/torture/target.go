@@ -73,7 +73,7 @@ func (t trial) draw(random *rand.Rand) []order {
 		if d.MaxUses == 1 {
 			d.requests = 12
 		} else if d.MaxUses != history.None {
-			d.counters = 1 + random.IntN(min(d.MaxUses, 4))
+			d.parts = new(random.IntN(5))
 		}
 	}
 	if t.holds {
@@ -84,12 +84,12 @@ func (t trial) draw(random *rand.Rand) []order {
 			d.requests, d.edits, d.holds, d.Disabled = 80, 8, 16, false
 			if d.MaxUses > 1 {
 				d.MaxUses = 2 + random.IntN(4)
-				d.counters = 1 + random.IntN(min(d.MaxUses, 3))
+				d.parts = new(random.IntN(4))
 			}
 		}
 	}
 	if t.busy {
-		drawn = append(drawn, order{Terms: history.Terms{MaxUses: 150}, counters: 8, requests: 240, edits: 4})
+		drawn = append(drawn, order{Terms: history.Terms{MaxUses: 150}, parts: new(8), requests: 240, edits: 4})
 	}
 	return append(drawn, t.drawBulk(random)...)
 }
@@ -97,7 +97,7 @@ func (t trial) draw(random *rand.Rand) []order {
 // drawBulk draws vouchers to delete, and vouchers that were imported.
 func (t trial) drawBulk(random *rand.Rand) []order {
 	drawn := []order{
-		{Terms: history.Terms{MaxUses: 4}, counters: 2},
+		{Terms: history.Terms{MaxUses: 4}, parts: new(2)},
 		{Terms: history.Terms{MaxUses: 3, MaxUsesPerNick: 1}},
 		{Terms: history.Terms{MaxUses: history.None, MaxUsesPerNick: 1}},
 		{Terms: history.Terms{MaxUses: history.None}},
@@ -110,7 +110,7 @@ func (t trial) drawBulk(random *rand.Rand) []order {
 	few := 1 + random.IntN(3)
 	drawn = append(drawn,
 		order{Terms: history.Terms{MaxUses: 1, Imported: 1}, requests: 6},
-		order{Terms: history.Terms{MaxUses: few + 3, Imported: few}, counters: 2, requests: 20, edits: 4},
+		order{Terms: history.Terms{MaxUses: few + 3, Imported: few}, parts: new(2), requests: 20, edits: 4},
 		order{Terms: history.Terms{MaxUses: few + 5, MaxUsesPerNick: 2, Imported: few}, requests: 20, edits: 4},
 	)
 	if t.holds {
@@ -125,8 +125,9 @@ func (t trial) drawBulk(random *rand.Rand) []order {
 type order struct {
 	history.Terms
 
-	counters, requests, edits, holds int
-	doomed                           bool
+	parts                  *int
+	requests, edits, holds int
+	doomed                 bool
 }
 
 // reward returns the reward of the round's vouchers. Only a discount can be used at a checkout.
@@ -145,7 +146,7 @@ func newTarget(
 	// history.None is voucher.NoLimit
 	limit, perNick := voucher.Limit(order.MaxUses), voucher.Limit(order.MaxUsesPerNick)
 	terms := voucher.Terms{
-		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Disabled: order.Disabled, Counters: order.counters,
+		Written: written, MaxUses: &limit, MaxUsesPerNick: &perNick, Disabled: order.Disabled, Parts: order.parts,
 		Reward: reward,
 	}
 	if limit == 1 {

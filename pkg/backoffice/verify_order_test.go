@@ -97,6 +97,10 @@ func damagedOrders() []damage {
 			what: "an order under the key of another ID", want: []string{"misplaced "},
 			do: damaged(placed, having("sk", "LRLuWYz8-QoWsPfs4csHfg")),
 		},
+		{
+			what: "an order in another bucket", want: []string{"misplaced "},
+			do: damaged(placed, nextBucket),
+		},
 
 		{what: "ordered in the last moment", after: 8 * day, do: damaged(placed, orderedLater(last))},
 		{
@@ -137,6 +141,8 @@ func damagedOrders() []damage {
 			do: func(s *shop) { s.changeCheckout(having("payment", "stripe#pi_1047")) },
 		},
 		{what: "an order without its time", want: malformed, do: damaged(placed, without("ordered"))},
+		{what: "an order without its shelf", want: malformed, do: damaged(placed, without("shelf"))},
+		{what: "an order on the shelf of no order", want: malformed, do: damaged(placed, having("shelf", "emberforge#08"))},
 		{what: "an order whose time has another token", want: malformed, do: damaged(placed, func(it attributes) {
 			it["ordered"] = text(it.text("ordered")[:13] + "#LRLuWYz8-QoWsPfs4csHfg")
 		})},
@@ -204,7 +210,7 @@ func damagedPayments() []damage {
 	}
 	item := func(change func(attributes)) func(*shop) {
 		return paid(func(s *shop, _ checkout.ID) {
-			it := s.items(s.names.Checkouts, "stripe#")[0]
+			it := s.items(s.names.Checkouts, "pay#")[0]
 			change(it)
 			s.put(s.names.Checkouts, it)
 		})
@@ -218,7 +224,7 @@ func damagedPayments() []damage {
 		{what: "less is spent than the orders cost", want: differs, do: item(func(it attributes) { it.add("used", -1); it.add("left", 1) })},
 		{what: "more is spent than the orders cost", want: differs, do: item(func(it attributes) { it.add("used", 1); it.add("left", -1) })},
 		{what: "nothing is stored about a stated amount", want: slices.Repeat(differs, 2), do: paid(func(s *shop, _ checkout.ID) {
-			s.remove(s.names.Checkouts, s.items(s.names.Checkouts, "stripe#")[0])
+			s.remove(s.names.Checkouts, s.items(s.names.Checkouts, "pay#")[0])
 		})},
 		{
 			what: "another amount is stored", want: slices.Repeat(differs, 4),

@@ -201,7 +201,7 @@ func TestRedemptionsOfNick_EachRedemption_HasTheBatchOfItsVoucher(t *testing.T) 
 		code, err := voucher.ParseCode(r.Code)
 		must(t, err)
 		it := table.EncodeVoucher(emberforge,
-			voucher.Voucher{Code: code, Written: r.Code, Reward: r.Reward, Batch: "of " + r.Code})
+			voucher.Voucher{Code: code, Written: r.Code, Reward: r.Reward, Batch: "of " + r.Code})[0]
 		if _, err := n.client.PutItem(within(t),
 			&dynamodb.PutItemInput{TableName: aws.String(n.vouchers), Item: it}); err != nil {
 			t.Fatal(err)

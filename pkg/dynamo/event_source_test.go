@@ -225,11 +225,11 @@ func (j *journal) redeemAndUndo(v voucher.Voucher) {
 
 func (j *journal) orderAndCancel() {
 	of := event.OfOrder
-	c := j.hold(j.wanted("Alder", "203.0.113.7", noon()))
+	c := j.mustOpen(j.wanted("Alder", "203.0.113.7", noon()))
 	j.want("check out")
 	changed := j.wanted("Alder", "", noon().Add(time.Minute))
 	changed.Replaces, changed.Amount = c.ID, 3
-	c = j.hold(changed)
+	c = j.mustOpen(changed)
 	j.want("change the cart")
 	placed := j.mustHave(j.orders.Place(within(j.t), emberforge, c.ID, stripe("pi_1047"), noon().Add(2*time.Minute)))
 	redemption := voucher.Redemption{
@@ -249,7 +249,7 @@ func (j *journal) orderAndCancel() {
 
 	plain := j.wanted("Birch", "", noon())
 	plain.Code = ""
-	c = j.hold(plain)
+	c = j.mustOpen(plain)
 	j.want("check out without a code")
 	placed = j.mustHave(j.orders.Place(within(j.t), emberforge, c.ID, stripe("pi_1048"), noon()))
 	j.want("order without a code", of(emberforge, placed)...)
@@ -281,7 +281,7 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	good := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
 	token := strings.TrimPrefix(table.KeyOf(good).Sort, string(v.Code)+table.RedemptionInfix)
 	single := table.EncodeVoucher(emberforge,
-		voucher.Voucher{Code: "ONE", Written: "ONE", MaxUses: 1, Reward: v.Reward, Created: noon()})
+		voucher.Voucher{Code: "ONE", Written: "ONE", MaxUses: 1, Reward: v.Reward, Created: noon()})[0]
 	order := table.EncodeCheckout(emberforge, checkout.Checkout{
 		ID: checkout.ID(token + token), Product: "coins", Variant: "500", Amount: 1, Created: noon(),
 		Expires: noon().Add(time.Hour),
@@ -385,7 +385,7 @@ func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
 	  "eventSourceARN":"arn:aws:dynamodb:ddblocal:000000000000:table/VouchersTable/stream/2026-11-22T01:35:00.000",
 	  "dynamodb":{"ApproximateCreationDateTime":1795311300,"SequenceNumber":"000000000000000000042","SizeBytes":300,"StreamViewType":"NEW_AND_OLD_IMAGES",
 	    "Keys":{"customer":{"S":"emberforge#17"},"sk":{"S":"EVTONE"}},
-	    "NewImage":{"customer":{"S":"emberforge#17"},"sk":{"S":"EVTONE"},"code":{"S":"EVT-ONE"},"reward":{"S":"coins/500"},"maxUses":{"N":"1"},
+	    "NewImage":{"customer":{"S":"emberforge#17"},"sk":{"S":"EVTONE"},"code":{"S":"EVT-ONE"},"reward":{"S":"coins/500"},"limit":{"N":"1"},
 	      "disabled":{"BOOL":false},"from":{"N":"0"},"until":{"N":"253402300799999"},"created":{"N":"1795310000000"},"version":{"N":"1"},
 	      "seal":{"B":"3q2+7w=="},"used":{"N":"1"},"b#3CqS0o1wm6_VInM79wKfDQ":{"S":"MILLIS|aV5kXo|||A.l|der"}}}}`
 	text = strings.Replace(text, "MILLIS", strconv.FormatInt(1795311352130, 36), 1)
@@ -416,7 +416,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	}
 	undone, _, err := j.undo(v.Code, redemptions[1].ID)
 	must(t, err)
-	c := j.hold(checkout.Request{Shop: emberforge, Product: "coins", Variant: "500", At: noon()})
+	c := j.mustOpen(checkout.Request{Shop: emberforge, Product: "coins", Variant: "500", At: noon()})
 	placed := j.mustHave(j.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon()))
 	all := make(map[event.ID]bool)
 	changes := j.source.Changes(j.records())

@@ -27,7 +27,7 @@ func (s *Orders) placeTogether(
 	}
 	result := c
 	result.Order = &order
-	p, err := s.placing(shop, c, order)
+	p, err := s.placing(ctx, shop, c, order)
 	if err != nil {
 		return checkout.Checkout{}, err
 	}
@@ -100,8 +100,11 @@ func heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) (held, error
 	return h, nil
 }
 
-// placing returns what an order takes, and the record of its redemption if that has an item of its own.
-func (s *Orders) placing(shop catalog.ShopID, c checkout.Checkout, order checkout.Order) (*posting, error) {
+// placing returns what an order takes, and the record of its redemption if that has an item of its own. A late order
+// follows the limit per nick that is in force now, so it reads the voucher.
+func (s *Orders) placing(
+	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, order checkout.Order,
+) (*posting, error) {
 	p := &posting{bookings: func() []action { return nil }}
 	if order.Payment.Amount != (money.Money{}) {
 		p.takings = append(p.takings, s.ofPayment(shop, order.Payment, c.Total))
@@ -113,10 +116,18 @@ func (s *Orders) placing(shop catalog.ShopID, c checkout.Checkout, order checkou
 	if err != nil {
 		return nil, err
 	}
-	for _, take := range h.takes {
+	late := c.Hold.HasLapsed(order.Placed)
+	for i, take := range h.takes {
 		t := &taking{
 			table: s.vouchers, key: take.key, item: take.item, parts: take.item + 1, amount: take.hold.Amount,
-			at: order.Placed, holder: take.hold.Holder, from: &take.hold, anew: c.Hold.HasLapsed(order.Placed),
+			at: order.Placed, holder: take.hold.Holder, from: &take.hold, anew: late,
+		}
+		if late && c.Hold.Takes[i].Of == voucher.OfNick {
+			v, err := table.ReadVoucher(ctx, s.api, s.vouchers, shop, h.code)
+			if err != nil {
+				return nil, err
+			}
+			t.limit = int64(v.MaxUsesPerNick)
 		}
 		if take.key(take.item) == h.recordKey {
 			t.with = func(u *table.Update) { record(u, h.redemption) }

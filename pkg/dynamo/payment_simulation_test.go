@@ -33,7 +33,7 @@ func paymentTrials() trials {
 
 func spendOnePayment(s *simulation) {
 	f := newFair(s, voucher.Terms{
-		MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit), Counters: 2,
+		MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit), Parts: new(2),
 	})
 	opener := f.opener
 	opener.Store = dynamo.NewCheckouts(s.setup, simulatedCheckouts)
@@ -41,7 +41,7 @@ func spendOnePayment(s *simulation) {
 		dynamo.Tables{Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers}, s.random.Int64N)
 	payment := paidWith("pi_cart", 2400)
 	spent := func() int64 {
-		return s.setup.item(simulatedCheckouts, table.PaymentKey(emberforge, payment)).Num(table.AttrSpent)
+		return s.setup.item(simulatedCheckouts, table.PaymentKey(emberforge, payment)).Num(table.AttrUsed)
 	}
 	s.afterCommit = func(stored *simulatedDynamoDB) {
 		ordered := int64(0)

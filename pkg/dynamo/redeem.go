@@ -97,7 +97,7 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 		short, isShort := errors.AsType[*shortError](err)
 		switch {
 		case isShort:
-			r.judged = true
+			r.judged = !r.apart
 			before := r.v.MaxUsesPerNick
 			if short.taking.limit == 0 {
 				s.rules.sellOut(r.claim.Request)
@@ -110,6 +110,7 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 			if r.v.MaxUsesPerNick <= before {
 				return &voucher.RefusalError{Reason: voucher.ReasonNickLimit}
 			}
+			r.judged = false
 		case errors.Is(err, errApart):
 			r.apart = true
 			continue

@@ -30,7 +30,7 @@ func trial(t *testing.T, seed uint64, f memdynamo.Rates) (trace string, commits 
 		s := newSimulation(t, seed)
 		s.faults = f
 		s.afterCommit = func(*simulatedDynamoDB) { commits++ }
-		keys := []table.Key{summer(""), summer("#c#00"), summer("#c#01")}
+		keys := []table.Key{summer(""), summer("#p#00"), summer("#p#01")}
 		for i := range 4 {
 			s.request(s.t.Context(), fmt.Sprint("Alder ", i), func(ctx context.Context) {
 				ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -38,9 +38,9 @@ func trial(t *testing.T, seed uint64, f memdynamo.Rates) (trace string, commits 
 				var actions []types.TransactWriteItem
 				for _, key := range keys {
 					take := &table.Update{Key: key}
-					take.Require("attribute_not_exists(#taken) OR #taken >= :zero")
+					take.Require("attribute_not_exists(#used) OR #used >= :zero")
 					take.Value(":zero", table.Num(0))
-					take.Add(table.AttrTaken, 1)
+					take.Add(table.AttrUsed, 1)
 					actions = append(actions, take.Action(simulatedVouchers))
 				}
 				for attempt := 0; attempt == 0 || ctx.Err() == nil; attempt++ {
@@ -137,7 +137,7 @@ func readPairs(t *testing.T, f memdynamo.Rates, read func(context.Context, *simu
 			s.faults = f
 			s.request(s.t.Context(), "write", func(ctx context.Context) {
 				var actions []types.TransactWriteItem
-				for _, part := range []string{"#c#00", "#c#01"} {
+				for _, part := range []string{"#p#00", "#p#01"} {
 					put := &types.Put{TableName: aws.String(simulatedVouchers), Item: summer(part).Attributes()}
 					actions = append(actions, types.TransactWriteItem{Put: put})
 				}
@@ -161,7 +161,7 @@ func readPairs(t *testing.T, f memdynamo.Rates, read func(context.Context, *simu
 
 func TestSimulation_ReadsOfATransaction_AreTornOnlyByFaults(t *testing.T) {
 	t.Parallel()
-	keys := []table.Key{summer("#c#00"), summer("#c#01")}
+	keys := []table.Key{summer("#p#00"), summer("#p#01")}
 	batch := func(ctx context.Context, s *simulation) []table.Item {
 		found, err := table.BatchGet(ctx, s.dynamodb, s.random.Int64N, simulatedVouchers, keys...)
 		if err != nil {
@@ -292,7 +292,7 @@ func TestSimulation_UnguardedWrites_LoseOne(t *testing.T) {
 						t.Error(err)
 					}
 					write := table.Update{Key: summer("")}
-					write.Set(table.AttrTaken, table.Num(it.Num(table.AttrTaken)+1))
+					write.Set(table.AttrUsed, table.Num(it.Num(table.AttrUsed)+1))
 					if _, err := s.dynamodb.UpdateItem(ctx,
 						write.Input(simulatedVouchers, types.ReturnValueNone)); err != nil {
 						t.Error(err)
@@ -300,7 +300,7 @@ func TestSimulation_UnguardedWrites_LoseOne(t *testing.T) {
 				})
 			}
 			s.run()
-			sums[s.setup.item(simulatedVouchers, summer("")).Num(table.AttrTaken)]++
+			sums[s.setup.item(simulatedVouchers, summer("")).Num(table.AttrUsed)]++
 		})
 	}
 	if sums[1] == 0 || sums[2] == 0 {
@@ -319,7 +319,7 @@ func TestSimulation_ContextEnds_CallMayBeAppliedLater(t *testing.T) {
 				ctx, cancel := context.WithTimeout(ctx, 1)
 				defer cancel()
 				write := table.Update{Key: summer("")}
-				write.Add(table.AttrTaken, 1)
+				write.Add(table.AttrUsed, 1)
 				_, err := s.dynamodb.UpdateItem(ctx, write.Input(simulatedVouchers, types.ReturnValueNone))
 				if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(table.Outcome(err), err) {
 					t.Errorf("UpdateItem = %v, want an unavailable error that wraps context.DeadlineExceeded", err)

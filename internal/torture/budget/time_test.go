@@ -301,13 +301,12 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 	held := dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N)
 	off := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	for _, name := range []string{heldCheckout, heldOrder} {
-		v, uses, err := held.Look(t.Context(), of(name))
+		v, err := held.Rules(t.Context(), of(name))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = held.OpenHeld(t.Context(), checkout.Opening{
-			Shop: opened.Profile.ID, Voucher: v, Uses: uses,
-			Claim: voucher.Claim{Request: of(name), HoldID: string(idOf(name)[:22]), Token: idOf(name).Token()},
+			Shop: opened.Profile.ID, Voucher: v, Request: of(name),
 			Checkout: checkout.Checkout{
 				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499),
 				Discount: off(99),

@@ -177,13 +177,14 @@ type ordering struct {
 	judged
 
 	place   int
-	high    int  // the highest limit while the order is in flight
-	limited bool // somebody else can take the use of a hold that has lapsed
+	high    int // the highest limit while the order is in flight
 	outcome Outcome
 }
 
 func (o ordering) happen(v voucher) []voucher {
-	switch c := v.checkouts[o.place]; {
+	c := v.checkouts[o.place]
+	o.nick, o.anonymous = c.nick, false
+	switch {
 	case o.outcome == Ordered && c.status == open:
 		return o.order(v)
 	case o.outcome == Ordered:
@@ -193,7 +194,8 @@ func (o ordering) happen(v voucher) []voucher {
 	case o.outcome == Cancelled:
 		return v.stays(c.status == cancelled)
 	case o.outcome == Expired:
-		return v.stays(c.status == open && (v.checkouts[c.hold].spent || o.limited && !v.lasts(c.hold, nil)))
+		inTime := !c.lapsed || o.stale[o.place]
+		return v.stays(c.status == open && !v.lasts(c.hold, nil) && (v.checkouts[c.hold].spent && inTime || o.isTaken(v)))
 	case o.outcome == Unknown && c.status == open:
 		if made := o.order(v); len(made) > 0 {
 			return made
@@ -202,13 +204,12 @@ func (o ordering) happen(v voucher) []voucher {
 	return v.stays(o.outcome == Unknown) // if the order was never placed, the checker can put it last
 }
 
-// order redeems the hold. If the hold has lapsed, the order needs a free use. If no use is free, or the use of the hold
-// was redeemed before, order returns no state.
+// order redeems the hold. If the hold has lapsed, the order needs a free use. If no use is free, or the use of a hold
+// that has not lapsed was redeemed before, order returns no state.
 func (o ordering) order(v voucher) []voucher {
 	c := v.checkouts[o.place]
-	o.nick, o.anonymous = c.nick, false
 	isFree := o.taken(v, nil) < o.perNickHigh && v.used+v.held(nil) < o.high
-	if v.checkouts[c.hold].spent || !v.lasts(c.hold, nil) && !isFree {
+	if v.checkouts[c.hold].spent && !c.lapsed || !v.lasts(c.hold, nil) && !isFree {
 		return nil
 	}
 	v = v.count(c.nick, 1).change(c.hold, func(c *checkout) { c.spent = true })

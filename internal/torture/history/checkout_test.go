@@ -192,8 +192,16 @@ func TestJudge_Checkouts(t *testing.T) {
 			hold(1, 2, "alder", "1", held), lapse(3, 4, "1"), order(5, 6, "1", ordered),
 			redeem(7, 8, "birch", "", redeemed, "A"),
 		}},
-		"a late order may be refused": {two, history.Kept, []history.Operation{
-			hold(1, 2, "", "1", held), lapse(3, 4, "1"), order(5, 6, "1", expired),
+		"a late order may be refused if its use is taken": {single, history.Kept, []history.Operation{
+			hold(1, 2, "alder", "1", held), lapse(3, 4, "1"), redeem(5, 6, "birch", "", redeemed, "A"),
+			order(7, 8, "1", expired),
+		}},
+		"a late order looks for a free use": {two, history.Broken, []history.Operation{
+			hold(1, 2, "", "1", held), lapse(3, 4, "1"), redeem(5, 6, "", "", redeemed, "A"), order(7, 8, "1", expired),
+		}},
+		"a late order whose shared hold was ordered looks for a free use": {twicePerNick, history.Kept, []history.Operation{
+			hold(1, 2, "alder", "1", held), hold(3, 4, "alder", "2", held), order(5, 6, "2", ordered), lapse(7, 8, "1"),
+			order(9, 10, "1", ordered),
 		}},
 		"a late order is not refused if nobody can take the use": {history.Terms{}, history.Broken, []history.Operation{
 			hold(1, 2, "", "1", held), lapse(3, 4, "1"), order(5, 6, "1", expired),
@@ -203,7 +211,7 @@ func TestJudge_Checkouts(t *testing.T) {
 			edit(7, 8, limit(2)),
 			lapse(9, 10, "1"), order(11, 12, "1", ordered),
 		}},
-		"a late order does not exceed a lowered limit of its nick": {twicePerNick, history.Broken, []history.Operation{
+		"a late order may exceed a lowered limit of its nick": {twicePerNick, history.Kept, []history.Operation{
 			hold(1, 2, "alder", "1", held), redeem(3, 4, "alder", "", redeemed, "A"), edit(5, 6, perNick(1)),
 			lapse(7, 8, "1"),
 			order(9, 10, "1", ordered),

@@ -12,7 +12,7 @@ import (
 
 // soldText is a file to import. CODE and BATCH stand for the code and the batch of the subject. Three of the codes were
 // used in another system.
-const soldText = `code,reward,batch,max-uses,counters,redeemed_at,redeemed_by,uses
+const soldText = `code,reward,batch,max-uses,parts,redeemed_at,redeemed_by,uses
 CODE-A,20%,BATCH,,,,,
 CODE-B,20%,BATCH,,,2026-02-03T11:00:00Z,Alder,
 CODE-C,20%,BATCH,10,2,,,7
@@ -49,7 +49,7 @@ func importSold() command {
 }
 
 // unusedText has codes of each kind. All are deleted with their batch, except for CODE-B, which was used.
-const unusedText = `code,reward,batch,max-uses,max-uses-per-nick,counters,redeemed_at
+const unusedText = `code,reward,batch,max-uses,max-uses-per-nick,parts,redeemed_at
 CODE-A,20%,BATCH,,,,
 CODE-B,20%,BATCH,,,,2026-02-03T11:00:00Z
 CODE-C,20%,BATCH,10,none,2,
@@ -81,7 +81,7 @@ func deleteBatch(kind, write string) command {
 func deletions() []command {
 	return []command{
 		deleteBatch("single-use", "DeleteItem"), deleteBatch("disabling first", "UpdateItem"),
-		deleteBatch("with counters", "TransactWriteItems"),
+		deleteBatch("with parts", "TransactWriteItems"),
 	}
 }
 

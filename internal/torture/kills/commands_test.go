@@ -103,7 +103,7 @@ func createSingle() command {
 func createLimited() command {
 	return command{
 		kind: "create, limited", late: true, again: created,
-		args: ofVoucher("create", "--reward", "20%", "--max-uses", "100", "--counters", "3"),
+		args: ofVoucher("create", "--reward", "20%", "--max-uses", "100", "--parts", "3"),
 	}
 }
 
@@ -135,10 +135,10 @@ func withVoucher(terms voucher.Terms) func(*round, subject) {
 	}
 }
 
-// limited returns the terms of a code with two counters.
-func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(12)), Counters: 2} }
+// limited returns the terms of a code with two parts.
+func limited() voucher.Terms { return voucher.Terms{MaxUses: new(voucher.Limit(12)), Parts: new(2)} }
 
-// editField edits a field that does not affect the counters.
+// editField edits a field that does not affect the limit.
 func editField() command {
 	return command{
 		kind: "edit, one field", late: true, prepare: withVoucher(limited()), mask: mask{versions: true},

@@ -97,7 +97,7 @@ func killHeldRequests(t *testing.T, programs testshop.Programs) (rows []torture.
 		t.Fatal(err)
 	}
 	c.server = key.Secret()
-	limited := voucher.Terms{MaxUses: new(voucher.Limit(6)), MaxUsesPerNick: new(voucher.Limit(2)), Counters: 2}
+	limited := voucher.Terms{MaxUses: new(voucher.Limit(6)), MaxUsesPerNick: new(voucher.Limit(2)), Parts: new(2)}
 	for _, kind := range heldRequests() {
 		for _, fate := range []fate{lost, unanswered, late} {
 			record := &recorder{torture.Row{Fault: "killed: " + kind.kind + ", " + fate.relativeTo("its transaction")}}

@@ -16,11 +16,8 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// Each shop has the voucher summer20. holdID is the ID of the hold of a checkout.
-const (
-	summer20 = "SUMMER-20"
-	holdID   = "mEJASNFZ4kBI0Vg5ZHo9V0"
-)
+// Each shop has the voucher summer20.
+const summer20 = "SUMMER-20"
 
 func orderPlaceWithCode() command {
 	c := orderPlace()
@@ -81,7 +78,7 @@ func withSummer20(r *round, s subject) voucher.Request {
 	r.t.Helper()
 	withShop(r, s)
 	terms := voucher.Terms{
-		Written: summer20, MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2)), Counters: 1,
+		Written: summer20, MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.Limit(2)), Parts: new(1),
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}
 	if _, err := shopOf(r, s).CreateVoucher(r.t.Context(), terms, began()); err != nil {
@@ -99,14 +96,13 @@ func withHeldCheckout(r *round, s subject) {
 	request := withSummer20(r, s)
 	store := dynamo.NewHeldCheckouts(dynamotest.Client(r.t),
 		dynamo.Tables{Checkouts: r.Calm.Tables.Checkouts, Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
-	v, uses, err := store.Look(r.t.Context(), request)
+	v, err := store.Rules(r.t.Context(), request)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	amount := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: currency} }
 	_, err = store.OpenHeld(r.t.Context(), checkout.Opening{
-		Shop: request.Shop, Voucher: v, Uses: uses,
-		Claim: voucher.Claim{Request: request, HoldID: holdID, Token: orderID.Token()},
+		Shop: request.Shop, Voucher: v, Request: request,
 		Checkout: checkout.Checkout{
 			ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: amount(500), Subtotal: amount(500),
 			Discount: amount(100),
@@ -120,7 +116,7 @@ func withHeldCheckout(r *round, s subject) {
 }
 
 // redemptionOf returns the ID of the only redemption in the subject's shop.
-func redemptionOf(s subject) string { return s.nickID(summer20) + holdID[:11] }
+func redemptionOf(s subject) string { return s.nickID(summer20) + "mEJASNFZ4kB" }
 
 // withRedemption prepares a shop with a redemption.
 func withRedemption(r *round, s subject) {

@@ -202,8 +202,8 @@ type mask struct {
 	codes bool
 	// versions may differ. An interrupted edit uses up versions, and repeating a completed edit writes a new version.
 	versions bool
-	// shares of the counters may differ. An edit of a limit spreads the added uses over the counters. An edit that
-	// completes an interrupted edit leaves the same number of uses, but spreads them differently.
+	// shares of a limit's parts may differ. An edit that completes an interrupted edit leaves the same number of uses, but
+	// spreads them differently.
 	shares bool
 	// ids of imported redemptions may differ, because they are random.
 	ids bool

@@ -56,13 +56,13 @@ const functionFailed = `{"message":"Internal Server Error"}`
 
 func redemptions() []redemption {
 	single := func(d *desk, code string) { d.create(code, voucher.Terms{}) }
-	many := voucher.Terms{MaxUses: new(voucher.Limit(6)), Counters: 2}
+	many := voucher.Terms{MaxUses: new(voucher.Limit(6)), Parts: new(2)}
 	anyone := many
 	anyone.MaxUsesPerNick = new(voucher.NoLimit)
 	perNick := func(d *desk, code string) { d.create(code, many) }
 	everyone := func(d *desk, code string) { d.create(code, anyone) }
 	usedUp := func(d *desk, code string) {
-		d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(2)), Counters: 2})
+		d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(2)), Parts: new(2)})
 		d.redeem(request{code: code, nick: "Birch"}, http.StatusOK)
 		d.redeem(request{code: code, nick: "Cedar"}, http.StatusOK)
 	}
@@ -136,9 +136,9 @@ func redemptions() []redemption {
 	}
 }
 
-// withFewLeft makes a voucher with mostly empty counters: lowering a limit empties them one by one.
+// withFewLeft makes a voucher with mostly empty parts.
 func withFewLeft(d *desk, code string) {
-	d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(8)), Counters: 8, MaxUsesPerNick: new(voucher.NoLimit)})
+	d.create(code, voucher.Terms{MaxUses: new(voucher.Limit(8)), Parts: new(8), MaxUsesPerNick: new(voucher.NoLimit)})
 	if _, err := d.shop.EditVoucher(d.t.Context(), compared(d.t, code),
 		voucher.Edit{MaxUses: new(voucher.Limit(2))}); err != nil {
 		d.t.Fatal(err)

@@ -21,11 +21,11 @@ func limit(uses int) *voucher.Limit { return new(voucher.Limit(uses)) }
 func single() voucher.Terms { return voucher.Terms{Written: "WELCOME-COINS"} }
 
 func limited(uses int) voucher.Terms {
-	return voucher.Terms{Written: "SUMMER-20", MaxUses: limit(uses), MaxUsesPerNick: new(voucher.NoLimit), Counters: 1}
+	return voucher.Terms{Written: "SUMMER-20", MaxUses: limit(uses), MaxUsesPerNick: new(voucher.NoLimit)}
 }
 
 func perNick(uses, each int) voucher.Terms {
-	return voucher.Terms{Written: "AUTUMN-20", MaxUses: limit(uses), MaxUsesPerNick: limit(each), Counters: 1}
+	return voucher.Terms{Written: "AUTUMN-20", MaxUses: limit(uses), MaxUsesPerNick: limit(each)}
 }
 
 func unlimited() voucher.Terms {
