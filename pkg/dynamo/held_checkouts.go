@@ -1,8 +1,10 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -38,15 +40,12 @@ func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *H
 func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
 	h := &holding{Opening: opening, token: opening.Checkout.ID.Token(), until: voucher.HeldUntil(opening.Checkout.Expires)}
-	h.shareReplaced()
+	if old := h.Replaces; old != nil && old.Hold != nil && old.Code == h.Voucher.Written &&
+		!old.Hold.HasLapsed(h.Request.At) {
+		h.shared, h.isOwn = old.Hold, true
+	}
 	err := s.openHeld(ctx, h, &lost)
-	if lost.mayContradict(err) {
-		err = &UnavailableError{Err: errMayBeApplied}
-	}
-	if err != nil {
-		return checkout.Checkout{}, table.Outcome(err)
-	}
-	return h.result, nil
+	return h.result, lost.outcome(err)
 }
 
 // Holdable returns a *voucher.RefusalError if no use could be held now for the request, which may replace a checkout.
@@ -60,8 +59,7 @@ func (s *HeldCheckouts) Holdable(ctx context.Context, request voucher.Request, r
 			return err
 		}
 	}
-	nick := voucher.NickID(request.Shop, request.Code, request.Nick)
-	_, err := s.available(ctx, request, func(ofNick bool, hold table.Hold) bool { return ofNick || hold.Note == nick })
+	_, err := s.available(ctx, request, true)
 	return table.Outcome(err)
 }
 
@@ -77,20 +75,11 @@ type holding struct {
 	result checkout.Checkout
 }
 
-// shareReplaced lets the checkout share the live hold of the checkout that it replaces.
-func (h *holding) shareReplaced() {
-	if h.Replaces == nil || h.Replaces.Hold == nil || h.Replaces.Code != h.Voucher.Written ||
-		h.Replaces.Hold.HasLapsed(h.Request.At) {
-		return
-	}
-	h.shared, h.isOwn = h.Replaces.Hold, true
-}
-
 // openHeld decides which use the checkout holds. If it replaces a checkout with a live hold of the same code, it shares
 // that hold. If not, it takes a free use. If it cannot get one, it shares another live hold of the nick, if the nick has
 // one.
 func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
-	for attempt := 0; ; attempt++ {
+	return s.again(ctx, func() error {
 		p := s.opening(h)
 		var err error
 		if h.shared == nil && h.Checkout.Code != "" && s.rules.isSoldOut(h.Request) {
@@ -101,24 +90,16 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAtte
 		short, isShort := errors.AsType[*shortError](err)
 		switch {
 		case errors.Is(err, errHoldGone):
-			h.shared = nil
+			h.shared, err = nil, errLookAgain
 		case errors.Is(err, errRulesChanged):
-			if err := s.follow(ctx, h); err != nil {
-				return err
-			}
+			err = cmp.Or(s.follow(ctx, h), errLookAgain)
 		case isShort && h.shared == nil:
-			if err := s.shareOther(ctx, h, short.taking); err != nil {
-				return err
-			}
+			err = cmp.Or(s.shareOther(ctx, h, short.taking), errLookAgain)
 		case isShort:
-			return refusalOf(short.taking)
-		default:
-			return err
+			err = refusalOf(short.taking)
 		}
-		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // follow reads the rules again, because they have changed. A checkout that was priced with another reward is refused:
@@ -163,24 +144,20 @@ func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *takin
 		a = &read
 	}
 	hold, isLive := a.Live(h.Request.At)
-	switch {
-	case !isLive || v.SingleUse() && hold.Note != nick:
+	if !isLive || v.SingleUse() && hold.Note != nick {
 		return s.unlessRaised(ctx, h, refusal)
-	case v.SingleUse():
-		h.share(hold, voucher.Take{Of: voucher.OfCode, Item: table.Head})
-	case v.Limited():
-		item, err := strconv.Atoi(hold.Note)
-		h.share(hold, voucher.Take{Of: voucher.OfCode, Item: item}, voucher.Take{Of: voucher.OfNick, Item: table.Head})
-		return err
-	default:
-		h.share(hold, voucher.Take{Of: voucher.OfNick, Item: table.Head})
 	}
+	ofCode := voucher.Take{Of: voucher.OfCode, Item: table.Head}
+	if v.Limited() {
+		var err error
+		if ofCode.Item, err = strconv.Atoi(hold.Note); err != nil {
+			return err
+		}
+	}
+	h.shared, h.isOwn = &voucher.Hold{
+		Holder: idempotency.Token(hold.Holder), Until: hold.Until, Takes: []voucher.Take{ofCode},
+	}, false
 	return nil
-}
-
-func (h *holding) share(hold table.Hold, takes ...voucher.Take) {
-	h.shared = &voucher.Hold{Holder: idempotency.Token(hold.Holder), Until: hold.Until, Takes: takes}
-	h.isOwn = false
 }
 
 // unlessRaised returns the refusal, or nil if it was for the nick's limit and that rule has been raised since it was
@@ -213,37 +190,33 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 	hold := &voucher.Hold{Holder: h.token, Until: h.until}
 	if h.shared != nil {
 		// Whoever shares a hold makes it last longer, so that the others notice.
-		hold.Holder, hold.Until = h.shared.Holder, later(h.until, h.shared.Until.Add(time.Millisecond))
+		hold.Holder, hold.Until = h.shared.Holder, h.shared.Until.Add(time.Millisecond)
+		if h.until.After(hold.Until) {
+			hold.Until = h.until
+		}
 	}
-	var ofCode, ofNick *taking
+	var ofVoucher []*taking
 	if h.Checkout.Code != "" {
-		ofCode, ofNick = s.takings(h.Request, h.Voucher, hold.Holder, hold.Until)
-		hold.Apart = !h.Voucher.SingleUse() && ofNick == nil
-		for _, t := range []*taking{ofCode, ofNick} {
-			if t != nil {
-				p.takings = append(p.takings, t)
+		ofVoucher = s.takings(h.Request, h.Voucher, hold.Holder, hold.Until)
+		hold.Apart = !h.Voucher.SingleUse() && h.Voucher.MaxUsesPerNick == voucher.NoLimit
+		for _, t := range ofVoucher {
+			if h.shared != nil {
+				t.share(h.shared)
 			}
 		}
-		if h.shared != nil {
-			sharing(h.shared, ofCode, ofNick)
-		}
-		if len(p.takings) > 0 {
-			p.takings = append(p.takings, s.ofSource(h, hold)...)
+		if p.takings = ofVoucher; len(p.takings) > 0 {
+			p.takings = slices.Concat(p.takings, s.ofSource(h, hold))
 		}
 	}
 	p.bookings = func() []action {
 		h.result = h.Checkout
 		if h.Checkout.Code != "" {
-			hold.Takes = nil
-			if ofCode != nil {
-				hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.OfCode, Item: ofCode.item})
+			h.result.Hold, hold.Takes = hold, nil
+			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse)
+			for _, t := range ofVoucher {
+				hold.Takes = append(hold.Takes, voucher.Take{Of: t.of, Item: t.item})
+				h.result.SharesUse = h.result.SharesUse || t.isExtended()
 			}
-			if ofNick != nil {
-				hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.OfNick, Item: ofNick.item})
-			}
-			h.result.Hold = hold
-			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse) || ofCode.isExtended() ||
-				ofNick.isExtended()
 		}
 		put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
 		actions := []action{{write: types.TransactWriteItem{Put: &put}, rejected: h.keep}}
@@ -259,33 +232,14 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 	return p
 }
 
-// sharing makes takings share a hold.
-func sharing(hold *voucher.Hold, ofCode, ofNick *taking) {
-	code := table.Head
+// share makes the taking share a hold.
+func (t *taking) share(hold *voucher.Hold) {
 	for _, take := range hold.Takes {
-		if take.Of == voucher.OfCode {
-			code = take.Item
+		if take.Of == t.of {
+			t.item = take.Item
 		}
 	}
-	if ofCode != nil {
-		ofCode.item = code
-	}
-	for _, t := range []*taking{ofCode, ofNick} {
-		if t == nil {
-			continue
-		}
-		if t == ofNick {
-			t.item = table.Head
-		}
-		t.from = &table.Hold{Holder: t.holder, Amount: t.amount, Until: hold.Until, Note: t.note()}
-	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	t.from = &table.Hold{Holder: t.holder, Amount: t.amount, Until: hold.Until, Note: t.noted()}
 }
 
 // keep sets the result to the checkout that is already stored.
@@ -314,7 +268,6 @@ func (s *HeldCheckouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
 			table: s.tables.Refusals, amount: 1, at: h.Request.At, holder: string(hold.Holder), until: hold.Until,
 			limit: limits[source],
 			key:   func(int) table.Key { return table.SourceHoldsKey(h.Shop, source) },
-			note:  func() string { return "" },
 			with: func(u *table.Update) {
 				u.Set(table.AttrExpiresAt, table.Num(hold.Until.Add(sourceRetention).Unix()))
 			},
