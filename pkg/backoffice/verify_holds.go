@@ -53,25 +53,15 @@ func (h holds) found(c audit.Checkout) {
 // judgeHolds judges the holds by the checkouts. If some look wrong, it reads them and the checkouts again, with growing
 // pauses: a checkout may have been ordered or opened meanwhile.
 func (v *verifier) judgeHolds(ctx context.Context) error {
-	for reading := 1; ; reading++ {
-		var findings []audit.Finding
-		wrong := make(holds)
+	return v.again(ctx, func() (found int, findings []audit.Finding, err error) {
 		for claim, held := range v.holds {
-			if found := audit.JudgeHeld(held.Held, held.until); len(found) > 0 {
-				findings, wrong[claim] = append(findings, found...), held
+			wrong := audit.JudgeHeld(held.Held, held.until)
+			if findings = append(findings, wrong...); len(wrong) == 0 {
+				delete(v.holds, claim)
 			}
 		}
-		if v.holds = wrong; len(wrong) == 0 || reading == audit.Readings {
-			v.report.Add(findings...)
-			return nil
-		}
-		if err := v.pause(ctx, time.Duration(reading)*v.Settle); err != nil {
-			return err
-		}
-		if err := v.rereadHolds(ctx); err != nil {
-			return err
-		}
-	}
+		return len(findings), findings, nil
+	}, func() error { return v.rereadHolds(ctx) })
 }
 
 func (v *verifier) rereadHolds(ctx context.Context) error {
