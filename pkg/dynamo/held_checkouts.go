@@ -11,33 +11,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/access"
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
-// Tables names the tables that a store uses together.
-type Tables struct{ Checkouts, Vouchers, Refusals string }
-
-// HeldCheckouts stores checkouts that hold a use of a voucher, or replace another checkout. It implements
-// checkout.HoldStore. Create it with NewHeldCheckouts.
-type HeldCheckouts struct {
-	codes
-
-	tables Tables
-}
-
-// NewHeldCheckouts returns a store of held checkouts. random is as in NewRedeemer.
-func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *HeldCheckouts {
-	return &HeldCheckouts{newCodes(api, tables.Vouchers, random), tables}
-}
-
-// OpenHeld stores a checkout and its hold in one transaction. If the checkout replaces another one, the transaction
-// also marks that one as replaced. If a checkout with the same key is still open or has ended, OpenHeld returns that
-// checkout and changes nothing.
-func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
+// openTogether stores a checkout, holds a use for it, and replaces another one, as Open says.
+func (s *Checkouts) openTogether(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
 	h := &holding{Opening: opening, token: opening.Checkout.ID.Token(), until: voucher.HeldUntil(opening.Checkout.Expires)}
 	if old := h.Replaces; old != nil && old.Hold != nil && old.Code == h.Voucher.Written &&
@@ -49,7 +30,7 @@ func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) 
 }
 
 // Holdable returns a *voucher.RefusalError if no use could be held now for the request, which may replace a checkout.
-func (s *HeldCheckouts) Holdable(ctx context.Context, request voucher.Request, replaces *checkout.Checkout) error {
+func (s *Checkouts) Holdable(ctx context.Context, request voucher.Request, replaces *checkout.Checkout) error {
 	if replaces != nil && replaces.Hold != nil && !replaces.Hold.HasLapsed(request.At) {
 		if code, _ := voucher.ParseCode(replaces.Code); code == request.Code {
 			v, err := s.Rules(ctx, request)
@@ -78,7 +59,7 @@ type holding struct {
 // openHeld decides which use the checkout holds. If it replaces a checkout with a live hold of the same code, it shares
 // that hold. If not, it takes a free use. If it cannot get one, it shares another live hold of the nick, if the nick has
 // one.
-func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
+func (s *Checkouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
 	return s.again(ctx, func() error {
 		p := s.opening(h)
 		var err error
@@ -104,7 +85,7 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAtte
 
 // follow reads the rules again, because they have changed. A checkout that was priced with another reward is refused:
 // the code was corrected, or deleted and created again.
-func (s *HeldCheckouts) follow(ctx context.Context, h *holding) error {
+func (s *Checkouts) follow(ctx context.Context, h *holding) error {
 	v, err := s.read(ctx, h.Request)
 	if err == nil {
 		err = v.Refuse(h.Request)
@@ -118,7 +99,7 @@ func (s *HeldCheckouts) follow(ctx context.Context, h *holding) error {
 
 // shareOther lets the checkout share another live hold of its nick, because the taking has too little. If the nick has
 // none, the error says what the taking has too little of.
-func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *taking) error {
+func (s *Checkouts) shareOther(ctx context.Context, h *holding, short *taking) error {
 	refusal := refusalOf(short)
 	if reason, _ := voucher.IsRefusal(refusal); reason == voucher.ReasonUsedUp {
 		s.rules.sellOut(h.Request)
@@ -162,7 +143,7 @@ func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *takin
 
 // unlessRaised returns the refusal, or nil if it was for the nick's limit and that rule has been raised since it was
 // read.
-func (s *HeldCheckouts) unlessRaised(ctx context.Context, h *holding, refusal error) error {
+func (s *Checkouts) unlessRaised(ctx context.Context, h *holding, refusal error) error {
 	if reason, _ := voucher.IsRefusal(refusal); reason != voucher.ReasonNickLimit {
 		return refusal
 	}
@@ -185,7 +166,7 @@ func refusalOf(t *taking) error {
 }
 
 // opening returns what opening a checkout writes and takes.
-func (s *HeldCheckouts) opening(h *holding) *posting {
+func (s *Checkouts) opening(h *holding) *posting {
 	p := &posting{}
 	hold := &voucher.Hold{Holder: h.token, Until: h.until}
 	if h.shared != nil {
@@ -252,7 +233,7 @@ func (h *holding) keep(old table.Item) error {
 const sourceRetention = time.Hour
 
 // ofSource returns what a hold takes of its source's live holds, and of those of the network, for an IPv6 address.
-func (s *HeldCheckouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
+func (s *Checkouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
 	if h.Source == (access.Source{}) {
 		return nil
 	}
@@ -274,12 +255,4 @@ func (s *HeldCheckouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
 		}
 	}
 	return takings
-}
-
-// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a
-// transaction in flight, because the hold may be visible before its checkout.
-func (s *HeldCheckouts) RecallSettled(
-	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
-) (checkout.Checkout, error) {
-	return readCheckoutSettled(ctx, s.api, s.random, s.tables.Checkouts, shop, token)
 }
