@@ -29,7 +29,7 @@ const (
 )
 
 // Shoppers redeem one code, hold it for checkouts and change their carts. They pay in time, late or never. The shop
-// cancels orders and undoes redemptions. An operator edits the limits. Clocks differ by a second. Whatever fails, and
+// cancels orders and undoes redemptions. Somebody releases checkouts. An operator edits the limits. Clocks differ by a second. Whatever fails, and
 // in whatever order the steps happen, every use is either free, held or redeemed.
 func TestHolds_ConcurrentRequestsAndFaults_KeepEveryUseInOnePlace(t *testing.T) {
 	t.Parallel()
@@ -300,6 +300,9 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 			}
 		})
 	}
+	for range f.random.Int64N(6) / 3 {
+		f.request(ctx, "release "+string(c.ID[:8]), func(ctx context.Context) { f.release(ctx, c) })
+	}
 	for range 1 + f.random.Int64N(2) {
 		f.request(ctx, "order "+string(c.ID[:8]), func(ctx context.Context) { f.order(ctx, c) })
 	}
@@ -339,7 +342,9 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 				}
 			})
 		}
-		f.want(err, "order", []error{checkout.ErrExpired, checkout.ErrReplaced, checkout.ErrOrderCancelled})
+		f.want(err, "order", []error{
+			checkout.ErrExpired, checkout.ErrReplaced, checkout.ErrReleased, checkout.ErrOrderCancelled,
+		})
 		return
 	}
 	if ordered.Order == nil || ordered.Total != c.Total {
@@ -358,6 +363,16 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 			_, _, err := f.orders.Fulfil(ctx, emberforge, f.ask("fulfil", c.ID), f.clock())
 			f.want(err, "fulfil", []error{checkout.ErrOrderNotFound, checkout.ErrOrderCancelled})
 		})
+	}
+}
+
+func (f *fair) release(ctx context.Context, c checkout.Checkout) {
+	ctx, cancel := inTime(ctx)
+	defer cancel()
+	released, _, err := f.orders.Release(ctx, emberforge, f.ask("release", c.ID), false)
+	f.want(err, "release", []error{checkout.ErrNotFound, checkout.ErrOrdered})
+	if err == nil && released.Status(f.now()) != checkout.StatusReleased {
+		f.t.Errorf("released %+v", released)
 	}
 }
 
@@ -549,9 +564,9 @@ func (f *fair) check(stored *simulatedDynamoDB) {
 	f.alone(func() {
 		b := f.read(stored)
 		f.checkBooks(b)
-		f.checkLostHolds(b)
 		f.checkTerms(b)
 		f.checkOrders(b)
+		f.checkLostHolds(b)
 		f.before = b.voucher
 		for a := range f.inFlight {
 			f.look(stored, a)
@@ -636,7 +651,8 @@ func (f *fair) checkTerms(b books) {
 	}
 }
 
-// checkLostHolds checks that a hold ends early only if one of the checkouts that hold it is ordered.
+// checkLostHolds checks that a hold ends early only if one of the checkouts that hold it is ordered, or if one was
+// released and no other one needs it.
 func (f *fair) checkLostHolds(b books) {
 	for place, before := range f.holds {
 		after, isHeld := b.holds[place]
@@ -644,11 +660,26 @@ func (f *fair) checkLostHolds(b books) {
 		isOrdered := slices.ContainsFunc(b.checkouts, func(c checkout.Checkout) bool {
 			return c.Order != nil && c.Hold != nil && string(c.Hold.Holder) == before.Holder
 		})
-		if isHeld && after.Until.Before(before.Until) || !isHeld && !isOrdered && isEarly {
+		isLost := !isHeld && !isOrdered && isEarly && !f.mayFree(before.Holder)
+		if isHeld && after.Until.Before(before.Until) || isLost {
 			f.t.Errorf("the hold %+v ended early: it is now %+v", before, after)
 		}
 	}
 	f.holds = b.holds
+}
+
+// mayFree reports whether a checkout that had the hold was released, and no open one has it.
+func (f *fair) mayFree(hold string) bool {
+	isReleased := false
+	for _, c := range f.stored {
+		if c.Hold != nil && string(c.Hold.Holder) == hold {
+			if c.Status(f.now()) == checkout.StatusOpen {
+				return false
+			}
+			isReleased = isReleased || c.Released
+		}
+	}
+	return isReleased
 }
 
 // checkOrders checks that every order with a code has its redemption.
@@ -691,7 +722,8 @@ func (f *fair) checkOrder(c checkout.Checkout) {
 			f.t.Errorf("%s of %s at %s, and then at %s; asked for: %t", what, c.ID, at[0], at[1], asked)
 		}
 	}
-	if before.Replaced && !c.Replaced || c.Replaced && c.Order != nil ||
+	if before.Replaced && !c.Replaced || before.Released && !c.Released ||
+		c.Order != nil && (c.Replaced || c.Released) || c.Released && !f.asked["release"+string(c.ID)] ||
 		!is.Placed.Before(c.Expires.Add(checkout.LateOrders)) || was.Fulfilled.IsZero() && !is.Fulfilled.IsZero() &&
 		!was.Cancelled.IsZero() {
 		f.t.Errorf("checkout %+v has become %+v", before, c)
