@@ -30,8 +30,8 @@ import (
 // manyUses returns the flags of each kind of code with many uses.
 func manyUses() map[string][]string {
 	return map[string][]string{
-		"limited":           {"--max-uses", "5", "--max-uses-per-nick", "none"},
-		"limited, per nick": {"--max-uses", "5", "--max-uses-per-nick", "1"},
+		"limited":           {"--max-uses", "5", "--max-uses-per-nick", "none", "--parts", "2"},
+		"limited, per nick": {"--max-uses", "5", "--max-uses-per-nick", "1", "--parts", "2"},
 		"per nick":          {"--max-uses", "none", "--max-uses-per-nick", "1"},
 		"unlimited":         {"--max-uses", "none", "--max-uses-per-nick", "none"},
 	}
@@ -140,13 +140,15 @@ func TestDelete_LaterRedemptions_AreRefused(t *testing.T) {
 			t.Parallel()
 			s := newShopfront(t)
 			s.createSummer(t, flags...)
-			s.sleep = func(context.Context, time.Duration) error {
+			s.sleep = func(_ context.Context, delay time.Duration) error {
+				s.clock = s.clock.Add(delay)
 				if got := s.redeem(t, "emberforge", "SUMMER-20", "Alder"); got != "refused: disabled" { //nolint:contextcheck // it has the test's context
 					t.Error(got)
 				}
 				return nil
 			}
 			s.must(t, "voucher", "delete", "emberforge", "SUMMER-20")
+			s.clock = s.clock.Add(backoffice.RulesAge)
 			if got := s.redeem(t, "emberforge", "SUMMER-20", "Alder"); got != "refused: unknown" {
 				t.Error(got)
 			}

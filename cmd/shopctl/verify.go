@@ -62,10 +62,10 @@ func newVerifyCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use: "verify SHOP", Short: "Check that vouchers, redemptions, checkouts and orders add up",
 		Args: exactly("SHOP"),
-		Long: fmt.Sprintf(`Read all vouchers, redemptions, checkouts and orders of a shop, and report violations of these rules: the uses taken
-match the recorded redemptions, per nick and in total; counters and limits agree; every record has its
-voucher; no expired checkout is stored too long; every order has its payment and is stored for good; the feed of events
-reports exactly what happened; no key or setting is damaged. The command changes nothing.
+		Long: fmt.Sprintf(`Read all vouchers, redemptions, checkouts and orders of a shop, and report violations of these rules: of each limit, what
+is left, held and used adds up, and what is used is what redemptions and orders took; every record has its voucher, and
+every hold its checkout; no expired checkout is stored too long; every order has its payment and is stored for good; the
+feed of events reports exactly what happened; no key or setting is damaged. The command changes nothing.
 
 The shop can stay live. Whatever looks wrong is read again before it is reported. Records that keep
 changing, or are in the middle of an edit, are listed as in motion; they are not findings.
