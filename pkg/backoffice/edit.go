@@ -17,10 +17,10 @@ var errEditedMeanwhile = errors.New("another edit of the voucher is running or h
 // maxEditAttempts bounds how often an edit starts over because another edit overtook it.
 const maxEditAttempts = 20
 
-// EditVoucher changes a voucher and returns the result. Every request that begins after RulesAge follows the edit. For an
-// unknown code, the error is a *voucher.RefusalError. For
-// an edit that the rules do not allow, it is a *voucher.FieldError. After any other error a part of the edit may have
-// been applied. Running the edit again completes it.
+// EditVoucher changes a voucher and returns the result. Every request that begins after RulesAge follows the edit. For
+// an unknown code, the error is a *voucher.RefusalError. For an edit that the rules do not allow, it is a
+// *voucher.FieldError. After any other error a part of the edit may have been applied. Running the edit again completes
+// it.
 func (s *Shop) EditVoucher(ctx context.Context, code voucher.Code, edit voucher.Edit) (voucher.Voucher, error) {
 	for attempt := 1; ; attempt++ {
 		before, err := s.voucher(ctx, code)
