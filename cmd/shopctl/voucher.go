@@ -60,9 +60,11 @@ func (f *editFlags) add(flags *pflag.FlagSet) {
 	flags.Var(numberFlag(&f.parts, 0), "parts", "over how many parts a busy code's limit is spread, 0 to 98")
 }
 
-// edit returns the changes that the flags ask for, or an error if no flag was given. The zone is that of dates.
-func (f *editFlags) edit(flags *pflag.FlagSet, zone *time.Location) (voucher.Edit, error) {
+// edit returns the changes that the flags ask for, or an error if no flag was given. The zone is that of dates. reward
+// is the new reward, or nil.
+func (f *editFlags) edit(flags *pflag.FlagSet, zone *time.Location, reward *voucher.Reward) (voucher.Edit, error) {
 	edit := voucher.Edit{
+		Reward:  reward,
 		MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
 		ValidFrom: f.validFrom.pointer(zone), ValidUntil: f.validUntil.pointer(zone),
 		Disabled: given(flags, "disabled", &f.disabled),
@@ -102,20 +104,15 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 	f.flags = flags
 }
 
-// terms reads the flags for a shop. It warns about a reward that is off sale, a pause that covers the voucher, and
-// an end of validity that is over.
-func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFlags) (voucher.Terms, error) {
-	written := strings.Join(f.rewards, "+")
-	switch {
-	case len(f.rewards) == 0:
-		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an " +
-			"amount such as 5.00")
-	case written == "":
-		return voucher.Terms{}, misused("--reward: a reward is empty")
+// reward reads the flags --reward for a shop. It warns about a reward that is off sale.
+func (s *session) reward(ctx context.Context, shop *backoffice.Shop, rewards []string) (voucher.Reward, error) {
+	written := strings.Join(rewards, "+")
+	if written == "" {
+		return voucher.Reward{}, misused("--reward: a reward is empty")
 	}
 	reward, offSale, err := shop.Reward(ctx, written)
 	if err != nil {
-		return voucher.Terms{}, describeNotFound(err, "--reward: %s: see %s", err,
+		return voucher.Reward{}, describeNotFound(err, "--reward: %s: see %s", err,
 			s.commandLine("catalog show "+string(shop.Profile.ID)))
 	}
 	if offSale && reward.Kind == voucher.RewardBundle {
@@ -123,6 +120,20 @@ func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFla
 	}
 	if offSale {
 		s.warn(written + " is off sale; the voucher still gives it")
+	}
+	return reward, nil
+}
+
+// terms reads the flags for a shop. It warns about a reward that is off sale, a pause that covers the voucher, and
+// an end of validity that is over.
+func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFlags) (voucher.Terms, error) {
+	if len(f.rewards) == 0 {
+		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an " +
+			"amount such as 5.00")
+	}
+	reward, err := s.reward(ctx, shop, f.rewards)
+	if err != nil {
+		return voucher.Terms{}, err
 	}
 	settings, err := shop.Settings(ctx)
 	if err != nil {
@@ -220,11 +231,13 @@ func look(
 
 func newVoucherEditCommand(s *session) *cobra.Command {
 	var flags editFlags
+	var rewards []string
 	command := &cobra.Command{
 		Use: "edit SHOP CODE", Short: "Change a voucher", Args: exactly("SHOP", "CODE"),
 		Long: `Change a voucher. The change applies to every request that begins after the command returned.
 
-Code and reward never change. A limit cannot change from a number to none or back, and --max-uses cannot change from or
+The code never changes. Another reward is for the future: redemptions keep what they gave, and open checkouts their
+price. A limit cannot change from a number to none or back, and --max-uses cannot change from or
 to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "", --batch "", --note "",
 --valid-from none or --valid-until none. --parts adds parts to a busy code; it cannot remove any. To complete an
 interrupted edit, run it again.`,
@@ -232,27 +245,30 @@ interrupted edit, run it again.`,
   shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-09-30 --note "extended"`,
 	}
 	command.RunE = s.command(func(ctx context.Context, args []string) error {
-		return s.editVoucher(ctx, args, func(zone *time.Location) (voucher.Edit, error) {
-			return flags.edit(command.Flags(), zone)
+		return s.editVoucher(ctx, args, func(shop *backoffice.Shop) (voucher.Edit, error) {
+			if !command.Flags().Changed("reward") {
+				return flags.edit(command.Flags(), shop.Zone, nil)
+			}
+			reward, err := s.reward(ctx, shop, rewards)
+			if err != nil {
+				return voucher.Edit{}, err
+			}
+			return flags.edit(command.Flags(), shop.Zone, &reward)
 		})
 	})
 	flags.add(command.Flags())
-	fixed := func(string) error {
-		return errors.New("a voucher's code and reward never change: create another code instead")
-	}
-	command.Flags().Var(&parsedFlag{kind: "TEXT", parse: fixed}, "reward", "")
-	_ = command.Flags().MarkHidden("reward") // fails only for a flag that the command does not have
+	command.Flags().StringArrayVar(&rewards, "reward", nil, "the `REWARD` from now on; repeat the flag for several goods")
 	return command
 }
 
 func (s *session) editVoucher(
-	ctx context.Context, args []string, wanted func(zone *time.Location) (voucher.Edit, error),
+	ctx context.Context, args []string, wanted func(shop *backoffice.Shop) (voucher.Edit, error),
 ) error {
 	shop, code, err := s.shopAndCode(ctx, args)
 	if err != nil {
 		return err
 	}
-	edit, err := wanted(shop.Zone)
+	edit, err := wanted(shop)
 	if err != nil {
 		return err
 	}
@@ -295,7 +311,7 @@ So a write of an interrupted command that is still in flight cannot undo the cha
 		Args: codeOrBatch,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
-				return s.editVoucher(ctx, args, func(*time.Location) (voucher.Edit, error) {
+				return s.editVoucher(ctx, args, func(*backoffice.Shop) (voucher.Edit, error) {
 					return voucher.Edit{Disabled: &disabled}, nil
 				})
 			}

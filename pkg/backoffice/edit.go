@@ -77,6 +77,9 @@ func (s *Shop) writeEdited(ctx context.Context, before, after voucher.Voucher) (
 	if after.Parts != before.Parts {
 		call.Set(table.AttrParts, table.Num(after.Parts))
 	}
+	if after.Reward != before.Reward && before.SingleUse() {
+		recordReward(call, before)
+	}
 	setEditable(call, after)
 	out, err := s.api.UpdateItem(ctx, call.Input(s.Tables.Vouchers, types.ReturnValueAllNew))
 	old, failed := table.OldItem(err)
@@ -96,11 +99,22 @@ func (s *Shop) writeEdited(ctx context.Context, before, after voucher.Voucher) (
 	return stored.Voucher, err
 }
 
+// recordReward adds to an edit of the reward that the redemption of a single-use code keeps the reward that it gave: its
+// record may not say it, see table.EncodeRecord. If the code was redeemed since it was read, the edit fails.
+func recordReward(call *table.Update, before voucher.Voucher) {
+	used := 0
+	if r := before.Redeemed; r != nil {
+		used = 1
+		call.Set(table.RecordPrefix+r.ID, table.EncodeRecord(*r))
+	}
+	call.RequireEqual(table.AttrUsed, table.Num(used))
+}
+
 func setEditable(call *table.Update, v voucher.Voucher) {
 	attributes := table.EncodeEditable(v)
 	for _, name := range []string{
 		table.AttrFrom, table.AttrUntil, table.AttrDisabled, table.AttrPerNick,
-		table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,
+		table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote, table.AttrReward, table.AttrCurrency,
 	} {
 		if attributes.Has(name) {
 			call.Set(name, attributes[name])

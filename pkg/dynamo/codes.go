@@ -136,7 +136,8 @@ func (s codes) takings(
 	nick := voucher.NickID(request.Shop, v.Code, request.Nick)
 	if v.MaxUses != voucher.NoLimit {
 		ofCode = &taking{
-			table: s.vouchers, parts: v.Parts, amount: 1, at: request.At, holder: string(holder), until: until,
+			table: s.vouchers, item: table.Head, parts: v.Parts, amount: 1, at: request.At, holder: string(holder),
+			until: until,
 			key:   func(item int) table.Key { return table.PartKey(request.Shop, v.Code, item) },
 			note:  func() string { return "" },
 			short: &voucher.RefusalError{Reason: voucher.ReasonUsedUp},
@@ -218,17 +219,20 @@ func (s codes) available(
 	if v.MaxUsesPerNick != voucher.NoLimit && taken >= int64(v.MaxUsesPerNick) {
 		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonNickLimit}
 	}
-	if v.MaxUses == voucher.NoLimit || stored.Free(request.At) > 0 {
+	free := stored.Free(request.At)
+	if v.MaxUses == voucher.NoLimit || free > 0 {
 		return v, nil
 	}
-	ofCode, _ := s.takings(request, v, "", time.Time{})
-	items, err := s.readAll(ctx, &posting{}, ofCode)
-	if err != nil {
-		return voucher.Voucher{}, err
-	}
-	var free int64
-	for _, item := range items {
-		free += item.Free(request.At)
+	if v.Parts > 0 {
+		ofCode, _ := s.takings(request, v, "", time.Time{})
+		items, err := s.readAll(ctx, &posting{}, ofCode)
+		if err != nil {
+			return voucher.Voucher{}, err
+		}
+		free = 0
+		for _, item := range items {
+			free += item.Free(request.At)
+		}
 	}
 	if free <= 0 {
 		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUsedUp}

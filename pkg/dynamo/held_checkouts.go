@@ -33,8 +33,8 @@ func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *H
 }
 
 // OpenHeld stores a checkout and its hold in one transaction. If the checkout replaces another one, the transaction
-// also marks that one as replaced. If a checkout with the same key is still open, was ordered, or was replaced,
-// OpenHeld returns that checkout and changes nothing.
+// also marks that one as replaced. If a checkout with the same key is still open or has ended, OpenHeld returns that
+// checkout and changes nothing.
 func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
 	h := &holding{Opening: opening, token: opening.Checkout.ID.Token(), until: voucher.HeldUntil(opening.Checkout.Expires)}
@@ -150,13 +150,17 @@ func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *takin
 	case v.SingleUse():
 		key = table.VoucherKey(h.Shop, v.Code)
 	}
-	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers, key)
-	if err != nil {
-		return err
-	}
-	a, err := table.DecodeAllowance(it)
-	if err != nil {
-		return err
+	a := short.seen
+	if short.key(table.Head) != key {
+		it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers, key)
+		if err != nil {
+			return err
+		}
+		read, err := table.DecodeAllowance(it)
+		if err != nil {
+			return err
+		}
+		a = &read
 	}
 	hold, isLive := a.Live(h.Request.At)
 	switch {

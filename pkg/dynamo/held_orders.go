@@ -191,12 +191,12 @@ func (s *Orders) ofPayment(shop catalog.ShopID, payment checkout.Payment, total 
 }
 
 // readExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has
-// ordered or replaced the checkout, readExpired returns it. Otherwise the error stays checkout.ErrExpired.
+// ended the checkout, readExpired returns it. Otherwise the error stays checkout.ErrExpired.
 func (s *Orders) readExpired(
 	ctx context.Context, shop catalog.ShopID, c checkout.Checkout,
 ) (checkout.Checkout, error) {
 	now, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, shop, c.ID.Token())
-	if err == nil && now.ID == c.ID && now.Order == nil && !now.Replaced {
+	if err == nil && now.ID == c.ID && !now.HasEnded() {
 		err = checkout.ErrExpired
 	}
 	return now, err

@@ -242,7 +242,9 @@ func (c *cutAfter) TransactWriteItems(
 	ctx context.Context, in *dynamodb.TransactWriteItemsInput, opts ...func(*dynamodb.Options),
 ) (*dynamodb.TransactWriteItemsOutput, error) {
 	return cutting(c,
-		func() (*dynamodb.TransactWriteItemsOutput, error) { return c.Client.TransactWriteItems(ctx, in, opts...) })
+		func() (*dynamodb.TransactWriteItemsOutput, error) {
+			return c.Client.TransactWriteItems(ctx, in, opts...)
+		})
 }
 
 func cutting[Output any](c *cutAfter, write func() (*Output, error)) (*Output, error) {

@@ -207,6 +207,7 @@ type Edit struct {
 	Batch          *string
 	Note           *string
 	Parts          *int
+	Reward         *Reward // for the future: what was given stays recorded
 }
 
 // Edited returns the voucher after an edit, or every *FieldError found, joined. An edit cannot change a limit from or
@@ -219,6 +220,7 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	set(&v.Disabled, edit.Disabled)
 	set(&v.Batch, edit.Batch)
 	set(&v.Note, edit.Note)
+	set(&v.Reward, edit.Reward)
 	if edit.Nick != nil {
 		nick, err := ParseNick(*edit.Nick)
 		v.Nick, errs = nick, append(errs, err)

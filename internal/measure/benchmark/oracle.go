@@ -80,12 +80,13 @@ func kinds() []kind {
 		}
 	}
 	redeemed := map[string]types.AttributeValue{
+		"left":                  &types.AttributeValueMemberN{Value: "0"},
 		"used":                  &types.AttributeValueMemberN{Value: "1"},
 		"b#" + rand.Text()[:22]: &types.AttributeValueMemberS{Value: "mi8c1k00|aV5kXo|||Rowan"},
 	}
 	full := map[string]types.AttributeValue{
-		"fullUntil":   &types.AttributeValueMemberN{Value: "253402300799999"},
-		"fullVersion": &types.AttributeValueMemberN{Value: "1"},
+		"left": &types.AttributeValueMemberN{Value: "0"},
+		"used": &types.AttributeValueMemberN{Value: "100"},
 	}
 	yesterday, tomorrow := time.Now().AddDate(0, 0, -1), time.Now().AddDate(0, 0, 1)
 	hundred := voucher.Limit(100)

@@ -57,7 +57,7 @@ type requests func() ([]byte, error)
 
 // operations returns everything that is measured.
 func operations() []operation {
-	limit, noLimit := voucher.Limit(10_000), voucher.NoLimit // a limit of 10,000 gets the greatest number of counters
+	limit, noLimit := voucher.Limit(10_000), voucher.NoLimit // a limit of 10,000 gets the greatest number of parts
 	single, limited, unlimited := voucher.Terms{}, voucher.Terms{MaxUses: &limit}, voucher.Terms{MaxUses: &noLimit}
 	anyNick := voucher.Terms{MaxUses: &limit, MaxUsesPerNick: &noLimit}
 	redeemed := func(name string, prepare preparation) operation {
@@ -238,14 +238,14 @@ func unknownCodes(key func() string) preparation {
 	}
 }
 
-// usedUp tries to redeem a used-up code. A code that had more than one use is also marked as full.
+// usedUp tries to redeem a used-up code.
 func usedUp(uses voucher.Limit, key func() string) preparation {
 	return func(ctx context.Context, s *scene) (requests, error) {
 		code, err := s.create(ctx, voucher.Terms{MaxUses: &uses})
 		if err != nil {
 			return nil, err
 		}
-		for range uses + 1 { // the last of these requests finds no use left, and marks a code that had several uses
+		for range uses {
 			if err := s.ask(s.event.Redemption(code, s.newNick(), "")); err != nil {
 				return nil, err
 			}

@@ -73,16 +73,16 @@ func Redeem(client *dynamodb.Client, table string) Handler {
 		out, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
 			TableName:        aws.String(table),
 			Key:              VoucherKey(shop, asked.Code),
-			UpdateExpression: aws.String("SET #record = :record, #used = :one"),
-			ConditionExpression: aws.String("#maxUses = :one AND attribute_not_exists(#used)" +
+			UpdateExpression: aws.String("SET #record = :record ADD #left :less, #used :one"),
+			ConditionExpression: aws.String("#limit = :one AND #left >= :one AND attribute_not_exists(#apart)" +
 				" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR " +
 				"#nickHash = :nick)"),
 			ExpressionAttributeNames: map[string]string{
-				"#record": "b#" + rand.Text(), "#used": "used", "#maxUses": "maxUses",
+				"#record": "b#" + rand.Text(), "#left": "left", "#used": "used", "#limit": "limit", "#apart": "apart",
 				"#disabled": "disabled", "#from": "from", "#until": "until", "#nickHash": "nickHash",
 			},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":record": text(rand.Text() + "|" + asked.Nick), ":one": number(1),
+				":record": text(rand.Text() + "|" + asked.Nick), ":one": number(1), ":less": number(-1),
 				":false": &types.AttributeValueMemberBOOL{}, ":at": now, ":nick": text(asked.Nick),
 			},
 			ReturnValues:                        types.ReturnValueAllNew,
@@ -95,51 +95,41 @@ func Redeem(client *dynamodb.Client, table string) Handler {
 	})
 }
 
-// RedeemManyUses takes one use of a code with a limit. It reads the code. Then one transaction records the redemption
-// with the nick and takes the use from a counter.
+// RedeemManyUses takes one use of a code with a limit, and one of the nick's. One transaction does so, and records the
+// redemption in the nick's item.
 func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 	return redemption(func(ctx context.Context, shop string, asked request) (int, error) {
-		read, err := client.GetItem(ctx, &dynamodb.GetItemInput{
-			TableName: aws.String(table), Key: VoucherKey(shop, asked.Code), ConsistentRead: aws.Bool(true),
-		})
-		if err != nil {
-			return 0, err
+		items := []types.TransactWriteItem{
+			{Update: &types.Update{
+				TableName: aws.String(table),
+				Key:       key(bucket(shop, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
+				UpdateExpression: aws.String("SET #record = :record, #code = :code, #limit = :one, " +
+					"#left = if_not_exists(#left, :one) - :one ADD #used :one"),
+				ConditionExpression: aws.String("attribute_not_exists(#record) AND attribute_not_exists(#apart) AND " +
+					"(attribute_not_exists(#limit) OR #limit = :one) AND (attribute_not_exists(#left) OR #left >= :one)"),
+				ExpressionAttributeNames: map[string]string{
+					"#record": "b#" + rand.Text(), "#code": "code", "#limit": "limit", "#left": "left", "#used": "used",
+					"#apart": "apart",
+				},
+				ExpressionAttributeValues: map[string]types.AttributeValue{
+					":record": text(rand.Text() + "|" + asked.Nick), ":code": text(asked.Code), ":one": number(1),
+				},
+				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			}},
+			{Update: &types.Update{
+				TableName:                aws.String(table),
+				Key:                      VoucherKey(shop, asked.Code),
+				UpdateExpression:         aws.String("ADD #left :less, #used :one"),
+				ConditionExpression:      aws.String("#left >= :one"),
+				ExpressionAttributeNames: map[string]string{"#left": "left", "#used": "used"},
+				ExpressionAttributeValues: map[string]types.AttributeValue{
+					":less": number(-1), ":one": number(1),
+				},
+				ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
+			}},
 		}
-		name := "b#" + rand.Text()
-		_, err = client.TransactWriteItems(ctx,
-			&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
-				{Update: &types.Update{
-					TableName:        aws.String(table),
-					Key:              key(bucket(shop, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
-					UpdateExpression: aws.String("SET #record = :record, #code = :code ADD #taken :one"),
-					ConditionExpression: aws.String("attribute_not_exists(#record) AND (attribute_not_exists(#taken) " +
-						"OR #taken < :limit)"),
-					ExpressionAttributeNames: map[string]string{
-						"#record": name, "#code": "code", "#taken": "taken",
-					},
-					ExpressionAttributeValues: map[string]types.AttributeValue{
-						":record": text(rand.Text() + "|" + asked.Nick), ":code": text(asked.Code), ":one": number(1),
-						":limit": number(1),
-					},
-					ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-				}},
-				{Update: &types.Update{
-					TableName: aws.String(table),
-					// Always use the first counter: no other request uses it at the same time.
-					Key:                      key(bucket(shop, asked.Code), asked.Code+"#c#00"),
-					UpdateExpression:         aws.String("ADD #left :less, #used :one"),
-					ConditionExpression:      aws.String("#left >= :one"),
-					ExpressionAttributeNames: map[string]string{"#left": "left", "#used": "used"},
-					ExpressionAttributeValues: map[string]types.AttributeValue{
-						":less": number(-1), ":one": number(1),
-					},
-					ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
-				}},
-			}})
-		if err != nil {
-			return 0, err
-		}
-		return len(read.Item), nil
+		_, err := client.TransactWriteItems(ctx, &dynamodb.TransactWriteItemsInput{TransactItems: items})
+		return len(items), err
 	})
 }
 

@@ -85,13 +85,19 @@ func deletions() []command {
 	}
 }
 
-// impatient builds a shopctl that deletes codes with many uses without waiting. The command need not wait, because no
-// request for these codes is in flight.
+// impatient builds a shopctl that edits and deletes codes without waiting. The command need not wait, because no request
+// for these codes is in flight.
 func impatient(t *testing.T) testshop.Programs {
 	t.Helper()
-	overlay := testshop.Overlay(t, testshop.Replacement{
-		File: "pkg/backoffice/delete.go", Old: "const Draining = 15 * time.Second",
-		New: "const Draining = time.Millisecond",
-	})
+	overlay := testshop.Overlay(t,
+		testshop.Replacement{
+			File: "pkg/dynamo/codes.go", Old: "const RulesAge = 10 * time.Second",
+			New: "const RulesAge = time.Millisecond",
+		},
+		testshop.Replacement{
+			File: "pkg/backoffice/delete.go", Old: "const Draining = RulesAge + 15*time.Second",
+			New: "const Draining = RulesAge",
+		},
+	)
 	return testshop.BuildChanged(t, overlay, "cmd/shopctl")
 }

@@ -237,7 +237,7 @@ func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 		if m.codes {
 			sort = strings.Replace(sort, string(it.code()), "RANDOM", 1)
 		}
-		if m.shares && strings.Contains(it.sort, "#c#") {
+		if m.shares && it.attributes["left"] != nil {
 			left, used = left+it.number(t, "left"), used+it.number(t, "used")
 			without = append(without, "left", "used")
 		}
@@ -256,5 +256,5 @@ func (s subject) state(t *testing.T, kept []keptItem, m mask) string {
 		lines = append(lines, strings.ReplaceAll(line, s.nickID(string(it.code())), "NICK"))
 	}
 	slices.Sort(lines)
-	return fmt.Sprintf("%s\ncounter totals: %d left, %d used", strings.Join(lines, "\n"), left, used)
+	return fmt.Sprintf("%s\nin total: %d left, %d used", strings.Join(lines, "\n"), left, used)
 }

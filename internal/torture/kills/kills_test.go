@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"shopfront/internal/torture"
-	"shopfront/internal/torture/testshop"
 )
 
 // report collects the rows of all kills.
@@ -37,7 +36,7 @@ func (o *report) tell(t *testing.T) {
 }
 
 func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
-	programs := testshop.Build(t)
+	programs := impatient(t)
 	var done report
 	t.Run("ended", func(t *testing.T) {
 		t.Run("redemptions", func(t *testing.T) {
@@ -49,7 +48,7 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			t.Parallel()
 			done.add(killHeldRequests(t, programs.Linked(t))...)
 		})
-		endOf := func(programs testshop.Programs, e ending, commands ...command) {
+		end := func(e ending, commands ...command) {
 			for _, c := range commands {
 				t.Run(e.kind+"/"+c.kind, func(t *testing.T) {
 					t.Parallel()
@@ -57,7 +56,6 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 				})
 			}
 		}
-		end := func(e ending, commands ...command) { endOf(programs, e, commands...) }
 		end(killed(), applyNew(), applyPruned(), createSingle(), createLimited(), generate(), generateResumed(),
 			editField(), raise(), lower(), disable(), disableBatch(), pause(), resumeAll(),
 			createKey(), revokeKey(),
@@ -65,7 +63,7 @@ func TestKills_KilledWork_IsCompletedByRunningItAgain(t *testing.T) {
 			redemptionUndo(),
 			eventsRebuild(),
 			importSold())
-		endOf(impatient(t), killed(), deletions()...)
+		end(killed(), deletions()...)
 		end(interrupted(), applyNew(), generate(), raise())
 	})
 	done.tell(t)

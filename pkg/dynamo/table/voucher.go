@@ -64,10 +64,6 @@ func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) []Item {
 	it := VoucherKey(shop, v.Code).Attributes()
 	items := []Item{it}
 	it[AttrCode] = Str(v.Written)
-	it[AttrReward] = Str(v.Reward.String())
-	if v.Reward.Kind == voucher.RewardAmountOff {
-		it[AttrCurrency] = Str(v.Reward.AmountOff.Currency)
-	}
 	it.setNum(AttrImported, int64(v.Imported))
 	if v.MaxUses != voucher.NoLimit {
 		left := int(v.MaxUses) - v.Imported
@@ -93,7 +89,13 @@ func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) []Item {
 // EncodeEditable returns the attributes that an edit writes. The limit on uses is not among them, because changing it
 // also changes the counters.
 func EncodeEditable(v voucher.Voucher) Item {
-	it := Item{AttrFrom: Num(0), AttrUntil: Num(int64(FarFuture)), AttrDisabled: Bool(v.Disabled)}
+	it := Item{
+		AttrFrom: Num(0), AttrUntil: Num(int64(FarFuture)), AttrDisabled: Bool(v.Disabled),
+		AttrReward: Str(v.Reward.String()),
+	}
+	if v.Reward.Kind == voucher.RewardAmountOff {
+		it[AttrCurrency] = Str(v.Reward.AmountOff.Currency)
+	}
 	if !v.ValidFrom.IsZero() {
 		it[AttrFrom] = Millis(v.ValidFrom)
 	}
