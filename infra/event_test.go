@@ -53,7 +53,7 @@ func TestEvents_MatchTheTemplate(t *testing.T) {
 // The records of record-events and those of publish-events are about the same redemption.
 func TestEvents_Records_ReportARedemption(t *testing.T) {
 	tables := dynamo.Tables{Vouchers: "VouchersTable", Checkouts: "CheckoutsTable"}
-	changes := dynamo.NewEventSource(nil, tables, nil).Changes(t.Context(), records(t, "record-events"))
+	changes := dynamo.NewEventSource(nil, tables, nil).Changes(records(t, "record-events"))
 	if len(changes) != 1 || changes[0].Err != nil || changes[0].Shop != "emberforge" || len(changes[0].Facts) != 1 {
 		t.Fatalf("record-events gets %+v, want one redemption of emberforge", changes)
 	}

@@ -41,7 +41,7 @@ func (s *shopfront) putDamaged(t *testing.T, code string) {
 		TableName: aws.String(s.state.Tables.Vouchers),
 		Item: map[string]types.AttributeValue{
 			"customer": text("emberforge#00"), "sk": text(code),
-			"reward": text("a dragon"),
+			"b#auZ4P0-96RtuuItzpI7SRw": text("a dragon"),
 		},
 	})
 	if err != nil {

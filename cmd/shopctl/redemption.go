@@ -209,24 +209,19 @@ func (s *session) undo(
 	}
 	undone, replayed, err := shop.UndoRedemption(ctx, code, id, reason, s.now())
 	if errors.Is(err, voucher.ErrRedemptionOfOrder) {
-		err = s.describeOfOrder(ctx, shop, code, id)
+		err = s.describeOfOrder(ctx, shop, id)
 	}
 	return backoffice.Redemption{Redemption: undone, Batch: standing.Batch}, replayed, err
 }
 
 // describeOfOrder names the command that undoes a redemption that an order made.
-func (s *session) describeOfOrder(ctx context.Context, shop *backoffice.Shop, code voucher.Code, id string) error {
-	made, err := shop.Redemption(ctx, code, id)
+func (s *session) describeOfOrder(ctx context.Context, shop *backoffice.Shop, id string) error {
+	order, err := shop.OrderOf(ctx, id)
 	if err != nil {
 		return err
 	}
-	cancel := s.commandLine("order list "+string(shop.Profile.ID)) + " shows the order"
-	// otherwise the order was placed just now, and the index of orders does not show it yet
-	if order, err := shop.OrderOf(ctx, made); err == nil {
-		cancel = s.lineAbout("order cancel", shop, order) + " --reason TEXT"
-	}
 	return refused(kindInvalid, "an order made redemption %s; nothing was changed: cancel the order, which undoes "+
-		"the redemption: %s", id, cancel)
+		"the redemption: %s", id, s.lineAbout("order cancel", shop, order)+" --reason TEXT")
 }
 
 // redemptionCommand wraps the work of a command about one redemption, and prints the redemption. The function do

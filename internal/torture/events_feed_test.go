@@ -21,7 +21,6 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/event"
-	"shopfront/pkg/voucher"
 	"shopfront/pkg/wire"
 )
 
@@ -107,20 +106,15 @@ func (r *eventRound) scan(table string) (items []map[string]types.AttributeValue
 // inTables reads the facts from the tables.
 func (r *eventRound) inTables() stored {
 	s := stored{of: make(map[event.ID]string)}
-	terms := make(map[voucher.Code]*voucher.Voucher)
-	for _, v := range r.shops[0].vouchers { // each shop has the same vouchers
-		terms[v.Code] = &v
-	}
 	vouchers := r.scan(r.tables.Vouchers)
 	for i, it := range slices.Concat(vouchers, r.scan(r.tables.Checkouts)) {
 		partition, sort := textOf(it["customer"]), textOf(it["sk"])
 		shop, _, _ := strings.Cut(partition, "#")
-		code, _, _ := strings.Cut(sort, "#")
 		in := event.Vouchers
 		if i >= len(vouchers) {
 			in = event.Checkouts
 		}
-		facts, err := dynamo.Facts(catalog.ShopID(shop), in, it, terms[voucher.Code(code)])
+		facts, err := dynamo.Facts(catalog.ShopID(shop), in, it)
 		if err != nil {
 			r.violate("the item %s/%s cannot be read: %v", partition, sort, err)
 		}

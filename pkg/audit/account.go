@@ -25,8 +25,7 @@ type Counter struct {
 
 // Nick is the item of a nick.
 type Nick struct {
-	Holder        string // the hash of the nick
-	Compared      string // the nick as compared; empty if the nick never redeemed
+	Holder        string // the NickID
 	Taken, Undone int    // the numbers that the item stores
 	Redemptions   []voucher.Redemption
 	Holds         []voucher.Hold
@@ -40,14 +39,15 @@ func (id redemptionID) compare(other redemptionID) int { return bytes.Compare(id
 
 // heldUse is a hold in compact form. It was read from an item of its own or from the item of a nick.
 type heldUse struct {
-	id, holder redemptionID // a zero holder: the code has no limit per nick
-	until      int64        // milliseconds
-	counter    int64
+	id      redemptionID
+	holder  string // the NickID; empty: the code has no limit per nick
+	until   int64  // milliseconds
+	counter int64
 }
 
 func (h heldUse) compare(other heldUse) int {
 	return cmp.Or(
-		h.id.compare(other.id), h.holder.compare(other.holder), cmp.Compare(h.until, other.until),
+		h.id.compare(other.id), cmp.Compare(h.holder, other.holder), cmp.Compare(h.until, other.until),
 		cmp.Compare(h.counter, other.counter),
 	)
 }
@@ -167,21 +167,23 @@ func (a *Account) AddNick(place Place, n Nick) {
 		})
 	}
 	if n.Undone != 0 {
-		a.undoneOfNick[n.Compared] += n.Undone
+		a.undoneOfNick[n.Holder] += n.Undone
 	}
 	a.mostOfNick = max(a.mostOfNick, taken)
 }
 
-// AddRedemption adds the item of one redemption.
-func (a *Account) AddRedemption(place Place, redemption voucher.Redemption) {
+// AddRedemption adds the item of one redemption. nick is the NickID of its nick.
+func (a *Account) AddRedemption(place Place, redemption voucher.Redemption, nick string) {
 	a.addPart(place)
 	if redemption.Undone.IsZero() {
 		a.looseItems++
+	} else {
+		a.undoneOfNick[nick]--
 	}
 	a.addRedemption(place, redemption)
 }
 
-// AddHold adds the item of a hold. holder is the hash of the nick that has the hold, or empty.
+// AddHold adds the item of a hold. holder is the NickID of the nick that has the hold, or empty.
 func (a *Account) AddHold(place Place, hold voucher.Hold, holder string) {
 	a.addPart(place)
 	if use, ok := a.heldUse(place, hold, holder); ok {
@@ -190,18 +192,16 @@ func (a *Account) AddHold(place Place, hold voucher.Hold, holder string) {
 }
 
 func (a *Account) heldUse(place Place, hold voucher.Hold, holder string) (use heldUse, ok bool) {
-	use = heldUse{until: hold.Until.UnixMilli(), counter: int64(hold.Counter)}
-	if use.id, ok = a.decodeID(place, hold.ID); ok && holder != "" {
-		use.holder, ok = a.decodeID(place, holder)
-	}
+	use = heldUse{holder: holder, until: hold.Until.UnixMilli(), counter: int64(hold.Counter)}
+	use.id, ok = a.decodeID(place, hold.ID)
 	return use, ok
 }
 
-// decodeID reads the ID of a redemption or hold, or the hash of a nick, which has the same form.
+// decodeID reads the ID of a redemption or hold.
 func (a *Account) decodeID(place Place, text string) (id redemptionID, ok bool) {
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(decoded) != len(id) {
-		a.fault(found(KindMalformed, place, "the ID of a redemption or hold, or the hash of a nick, is malformed"))
+		a.fault(found(KindMalformed, place, "the ID of a redemption or hold is malformed"))
 		return id, false
 	}
 	return redemptionID(decoded), true
@@ -228,7 +228,6 @@ func (a *Account) addRedemption(place Place, redemption voucher.Redemption) {
 		a.redemptions = append(a.redemptions, id)
 	} else {
 		a.undone = append(a.undone, id)
-		a.undoneOfNick[nick.Compared]--
 		a.latest = latest(a.latest, redemption.Undone)
 		if redemption.Undone.Before(redemption.At.Add(-ClockSkew)) {
 			a.fault(found(KindMalformed, place, "undone at %s, but redeemed at %s", written(redemption.Undone),

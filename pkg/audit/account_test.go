@@ -92,7 +92,7 @@ func counters(a *audit.Account, left0, used0, left1, used1 int, edits ...int64) 
 
 func records(a *audit.Account, count int) {
 	for n := range count {
-		a.AddRedemption(part("#r#"+id(n)), record(n))
+		a.AddRedemption(part("#r#"+id(n)), record(n), "")
 	}
 }
 

@@ -82,8 +82,8 @@ func (j *checkoutJudgement) judgePrice(currency money.Currency) {
 }
 
 // JudgeUse returns what is wrong with the redemption of the checkout's code. The parameter recorded has the redemptions
-// of the code that are stored under the checkout's token. An order must have exactly one redemption, with the ID of the
-// hold. Cancelling the order undoes the redemption. A checkout that was not ordered must have no redemption, even if it
+// of the code that are stored under the checkout's token. An order must have exactly one redemption, made by an order.
+// Cancelling the order undoes the redemption. A checkout that was not ordered must have no redemption, even if it
 // shares its hold with an order. The items are not read at one moment, so the finding is doubtful.
 func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	j := &checkoutJudgement{Checkout: c}
@@ -94,8 +94,8 @@ func (c *Checkout) JudgeUse(recorded []voucher.Redemption) []Finding {
 	case len(recorded) != 1:
 		j.add(KindOrderUse, "ordered with the code %s, which has %s for the order instead of one", c.Code,
 			count(len(recorded), "redemption"))
-	case recorded[0].ID != c.Hold.ID:
-		j.add(KindOrderUse, "ordered with the code %s, but its redemption has another ID than its hold", c.Code)
+	case !recorded[0].ByOrder:
+		j.add(KindOrderUse, "ordered with the code %s, but its redemption was not made by an order", c.Code)
 	case recorded[0].Undone.IsZero() != c.Order.Cancelled.IsZero():
 		state := "undone"
 		if recorded[0].Undone.IsZero() {

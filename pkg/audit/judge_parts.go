@@ -57,7 +57,7 @@ func (j *partsJudgement) judgeKinds() {
 			count(j.looseItems, "item"))
 	case len(j.holds) > 0 && !v.Limited():
 		j.add(KindWrongKind, "%s, but the voucher has no limit above one", count(len(j.holds), "hold"))
-	case slices.ContainsFunc(j.holds, func(h heldUse) bool { return (h.holder == redemptionID{}) == perNick }):
+	case slices.ContainsFunc(j.holds, func(h heldUse) bool { return (h.holder == "") == perNick }):
 		j.add(KindWrongKind, "a hold names a nick although the voucher has no limit per nick, or names no nick "+
 			"although the voucher has such a limit")
 	}
@@ -166,7 +166,7 @@ func (j *partsJudgement) judgeUndone() {
 	}
 }
 
-// duplicates returns how many IDs are recorded more than once. A hold has the ID of the redemption that it may become.
+// duplicates returns how many IDs of redemptions and holds are recorded more than once.
 func (a *Account) duplicates() int {
 	ids := slices.Concat(a.redemptions, a.undone)
 	held := a.holds

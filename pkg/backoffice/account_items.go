@@ -3,7 +3,6 @@ package backoffice
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -103,7 +102,7 @@ func (r accountReader) addVoucher(account *audit.Account, it table.Item) error {
 	if it.Str(table.AttrNickHash) != table.NickCondition(v.Nick) {
 		return errors.New("the voucher's nick does not match the hash of the nick")
 	}
-	if err := wholeRedemption(it); err != nil {
+	if err := wholeRedemption(it, v.Voucher); err != nil {
 		return err
 	}
 	if it.Has(table.AttrFullUntil) && !it.Has(table.AttrFullVersion) {
@@ -113,15 +112,21 @@ func (r accountReader) addVoucher(account *audit.Account, it table.Item) error {
 	return nil
 }
 
-// wholeRedemption returns errIncomplete if a single-use voucher has only a part of a redemption or hold.
-func wholeRedemption(it table.Item) error {
-	parts := []string{table.AttrRedemption, table.AttrToken, table.AttrRedeemed}
-	missing := slices.DeleteFunc(slices.Clone(parts), it.Has)
-	if len(missing) == 0 || len(missing) == len(parts) && !it.Has(table.AttrRedeemedBy) &&
-		!it.Has(table.AttrHeldUntil) {
+// wholeRedemption returns errIncomplete if a voucher has only a part of a redemption or hold.
+func wholeRedemption(it table.Item, v voucher.Voucher) error {
+	switch records, err := table.Records(it); {
+	case err != nil:
+		return err
+	case len(records) > 1 || len(records) == 1 && v.Held != nil:
+		return errors.New("the voucher has more than one redemption or hold")
+	case v.SingleUse() && it.Num(table.AttrUsed) != int64(len(records)):
+		return fmt.Errorf("%w: the attribute %s is %d, but the voucher has %d redemptions", errIncomplete,
+			table.AttrUsed, it.Num(table.AttrUsed), len(records))
+	case it.Has(table.AttrHold) != it.Has(table.AttrHeldUntil), it.Has(table.AttrHeldBy) && !it.Has(table.AttrHold):
+		return fmt.Errorf("%w: %s or %s is missing", errIncomplete, table.AttrHold, table.AttrHeldUntil)
+	default:
 		return nil
 	}
-	return fmt.Errorf("%w: %s is missing", errIncomplete, strings.Join(missing, ", "))
 }
 
 func (r accountReader) addCounter(account *audit.Account, it table.Item, rest string) error {
@@ -156,11 +161,11 @@ func (r accountReader) addHold(account *audit.Account, it table.Item) error {
 	return nil
 }
 
-func (r accountReader) addNick(account *audit.Account, it table.Item, hash string) error {
-	if err := checkAt(table.NickKey(r.Profile.ID, account.Code, hash), it, table.AttrTaken); err != nil {
+func (r accountReader) addNick(account *audit.Account, it table.Item, nick string) error {
+	if err := checkAt(table.NickKey(r.Profile.ID, account.Code, nick), it, table.AttrTaken); err != nil {
 		return err
 	}
-	records, err := recordsOf(it)
+	records, err := recordsOf(account, it)
 	if err != nil {
 		return err
 	}
@@ -169,39 +174,34 @@ func (r accountReader) addNick(account *audit.Account, it table.Item, hash strin
 		return err
 	}
 	for _, record := range records {
-		if nick, err := voucher.ParseNick(record.Nick); err != nil || hash != table.HashNick(nick) {
+		if r.nickID(account, record) != nick {
 			return fmt.Errorf("%w: it holds a redemption of another nick", errMisplaced)
 		}
 	}
 	account.AddNick(r.place(it), audit.Nick{
-		Holder: hash, Compared: comparedNick(it), Taken: uses.Taken, Undone: uses.Undone, Redemptions: records,
-		Holds: uses.Holds,
+		Holder: nick, Taken: uses.Taken, Undone: uses.Undone, Redemptions: records, Holds: uses.Holds,
 	})
 	return nil
 }
 
-// comparedNick returns the compared form of an item's nick. If the item has no spelling of the nick, it returns "".
-func comparedNick(it table.Item) string {
-	for name := range it {
-		if !strings.HasPrefix(name, table.SpellingPrefix) {
-			continue
-		}
-		if nick, err := voucher.ParseNick(it.Str(name)); err == nil {
-			return nick.Compared
-		}
+// nickID returns the NickID of a redemption's nick. It is empty if the nick cannot be read.
+func (r accountReader) nickID(account *audit.Account, redemption voucher.Redemption) string {
+	nick, err := voucher.ParseNick(redemption.Nick)
+	if err != nil {
+		return ""
 	}
-	return ""
+	return voucher.NickID(r.Profile.ID, account.Code, nick)
 }
 
 func (r accountReader) addRedemption(account *audit.Account, it table.Item, token idempotency.Token) error {
 	if err := checkAt(table.RedemptionKey(r.Profile.ID, account.Code, token), it); err != nil {
 		return err
 	}
-	records, err := recordsOf(it)
+	records, err := recordsOf(account, it)
 	if err != nil {
 		return err
 	}
-	if len(records) != 1 || !it.Has(table.RecordPrefix+string(token)) {
+	if len(records) != 1 || records[0].ID != string(token) {
 		return errors.New("the item does not hold exactly the redemption that its sort key names")
 	}
 	if _, err := voucher.ParseUndoReason(it.Str(table.AttrReason)); err != nil ||
@@ -209,29 +209,15 @@ func (r accountReader) addRedemption(account *audit.Account, it table.Item, toke
 		return errors.New("an undone redemption must have a valid " + table.AttrReason +
 			", and any other redemption must not have one")
 	}
-	if it.Has(table.AttrUndone) {
-		records[0].Undone, records[0].Imported = it.Time(table.AttrUndone), it.Has(table.AttrImported)
-	}
-	account.AddRedemption(r.place(it), records[0])
+	account.AddRedemption(r.place(it), records[0], r.nickID(account, records[0]))
 	return nil
 }
 
-// recordsOf reads all redemptions in an item.
-func recordsOf(it table.Item) ([]voucher.Redemption, error) {
-	var records []voucher.Redemption
-	for name := range it {
-		if !strings.HasPrefix(name, table.RecordPrefix) {
-			continue
-		}
-		record, spelling, err := table.DecodeRecord(it.Str(name))
-		if err != nil {
-			return nil, err
-		}
-		record.Nick = it.Str(table.SpellingPrefix + spelling)
-		if spelling != "" && record.Nick == "" {
-			return nil, errors.New("the nick of a redemption is missing")
-		}
-		records = append(records, record)
+// recordsOf reads all redemptions in an item. Each must name the code.
+func recordsOf(account *audit.Account, it table.Item) ([]voucher.Redemption, error) {
+	records, err := table.Records(it)
+	if code, _ := voucher.ParseCode(it.Str(table.AttrCode)); err == nil && len(records) > 0 && code != account.Code {
+		err = errors.New("the attribute " + table.AttrCode + " is not the code of the redemptions")
 	}
-	return records, nil
+	return records, err
 }

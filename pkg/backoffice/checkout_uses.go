@@ -31,7 +31,7 @@ func (s *Shop) redeemedBy(
 	redeemed := make(map[checkout.ID][]voucher.Redemption)
 	for _, c := range checkouts {
 		for _, key := range places[c.ID] {
-			if redemption, is := recordIn(found[key], c); is {
+			if redemption, is, err := table.Recorded(c.ID.Token(), found[key]); is && err == nil {
 				redeemed[c.ID] = append(redeemed[c.ID], redemption)
 			}
 		}
@@ -46,14 +46,4 @@ func (s *Shop) recordPlaces(c checkout.Checkout) []table.Key {
 	undone, recorded := table.RedemptionKey(s.Profile.ID, code, c.ID.Token()),
 		table.RecordKey(s.Profile.ID, code, nick, c.ID.Token(), c.Hold.Kind)
 	return slices.Compact([]table.Key{undone, recorded})
-}
-
-// recordIn returns the redemption that an item contains under the token of a checkout. is reports whether such a
-// redemption exists and can be read.
-func recordIn(it table.Item, c checkout.Checkout) (redemption voucher.Redemption, is bool) {
-	if it.Str(table.AttrToken) == string(c.ID.Token()) && !it.Has(table.AttrHeldUntil) {
-		return voucher.Redemption{ID: it.Str(table.AttrRedemption)}, true
-	}
-	redemption, is, err := table.Recorded(c.ID.Token(), voucher.Voucher{}, it)
-	return redemption, is && err == nil
 }

@@ -294,9 +294,11 @@ func TestDelete_ChangedSinceItWasRead_StaysWhole(t *testing.T) {
 		want       error
 	}{
 		"edited": {"ONCE", "", func(it attributes) { it.add("version", 1) }, voucher.ErrEdited},
-		"redeemed or held": {
-			"ONCE", "", func(it attributes) { it["redemption"] = text("LRLuWYz8-QoWsPfs4csHfg") },
-			voucher.ErrUsed,
+		"held": {
+			"ONCE", "", func(it attributes) { it["hold"] = text("LRLuWYz8-QoWsPfs4csHfg") }, voucher.ErrUsed,
+		},
+		"redeemed": {
+			"ONCE", "", func(it attributes) { it["used"] = number(1) }, voucher.ErrUsed,
 		},
 		"undone":            {"ONCE", "", func(it attributes) { it["undone"] = number(1) }, voucher.ErrUsed},
 		"imported as used":  {"ONCE", "", func(it attributes) { it["imported"] = number(1) }, voucher.ErrUsed},

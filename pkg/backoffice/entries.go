@@ -9,35 +9,17 @@ import (
 	"strings"
 
 	"shopfront/pkg/dynamo/table"
-	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
 // entry is one item among a shop's vouchers. Only the fields for its kind of item are set.
 type entry struct {
-	code    voucher.Code
-	of      voucher.Voucher // the voucher that the item belongs to; only stored sets it
-	voucher *voucher.Voucher
-	counter *table.Counter
-	hold    *voucher.Hold // of a code with a limit above one; the hold's Kind is not set
-	// records are the redemptions of a code with many uses, or one undone redemption of any code. Their fields Code and
-	// Reward are not set, because only the item of the voucher has them. The redemption of a single-use code is in the
-	// field voucher.
-	records []voucher.Redemption
-}
-
-// redemptions returns the redemptions in the item. It sets their code and reward, for which of must be set.
-func (e entry) redemptions() []voucher.Redemption {
-	if e.voucher != nil {
-		if e.voucher.Redeemed == nil {
-			return nil
-		}
-		return []voucher.Redemption{*e.voucher.Redeemed}
-	}
-	for i := range e.records {
-		e.records[i].Code, e.records[i].Reward = e.of.Written, e.of.Reward
-	}
-	return e.records
+	code        voucher.Code
+	of          voucher.Voucher // the voucher that the item belongs to; only stored sets it
+	voucher     *voucher.Voucher
+	counter     *table.Counter
+	hold        *voucher.Hold // of a code with a limit above one; the hold's Kind is not set
+	redemptions []voucher.Redemption
 }
 
 // stored yields the items of a shop's vouchers in the order of the codes, and stops at the first error. If code is not
@@ -126,6 +108,9 @@ func decodeEntry(it table.Item) (entry, error) {
 	case rest == "":
 		v, err := table.DecodeVoucher(it)
 		decoded.voucher = &v.Voucher
+		if v.Redeemed != nil {
+			decoded.redemptions = []voucher.Redemption{*v.Redeemed}
+		}
 		return decoded, err
 	case strings.HasPrefix(rest, table.CounterInfix):
 		number, err := strconv.Atoi(strings.TrimPrefix(rest, table.CounterInfix))
@@ -135,17 +120,11 @@ func decodeEntry(it table.Item) (entry, error) {
 		counter := table.DecodeCounter(number, it)
 		decoded.counter = &counter
 	case strings.HasPrefix(rest, table.NickInfix), strings.HasPrefix(rest, table.RedemptionInfix):
-		for name := range it {
-			token, is := strings.CutPrefix(name, table.RecordPrefix)
-			if !is {
-				continue
-			}
-			redemption, _, err := table.Recorded(idempotency.Token(token), voucher.Voucher{}, it)
-			if err != nil {
-				return entry{}, fmt.Errorf("item %q: %w", key.Sort, err)
-			}
-			decoded.records = append(decoded.records, redemption)
+		records, err := table.Records(it)
+		if err != nil {
+			return entry{}, fmt.Errorf("item %q: %w", key.Sort, err)
 		}
+		decoded.redemptions = records
 	case strings.HasPrefix(rest, table.HoldInfix):
 		hold, _, err := table.DecodeHoldItem("", it)
 		if err != nil {

@@ -9,7 +9,6 @@ import (
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/event"
-	"shopfront/pkg/voucher"
 )
 
 // record is an item of the vouchers or checkouts table, and the facts that it shows.
@@ -24,17 +23,13 @@ type record struct {
 // yield it twice.
 func (s *Shop) records(ctx context.Context) iter.Seq2[record, error] {
 	return func(yield func(record, error) bool) {
-		var terms voucher.Voucher // the voucher of the previous item
 		for it, err := range s.inOrder(ctx, s.Tables.Vouchers, "", listReaders) {
-			if err == nil {
-				terms, err = s.termsOf(ctx, it, terms)
-			}
-			if !yield(s.factsIn(event.Vouchers, it, &terms), table.Outcome(err)) || err != nil {
+			if !yield(s.factsIn(event.Vouchers, it), table.Outcome(err)) || err != nil {
 				return
 			}
 		}
 		for it, err := range s.checkoutItems(ctx) {
-			if !yield(s.factsIn(event.Checkouts, it, nil), table.Outcome(err)) {
+			if !yield(s.factsIn(event.Checkouts, it), table.Outcome(err)) {
 				return
 			}
 		}
@@ -42,8 +37,8 @@ func (s *Shop) records(ctx context.Context) iter.Seq2[record, error] {
 }
 
 // factsIn returns the record of an item of a table, event.Vouchers or event.Checkouts.
-func (s *Shop) factsIn(in string, it table.Item, terms *voucher.Voucher) record {
-	facts, err := dynamo.Facts(s.Profile.ID, in, it, terms)
+func (s *Shop) factsIn(in string, it table.Item) record {
+	facts, err := dynamo.Facts(s.Profile.ID, in, it)
 	return record{placeOf(s.nameOf(in), table.KeyOf(it)), facts, err}
 }
 
@@ -52,27 +47,6 @@ func (s *Shop) nameOf(table string) string {
 		return s.Tables.Checkouts
 	}
 	return s.Tables.Vouchers
-}
-
-// termsOf returns the voucher to which an item belongs. If the voucher is missing or damaged, the result is empty.
-// latest is the voucher of the previous item.
-func (s *Shop) termsOf(ctx context.Context, it table.Item, latest voucher.Voucher) (voucher.Voucher, error) {
-	key := table.KeyOf(it)
-	switch code := key.Code(); code {
-	case voucher.Code(key.Sort): // the voucher itself
-	case latest.Code:
-		return latest, nil
-	default: // the voucher is missing or damaged, or was created after its bucket was read
-		var err error
-		if it, err = table.Get(ctx, s.api, s.Tables.Vouchers, table.VoucherKey(s.Profile.ID, code), nil); err != nil {
-			return voucher.Voucher{}, err
-		}
-	}
-	v, err := table.DecodeVoucher(it)
-	if err != nil {
-		return voucher.Voucher{}, nil //nolint:nilerr // the records of a damaged voucher cannot be read either
-	}
-	return v.Voucher, nil
 }
 
 // logEntry is an entry of the shop's log.

@@ -26,7 +26,7 @@ func typeOf(name string) attributeType {
 	switch name {
 	case table.AttrCode, table.AttrReward, table.AttrCurrency, table.AttrNick, table.AttrNickHash, table.AttrBatch,
 		table.AttrNote,
-		table.AttrRedemption, table.AttrToken, table.AttrRedeemedBy,
+		table.AttrHold, table.AttrHeldBy,
 		table.AttrRedeemPolicy, table.AttrCheckOutPolicy, table.AttrName,
 		table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrData, table.AttrStatus,
 		table.AttrOrdered, table.AttrShelf, table.AttrPayment, table.AttrReason,
@@ -34,7 +34,7 @@ func typeOf(name string) attributeType {
 		table.AttrUndoneBy:
 		return typeText
 	case table.AttrMaxUses, table.AttrPerNick, table.AttrFrom, table.AttrUntil, table.AttrCreated, table.AttrVersion,
-		table.AttrCounters, table.AttrEditing, table.AttrEditor, table.AttrRedeemed, table.AttrLeft, table.AttrUsed,
+		table.AttrCounters, table.AttrEditing, table.AttrEditor, table.AttrLeft, table.AttrUsed,
 		table.AttrTaken,
 		table.AttrRefusalLimit, table.AttrRefusalWindow, table.AttrRedeemLimit, table.AttrRedeemWindow,
 		table.AttrKeysCreated, table.AttrKeyExpires, table.AttrRevoked,

@@ -7,6 +7,8 @@ import (
 
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/dynamo/table"
+	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
@@ -41,7 +43,7 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Se
 				yield(Redemption{}, err)
 				return
 			}
-			for _, r := range entry.redemptions() {
+			for _, r := range entry.redemptions {
 				if found := (Redemption{Redemption: r, Batch: entry.of.Batch}); filter.picks(found) &&
 					!yield(found, nil) {
 					return
@@ -62,18 +64,11 @@ func (s *Shop) Redemption(ctx context.Context, code voucher.Code, id string) (Re
 	return Redemption{}, voucher.ErrRedemptionNotFound
 }
 
-// OrderOf finds the order that made a redemption, or returns checkout.ErrOrderNotFound. It reads only the orders that
-// were placed in the millisecond of the redemption.
-func (s *Shop) OrderOf(ctx context.Context, r Redemption) (checkout.ID, error) {
-	for order, err := range s.Orders(ctx, checkout.OrderFilter{From: r.At, Until: r.At.Add(time.Millisecond)}) {
-		if err != nil {
-			return "", err
-		}
-		if order.Hold != nil && order.Hold.ID == r.ID {
-			return order.ID, nil
-		}
-	}
-	return "", checkout.ErrOrderNotFound
+// OrderOf returns the ID of the order that made the redemption with the given ID.
+func (s *Shop) OrderOf(ctx context.Context, id string) (checkout.ID, error) {
+	it, err := table.Get(ctx, s.api, s.Tables.Checkouts, table.CheckoutKey(s.Profile.ID, idempotency.Token(id)),
+		checkout.ErrOrderNotFound)
+	return checkout.ID(it.Str(table.AttrID)), table.Outcome(err)
 }
 
 // UndoRedemption undoes a redemption and gives its use back, as voucher.Redemptions does. The bool reports whether the

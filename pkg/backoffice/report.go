@@ -82,7 +82,7 @@ func (s *Shop) Report(
 			last = &tally{at: now}
 		}
 		last.add(entry)
-		for _, redemption := range entry.redemptions() {
+		for _, redemption := range entry.redemptions {
 			r.addRedemption(entry.of, redemption)
 		}
 		if len(r.groups) > query.MaxGroups {

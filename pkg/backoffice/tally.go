@@ -28,7 +28,7 @@ func (t *tally) add(item entry) {
 	case item.hold != nil:
 		t.addHold(*item.hold)
 	default:
-		for _, redemption := range item.records {
+		for _, redemption := range item.redemptions {
 			if redemption.Undone.IsZero() {
 				t.taken++
 			}

@@ -22,7 +22,9 @@ func (s *Shop) deleteUnused(ctx context.Context, v voucher.Voucher) error {
 	condition.RequireEqual(table.AttrVersion, table.Num(v.Version))
 	// a late retry must not delete a new voucher with the same code
 	condition.RequireEqual(table.AttrCreated, table.Millis(v.Created))
-	for _, mark := range []string{table.AttrRedemption, table.AttrUndone, table.AttrReturns, table.AttrImported} {
+	for _, mark := range []string{
+		table.AttrUsed, table.AttrHold, table.AttrUndone, table.AttrReturns, table.AttrImported,
+	} {
 		condition.RequireEqual(mark, nil)
 	}
 	actions := []types.TransactWriteItem{{Delete: condition.Deletion(s.Tables.Vouchers)}}

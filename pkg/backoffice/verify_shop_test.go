@@ -229,7 +229,7 @@ func (a attributes) add(name string, n int64) { a[name] = number(a.number(name) 
 // record returns the name of an attribute with a redemption.
 func (a attributes) record() string {
 	for name := range a {
-		if strings.HasPrefix(name, "r#") {
+		if strings.HasPrefix(name, "b#") {
 			return name
 		}
 	}

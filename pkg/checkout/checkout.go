@@ -86,9 +86,10 @@ type Checkout struct {
 	Discount  money.Money // what the code takes off; zero without a code
 	Total     money.Money // Subtotal less Discount
 
-	Code string        // as created; empty: none
-	Nick string        // as the request sent it; empty: none
-	Hold *voucher.Hold // the use of the code that the checkout holds, or held; nil without a code
+	Code   string         // as created; empty: none
+	Reward voucher.Reward // of the code, as it was when the checkout was priced; zero without a code
+	Nick   string         // as the request sent it; empty: none
+	Hold   *voucher.Hold  // the use of the code that the checkout holds, or held; nil without a code
 	// SharesUse means that an open checkout of the same nick held this use before. Only one of the two can be ordered.
 	SharesUse bool
 
@@ -132,6 +133,7 @@ func (c Checkout) discounted(reward voucher.Reward) (Checkout, error) {
 	if c.Discount, err = reward.Discount(c.Subtotal); err != nil {
 		return Checkout{}, err
 	}
+	c.Reward = reward
 	c.Total, err = c.Subtotal.Minus(c.Discount)
 	return c, err
 }

@@ -103,7 +103,7 @@ func TestOpen_Code_TakesTheDiscountOffAndHoldsAUse(t *testing.T) {
 		t.Fatalf("%d checkouts with a hold were opened, want 1", len(holds.opened))
 	}
 	claim := holds.opened[0].Claim
-	if claim.Token != c.ID.Token() || claim.RedemptionID == "" || claim.Code != holds.v.Code ||
+	if claim.Token != c.ID.Token() || claim.HoldID == "" || claim.Code != holds.v.Code ||
 		claim.Nick.Compared != "alder" {
 		t.Errorf("claim %+v", claim)
 	}

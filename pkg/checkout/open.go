@@ -62,8 +62,7 @@ type Opening struct {
 	Shop catalog.ShopID
 	// Checkout has no Hold yet.
 	Checkout Checkout
-	// Claim asks for the use to hold. Its RedemptionID becomes the ID of a new hold. Without a code, Claim has only a
-	// Token, and Voucher and Uses are zero.
+	// Claim asks for the use to hold. Without a code, Claim has only a Token, and Voucher and Uses are zero.
 	Claim   voucher.Claim
 	Voucher voucher.Voucher
 	Uses    voucher.NickUses // of the nick
@@ -235,7 +234,7 @@ func (o Opener) claim(ctx context.Context, request Request, opening *Opening) er
 	if err != nil {
 		return err
 	}
-	opening.Claim.RedemptionID = string(id)
+	opening.Claim.HoldID = string(id)
 	opening.Claim.Request = voucher.Request{
 		Shop: request.Shop, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
 		Key: request.Key,

@@ -175,11 +175,12 @@ func excuses() []excuse {
 	const (
 		checkouts, vouchers = "Update checkouts", "Update vouchers"
 		place               = "id = : AND status = : AND expires > :"
-		again               = "(attribute_not_exists(redemption) OR heldUntil <= :) AND version = : AND undone = :"
-		mark                = "others heed no mark of an old version, and refusals are not judged after an edit"
-		undone              = "the transaction also checks that the request's own redemption was not undone"
-		recreated           = "no simulation deletes a code and creates it again"
-		rare                = "a nick at its limit swaps a lapsed hold of its own, which other requests seldom meet"
+		again               = "attribute_not_exists(used) AND (attribute_not_exists(heldUntil) OR heldUntil <= :) AND " +
+			"version = : AND undone = :"
+		mark      = "others heed no mark of an old version, and refusals are not judged after an edit"
+		undone    = "the transaction also checks that the request's own redemption was not undone"
+		recreated = "no simulation deletes a code and creates it again"
+		rare      = "a nick at its limit swaps a lapsed hold of its own, which other requests seldom meet"
 	)
 	return []excuse{
 		{"Update events", "feed = :", "feed = :", "the ID of a log never changes"},
@@ -189,36 +190,32 @@ func excuses() []excuse {
 		{checkouts, "id = : AND status = :", "id = :", "the call before has compared the ID"},
 		{"Check vouchers", "attribute_exists(sk)", "", "what ends a hold also ends the checkout that shares it"},
 		{
-			vouchers, "attribute_exists(r#) AND attribute_not_exists(undone)", "attribute_exists(r#)",
-			"the record was read before, and is never deleted",
+			vouchers, "b# = : AND attribute_not_exists(undone)", "b# = :",
+			"the record was read before, and never changes",
 		},
+		{vouchers, "b# = :", "b# = :", "the transaction also puts the undone record, which must not exist"},
 		{
-			vouchers, "redemption = : AND token = : AND attribute_not_exists(heldUntil)", "",
-			"ID, token and the missing hold identify the same redemption",
-		},
-		{vouchers, "r# = :", "r# = :", "the transaction also puts the undone record, which must not exist"},
-		{
-			vouchers, "h# = : AND attribute_not_exists(r#)", "attribute_not_exists(r#)",
+			vouchers, "h# = : AND attribute_not_exists(b#)", "attribute_not_exists(b#)",
 			"the record replaces the hold, so they never exist together",
 		},
-		{vouchers, "attribute_not_exists(r#) AND taken = : AND attribute_not_exists(undone)", "", rare},
-		{vouchers, "attribute_not_exists(r#) AND taken = : AND h# = : AND attribute_not_exists(undone)", "", rare},
-		{vouchers, "attribute_not_exists(r#) AND taken = : AND h# = : AND undone = :", "", rare},
+		{vouchers, "attribute_not_exists(b#) AND taken = : AND attribute_not_exists(undone)", "", rare},
+		{vouchers, "attribute_not_exists(b#) AND taken = : AND h# = : AND attribute_not_exists(undone)", "", rare},
+		{vouchers, "attribute_not_exists(b#) AND taken = : AND h# = : AND undone = :", "", rare},
 		{vouchers, "taken = : AND h# = :", "", rare},
 		{vouchers, again, "undone = :", undone},
 		{vouchers, again, "version = :", "an undone code is seldom edited while somebody redeems it again"},
 		{
-			vouchers, "attribute_not_exists(r#) AND (attribute_not_exists(taken) OR taken < :) AND undone = :",
+			vouchers, "attribute_not_exists(b#) AND (attribute_not_exists(taken) OR taken < :) AND undone = :",
 			"undone = :", undone,
 		},
 		{vouchers, "version = : AND created = :", "created = :", recreated},
 		{vouchers, "version = : AND created = : AND attribute_not_exists(returns)", "created = :", recreated},
 		{vouchers, "version = : AND created = : AND returns = :", "created = :", recreated},
 		{
-			vouchers, "(attribute_not_exists(redemption) OR heldUntil <= :) AND version = : AND created = :", "created = :",
-			recreated,
+			vouchers, "attribute_not_exists(used) AND (attribute_not_exists(heldUntil) OR heldUntil <= :) AND " +
+				"version = : AND created = :", "created = :", recreated,
 		},
-		{vouchers, "redemption = : AND heldUntil = :", "redemption = :", "no two holds lapse at once"},
+		{vouchers, "hold = : AND heldUntil = :", "hold = :", "no two holds lapse at once"},
 		{vouchers, "used >= :", "", "a counter that has uses is read before, and is seldom emptied meanwhile"},
 		{vouchers, "version = : AND attribute_not_exists(returns)", "version = :", mark},
 		{vouchers, "version = : AND returns = :", "version = :", mark},

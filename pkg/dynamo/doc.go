@@ -16,7 +16,7 @@
 //	vouchers   ID#bb     CODE#c#NN       CounterKey     a counter of a code with a limit above one: uses left and used
 //	vouchers   ID#bb     CODE#h#NN#T#ID  HoldKey        a hold of a use of counter NN, which lapses at T, in
 //	                                                    milliseconds
-//	vouchers   ID#bb     CODE#n#HASH     NickKey        the redemptions and holds of one nick, for a code with a
+//	vouchers   ID#bb     CODE#n#NICK     NickKey        the redemptions and holds of one nick, for a code with a
 //	                                                    limit per nick
 //	vouchers   ID#bb     CODE#r#TOKEN    RedemptionKey  one redemption: of a code with many uses and no limit per
 //	                                                    nick, or of any code if the redemption was undone
@@ -38,10 +38,13 @@
 // A use of a code with a limit above one is never in two places: it is left in a counter, or it is taken by one
 // redemption or one hold. The use of a lapsed hold stays taken until somebody takes it over in a transaction that
 // deletes the hold. If a code has no counters, its holds are stored in the item of the voucher or of the nick. If the
-// code has no limit at all, no item but the checkout has the hold. A checkout names its hold. If an order turns the
-// hold into a redemption, the redemption's token is the first half of the checkout's ID.
+// code has no limit at all, no item but the checkout has the hold. A checkout names its hold.
 //
-// bb is one of 64 buckets. A hash chooses the bucket: the hash of the code for a voucher, of the code and the nick for
+// A redemption's ID is its token. If an order made it, that is the first half of the checkout's ID; otherwise the first
+// 11 characters are the NICK of its NickKey. So an ID leads to every item that can have the record, and the record says
+// everything that its event does.
+//
+// bb is one of 64 buckets. A hash chooses the bucket: the hash of the code for a voucher, of the code and the NICK for
 // a NickKey, of the code and the token for a RedemptionKey, of the first group of its number for a checkout, of the
 // payment for a PaymentKey, of the source for refusals, of the event's ID for an event, and of the nick for the index
 // of nicks. Counter NN is NN buckets after its voucher, so no two counters of a code share a bucket. A hold is in the

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
@@ -25,9 +23,6 @@ type EventSource struct {
 	api    EventSourceAPI
 	tables Tables
 	random func(n int64) int64
-
-	mu    sync.Mutex
-	terms map[table.Key]voucher.Voucher // of codes with many uses; no edit changes the terms that events contain
 }
 
 // EventSourceAPI lists the DynamoDB operations that EventSource calls.
@@ -35,7 +30,7 @@ type EventSourceAPI interface{ table.BatchGetter }
 
 // NewEventSource returns the source for the tables of vouchers and checkouts. random is as in NewRedeemer.
 func NewEventSource(api EventSourceAPI, tables Tables, random func(n int64) int64) *EventSource {
-	return &EventSource{api: api, tables: tables, random: random, terms: make(map[table.Key]voucher.Voucher)}
+	return &EventSource{api, tables, random}
 }
 
 // image is an item before and after a change. An item that does not exist is empty.
@@ -47,12 +42,12 @@ type image struct {
 // Changes reads the records of a DynamoDB stream with new and old images, as Lambda delivers them
 // (https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html). It ignores the kind of a record, because DynamoDB Local
 // names some kinds differently. For a record that cannot be read, the change has an Err.
-func (s *EventSource) Changes(ctx context.Context, records []json.RawMessage) []event.Change {
+func (s *EventSource) Changes(records []json.RawMessage) []event.Change {
 	changes, images := make([]event.Change, len(records)), make([]image, len(records))
 	for i, record := range records {
 		changes[i].ID, images[i], changes[i].Err = s.decode(record)
 	}
-	s.interpret(ctx, changes, images)
+	interpret(changes, images)
 	return changes
 }
 
@@ -80,13 +75,12 @@ func (s *EventSource) Reread(ctx context.Context, places []event.Place) []event.
 			changes[i].Err = table.Outcome(err)
 		}
 	}
-	s.interpret(ctx, changes, images)
+	interpret(changes, images)
 	return changes
 }
 
 // interpret fills in the changes from their images.
-func (s *EventSource) interpret(ctx context.Context, changes []event.Change, images []image) {
-	missing := s.remember(ctx, images)
+func interpret(changes []event.Change, images []image) {
 	for i := range changes {
 		c, at := &changes[i], images[i]
 		c.Place = at.place
@@ -99,47 +93,33 @@ func (s *EventSource) interpret(ctx context.Context, changes []event.Change, ima
 		if c.Err != nil {
 			continue
 		}
-		after, err := s.facts(c.Shop, at.place, at.new)
-		if errors.Is(err, errNoTerms) && missing != nil {
-			err = missing
-		}
+		after, err := factsOf(c.Shop, at.place, at.new)
 		if err != nil {
 			c.Err = err
 			continue
 		}
 		// if old is unreadable, all facts count as new: recording a fact twice is a no-op
-		before, _ := s.facts(c.Shop, at.place, at.old)
+		before, _ := factsOf(c.Shop, at.place, at.old)
 		c.Facts = event.News(before, after)
 	}
 }
 
-// Facts returns what an item of a table shows, event.Vouchers or event.Checkouts. terms is the voucher to which the
-// item belongs. It may be nil for the item of a voucher or a checkout.
-func Facts(
-	shop catalog.ShopID, in string, it map[string]types.AttributeValue, terms *voucher.Voucher,
-) ([]event.Fact, error) {
-	s := NewEventSource(nil, Tables{}, nil)
+// Facts returns what an item of a table shows, event.Vouchers or event.Checkouts.
+func Facts(shop catalog.ShopID, in string, it map[string]types.AttributeValue) ([]event.Fact, error) {
 	key := table.KeyOf(it)
-	place := event.Place{Table: in, Partition: key.Partition, Sort: key.Sort}
-	if terms != nil {
-		s.terms[table.VoucherKey(shop, terms.Code)] = *terms
-	}
-	all, err := s.facts(shop, place, it)
+	all, err := factsOf(shop, event.Place{Table: in, Partition: key.Partition, Sort: key.Sort}, it)
 	return slices.Concat(all...), err
 }
 
-// errNoTerms means that the voucher of a redemption does not exist or is damaged.
-var errNoTerms = errors.New("the voucher of the redemption is missing or damaged")
-
-// facts returns one slice for each redemption or order that an item shows, with its facts.
-func (s *EventSource) facts(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.Fact, error) {
+// factsOf returns one slice for each redemption or order that an item shows, with its facts.
+func factsOf(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.Fact, error) {
 	switch {
 	case len(it) == 0 || strings.HasPrefix(place.Sort, table.PaymentPrefix):
 		return nil, nil
 	case place.Table == event.Checkouts:
 		return ofCheckout(shop, it)
 	default:
-		return s.ofVoucher(shop, place, it)
+		return ofVoucher(shop, place, it)
 	}
 }
 
@@ -163,8 +143,17 @@ func ofCheckout(shop catalog.ShopID, it table.Item) ([][]event.Fact, error) {
 	return [][]event.Fact{event.OfOrder(shop, c)}, nil
 }
 
-func (s *EventSource) ofVoucher(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.Fact, error) {
-	redemptions, err := s.redemptions(shop, place, it)
+func ofVoucher(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.Fact, error) {
+	code := table.Key{Sort: place.Sort}.Code()
+	rest := strings.TrimPrefix(place.Sort, string(code))
+	switch {
+	case code != "" && (strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)):
+		return nil, nil
+	case code == "" || rest != "" && !strings.HasPrefix(rest, table.NickInfix) &&
+		!strings.HasPrefix(rest, table.RedemptionInfix):
+		return nil, errors.New("item of an unknown kind in the vouchers table")
+	}
+	redemptions, err := table.Records(it)
 	if err != nil {
 		return nil, err
 	}
@@ -176,86 +165,6 @@ func (s *EventSource) ofVoucher(shop catalog.ShopID, place event.Place, it table
 		facts = append(facts, event.OfRedemption(shop, r))
 	}
 	return facts, nil
-}
-
-// redemptions returns the redemptions that an item of the vouchers table holds.
-func (s *EventSource) redemptions(
-	shop catalog.ShopID, place event.Place, it table.Item,
-) ([]voucher.Redemption, error) {
-	code, hasRecords := recordsOf(place)
-	switch {
-	case string(code) == place.Sort:
-		v, err := table.DecodeVoucher(it)
-		if err != nil || v.Redeemed == nil {
-			return nil, err
-		}
-		return []voucher.Redemption{*v.Redeemed}, nil
-	case !hasRecords:
-		if isCounterOrHold(place.Sort, code) {
-			return nil, nil
-		}
-		return nil, errors.New("item of an unknown kind in the vouchers table")
-	}
-	s.mu.Lock()
-	terms, known := s.terms[table.VoucherKey(shop, code)]
-	s.mu.Unlock()
-	if !known {
-		return nil, errNoTerms
-	}
-	found, err := redemptionsIn(it, terms)
-	var redemptions []voucher.Redemption
-	for _, f := range found {
-		redemptions = append(redemptions, f.redemption)
-	}
-	return redemptions, err
-}
-
-// recordsOf returns the code that an item of the vouchers table belongs to. hasRecords reports whether the item can
-// have records of redemptions: it is the item of a nick, or of one redemption.
-func recordsOf(place event.Place) (code voucher.Code, hasRecords bool) {
-	code = table.Key{Sort: place.Sort}.Code()
-	rest := strings.TrimPrefix(place.Sort, string(code))
-	return code, code != "" && (strings.HasPrefix(rest, table.NickInfix) ||
-		strings.HasPrefix(rest, table.RedemptionInfix))
-}
-
-func isCounterOrHold(sort string, code voucher.Code) bool {
-	rest := strings.TrimPrefix(sort, string(code))
-	return strings.HasPrefix(rest, table.CounterInfix) || strings.HasPrefix(rest, table.HoldInfix)
-}
-
-// termsTime bounds the time for reading vouchers, because the changes of all shops in the batch wait for these
-// reads. Changes whose voucher was not read in time are tried again, and parked if that fails, too.
-const termsTime = time.Second
-
-// remember reads the vouchers that the records in the images need and that are not in s.terms yet. They may be at most
-// 100, the limit of BatchGet. After an error, remember keeps the vouchers that it has read.
-func (s *EventSource) remember(ctx context.Context, images []image) error {
-	var keys []table.Key
-	s.mu.Lock()
-	if len(s.terms) > maxManyUseCodes {
-		clear(s.terms)
-	}
-	for _, at := range images {
-		code, hasRecords := recordsOf(at.place)
-		shop, _, _ := strings.Cut(at.place.Partition, "#")
-		key := table.VoucherKey(catalog.ShopID(shop), code)
-		if _, known := s.terms[key]; hasRecords && !known && at.place.Table == event.Vouchers {
-			keys = append(keys, key)
-		}
-	}
-	s.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, termsTime)
-	defer cancel()
-	found, err := table.BatchGet(ctx, s.api, s.random, s.tables.Vouchers, keys...)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, it := range found {
-		if v, err := table.DecodeVoucher(it); err == nil { // the change is parked if its voucher is damaged
-			s.terms[key] = v.Voucher
-		}
-	}
-	return table.Outcome(err)
 }
 
 // attributeJSON is an attribute value as streams deliver it. It has only the types that Shopfront stores.

@@ -1,18 +1,16 @@
 package dynamo_test
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	mathrand "math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -137,7 +135,7 @@ func describe(fact event.Fact) string {
 func (j *journal) want(step string, facts ...event.Fact) {
 	j.t.Helper()
 	got := make(map[event.ID]bool)
-	for _, change := range j.source.Changes(within(j.t), j.records()) {
+	for _, change := range j.source.Changes(j.records()) {
 		if change.Err != nil || change.Shop != emberforge || change.ID == "" {
 			j.t.Errorf("%s: change %+v; want a change of emberforge without an error", step, change)
 		}
@@ -163,8 +161,6 @@ func (j *journal) want(step string, facts ...event.Fact) {
 // wantRebuilt fails the test unless the stored items show the same facts as all their changes did.
 func (j *journal) wantRebuilt() {
 	j.t.Helper()
-	it, err := table.ReadVoucher(within(j.t), j.client, j.table, emberforge, request(j.t, "SUMMER-20", "", "").Code)
-	must(j.t, err)
 	rebuilt := make(map[event.ID]event.Fact)
 	for name, items := range j.seen {
 		in := event.Vouchers
@@ -172,7 +168,7 @@ func (j *journal) wantRebuilt() {
 			in = event.Checkouts
 		}
 		for key, item := range items {
-			facts, err := dynamo.Facts(emberforge, in, item, &it.Voucher)
+			facts, err := dynamo.Facts(emberforge, in, item)
 			if err != nil {
 				j.t.Errorf("facts of item %s in table %s: %v", key.Sort, name, err)
 			}
@@ -237,7 +233,7 @@ func (j *journal) orderAndCancel() {
 	j.want("change the cart")
 	placed := j.mustHave(j.orders.Place(within(j.t), emberforge, c.ID, stripe("pi_1047"), noon().Add(2*time.Minute)))
 	redemption := voucher.Redemption{
-		ID: c.Hold.ID, Code: "SUMMER-20", Nick: "Alder", At: noon().Add(2 * time.Minute),
+		ID: string(c.ID.Token()), Code: "SUMMER-20", Nick: "Alder", At: noon().Add(2 * time.Minute), ByOrder: true,
 		Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
 	}
 	j.want("order", slices.Concat(of(emberforge, placed), event.OfRedemption(emberforge, redemption))...)
@@ -263,45 +259,16 @@ func (j *journal) orderAndCancel() {
 	j.want("redeem after an undone redemption", event.OfRedemption(emberforge, second)...)
 }
 
-// A batch may have many changes of an item, and changes of several codes and shops. One call reads the terms of all
-// codes, and later batches do not read them again.
-func TestChanges_Batch_ReadsTheTermsOfItsCodesOnce(t *testing.T) {
-	t.Parallel()
-	s := newShop(t)
-	network, option := counted()
-	source := dynamo.NewEventSource(newClient(t, option), dynamo.Tables{Vouchers: s.table, Checkouts: "orders"},
-		mathrand.Int64N)
-	var records []json.RawMessage
-	for i := range 20 {
-		terms := voucher.Terms{Written: fmt.Sprintf("SUMMER-%d", i%4), MaxUses: new(voucher.NoLimit)}
-		shop := []catalog.ShopID{emberforge, sakura}[i/4%2]
-		if i < 8 {
-			s.createFor(shop, terms)
-		}
-		it := recordItem(t, shop, terms.Written, fmt.Sprint("redemption ", i))
-		records = append(records, record(i, s.table, table.KeyOf(it), nil, it))
-	}
-	for batch := range 2 {
-		for i, change := range source.Changes(within(t), records) {
-			if change.Err != nil || len(change.Facts) != 1 ||
-				change.Facts[0].Redemption.Code != fmt.Sprintf("SUMMER-%d", i%4) {
-				t.Errorf("batch %d, record %d: change %+v; want one fact of SUMMER-%d", batch, i, change, i%4)
-			}
-		}
-	}
-	if calls := network.calls.Load(); calls != 1 {
-		t.Errorf("%d calls, want 1", calls)
-	}
-}
-
 // recordItem returns the item of a redemption of a code without limits.
 func recordItem(t testing.TB, shop catalog.ShopID, code, seed string) table.Item {
 	t.Helper()
 	r := request(t, code, "Alder", "")
 	token := eventsOf(shop, seed, 1)[0].ID
 	it := table.RedemptionKey(shop, r.Code, token).Attributes()
-	it[table.RecordPrefix+string(token)] = table.EncodeRecord(string(token), noon(), r.Nick)
-	it[table.SpellingPrefix+table.Spelling(r.Nick)] = table.Str(r.Nick.Written)
+	it[table.AttrCode] = table.Str(code)
+	it[table.RecordPrefix+string(token)] = table.EncodeRecord(voucher.Redemption{
+		At: noon(), Nick: "Alder", Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20},
+	})
 	return it
 }
 
@@ -329,10 +296,7 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	key := func(partition, sort string) table.Item {
 		return table.Key{Partition: partition, Sort: sort}.Attributes()
 	}
-	redeemed := table.Item{
-		table.AttrRedemption: table.Str(token), table.AttrToken: table.Str(token),
-		table.AttrRedeemed: table.Millis(noon()),
-	}
+	redeemed := table.Item{table.RecordPrefix + token: table.EncodeRecord(voucher.Redemption{At: noon()})}
 	records := map[string]json.RawMessage{
 		"not JSON":          json.RawMessage(`{"dynamodb":`),
 		"N is not a string": json.RawMessage(`{"dynamodb":{"Keys":{"customer":{"N":7}}}}`),
@@ -342,20 +306,17 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 		"another table": record(1, "refusals", table.KeyOf(good), nil, good),
 	}
 	for what, it := range map[string]table.Item{
-		"a partition without a shop":     with(good, key("#07", table.KeyOf(good).Sort)),
-		"an item of an unknown kind":     key("emberforge#07", "SUMMER20#x#7"),
-		"no code":                        with(good, key("emberforge#07", "#r#"+token)),
-		"a record of an unknown voucher": recordItem(t, emberforge, "LOST-20", "redemption 1"),
-		"a record of another shop":       recordItem(t, sakura, "SUMMER-20", "redemption 1"),
-		"a malformed record":             with(good, table.Item{table.RecordPrefix + token: table.Str(token)}),
-		"a record without a time":        with(good, table.Item{table.RecordPrefix + token: table.Str(token + ".0.")}),
-		"a record with a malformed ID": with(good,
-			table.Item{table.RecordPrefix + token: table.Str("short.mi8c1k00.")}),
-		"a voucher without a reward":  with(single, table.Item{table.AttrReward: table.Str("")}),
-		"a redemption without a shop": with(single, with(redeemed, key("#07", "ONE"))),
-		"a redemption without a time": with(single, with(redeemed, table.Item{table.AttrRedeemed: table.Num(0)})),
-		"a redemption with a short ID": with(single,
-			with(redeemed, table.Item{table.AttrRedemption: table.Str("short")})),
+		"a partition without a shop":    with(good, key("#07", table.KeyOf(good).Sort)),
+		"an item of an unknown kind":    key("emberforge#07", "SUMMER20#x#7"),
+		"no code":                       with(good, key("emberforge#07", "#r#"+token)),
+		"a malformed record":            with(good, table.Item{table.RecordPrefix + token: table.Str(token)}),
+		"an empty record":               with(good, table.Item{table.RecordPrefix + token: table.Str("")}),
+		"a record without a code":       with(good, table.Item{table.AttrCode: table.Str("")}),
+		"a record without a time":       with(good, table.Item{table.RecordPrefix + token: table.Str("0|||20%|")}),
+		"a record without a reward":     with(good, table.Item{table.RecordPrefix + token: table.Str("mi8c1k00||||")}),
+		"a record with a malformed ID":  with(good, table.Item{table.RecordPrefix + "x": good[table.RecordPrefix+token]}),
+		"a redemption without a reward": with(single, with(redeemed, table.Item{table.AttrReward: table.Str("")})),
+		"a redemption without a shop":   with(single, with(redeemed, key("#07", "ONE"))),
 		"a redemption without its code": with(single, with(redeemed, table.Item{table.AttrCode: table.Str("")})),
 	} {
 		records[what] = record(1, s.table, table.KeyOf(it), nil, it)
@@ -379,7 +340,7 @@ func TestChanges_UnreadableRecord_FailsAlone(t *testing.T) {
 	for _, name := range names {
 		batch = append(batch, records[name])
 	}
-	changes := source.Changes(within(t), batch)
+	changes := source.Changes(batch)
 	for i, readable := range changes[:2] {
 		if readable.Err != nil || len(readable.Facts) != 1 || readable.Shop != emberforge {
 			t.Errorf("readable record %d: %+v; want one fact of emberforge", i, readable)
@@ -404,7 +365,7 @@ func TestChanges_UnreadableOldImage_AllFactsCountAsNew(t *testing.T) {
 	good := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
 	bad := maps.Clone(good)
 	bad[table.RecordPrefix+"x"] = table.Str("malformed")
-	for i, change := range source.Changes(within(t), []json.RawMessage{
+	for i, change := range source.Changes([]json.RawMessage{
 		record(1, s.table, table.KeyOf(good), bad, good), record(2, s.table, table.KeyOf(good), good, good),
 		record(3, s.table, table.KeyOf(good), good, nil),
 	}) {
@@ -426,11 +387,11 @@ func TestChanges_RecordOfDynamoDBLocal_IsRead(t *testing.T) {
 	    "Keys":{"customer":{"S":"emberforge#17"},"sk":{"S":"EVTONE"}},
 	    "NewImage":{"customer":{"S":"emberforge#17"},"sk":{"S":"EVTONE"},"code":{"S":"EVT-ONE"},"reward":{"S":"coins/500"},"maxUses":{"N":"1"},
 	      "disabled":{"BOOL":false},"from":{"N":"0"},"until":{"N":"253402300799999"},"created":{"N":"1795310000000"},"version":{"N":"1"},
-	      "seal":{"B":"3q2+7w=="},"redemption":{"S":"3CqS0o1wm6_VInM79wKfDQ"},"token":{"S":"LmX0aPqv0YcLyd2ZKfPjzw"},
-	      "redeemed":{"N":"1795311352130"},"redeemedBy":{"S":"Alder"}}}}`
-	got := source.Changes(within(t), []json.RawMessage{json.RawMessage(text)})
+	      "seal":{"B":"3q2+7w=="},"used":{"N":"1"},"b#3CqS0o1wm6_VInM79wKfDQ":{"S":"MILLIS|aV5kXo|||A.l|der"}}}}`
+	text = strings.Replace(text, "MILLIS", strconv.FormatInt(1795311352130, 36), 1)
+	got := source.Changes([]json.RawMessage{json.RawMessage(text)})
 	redemption := voucher.Redemption{
-		ID: "3CqS0o1wm6_VInM79wKfDQ", Code: "EVT-ONE", Nick: "Alder", At: time.UnixMilli(1795311352130).UTC(),
+		ID: "3CqS0o1wm6_VInM79wKfDQ", Code: "EVT-ONE", Nick: "A.l|der", At: time.UnixMilli(1795311352130).UTC(), Attempt: "aV5kXo",
 		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
 	}
 	want := []event.Change{{
@@ -458,7 +419,7 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 	c := j.hold(checkout.Request{Shop: emberforge, Product: "coins", Variant: "500", At: noon()})
 	placed := j.mustHave(j.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon()))
 	all := make(map[event.ID]bool)
-	changes := j.source.Changes(within(t), j.records())
+	changes := j.source.Changes(j.records())
 	var places []event.Place
 	for _, change := range changes {
 		places = append(places, change.Place)
@@ -488,117 +449,5 @@ func TestReread_ReturnsAllFactsOfTheItemAsItIsNow(t *testing.T) {
 		[]event.Place{{Table: event.Checkouts, Partition: "emberforge", Sort: "gone"}, {}})
 	if again[0].Err != nil || len(again[0].Facts) != 0 || again[1].Err == nil {
 		t.Errorf("%+v; want no facts of an item that is gone, and an error for an unknown place", again)
-	}
-}
-
-// stalled is a store that never responds.
-type stalled struct{ dynamo.EventSourceAPI }
-
-func (stalled) BatchGetItem(
-	ctx context.Context, _ *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options),
-) (*dynamodb.BatchGetItemOutput, error) {
-	<-ctx.Done()
-	return nil, ctx.Err()
-}
-
-// While the terms are read, all other shops of the batch wait. So reading ends after a second.
-func TestChanges_TermsCannotBeRead_GivesUpAfterASecond(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		source := dynamo.NewEventSource(stalled{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"},
-			mathrand.Int64N)
-		it := recordItem(t, emberforge, "SUMMER-20", "redemption 1")
-		counter := table.CounterKey(emberforge, "SUMMER20", 0)
-		begun := time.Now()
-		ctx := endingAfter(t, time.Minute)
-		changes := source.Changes(ctx, []json.RawMessage{
-			record(1, "vouchers", table.KeyOf(it), nil, it), record(2, "vouchers", counter, nil, counter.Attributes()),
-		})
-		if took := time.Since(begun); took != time.Second || !errors.Is(changes[0].Err, context.DeadlineExceeded) ||
-			changes[1].Err != nil {
-			t.Errorf("Changes = %+v after %s; want an error only for the redemption, after 1s", changes, took)
-		}
-	})
-}
-
-// hot is a store that leaves the vouchers of emberforge unprocessed, as DynamoDB does when a partition gets too many
-// requests.
-type hot struct{ vouchersOnDemand }
-
-func (h hot) BatchGetItem(
-	ctx context.Context, in *dynamodb.BatchGetItemInput, options ...func(*dynamodb.Options),
-) (*dynamodb.BatchGetItemOutput, error) {
-	out, err := h.vouchersOnDemand.BatchGetItem(ctx, in, options...)
-	isHot := func(it map[string]types.AttributeValue) bool {
-		return strings.HasPrefix(table.KeyOf(it).Partition, "emberforge#")
-	}
-	for name, asked := range in.RequestItems {
-		out.Responses[name] = slices.DeleteFunc(out.Responses[name], isHot)
-		if slices.ContainsFunc(asked.Keys, isHot) {
-			out.UnprocessedKeys = map[string]types.KeysAndAttributes{name: asked}
-		}
-	}
-	return out, err
-}
-
-// If the terms of one shop cannot be read because its partition is busy, the changes of other shops must not be parked.
-func TestChanges_TermsOfOneShopCannotBeRead_OthersAreRead(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		source := dynamo.NewEventSource(hot{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"},
-			mathrand.Int64N)
-		mine, theirs := recordItem(t, emberforge, "SUMMER-20", "redemption 1"),
-			recordItem(t, sakura, "SUMMER-20", "redemption 2")
-		changes := source.Changes(t.Context(), []json.RawMessage{
-			record(1, "vouchers", table.KeyOf(mine), nil, mine),
-			record(2, "vouchers", table.KeyOf(theirs), nil, theirs),
-		})
-		if !errors.Is(changes[0].Err, context.DeadlineExceeded) || changes[1].Err != nil || len(changes[1].Facts) != 1 {
-			t.Errorf("%+v; want an error only for emberforge, and one fact for sakura-goods", changes)
-		}
-	})
-}
-
-// vouchersOnDemand is a store that has a voucher under every key.
-type vouchersOnDemand struct{ dynamo.EventSourceAPI }
-
-func (vouchersOnDemand) BatchGetItem(
-	_ context.Context, in *dynamodb.BatchGetItemInput, _ ...func(*dynamodb.Options),
-) (*dynamodb.BatchGetItemOutput, error) {
-	out := &dynamodb.BatchGetItemOutput{Responses: map[string][]map[string]types.AttributeValue{}}
-	for name, asked := range in.RequestItems {
-		for _, attributes := range asked.Keys {
-			shop, _, _ := strings.Cut(table.KeyOf(attributes).Partition, "#")
-			it := table.EncodeVoucher(catalog.ShopID(shop), voucher.Voucher{
-				Code: table.KeyOf(attributes).Code(), Written: "SUMMER-20",
-				Reward: voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 20}, Created: noon(),
-			})
-			out.Responses[name] = append(out.Responses[name], it)
-		}
-	}
-	return out, nil
-}
-
-// A process remembers a bounded number of vouchers, but a batch never lacks the terms that it needs.
-func TestChanges_ManyCodes_AllTermsAreKnown(t *testing.T) {
-	t.Parallel()
-	source := dynamo.NewEventSource(vouchersOnDemand{}, dynamo.Tables{Vouchers: "vouchers", Checkouts: "orders"},
-		mathrand.Int64N)
-	var known json.RawMessage
-	for i := range 45 {
-		batch := make([]json.RawMessage, 0, 100)
-		for n := range 99 {
-			it := recordItem(t, emberforge, fmt.Sprintf("SUMMER-%d", i*100+n), "redemption")
-			batch = append(batch, record(n, "vouchers", table.KeyOf(it), nil, it))
-		}
-		if known != nil {
-			batch = append(batch, known)
-		}
-		known = batch[0]
-		for _, change := range source.Changes(within(t), batch) {
-			if change.Err != nil || len(change.Facts) != 1 {
-				t.Fatalf("batch %d: change %+v; want one fact", i, change)
-			}
-		}
 	}
 }

@@ -108,7 +108,7 @@ func TestNicks_EachStep_TakesItsCallsAndUnits(t *testing.T) {
 				t.Errorf("found %d redemptions, want %d", found, len(redemptions))
 			}
 			return nil
-		}, price{4, 7, 0}},
+		}, price{4, 6, 0}},
 	})
 }
 

@@ -64,14 +64,15 @@ func (s *HeldCheckouts) openHeld(
 }
 
 // reread reads the voucher and the nick's uses again, and checks whether the hold that the checkout can share still
-// exists. If the voucher's reward has changed, the voucher was deleted and its code was created again. Then the
-// checkout is refused, because it was priced with the old reward.
+// exists. If the voucher was deleted and its code was created again, the checkout is refused, because it was priced by
+// the old voucher. If only the reward was edited, the checkout keeps its price, because its request began before the
+// edit ended.
 func (s *HeldCheckouts) reread(ctx context.Context, h *holding) (err error) {
-	priced := h.Voucher.Reward
+	priced := h.Voucher.Created
 	if h.Voucher, h.Uses, err = s.Look(ctx, h.Claim.Request); err != nil {
 		return err
 	}
-	if h.Voucher.Reward != priced {
+	if !h.Voucher.Created.Equal(priced) {
 		return &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
 	shared, canShare := h.Shared()
@@ -182,7 +183,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 	if err := h.Voucher.RefuseNick(h.Uses, request.At); err != nil {
 		return nil, err
 	}
-	hold := &voucher.Hold{Kind: kind, ID: h.Claim.RedemptionID, Counter: table.NoCounter, Until: h.until}
+	hold := &voucher.Hold{Kind: kind, ID: h.Claim.HoldID, Counter: table.NoCounter, Until: h.until}
 	h.result.Hold = hold
 	var actions []action
 	switch kind {
@@ -208,7 +209,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 			actions = append(s.taking(request, *free, hold.Until), s.storingHold(request, *hold))
 		}
 		if kind.IsByNick() {
-			call := &table.Update{Key: table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick))}
+			call := &table.Update{Key: table.NickKey(request.Shop, request.Code, nickID(request))}
 			call.Set(table.HoldPrefix+hold.ID, table.EncodeHold(*hold))
 			countForNick(call, h.Voucher, h.Uses, request, free)
 			actions = append(actions, updating(s.vouchers, call, nil))
@@ -222,7 +223,7 @@ func (s *HeldCheckouts) take(ctx context.Context, h *holding, free *freeUse) ([]
 func (s *HeldCheckouts) storingHold(request voucher.Request, hold voucher.Hold) action {
 	it := table.HoldKey(request.Shop, request.Code, hold).Attributes()
 	if hold.Kind.IsByNick() {
-		it[table.AttrHolder] = table.Str(table.HashNick(request.Nick))
+		it[table.AttrHolder] = table.Str(nickID(request))
 	}
 	return inserting(s.vouchers, it)
 }
@@ -246,16 +247,14 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 	}
 	switch {
 	case shared.Kind == voucher.HoldSingleUse:
-		claim := h.Claim
-		claim.RedemptionID = shared.ID
 		call := &table.Update{Key: table.VoucherKey(request.Shop, request.Code)}
-		setSingleUse(call, claim, longer.Until)
-		call.RequireEqual(table.AttrRedemption, table.Str(shared.ID))
+		holdSingleUse(call, shared.ID, request.Nick, longer.Until)
+		call.RequireEqual(table.AttrHold, table.Str(shared.ID))
 		call.RequireEqual(table.AttrHeldUntil, table.Millis(shared.Until))
 		actions = append(actions, updating(s.vouchers, call, nil))
 	case shared.Kind.IsByNick():
 		attribute := table.HoldPrefix + shared.ID
-		call := &table.Update{Key: table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick))}
+		call := &table.Update{Key: table.NickKey(request.Shop, request.Code, nickID(request))}
 		call.Set(attribute, table.EncodeHold(longer))
 		call.RequireEqual(attribute, table.EncodeHold(shared))
 		actions = append(actions, updating(s.vouchers, call, nil))

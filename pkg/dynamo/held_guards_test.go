@@ -248,7 +248,7 @@ func TestUndo_RedemptionOfAnOrder_IsRefused(t *testing.T) {
 			s := newStall(t)
 			v := s.percent20(limits.uses, limits.ofNick)
 			c := s.mustPlace(s.mustOpen(s.wanted("Alder", "", noon())), noon())
-			if r, _, err := s.undo(v.Code, c.Hold.ID); !errors.Is(err, voucher.ErrRedemptionOfOrder) {
+			if r, _, err := s.undo(v.Code, string(c.ID.Token())); !errors.Is(err, voucher.ErrRedemptionOfOrder) {
 				t.Errorf("Undo = %+v, %v; want voucher.ErrRedemptionOfOrder", r, err)
 			}
 		})

@@ -64,12 +64,11 @@ func (s *Orders) placeTogether(
 func claimOf(shop catalog.ShopID, c checkout.Checkout, at time.Time) (voucher.Claim, error) {
 	code, badCode := voucher.ParseCode(c.Code)
 	nick, badNick := voucher.ParseNick(c.Nick)
-	if badCode != nil || badNick != nil {
-		return voucher.Claim{}, errors.New("checkout item: malformed code or nick")
+	if badCode != nil || badNick != nil || c.Reward == (voucher.Reward{}) {
+		return voucher.Claim{}, errors.New("checkout item: malformed code, nick or reward")
 	}
 	return voucher.Claim{
-		Request:      voucher.Request{Shop: shop, Code: code, Nick: nick, At: at},
-		RedemptionID: c.Hold.ID, Token: c.ID.Token(),
+		Request: voucher.Request{Shop: shop, Code: code, Nick: nick, At: at}, Token: c.ID.Token(),
 	}, nil
 }
 
@@ -97,7 +96,7 @@ func (s *Orders) placeOnce(
 		if err := s.refuseLate(ctx, claim.Request, hold); err != nil {
 			return checkout.Checkout{}, err
 		}
-		actions = append(actions, s.redeeming(claim, hold)...)
+		actions = append(actions, s.redeeming(claim, c, hold)...)
 	}
 	err := transact(ctx, s.api, actions, lost.note)
 	return result, err
@@ -136,7 +135,7 @@ func (s *Orders) refuseLate(ctx context.Context, request voucher.Request, hold v
 func (s *Orders) nickUses(
 	ctx context.Context, request voucher.Request, kind voucher.HoldKind,
 ) (voucher.NickUses, error) {
-	key := table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick))
+	key := table.NickKey(request.Shop, request.Code, nickID(request))
 	it, err := table.Get(ctx, s.api, s.vouchers, key, nil)
 	if err != nil {
 		return voucher.NickUses{}, err
@@ -144,28 +143,27 @@ func (s *Orders) nickUses(
 	return table.DecodeNickUses(kind, it)
 }
 
-// redeeming returns the actions that turn a hold into a redemption.
-func (s *Orders) redeeming(claim voucher.Claim, hold voucher.Hold) []action {
+// redeeming returns the actions that turn a hold of a checkout into a redemption. The redemption has the reward by
+// which the checkout was priced.
+func (s *Orders) redeeming(claim voucher.Claim, c checkout.Checkout, hold voucher.Hold) []action {
 	var actions []action
 	if hold.Kind.IsCounted() {
 		actions = append(actions, deleting(s.vouchers, table.HoldKey(claim.Shop, claim.Code, hold)))
 	}
-	call := &table.Update{Key: table.RecordKey(claim.Shop, claim.Code, claim.Nick, claim.Token, hold.Kind)}
-	switch {
-	case hold.Kind == voucher.HoldSingleUse:
-		setSingleUse(call, claim, time.Time{})
-		call.RequireEqual(table.AttrRedemption, table.Str(hold.ID))
-		call.Require("attribute_exists(#heldUntil)")
+	redemption := blindRedemption(claim)
+	redemption.Code, redemption.Reward, redemption.ByOrder = c.Code, c.Reward, true
+	if hold.Kind == voucher.HoldSingleUse {
+		call := &table.Update{Key: table.VoucherKey(claim.Shop, claim.Code)}
+		redeemSingleUse(call, redemption)
+		call.RequireEqual(table.AttrHold, table.Str(hold.ID))
 		return []action{updating(s.vouchers, call, nil)}
-	case hold.Kind.IsByNick():
+	}
+	call := recordingIn(claim, redemption, hold.Kind)
+	if hold.Kind.IsByNick() {
 		attribute := table.HoldPrefix + hold.ID
 		call.Remove(attribute)
 		call.RequireEqual(attribute, table.EncodeHold(hold))
 	}
-	record := table.RecordPrefix + string(claim.Token)
-	call.Set(record, table.EncodeRecord(claim.RedemptionID, claim.At, claim.Nick))
-	setSpelling(call, claim.Nick)
-	call.RequireEqual(record, nil)
 	return append(actions, updating(s.vouchers, call, nil))
 }
 
@@ -219,9 +217,7 @@ func (s *Orders) cancelHeld(
 		order := *c.Order
 		order.Cancelled, order.Reason = at, reason
 		result.Order = &order
-		undone, err := s.undoing(ctx, claim,
-			table.RecordKey(shop, claim.Code, claim.Nick, claim.Token, c.Hold.Kind), reason,
-			voucher.UndoneByOrder)
+		undone, err := s.undoingOrdered(ctx, claim, reason)
 		if err == nil {
 			call := cancellation(shop, c.ID, reason, at)
 			if c.Order.Fulfilled.IsZero() {
@@ -248,4 +244,17 @@ func (s *Orders) cancelHeld(
 			return checkout.Checkout{}, err
 		}
 	}
+}
+
+// undoingOrdered returns the actions that undo the redemption of an order. If it is not there or is undone, another
+// request may have just cancelled the order: then the error is errLookAgain.
+func (s *Orders) undoingOrdered(ctx context.Context, claim voucher.Claim, reason string) ([]action, error) {
+	redemption, actions, err := s.undoing(ctx, voucher.UndoRequest{
+		Shop: claim.Shop, Code: claim.Code, ID: string(claim.Token), Reason: reason, By: voucher.UndoneByOrder,
+		At: claim.At,
+	}, nickID(claim.Request))
+	if errors.Is(err, voucher.ErrRedemptionNotFound) || !redemption.Undone.IsZero() {
+		err = errLookAgain
+	}
+	return actions, err
 }

@@ -210,18 +210,15 @@ func (f *fair) redeem(ctx context.Context, request voucher.Request) {
 	f.alone(func() { f.redeemed[redemption.ID] = true })
 	for range f.random.Int64N(3) {
 		f.request(ctx, "undo "+redemption.ID, func(ctx context.Context) {
-			f.undo(ctx, redemption.ID, request.Nick)
+			f.undo(ctx, redemption.ID)
 		})
 	}
 }
 
-func (f *fair) undo(ctx context.Context, id string, nick voucher.Nick) {
+func (f *fair) undo(ctx context.Context, id string) {
 	ctx, cancel := inTime(ctx)
 	defer cancel()
 	request := voucher.UndoRequest{Shop: emberforge, Code: f.v.Code, ID: id, At: f.clock(), Reason: "charged twice"}
-	if f.random.Int64N(2) == 0 {
-		request.Nick = nick
-	}
 	r, _, err := f.undoer.Undo(ctx, request)
 	if err == nil && (r.ID != id || r.Undone.IsZero()) {
 		f.t.Errorf("Undo of %s = %+v; want this redemption, undone", id, r)
@@ -275,8 +272,7 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 			defer cancel()
 			time.Sleep(time.Duration(f.random.Int64N(int64(20 * time.Millisecond))))
 			request := voucher.UndoRequest{
-				Shop: emberforge, Code: f.v.Code, Nick: mustNick(f.t, c.Nick),
-				ID: c.Hold.ID, At: f.clock(),
+				Shop: emberforge, Code: f.v.Code, ID: string(c.ID.Token()), At: f.clock(),
 			}
 			// a cancellation has a reason
 			if r, _, err := f.undoer.Undo(ctx, request); err == nil && r.UndoReason == "" {
@@ -432,7 +428,7 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 			free++
 		}
 	}
-	uses := b.nicks[table.HashNick(a.request.Nick)]
+	uses := b.nicks[f.nickID(a.request.Nick)]
 	if _, isHolder := uses.Live(a.request.At); isHolder && a.mayShare {
 		return
 	}
@@ -453,21 +449,18 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 // books is everything that is stored about the code.
 type books struct {
 	single              table.Voucher
-	taken               time.Time // when a single-use code was redeemed or held
 	left, used          int
 	holds               []voucher.Hold    // the holds that counters count
-	holders             map[string]string // hashes of nicks, by the hold's ID
+	holders             map[string]string // NickIDs, by the hold's ID
 	nicks               map[string]voucher.NickUses
-	records, undone     map[string]idempotency.Token // tokens of redemptions, by the redemption's ID
-	recordsOf, undoneOf map[string]int               // numbers of redemptions, by the hash of the nick
-	byToken             map[idempotency.Token]string // IDs of redemptions that are not undone
+	records, undone     map[string]bool // IDs of redemptions
+	recordsOf, undoneOf map[string]int  // numbers of redemptions, by NickID
 }
 
 func (f *fair) read(stored *simulatedDynamoDB) books {
 	b := books{
-		holders: map[string]string{}, nicks: map[string]voucher.NickUses{}, records: map[string]idempotency.Token{},
-		undone: map[string]idempotency.Token{}, recordsOf: map[string]int{}, undoneOf: map[string]int{},
-		byToken: map[idempotency.Token]string{},
+		holders: map[string]string{}, nicks: map[string]voucher.NickUses{}, records: map[string]bool{},
+		undone: map[string]bool{}, recordsOf: map[string]int{}, undoneOf: map[string]int{},
 	}
 	var err error
 	for key, it := range stored.items(simulatedVouchers) {
@@ -476,10 +469,6 @@ func (f *fair) read(stored *simulatedDynamoDB) books {
 		switch {
 		case rest == "":
 			b.single, err = table.DecodeVoucher(it)
-			b.taken = it.Time(table.AttrRedeemed)
-			if r := b.single.Redeemed; r != nil {
-				b.records[r.ID], b.byToken[b.single.Token] = b.single.Token, r.ID
-			}
 		case strings.HasPrefix(rest, table.CounterInfix):
 			counter := table.DecodeCounter(0, it)
 			b.left, b.used = b.left+counter.Left, b.used+counter.Used
@@ -500,26 +489,25 @@ func (f *fair) read(stored *simulatedDynamoDB) books {
 	return b
 }
 
-// readRecords adds the redemptions in an item to the books. If the item belongs to a nick, hash is the hash of the
-// nick.
-func (f *fair) readRecords(b books, it table.Item, hash string) {
-	for name := range it {
-		text, is := strings.CutPrefix(name, table.RecordPrefix)
-		if !is {
-			continue
+// readRecords adds the redemptions in an item to the books. If the item belongs to a nick, nick is its NickID.
+func (f *fair) readRecords(b books, it table.Item, nick string) {
+	redemptions, err := table.Records(it)
+	must(f.t, err)
+	for _, r := range redemptions {
+		if r.Code != f.v.Written || r.Reward != f.v.Reward {
+			f.t.Errorf("the record %+v does not say what the code %s gave", r, f.v.Written)
 		}
-		token := idempotency.Token(text)
-		redemption, _, err := table.Recorded(token, f.v, it)
-		must(f.t, err)
-		if redemption.Undone.IsZero() {
-			b.records[redemption.ID], b.byToken[token] = token, redemption.ID
-			b.recordsOf[hash]++
+		if r.Undone.IsZero() {
+			b.records[r.ID] = true
+			b.recordsOf[nick]++
 		} else {
-			b.undone[redemption.ID] = token
-			b.undoneOf[table.HashNick(mustNick(f.t, redemption.Nick))]++
+			b.undone[r.ID] = true
+			b.undoneOf[f.nickID(mustNick(f.t, r.Nick))]++
 		}
 	}
 }
+
+func (f *fair) nickID(nick voucher.Nick) string { return voucher.NickID(emberforge, f.v.Code, nick) }
 
 // check checks what must be true after every write.
 func (f *fair) check(stored *simulatedDynamoDB) {
@@ -527,8 +515,8 @@ func (f *fair) check(stored *simulatedDynamoDB) {
 		b := f.read(stored)
 		f.checkUses(b)
 		f.checkNicks(b)
-		f.checkLostHolds(b)
-		f.checkTerms(b)
+		f.checkLostHolds(stored, b)
+		f.checkTerms(stored, b)
 		f.checkOrders(stored, b)
 		f.before = b.single
 		for a := range f.inFlight {
@@ -559,35 +547,46 @@ func (f *fair) checkUses(b books) {
 	}
 }
 
-// taker returns the ID and the nick of the redemption or the hold of a single-use code.
-func taker(v table.Voucher) (id string, nick voucher.Nick) {
+// taker returns the ID and the nick of the redemption or the hold of a single-use code, and the time of a redemption.
+func taker(v table.Voucher) (id string, nick voucher.Nick, at time.Time) {
 	switch {
 	case v.Redeemed != nil:
 		nick, _ = voucher.ParseNick(v.Redeemed.Nick)
-		return v.Redeemed.ID, nick
+		return v.Redeemed.ID, nick, v.Redeemed.At
 	case v.Held != nil:
-		return v.Held.ID, v.Held.Nick
+		return v.Held.ID, v.Held.Nick, at
 	default:
-		return "", nick
+		return "", nick, at
 	}
 }
 
 // checkTerms checks that no edit is lost, that the voucher as it was before allowed a new redemption or hold of a
 // single-use code, and that no request is redeemed again after its redemption was undone.
-func (f *fair) checkTerms(b books) {
+func (f *fair) checkTerms(stored *simulatedDynamoDB, b books) {
 	if b.single.Version < f.before.Version || f.note != "" && b.single.Note != f.note {
 		f.t.Errorf("%+v has become %+v; want a later version with the note %q", f.before, b.single, f.note)
 	}
-	id, nick := taker(b.single)
-	if was, _ := taker(f.before); id != "" && id != was {
-		request := voucher.Request{Nick: nick, At: b.taken}
+	id, nick, at := taker(b.single)
+	was, _, _ := taker(f.before)
+	switch isNew := id != "" && id != was; {
+	case isNew && b.single.Redeemed != nil && b.single.Redeemed.ByOrder:
+		if f.before.Held == nil {
+			f.t.Errorf("an order made the redemption %s without a hold", id)
+		}
+	case isNew:
+		request := voucher.Request{Nick: nick, At: at}
+		for _, it := range stored.items(simulatedCheckouts) {
+			if c := table.DecodeCheckout(it); c.Hold != nil && c.Hold.ID == id {
+				request.At = c.Created
+			}
+		}
 		if err := f.before.Refuse(request); err != nil {
 			f.t.Errorf("taken by %s for %+v, but the code was refused: %v", id, request, err)
 		}
 	}
-	for id, token := range b.undone {
-		if again, is := b.byToken[token]; is {
-			f.t.Errorf("the undone redemption %s was made again, as %s", id, again)
+	for id := range b.undone {
+		if b.records[id] {
+			f.t.Errorf("the undone redemption %s was made again", id)
 		}
 	}
 }
@@ -623,8 +622,14 @@ func (f *fair) checkNicks(b books) {
 	}
 }
 
-// checkLostHolds checks that a hold ends early only if it becomes a redemption.
-func (f *fair) checkLostHolds(b books) {
+// checkLostHolds checks that a hold ends early only if an order turns it into a redemption.
+func (f *fair) checkLostHolds(stored *simulatedDynamoDB, b books) {
+	ordered := map[string]bool{}
+	for _, it := range stored.items(simulatedCheckouts) {
+		if c := table.DecodeCheckout(it); c.Hold != nil && c.Order != nil {
+			ordered[c.Hold.ID] = true
+		}
+	}
 	now := map[string]voucher.Hold{}
 	for _, hold := range b.holds {
 		now[hold.ID] = hold
@@ -638,11 +643,9 @@ func (f *fair) checkLostHolds(b books) {
 		now[b.single.Held.ID] = *b.single.Held
 	}
 	for id, before := range f.holds {
-		_, isRedeemed := b.records[id]
-		_, isUndone := b.undone[id]
 		after, isHeld := now[id]
 		isEarly := f.now().Add(time.Second).Before(before.Until)
-		if isHeld && after.Until.Before(before.Until) || !isHeld && !isRedeemed && !isUndone && isEarly {
+		if isHeld && after.Until.Before(before.Until) || !isHeld && !ordered[id] && isEarly {
 			f.t.Errorf("the hold %+v ended early: it is now %+v", before, after)
 		}
 	}
@@ -657,12 +660,12 @@ func (f *fair) checkOrders(stored *simulatedDynamoDB, b books) {
 		if c.Hold == nil {
 			continue
 		}
-		id, isRecorded := b.byToken[c.ID.Token()]
-		_, isUndone := b.undone[c.Hold.ID]
+		id := string(c.ID.Token())
+		isRecorded, isUndone := b.records[id], b.undone[id]
 		switch {
 		case c.Order == nil && isRecorded:
-			f.t.Errorf("checkout %s was not ordered, but it was redeemed as %s", c.ID, id)
-		case c.Order != nil && c.Order.Status() != checkout.OrderCancelled && (!isRecorded || id != c.Hold.ID):
+			f.t.Errorf("checkout %s was not ordered, but it was redeemed", c.ID)
+		case c.Order != nil && c.Order.Status() != checkout.OrderCancelled && !isRecorded:
 			f.t.Errorf("order %s has no redemption", c.ID)
 		case c.Order != nil && c.Order.Status() == checkout.OrderCancelled && (!isUndone || isRecorded):
 			f.t.Errorf("order %s is cancelled, but its redemption is not undone", c.ID)
@@ -702,7 +705,7 @@ func (f *fair) takeTheRest() {
 	f.afterCommit = func(*simulatedDynamoDB) {}
 	b := f.read(f.setup)
 	for id := range f.redeemed {
-		if _, is := b.records[id]; !is && b.undone[id] == "" {
+		if !b.records[id] && !b.undone[id] {
 			f.t.Errorf("redemption %s is lost", id)
 		}
 	}

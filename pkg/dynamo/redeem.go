@@ -148,29 +148,35 @@ func firstRedemption(claim voucher.Claim) *table.Update {
 // lapsed. The parameter until is the time when the claim's own hold lapses. If until is zero, the update redeems.
 func takeSingleUse(claim voucher.Claim, until time.Time) *table.Update {
 	call := &table.Update{Key: table.VoucherKey(claim.Shop, claim.Code)}
-	setSingleUse(call, claim, until)
-	// setSingleUse has declared #redemption. It is there for a hold, too; a redemption has no #heldUntil, so it passes
-	// neither part.
-	call.Require("(attribute_not_exists(#redemption) OR #heldUntil <= :at)")
+	if until.IsZero() {
+		redeemSingleUse(call, blindRedemption(claim))
+	} else {
+		holdSingleUse(call, claim.HoldID, claim.Nick, until)
+	}
+	call.RequireEqual(table.AttrUsed, nil)
+	call.Require("(attribute_not_exists(#heldUntil) OR #heldUntil <= :at)")
 	call.Name(table.AttrHeldUntil)
 	call.Value(":at", table.Millis(claim.At))
 	return call
 }
 
-// setSingleUse writes the redemption of a single-use voucher. If until is not zero, it writes a hold that lapses then.
-func setSingleUse(call *table.Update, claim voucher.Claim, until time.Time) {
-	call.Set(table.AttrRedemption, table.Str(claim.RedemptionID))
-	call.Set(table.AttrToken, table.Str(claim.Token))
-	call.Set(table.AttrRedeemed, table.Millis(claim.At))
-	if claim.Nick.Written != "" {
-		call.Set(table.AttrRedeemedBy, table.Str(claim.Nick.Written))
-	} else {
-		call.Remove(table.AttrRedeemedBy)
+// redeemSingleUse writes the redemption of a single-use voucher, in place of a hold.
+func redeemSingleUse(call *table.Update, r voucher.Redemption) {
+	call.Set(table.RecordPrefix+r.ID, table.EncodeRecord(r))
+	call.Set(table.AttrUsed, table.Num(1))
+	for _, attribute := range []string{table.AttrHold, table.AttrHeldUntil, table.AttrHeldBy} {
+		call.Remove(attribute)
 	}
-	if until.IsZero() {
-		call.Remove(table.AttrHeldUntil)
+}
+
+// holdSingleUse writes a hold of a single-use voucher, which lapses at a time.
+func holdSingleUse(call *table.Update, id string, nick voucher.Nick, until time.Time) {
+	call.Set(table.AttrHold, table.Str(id))
+	call.Set(table.AttrHeldUntil, table.Millis(until))
+	if nick.Written != "" {
+		call.Set(table.AttrHeldBy, table.Str(nick.Written))
 	} else {
-		call.Set(table.AttrHeldUntil, table.Millis(until))
+		call.Remove(table.AttrHeldBy)
 	}
 }
 
@@ -207,7 +213,7 @@ func (s *Redeemer) judgeSingleUse(claim voucher.Claim, old table.Item) (voucher.
 		s.many.add(manyUseCode{claim.Shop, claim.Code})
 		return voucher.Redemption{}, v.Voucher, errManyUses
 	// written by an earlier attempt, or by an earlier request with the same key
-	case v.Redeemed != nil && v.Token == claim.Token:
+	case v.Redeemed != nil && v.Redeemed.ID == string(claim.Token):
 		return *v.Redeemed, v.Voucher, nil
 	}
 	if err := v.Refuse(claim.Request); err != nil {
@@ -237,7 +243,7 @@ func (s *Redeemer) redeemManyUses(
 	})
 	// The nick's item has no undone redemptions: they have items of their own.
 	if reason, _ := voucher.IsRefusal(err); reason == voucher.ReasonNickLimit && r.uses.Undone > 0 && claim.Key != "" {
-		err = s.undoneBefore(ctx, claim, v, err)
+		err = s.undoneBefore(ctx, claim, err)
 	}
 	if err != nil {
 		return voucher.Redemption{}, err
@@ -297,13 +303,7 @@ type recording struct {
 // actions returns the writes that record the redemption.
 func (r *recording) actions(tableName string, free *freeUse) []action {
 	r.redemption = newRedemption(r.claim, r.v)
-	record := table.RecordPrefix + string(r.claim.Token)
-	call := &table.Update{
-		Key: table.RecordKey(r.claim.Shop, r.claim.Code, r.claim.Nick, r.claim.Token, r.v.HoldKind()),
-	}
-	call.Set(record, table.EncodeRecord(r.claim.RedemptionID, r.claim.At, r.claim.Nick))
-	setSpelling(call, r.claim.Nick)
-	call.RequireEqual(record, nil)
+	call := recordingIn(r.claim, r.redemption, r.v.HoldKind())
 	if r.v.MaxUsesPerNick == voucher.NoLimit {
 		return []action{updating(tableName, call, r.judge)}
 	}
@@ -316,12 +316,22 @@ func (r *recording) actions(tableName string, free *freeUse) []action {
 	return []action{updating(tableName, call, r.judge), requiringAbsent(tableName, undone, alreadyUndone)}
 }
 
+// recordingIn begins an update that records a redemption of a code with many uses.
+func recordingIn(claim voucher.Claim, redemption voucher.Redemption, kind voucher.HoldKind) *table.Update {
+	call := &table.Update{Key: table.RecordKey(claim.Shop, claim.Code, claim.Nick, claim.Token, kind)}
+	record := table.RecordPrefix + redemption.ID
+	call.Set(record, table.EncodeRecord(redemption))
+	call.Set(table.AttrCode, table.Str(redemption.Code))
+	call.RequireEqual(record, nil)
+	return call
+}
+
 // countForNick adds a use to the item of the request's nick. If the use is a lapsed hold of the same nick, countForNick
 // removes that hold instead.
 func countForNick(
 	call *table.Update, v voucher.Voucher, uses voucher.NickUses, request voucher.Request, free *freeUse,
 ) {
-	if free == nil || free.lapsed == nil || free.holder != table.HashNick(request.Nick) {
+	if free == nil || free.lapsed == nil || free.holder != nickID(request) {
 		call.AddBelow(table.AttrTaken, int(v.MaxUsesPerNick))
 		return
 	}
@@ -333,18 +343,12 @@ func countForNick(
 	}
 }
 
-func setSpelling(call *table.Update, nick voucher.Nick) {
-	if spelling := table.Spelling(nick); spelling != "" {
-		call.Set(table.SpellingPrefix+spelling, table.Str(nick.Written))
-	}
-}
-
 // recallKey returns the key of the item that would record the claim's redemption: the nick's, if nicks have a limit;
 // otherwise an item of its own. For a single-use code that can only be an undone redemption: the voucher itself was
 // already read.
 func recallKey(claim voucher.Claim, v voucher.Voucher) table.Key {
 	if v.MaxUsesPerNick != voucher.NoLimit {
-		return table.NickKey(claim.Shop, claim.Code, table.HashNick(claim.Nick))
+		return table.NickKey(claim.Shop, claim.Code, nickID(claim.Request))
 	}
 	return table.RedemptionKey(claim.Shop, claim.Code, claim.Token)
 }
@@ -352,7 +356,7 @@ func recallKey(claim voucher.Claim, v voucher.Voucher) table.Key {
 // judge decides by the item that DynamoDB returned with the failed condition. A retry of a redeemed request finds its
 // record first, even if no use is left.
 func (r *recording) judge(old table.Item) error {
-	redemption, found, err := recorded(r.claim.Token, r.v, old)
+	redemption, found, err := recorded(r.claim.Token, old)
 	if found || err != nil {
 		r.redemption = redemption
 		return err
@@ -369,12 +373,10 @@ func (r *recording) judge(old table.Item) error {
 	return errLookAgain
 }
 
-// recorded reads the redemption of v that an item holds under a token, if there is one. If the redemption was undone,
-// the error is voucher.ErrUndone.
-func recorded(
-	token idempotency.Token, v voucher.Voucher, it table.Item,
-) (redemption voucher.Redemption, found bool, err error) {
-	redemption, found, err = table.Recorded(token, v, it)
+// recorded reads the redemption that an item holds under a token, if there is one. If the redemption was undone, the
+// error is voucher.ErrUndone.
+func recorded(token idempotency.Token, it table.Item) (redemption voucher.Redemption, found bool, err error) {
+	redemption, found, err = table.Recorded(token, it)
 	if found && !redemption.Undone.IsZero() {
 		err = voucher.ErrUndone
 	}
@@ -402,22 +404,22 @@ func (s *Redeemer) redeemedBefore(
 	if err != nil {
 		return voucher.Redemption{}, err
 	}
-	redemption, found, err := recorded(claim.Token, v, it)
+	redemption, found, err := recorded(claim.Token, it)
 	if found || err != nil {
 		return redemption, err
 	}
 	if v.MaxUsesPerNick != voucher.NoLimit && it.Num(table.AttrUndone) > 0 {
-		refusal = s.undoneBefore(ctx, claim, v, refusal)
+		refusal = s.undoneBefore(ctx, claim, refusal)
 	}
 	return voucher.Redemption{}, refusal
 }
 
 // undoneBefore returns voucher.ErrUndone if the claim's redemption was undone. Otherwise it returns the refusal.
-func (s *Redeemer) undoneBefore(ctx context.Context, claim voucher.Claim, v voucher.Voucher, refusal error) error {
+func (s *Redeemer) undoneBefore(ctx context.Context, claim voucher.Claim, refusal error) error {
 	it, err := table.GetSettled(ctx, s.api, s.random, s.vouchers,
 		table.RedemptionKey(claim.Shop, claim.Code, claim.Token))
 	if err == nil {
-		_, _, err = recorded(claim.Token, v, it)
+		_, _, err = recorded(claim.Token, it)
 	}
 	if err != nil {
 		return err
@@ -426,8 +428,15 @@ func (s *Redeemer) undoneBefore(ctx context.Context, claim voucher.Claim, v vouc
 }
 
 func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {
+	redemption := blindRedemption(claim)
+	redemption.Code, redemption.Reward = v.Written, v.Reward
+	return redemption
+}
+
+// blindRedemption returns the redemption of a claim whose voucher was not read: it has no Code and no Reward.
+func blindRedemption(claim voucher.Claim) voucher.Redemption {
 	return voucher.Redemption{
-		ID: claim.RedemptionID, Code: v.Written, Nick: claim.Nick.Written, At: claim.At, Reward: v.Reward,
+		ID: string(claim.Token), Nick: claim.Nick.Written, At: claim.At, Attempt: claim.Attempt,
 	}
 }
 

@@ -90,7 +90,7 @@ func (s *RedemptionRecords) list(
 	if err != nil {
 		return nil, "", err
 	}
-	l, err := beginListing(v.Voucher, code, filter)
+	l, err := beginListing(v.Redeemed, code, filter)
 	if err != nil {
 		return nil, "", err
 	}
@@ -118,39 +118,42 @@ func (s *RedemptionRecords) list(
 
 // listing is a page that is being read. at is where the page ends so far.
 type listing struct {
-	v      voucher.Voucher
 	filter voucher.RedemptionFilter
 	page   []voucher.Redemption
 	at     listPosition
 }
 
 // beginListing begins a page where the previous one ended. The first page begins with the redemption of a single-use
-// voucher, if it has one.
-func beginListing(v voucher.Voucher, code voucher.Code, filter voucher.RedemptionFilter) (l listing, err error) {
-	l = listing{v: v, filter: filter}
+// voucher, unless first is nil.
+func beginListing(
+	first *voucher.Redemption, code voucher.Code, filter voucher.RedemptionFilter,
+) (l listing, err error) {
+	l = listing{filter: filter}
 	if filter.After != "" {
 		l.at, err = parseListPosition(filter.After, code)
-	} else if v.Redeemed != nil && filter.Selects(*v.Redeemed) {
-		l.page = append(l.page, *v.Redeemed)
+	} else if first != nil && filter.Selects(*first) {
+		l.page = append(l.page, *first)
 	}
 	return l, err
 }
 
 // add adds the redemptions in an item to the page. full reports whether a redemption did not fit.
 func (l *listing) add(it table.Item) (full bool, err error) {
-	found, err := redemptionsIn(it, l.v)
+	found, err := table.Records(it)
 	if err != nil {
 		return false, err
 	}
-	for _, f := range found {
+	sort := table.KeyOf(it).Sort
+	for _, r := range found {
+		token := idempotency.Token(r.ID)
 		switch {
-		case f.key.Sort == l.at.sort && f.token <= l.at.token: // already on an earlier page
+		case sort == l.at.sort && token <= l.at.token: // already on an earlier page
 		case len(l.page) == l.filter.Limit:
 			return true, nil
 		default:
-			l.at.sort, l.at.token = f.key.Sort, f.token
-			if l.filter.Selects(f.redemption) {
-				l.page = append(l.page, f.redemption)
+			l.at.sort, l.at.token = sort, token
+			if l.filter.Selects(r) {
+				l.page = append(l.page, r)
 			}
 		}
 	}

@@ -33,7 +33,7 @@ type uses struct {
 type freeUse struct {
 	counter int
 	lapsed  *voucher.Hold // nil: the use is taken from the counter
-	holder  string        // if nicks have a limit: the HashNick of the lapsed hold's nick
+	holder  string        // if nicks have a limit: the NickID of the lapsed hold's nick
 }
 
 // untilTaken calls the function try until it takes a use or fails for good. As long as the counters of v may have uses
@@ -75,6 +75,10 @@ func (s *uses) untilTaken(
 	}
 }
 
+func nickID(request voucher.Request) string {
+	return voucher.NickID(request.Shop, request.Code, request.Nick)
+}
+
 // errCounterEmpty means that the counter has no uses left.
 var errCounterEmpty = errors.New("the counter has no uses left")
 
@@ -85,7 +89,7 @@ func ownToSwap(v voucher.Voucher, uses voucher.NickUses, request voucher.Request
 	if len(lapsed) == 0 || uses.Taken < int(v.MaxUsesPerNick) {
 		return nil
 	}
-	return &freeUse{lapsed[0].Counter, &lapsed[0], table.HashNick(request.Nick)}
+	return &freeUse{lapsed[0].Counter, &lapsed[0], nickID(request)}
 }
 
 // secure returns the free use to take. If free is nil, secure looks for one. If no use is free, secure marks the
@@ -136,7 +140,7 @@ func (s *uses) taking(request voucher.Request, free freeUse, until time.Time) []
 		return []action{updating(s.vouchers, take, func(table.Item) error { return errCounterEmpty })}
 	}
 	taken := []action{deleting(s.vouchers, table.HoldKey(request.Shop, request.Code, *free.lapsed))}
-	if free.holder != "" && free.holder != table.HashNick(request.Nick) {
+	if free.holder != "" && free.holder != nickID(request) {
 		taken = append(taken, s.losing(request, free))
 	}
 	return taken
@@ -348,7 +352,7 @@ func (s *uses) countLapsed(ctx context.Context, request voucher.Request, v vouch
 // *voucher.RefusalError.
 func (s *uses) Look(ctx context.Context, request voucher.Request) (voucher.Voucher, voucher.NickUses, error) {
 	key := table.VoucherKey(request.Shop, request.Code)
-	nick := table.NickKey(request.Shop, request.Code, table.HashNick(request.Nick))
+	nick := table.NickKey(request.Shop, request.Code, nickID(request))
 	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, key, nick)
 	if err != nil {
 		return voucher.Voucher{}, voucher.NickUses{}, table.Outcome(err)

@@ -50,7 +50,7 @@ func undoRequest(c *call) (request voucher.UndoRequest, err error) {
 	if err != nil {
 		return voucher.UndoRequest{}, err
 	}
-	if request.Nick, err = voucher.ParseNick(members["nick"]); err != nil {
+	if _, err = voucher.ParseNick(members["nick"]); err != nil { // unused, but released
 		return voucher.UndoRequest{}, err
 	}
 	if request.Reason, err = voucher.ParseUndoReason(members["reason"]); err != nil {

@@ -42,8 +42,7 @@ func (k HoldKind) IsCounted() bool { return k == HoldCountedByNick || k == HoldC
 // A lapsed hold that no request has taken over still counts as taken.
 type Hold struct {
 	Kind HoldKind
-	// ID is 22 characters of base64url. When an order turns the hold into a redemption, the redemption gets this ID.
-	// Checkouts that share a hold share its ID.
+	// ID is 22 random characters of base64url. Checkouts that share a hold share its ID.
 	ID      string
 	Counter int       // the counter that the use was taken from, if the kind is counted
 	Until   time.Time // UTC, whole milliseconds; from then on the hold has lapsed

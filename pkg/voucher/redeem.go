@@ -26,11 +26,25 @@ type Request struct {
 // Claim is a request to redeem, with the identifiers for its record.
 type Claim struct {
 	Request
-	// RedemptionID is new for every request. A stored redemption with this ID was written for this request.
-	RedemptionID string
-	// Token is the same for all requests with one key. A stored redemption with this token but another ID was written
-	// for an earlier request.
+	// Token becomes the ID of the redemption. It is the same for all requests with one key.
 	Token idempotency.Token
+	// Attempt is new for every request. A stored redemption with the Token but another Attempt was written for an
+	// earlier request.
+	Attempt string
+	// HoldID becomes the ID of a new hold.
+	HoldID string
+}
+
+// attemptLength is the length of a Claim's Attempt.
+const attemptLength = 6
+
+// NickIDLength is the length of a NickID.
+const NickIDLength = 11
+
+// NickID returns the characters of base64url that stand for a nick within a code. It depends on the compared form of
+// the nick. The ID of a redemption begins with it, unless an order made the redemption, or it was imported.
+func NickID(shop catalog.ShopID, code Code, nick Nick) string {
+	return string(idempotency.Digest(string(shop), string(code), nick.Compared)[:NickIDLength])
 }
 
 // RedeemerStore is the part of the voucher store that redeeming needs.
@@ -55,22 +69,22 @@ type Redeemer struct {
 // *TooManyRedemptionsError nothing was redeemed. After any other error the request may or may not have been applied; a
 // request with a key can be sent again to find out.
 func (r Redeemer) Redeem(ctx context.Context, request Request) (redemption Redemption, replayed bool, err error) {
-	claim := Claim{Request: request}
-	id, err := idempotency.NewToken(r.Random)
+	drawn, err := idempotency.NewToken(r.Random)
 	if err != nil {
 		return Redemption{}, false, err
 	}
-	claim.RedemptionID = string(id)
-	claim.Token = id // a request without a key has no other token, so its redemption is found by its ID alone
+	claim := Claim{Request: request, Attempt: string(drawn[:attemptLength])}
+	unique := drawn
 	if request.Key != "" {
-		claim.Token = idempotency.Digest(string(request.Shop), string(request.Code), request.Nick.Compared,
+		unique = idempotency.Digest(string(request.Shop), string(request.Code), request.Nick.Compared,
 			string(request.Key))
 	}
+	claim.Token = idempotency.Token(NickID(request.Shop, request.Code, request.Nick)) + unique[NickIDLength:]
 	redemption, err = r.Store.Redeem(ctx, claim)
 	if err != nil {
 		return Redemption{}, false, err
 	}
-	return redemption, redemption.ID != claim.RedemptionID, nil
+	return redemption, redemption.Attempt != claim.Attempt, nil
 }
 
 // Check returns the voucher that Redeem would redeem now, or a *RefusalError. It changes nothing and ignores the key.

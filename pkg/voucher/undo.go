@@ -61,7 +61,6 @@ func ParseRedemptionID(text string) (string, error) {
 type UndoRequest struct {
 	Shop   catalog.ShopID
 	Code   Code
-	Nick   Nick // optional; makes it faster to find the redemption of a code with a limit per nick
 	ID     string
 	Reason string    // from ParseUndoReason
 	By     string    // who asks: UndoneByOperator, UndoneByOrder, or UndoneByKey and the ID of a key

@@ -55,12 +55,14 @@ type Voucher struct {
 
 // Redemption is the permanent record that a voucher was used.
 type Redemption struct {
-	ID     string // 22 characters of base64url, random
+	ID     string // 22 characters of base64url: the token of the request or of the checkout, see Claim
 	Code   string // as the voucher was created
 	Nick   string // as the request sent it; empty: none
 	At     time.Time
-	Reward Reward
+	Reward Reward // what was given
 
+	Attempt    string    // the Claim's; empty: an order made it, or it was imported
+	ByOrder    bool      // made by an order
 	Imported   bool      // made in another system, before the voucher was imported
 	Undone     time.Time // zero: not undone
 	UndoReason string    // empty: none was given

@@ -80,10 +80,8 @@ func kinds() []kind {
 		}
 	}
 	redeemed := map[string]types.AttributeValue{
-		"redemption": &types.AttributeValueMemberS{Value: rand.Text()},
-		"token":      &types.AttributeValueMemberS{Value: rand.Text()},
-		"redeemed":   &types.AttributeValueMemberN{Value: "1795262400123"},
-		"redeemedBy": &types.AttributeValueMemberS{Value: "Rowan"},
+		"used":                  &types.AttributeValueMemberN{Value: "1"},
+		"b#" + rand.Text()[:22]: &types.AttributeValueMemberS{Value: "mi8c1k00|aV5kXo|||Rowan"},
 	}
 	full := map[string]types.AttributeValue{
 		"fullUntil":   &types.AttributeValueMemberN{Value: "253402300799999"},

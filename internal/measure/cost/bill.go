@@ -30,7 +30,7 @@ const (
 	eventDays = 100
 	// indexedBytes is the size of a redemption's entry in the index of nicks. DynamoDB does not delete the entry when
 	// the event expires.
-	indexedBytes = 233
+	indexedBytes = 227
 	monthDays    = 30
 	// keyRequestsPerHour is how often DynamoDB asks KMS for a table's key over one connection: at most every five
 	// minutes

@@ -71,23 +71,19 @@ func Redeem(client *dynamodb.Client, table string) Handler {
 	return redemption(func(ctx context.Context, shop string, asked request) (int, error) {
 		now := number(time.Now().UnixMilli())
 		out, err := client.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-			TableName: aws.String(table),
-			Key:       VoucherKey(shop, asked.Code),
-			UpdateExpression: aws.String("SET #redemption = :redemption, #token = :token, #redeemed = :redeemed, " +
-				"#redeemedBy = :redeemedBy"),
-			ConditionExpression: aws.String("#maxUses = :one AND attribute_not_exists(#redemption)" +
+			TableName:        aws.String(table),
+			Key:              VoucherKey(shop, asked.Code),
+			UpdateExpression: aws.String("SET #record = :record, #used = :one"),
+			ConditionExpression: aws.String("#maxUses = :one AND attribute_not_exists(#used)" +
 				" AND #disabled = :false AND #from <= :at AND #until > :at AND (attribute_not_exists(#nickHash) OR " +
 				"#nickHash = :nick)"),
 			ExpressionAttributeNames: map[string]string{
-				"#redemption": "redemption", "#token": "token", "#redeemed": "redeemed", "#redeemedBy": "redeemedBy",
-				"#maxUses":  "maxUses",
+				"#record": "b#" + rand.Text(), "#used": "used", "#maxUses": "maxUses",
 				"#disabled": "disabled", "#from": "from", "#until": "until", "#nickHash": "nickHash",
 			},
 			ExpressionAttributeValues: map[string]types.AttributeValue{
-				":redemption": text(rand.Text()), ":token": text(rand.Text()), ":redeemed": now,
-				":redeemedBy": text(asked.Nick),
-				":one":        number(1), ":false": &types.AttributeValueMemberBOOL{}, ":at": now,
-				":nick": text(asked.Nick),
+				":record": text(rand.Text() + "|" + asked.Nick), ":one": number(1),
+				":false": &types.AttributeValueMemberBOOL{}, ":at": now, ":nick": text(asked.Nick),
 			},
 			ReturnValues:                        types.ReturnValueAllNew,
 			ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
@@ -109,20 +105,20 @@ func RedeemManyUses(client *dynamodb.Client, table string) Handler {
 		if err != nil {
 			return 0, err
 		}
-		name := "r#" + rand.Text()
+		name := "b#" + rand.Text()
 		_, err = client.TransactWriteItems(ctx,
 			&dynamodb.TransactWriteItemsInput{TransactItems: []types.TransactWriteItem{
 				{Update: &types.Update{
 					TableName:        aws.String(table),
 					Key:              key(bucket(shop, asked.Code+"#"+asked.Nick), asked.Code+"#n#"+asked.Nick),
-					UpdateExpression: aws.String("SET #record = :record, #spelling = :spelling ADD #taken :one"),
+					UpdateExpression: aws.String("SET #record = :record, #code = :code ADD #taken :one"),
 					ConditionExpression: aws.String("attribute_not_exists(#record) AND (attribute_not_exists(#taken) " +
 						"OR #taken < :limit)"),
 					ExpressionAttributeNames: map[string]string{
-						"#record": name, "#spelling": "n#" + asked.Nick, "#taken": "taken",
+						"#record": name, "#code": "code", "#taken": "taken",
 					},
 					ExpressionAttributeValues: map[string]types.AttributeValue{
-						":record": text(rand.Text()), ":spelling": text(asked.Nick), ":one": number(1),
+						":record": text(rand.Text() + "|" + asked.Nick), ":code": text(asked.Code), ":one": number(1),
 						":limit": number(1),
 					},
 					ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,

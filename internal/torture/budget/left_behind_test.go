@@ -95,6 +95,9 @@ func kindOf(operation string, body []byte) (string, error) {
 	}
 	code, rest, _ := strings.Cut(at.Key.SK.S, "#")
 	infix, _, _ := strings.Cut(rest, "#")
+	if keys > 1 { // undoing reads the places of its redemption
+		infix = rest
+	}
 	marksFull := bytes.Contains(body, []byte(`"#full"`))
 	return fmt.Sprint(operation, at.TableName, keys, strings.TrimRight(code, "0123456789"), infix,
 		call.ExclusiveStartKey != nil, marksFull), nil
@@ -158,7 +161,7 @@ func kept() map[string]voucher.Limit {
 }
 
 func (c *crowd) request(number int) request {
-	kinds := requests(c.server)
+	kinds := requests(c.shop, c.server)
 	redeem := func(code string, of int) request {
 		r := kinds[map[bool]string{true: redeemUsedUp, false: redeemWithKey}[code == spent]]
 		r.Body = testshop.Redemption(fmt.Sprint(code, number%of), "Alder").Body

@@ -32,6 +32,7 @@ import (
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/event"
+	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
@@ -114,16 +115,18 @@ func idOf(name string) checkout.ID { return checkout.ID(name + strings.Repeat("0
 // paid returns the payment of every order.
 func paid() checkout.Payment { return checkout.Payment{Provider: "stripe", Reference: "pi_3NtT9zLk"} }
 
-// discount is the code at checkouts. undoneID is the ID of a redemption of that code.
-const (
-	discount = "FAIR-20"
-	undoneID = "fa1rfa1rfa1rfa1rfa1rfa"
-)
+// discount is the code at checkouts.
+const discount = "FAIR-20"
+
+// undoneID is the ID of a redemption of that code by Birch.
+func undoneID(shop catalog.ShopID) string {
+	return voucher.NickID(shop, "FA1R20", voucher.Nick{Written: "Birch", Compared: "birch"}) + "fa1rfa1rfa1"
+}
 
 // reason is the reason for a cancellation or an undo.
 const reason = "chargeback of 24 May"
 
-func requests(server string) map[string]request {
+func requests(shop catalog.ShopID, server string) map[string]request {
 	redeem := func(code, key string, statuses ...int) request {
 		r := request{testshop.Redemption(code, "Alder"), statuses}
 		r.Key = key
@@ -168,7 +171,7 @@ func requests(server string) map[string]request {
 		placeHeld:    place(heldCheckout, paid(), http.StatusOK),
 		cancelHeld: fromServer(http.MethodPost, about(heldOrder)+"/cancel", fmt.Sprintf(`{"reason":%q}`, reason),
 			http.StatusOK),
-		undo: fromServer(http.MethodPost, "/redemptions/"+undoneID+"/undo",
+		undo: fromServer(http.MethodPost, "/redemptions/"+undoneID(shop)+"/undo",
 			fmt.Sprintf(`{"code":%q,"nick":"Birch","reason":%q}`, discount, reason), http.StatusOK),
 		listRedemptions: fromServer(http.MethodGet, "/redemptions?code="+discount, "", http.StatusOK),
 		listEvents:      fromServer(http.MethodGet, "/events?after=0", "", http.StatusOK),
@@ -232,7 +235,7 @@ func (f floor) open(t *testing.T, how misbehaviour) *shop {
 	server := f.load(t, shopID)
 	memory := dynamotest.Memory().Endpoint(memdynamo.Dials{Seed: *seed, Rates: memdynamo.Rates{}, Delay: how.delay})
 	return &shop{
-		store: newStore(t, memory), memory: memory, shop: shopID, server: server, requests: requests(server),
+		store: newStore(t, memory), memory: memory, shop: shopID, server: server, requests: requests(shopID, server),
 		dir: filepath.Join(t.TempDir(), "programs"),
 	}
 }
@@ -304,11 +307,11 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 		}
 		_, err = held.OpenHeld(t.Context(), checkout.Opening{
 			Shop: opened.Profile.ID, Voucher: v, Uses: uses,
-			Claim: voucher.Claim{Request: of(name), RedemptionID: string(idOf(name)[:22]), Token: idOf(name).Token()},
+			Claim: voucher.Claim{Request: of(name), HoldID: string(idOf(name)[:22]), Token: idOf(name).Token()},
 			Checkout: checkout.Checkout{
 				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499),
 				Discount: off(99),
-				Total:    off(400), Code: discount, Nick: name, Created: now, Expires: now.Add(checkout.Lifetime),
+				Total:    off(400), Code: discount, Reward: v.Reward, Nick: name, Created: now, Expires: now.Add(checkout.Lifetime),
 			},
 		})
 		if err != nil {
@@ -316,7 +319,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 		}
 	}
 	_, _, ordered := opened.PlaceOrder(t.Context(), idOf(heldOrder), paid(), now)
-	claim := voucher.Claim{Request: of("Birch"), RedemptionID: undoneID, Token: undoneID}
+	claim := voucher.Claim{Request: of("Birch"), Token: idempotency.Token(undoneID(opened.Profile.ID))}
 	_, redeemed := dynamo.NewRedeemer(client, dynamo.Tables{Vouchers: tables.Vouchers}, mathrand.Int64N).
 		Redeem(t.Context(), claim)
 	if err := errors.Join(ordered, redeemed); err != nil {
@@ -328,7 +331,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 func keepEvent(t *testing.T, shop catalog.ShopID) {
 	t.Helper()
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	fact := event.OfRedemption(shop, voucher.Redemption{ID: undoneID, Code: discount, Nick: "Birch", At: now})[0]
+	fact := event.OfRedemption(shop, voucher.Redemption{ID: undoneID(shop), Code: discount, Nick: "Birch", At: now})[0]
 	recorded, err := fact.Event()
 	if err != nil {
 		t.Fatal(err)

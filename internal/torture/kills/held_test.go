@@ -11,15 +11,15 @@ import (
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
+	"shopfront/pkg/idempotency"
 	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
 
-// Each shop has the voucher summer20. redemptionID is the ID of its only redemption, or of the use that a checkout
-// holds.
+// Each shop has the voucher summer20. holdID is the ID of the hold of a checkout.
 const (
-	summer20     = "SUMMER-20"
-	redemptionID = "mEJASNFZ4kBI0Vg5ZHo9V0"
+	summer20 = "SUMMER-20"
+	holdID   = "mEJASNFZ4kBI0Vg5ZHo9V0"
 )
 
 func orderPlaceWithCode() command {
@@ -42,7 +42,9 @@ func orderCancelWithCode() command {
 func redemptionUndo() command {
 	return command{
 		kind: "redemption undo", isWhole: true, late: true, prepare: withRedemption,
-		args: ofShop("redemption", "undo", summer20, redemptionID, "--reason", "granted twice"),
+		args: func(r *round, s subject) []string {
+			return []string{"redemption", "undo", s.shop, summer20, redemptionOf(r, s), "--reason", "granted twice"}
+		},
 		again: func(r *round, s subject, _ *process) {
 			r.runAgain(s)
 			r.printed[s] = []string{undone(r, s)}
@@ -58,7 +60,7 @@ func redemptionUndo() command {
 // undone returns the stored redemption as text.
 func undone(r *round, s subject) string {
 	r.t.Helper()
-	redemption, err := shopOf(r, s).Redemption(r.t.Context(), compared(r.t, summer20), redemptionID)
+	redemption, err := shopOf(r, s).Redemption(r.t.Context(), compared(r.t, summer20), redemptionOf(r, s))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -104,11 +106,11 @@ func withHeldCheckout(r *round, s subject) {
 	amount := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: currency} }
 	_, err = store.OpenHeld(r.t.Context(), checkout.Opening{
 		Shop: request.Shop, Voucher: v, Uses: uses,
-		Claim: voucher.Claim{Request: request, RedemptionID: redemptionID, Token: orderID.Token()},
+		Claim: voucher.Claim{Request: request, HoldID: holdID, Token: orderID.Token()},
 		Checkout: checkout.Checkout{
 			ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: amount(500), Subtotal: amount(500),
 			Discount: amount(100),
-			Total:    amount(400), Code: summer20, Nick: alder, Created: began(),
+			Total:    amount(400), Code: summer20, Reward: v.Reward, Nick: alder, Created: began(),
 			Expires: began().Add(checkout.Lifetime),
 		},
 	})
@@ -117,10 +119,13 @@ func withHeldCheckout(r *round, s subject) {
 	}
 }
 
+// redemptionOf returns the ID of the only redemption in the subject's shop.
+func redemptionOf(r *round, s subject) string { return s.nickID(r.t) + holdID[:11] }
+
 // withRedemption prepares a shop with a redemption.
 func withRedemption(r *round, s subject) {
 	r.t.Helper()
-	claim := voucher.Claim{Request: withSummer20(r, s), RedemptionID: redemptionID, Token: redemptionID}
+	claim := voucher.Claim{Request: withSummer20(r, s), Token: idempotency.Token(redemptionOf(r, s))}
 	store := dynamo.NewRedeemer(dynamotest.Client(r.t), dynamo.Tables{Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
 	if _, err := store.Redeem(r.t.Context(), claim); err != nil {
 		r.t.Fatal(err)

@@ -59,13 +59,13 @@ func mutations() []mutation {
 			name: "refuses its own write to a single-use code when the SDK retries it", scene: lostResponse,
 			by: []checker{byHistory},
 			removed: change{{
-				redeemGo, `v.Token == claim.Token:`,
-				`v.Token == claim.Token && v.Redeemed.ID != claim.RedemptionID:`,
+				redeemGo, `v.Redeemed.ID == string(claim.Token):`,
+				`v.Redeemed.ID == string(claim.Token) && v.Redeemed.Attempt != claim.Attempt:`,
 			}},
 			given: withoutLost(),
 		},
 		inHistory("refuses a retry of a single-use redemption", requestsAreRetried, redeemGo,
-			`v.Token == claim.Token:`, `v.Redeemed.ID == claim.RedemptionID:`),
+			`v.Redeemed.ID == string(claim.Token):`, `v.Redeemed.Attempt == claim.Attempt:`),
 		{
 			name: "judges the counter before the record", scene: retryOfTheLastUse, by: []checker{byHistory},
 			removed: change{{

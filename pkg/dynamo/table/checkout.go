@@ -76,6 +76,7 @@ func EncodeCheckout(shop catalog.ShopID, c checkout.Checkout) Item {
 	it[AttrDiscount] = Num(c.Discount.Minor)
 	it[AttrTotal] = Num(c.Total.Minor)
 	it.setStr(AttrCode, c.Code)
+	it.setStr(AttrReward, c.Reward.String()) // an amount off is in the checkout's currency
 	if nick, err := voucher.ParseNick(c.Nick); err == nil && c.Nick != "" {
 		it[AttrNick], it[AttrBuyer] = Str(c.Nick), Str(HashNick(nick))
 	}
@@ -105,6 +106,9 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		Code:  it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: decodeUse(it.Str(AttrUse)),
 		ByServer: it.Bool(AttrByServer), SharesUse: it.Bool(AttrShares), Replaced: it.Str(AttrStatus) == StatusReplaced,
 		Created: it.Time(AttrCreated), Expires: it.Time(AttrExpires),
+	}
+	if reward, err := decodeReward(it.Str(AttrReward), c.UnitPrice.Currency); err == nil {
+		c.Reward = reward
 	}
 	if c.DataIsObject && c.Data == "" { // somebody erased the data
 		c.Data = "{}"

@@ -104,9 +104,9 @@ func CounterKey(shop catalog.ShopID, code voucher.Code, number int) Key {
 	}
 }
 
-// NickKey is the key of the item that has the redemptions and holds of one nick. nickHash is the nick's HashNick.
-func NickKey(shop catalog.ShopID, code voucher.Code, nickHash string) Key {
-	return Key{Bucket(shop, hashBucket(string(code), nickHash)), string(code) + NickInfix + nickHash}
+// NickKey is the key of the item that has the redemptions and holds of one nick. nick is the voucher.NickID.
+func NickKey(shop catalog.ShopID, code voucher.Code, nick string) Key {
+	return Key{Bucket(shop, hashBucket(string(code), nick)), string(code) + NickInfix + nick}
 }
 
 // RedemptionKey is the key of the item with one redemption.
@@ -126,7 +126,7 @@ func RecordKey(
 	case kind == voucher.HoldSingleUse:
 		return VoucherKey(shop, code)
 	case kind.IsByNick():
-		return NickKey(shop, code, HashNick(nick))
+		return NickKey(shop, code, voucher.NickID(shop, code, nick))
 	default:
 		return RedemptionKey(shop, code, token)
 	}
@@ -181,8 +181,8 @@ func SourceHoldsKey(shop catalog.ShopID, source access.Source) Key {
 	return Key{Bucket(shop, hashBucket(source.Name)), HoldsPrefix + source.Name}
 }
 
-// HashNick returns the hash that stands for a nick in keys and conditions. It hashes the compared form of the nick. The
-// hash has 22 characters, however long the nick is.
+// HashNick returns the hash that stands for a nick in conditions and in the index of nicks. It hashes the compared form
+// of the nick. The hash has 22 characters, however long the nick is.
 func HashNick(nick voucher.Nick) string {
 	sum := sha256.Sum256([]byte(nick.Compared))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])

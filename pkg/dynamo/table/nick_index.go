@@ -50,7 +50,7 @@ func EncodeIndexed(shop catalog.ShopID, r voucher.Redemption) (it Item, isIndexe
 		return nil, false
 	}
 	it = NickIndexKey(shop, nick, r.At, r.ID).Attributes()
-	it[AttrCode], it[AttrReward], it[AttrRedeemedBy] = Str(r.Code), Str(r.Reward.String()), Str(r.Nick)
+	it[AttrCode], it[AttrReward], it[AttrNick] = Str(r.Code), Str(r.Reward.String()), Str(r.Nick)
 	it.setStr(AttrCurrency, string(r.Reward.AmountOff.Currency))
 	it.setTrue(AttrImported, r.Imported)
 	if !r.Undone.IsZero() {
@@ -71,7 +71,7 @@ func DecodeIndexed(it Item) (voucher.Redemption, error) {
 		return voucher.Redemption{}, fmt.Errorf("indexed redemption: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
 	}
 	r := voucher.Redemption{
-		ID: id, At: time.UnixMilli(at).UTC(), Code: it.Str(AttrCode), Nick: it.Str(AttrRedeemedBy), Reward: reward,
+		ID: id, At: time.UnixMilli(at).UTC(), Code: it.Str(AttrCode), Nick: it.Str(AttrNick), Reward: reward,
 		Imported: it.Bool(AttrImported),
 	}
 	if it.Has(AttrUndone) {

@@ -1,11 +1,10 @@
 package table
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,32 +21,30 @@ import (
 // KB, the size that one write unit covers. Only a reward of several goods with long IDs takes two or three units. Many
 // names are reserved words of DynamoDB, so expressions use aliases.
 const (
-	AttrCode       = "code"     // as created
-	AttrReward     = "reward"   // see decodeReward
-	AttrCurrency   = "currency" // of the reward, if it is an amount off
-	AttrMaxUses    = "maxUses"  // missing: no limit
-	AttrPerNick    = "perNick"  // missing: no limit
-	AttrFrom       = "from"     // milliseconds; always present, so that a condition can compare it
-	AttrUntil      = "until"    // milliseconds; always present
-	AttrDisabled   = "disabled"
-	AttrNick       = "nick"     // the only nick that may redeem the voucher, as written
-	AttrNickHash   = "nickHash" // HashNick of that nick
-	AttrBatch      = "batch"
-	AttrNote       = "note"
-	AttrCreated    = "created"  // milliseconds
-	AttrVersion    = "version"  // of a voucher, a counter or an item of the catalogue; each edit raises the version
-	AttrCounters   = "counters" // the number of counters
-	AttrEditing    = "editing"  // the limit that an unfinished edit is moving to
-	AttrEditor     = "editor"   // a random number that identifies the last edit of the limit
-	AttrRedemption = "redemption"
-	AttrToken      = "token"
-	AttrRedeemed   = "redeemed"   // milliseconds
-	AttrRedeemedBy = "redeemedBy" // nick as written
-	AttrLeft       = "left"       // uses left in a counter
-	AttrUsed       = "used"       // uses taken from a counter
-	AttrTaken      = "taken"      // the number of redemptions and holds in the item of a nick
+	AttrCode     = "code"     // as created; also in every item with redemptions
+	AttrReward   = "reward"   // see decodeReward
+	AttrCurrency = "currency" // of the reward, if it is an amount off
+	AttrMaxUses  = "maxUses"  // missing: no limit
+	AttrPerNick  = "perNick"  // missing: no limit
+	AttrFrom     = "from"     // milliseconds; always present, so that a condition can compare it
+	AttrUntil    = "until"    // milliseconds; always present
+	AttrDisabled = "disabled"
+	AttrNick     = "nick"     // the only nick that may redeem the voucher, as written
+	AttrNickHash = "nickHash" // HashNick of that nick
+	AttrBatch    = "batch"
+	AttrNote     = "note"
+	AttrCreated  = "created"  // milliseconds
+	AttrVersion  = "version"  // of a voucher, a counter or an item of the catalogue; each edit raises the version
+	AttrCounters = "counters" // the number of counters
+	AttrEditing  = "editing"  // the limit that an unfinished edit is moving to
+	AttrEditor   = "editor"   // a random number that identifies the last edit of the limit
+	AttrLeft     = "left"     // uses left in a counter
+	AttrUsed     = "used"     // uses taken from a counter; of a single-use voucher, 1 if it was redeemed
+	AttrTaken    = "taken"    // the number of redemptions and holds in the item of a nick
 
-	AttrHeldUntil = "heldUntil" // milliseconds; if present, the redemption of a single-use voucher is only a hold
+	AttrHold      = "hold"      // the ID of the hold of a single-use voucher
+	AttrHeldUntil = "heldUntil" // milliseconds; when that hold lapses
+	AttrHeldBy    = "heldBy"    // the nick of that hold, as written
 	// milliseconds; no use is free until then; valid while AttrFullVersion is the voucher's version
 	AttrFullUntil   = "fullUntil"
 	AttrFullVersion = "fullVersion" // see AttrFullUntil
@@ -56,21 +53,18 @@ const (
 	AttrReturns = "returns"
 	// milliseconds; no hold of the counter lapses earlier; missing: the counter never had a hold
 	AttrLapse = "lapse"
-	// in a counted hold, if the voucher has a limit per nick: the HashNick of the hold's nick
+	// in a counted hold, if the voucher has a limit per nick: the NickID of the hold's nick
 	AttrHolder = "holder"
 	// AttrUndone, in a voucher or the item of a nick, is the number of redemptions that were undone. In the item of one
 	// redemption, it is the time in milliseconds when the redemption was undone.
 	AttrUndone = "undone"
-	// AttrImported, in a voucher, is the number of uses that were made before the voucher was imported; missing: 0. In
-	// the item of an undone redemption, it is 1 if the redemption was imported.
+	// AttrImported, in a voucher, is the number of uses that were made before the voucher was imported; missing: 0.
 	AttrImported = "imported"
 	AttrUndoneBy = "undoneBy" // in an undone redemption: who undid it; missing: unknown
 	AttrLapses   = "lapses"   // in the refusals table: see EncodeLapses
 
-	// RecordPrefix and a token form the name of an attribute with a redemption.
-	RecordPrefix = "r#"
-	// SpellingPrefix and a Spelling form the name of an attribute with a nick as written.
-	SpellingPrefix = "n#"
+	// RecordPrefix and a token form the name of an attribute with a redemption, see EncodeRecord.
+	RecordPrefix = "b#"
 	// HoldPrefix and the ID of a hold form the name of an attribute with a hold, in the item of a nick.
 	HoldPrefix = "h#"
 )
@@ -85,9 +79,8 @@ const NoCounter = -1
 type Voucher struct {
 	voucher.Voucher
 
-	Token   idempotency.Token // of the redemption of a single-use voucher
-	Editing voucher.Limit     // the limit that an unfinished edit is moving to
-	Editor  int64             // identifies the last edit of the limit
+	Editing voucher.Limit // the limit that an unfinished edit is moving to
+	Editor  int64         // identifies the last edit of the limit
 }
 
 // EncodeVoucher returns the item of a new voucher. An imported voucher may already have a redemption.
@@ -103,8 +96,7 @@ func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) Item {
 	it.setNum(AttrImported, int64(v.Imported))
 	it.setNum(AttrOver, int64(v.Over))
 	if r := v.Redeemed; r != nil {
-		it[AttrRedemption], it[AttrToken], it[AttrRedeemed] = Str(r.ID), Str(r.ID), Millis(r.At)
-		it.setStr(AttrRedeemedBy, r.Nick)
+		it[AttrUsed], it[RecordPrefix+r.ID] = Num(1), EncodeRecord(*r)
 	}
 	it[AttrCreated] = Millis(v.Created)
 	it[AttrVersion] = Num(v.Version)
@@ -153,7 +145,6 @@ func DecodeVoucher(it Item) (Voucher, error) {
 			Undone:   int(it.Num(AttrUndone)),
 			Imported: int(it.Num(AttrImported)),
 		},
-		Token:   idempotency.Token(it.Str(AttrToken)),
 		Editing: voucher.Limit(it.Num(AttrEditing)),
 		Editor:  it.Num(AttrEditor),
 	}
@@ -166,23 +157,21 @@ func DecodeVoucher(it Item) (Voucher, error) {
 	if it.Has(AttrFullUntil) && it.Num(AttrFullVersion) == v.Version {
 		v.FullUntil = it.Time(AttrFullUntil)
 	}
-	switch {
-	case it.Has(AttrHeldUntil):
-		holder, err := voucher.ParseNick(it.Str(AttrRedeemedBy))
+	if it.Has(AttrHold) {
+		holder, err := voucher.ParseNick(it.Str(AttrHeldBy))
 		if err != nil {
 			return Voucher{}, fmt.Errorf("voucher item: holder: %v", err) //nolint:errorlint // a malformed nick here is not the request's fault
 		}
 		v.Held = &voucher.Hold{
-			Kind: voucher.HoldSingleUse, ID: it.Str(AttrRedemption), Counter: NoCounter, Until: it.Time(AttrHeldUntil),
+			Kind: voucher.HoldSingleUse, ID: it.Str(AttrHold), Counter: NoCounter, Until: it.Time(AttrHeldUntil),
 			Nick: holder,
 		}
-	case it.Has(AttrRedemption):
-		v.Redeemed = &voucher.Redemption{
-			ID: it.Str(AttrRedemption), At: it.Time(AttrRedeemed), Nick: it.Str(AttrRedeemedBy),
-			Code: v.Written, Reward: v.Reward, Imported: v.Imported > 0,
-		}
 	}
-	return v, nil
+	redemptions, err := Records(it)
+	if len(redemptions) > 0 {
+		v.Redeemed = &redemptions[0]
+	}
+	return v, err
 }
 
 // decodeReward reads a stored reward: product/variant, 2*product/variant, several goods joined by +, 20%, or an amount
@@ -238,52 +227,72 @@ func DecodeCounter(number int, it Item) Counter {
 	}
 }
 
-// EncodeRecord returns the value of the attribute that records a redemption of a code with many uses: the redemption's
-// ID, the time in milliseconds in base 36, and the Spelling of the nick, separated by dots. The value is this terse
-// because ten such values, in the item of a nick, must fit in 1 KB, the size that one write unit covers. It leaves out
-// the code and the reward, because the voucher has them and they never change.
-func EncodeRecord(id string, at time.Time, nick voucher.Nick) types.AttributeValue {
-	return Str(id + "." + strconv.FormatInt(at.UnixMilli(), 36) + "." + Spelling(nick))
+// EncodeRecord returns the value of the attribute that records a redemption: the time in milliseconds in base 36, the
+// Attempt, flags (o: made by an order, i: imported), the reward with the currency of an amount off, and the nick as
+// written. Bars separate them, because only the nick can contain one. The value is this terse so that ten of them, in
+// the item of a nick of 16 letters, fit in 1 KB, the size that one write unit covers. In the item of a voucher the
+// reward may be missing: then it is the voucher's.
+func EncodeRecord(r voucher.Redemption) types.AttributeValue {
+	flags, reward := "", r.Reward.String()
+	if r.ByOrder {
+		flags += "o"
+	}
+	if r.Imported {
+		flags += "i"
+	}
+	if r.Reward.Kind == voucher.RewardAmountOff {
+		reward = r.Reward.AmountOff.String()
+	}
+	return Str(strings.Join([]string{strconv.FormatInt(r.At.UnixMilli(), 36), r.Attempt, flags, reward, r.Nick}, "|"))
 }
 
-// Spelling returns a short hash of a nick as written. Together with SpellingPrefix it names the attribute that contains
-// the nick as written, so that an item contains each spelling once.
-func Spelling(nick voucher.Nick) string {
-	if nick.Written == "" {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(nick.Written))
-	return base64.RawURLEncoding.EncodeToString(sum[:6])
-}
-
-// DecodeRecord reads what EncodeRecord wrote. spelling is empty if the request had no nick.
-func DecodeRecord(text string) (r voucher.Redemption, spelling string, err error) {
-	parts := strings.Split(text, ".")
-	if len(parts) != 3 {
-		return r, "", errors.New("malformed record of a redemption")
-	}
-	at, err := strconv.ParseInt(parts[1], 36, 64)
-	if err != nil {
-		return r, "", fmt.Errorf("malformed record of a redemption: %w", err)
-	}
-	return voucher.Redemption{ID: parts[0], At: time.UnixMilli(at).UTC()}, parts[2], nil
-}
-
-// Recorded reads the redemption of v that an item holds under a token, if there is one.
-func Recorded(
-	token idempotency.Token, v voucher.Voucher, it Item,
-) (redemption voucher.Redemption, found bool, err error) {
+// Recorded reads the redemption that an item holds under a token, if there is one.
+func Recorded(token idempotency.Token, it Item) (r voucher.Redemption, found bool, err error) {
 	text := it.Str(RecordPrefix + string(token))
 	if text == "" {
 		return voucher.Redemption{}, false, nil
 	}
-	redemption, spelling, err := DecodeRecord(text)
-	redemption.Nick, redemption.Code, redemption.Reward = it.Str(SpellingPrefix+spelling), v.Written, v.Reward
-	if strings.Contains(it.Str(SortKey), RedemptionInfix) && it.Has(AttrUndone) {
-		redemption.Undone, redemption.UndoReason = it.Time(AttrUndone), it.Str(AttrReason)
-		redemption.Imported, redemption.UndoneBy = it.Has(AttrImported), it.Str(AttrUndoneBy)
+	parts := strings.SplitN(text, "|", 5)
+	if len(parts) != 5 {
+		return voucher.Redemption{}, false, errors.New("malformed record of a redemption")
 	}
-	return redemption, err == nil, err
+	at, malformed := strconv.ParseInt(parts[0], 36, 64)
+	reward, currency, _ := strings.Cut(parts[3], " ")
+	if reward == "" {
+		reward, currency = it.Str(AttrReward), it.Str(AttrCurrency)
+	}
+	r = voucher.Redemption{
+		ID: string(token), Code: it.Str(AttrCode), Nick: parts[4], At: time.UnixMilli(at).UTC(), Attempt: parts[1],
+		ByOrder: strings.Contains(parts[2], "o"), Imported: strings.Contains(parts[2], "i"),
+	}
+	r.Reward, err = decodeReward(reward, money.Currency(currency))
+	if err = errors.Join(malformed, err); err != nil {
+		return voucher.Redemption{}, false, fmt.Errorf("malformed record of a redemption: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
+	}
+	if strings.Contains(it.Str(SortKey), RedemptionInfix) && it.Has(AttrUndone) {
+		r.Undone, r.UndoReason, r.UndoneBy = it.Time(AttrUndone), it.Str(AttrReason), it.Str(AttrUndoneBy)
+	}
+	return r, true, nil
+}
+
+// Records reads all redemptions that an item holds, in the order of their tokens.
+func Records(it Item) (found []voucher.Redemption, err error) {
+	for name := range it {
+		token, is := strings.CutPrefix(name, RecordPrefix)
+		if !is {
+			continue
+		}
+		redemption, is, err := Recorded(idempotency.Token(token), it)
+		if !is && err == nil {
+			err = errors.New("empty record of a redemption")
+		}
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, redemption)
+	}
+	slices.SortFunc(found, func(a, b voucher.Redemption) int { return strings.Compare(a.ID, b.ID) })
+	return found, nil
 }
 
 // NickCondition returns the value that a condition compares with AttrNickHash. Without a nick the value is empty, so it

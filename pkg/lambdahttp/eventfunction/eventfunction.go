@@ -47,7 +47,7 @@ type Function struct {
 
 // Source reads records of streams.
 type Source interface {
-	Changes(ctx context.Context, records []json.RawMessage) []event.Change
+	Changes(records []json.RawMessage) []event.Change
 }
 
 // New wires the function from its environment.
@@ -77,7 +77,7 @@ func (f Function) Handle(ctx context.Context, batch Batch) (events.DynamoDBEvent
 	begun := f.Now()
 	var outcome event.Outcome
 	if len(batch.Records) > 0 {
-		outcome = f.Recorder.Record(ctx, f.Source.Changes(ctx, batch.Records))
+		outcome = f.Recorder.Record(ctx, f.Source.Changes(batch.Records))
 	} else {
 		outcome = f.Recorder.Retry(ctx)
 	}
