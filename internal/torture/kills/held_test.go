@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"testing"
 	"time"
 
 	"shopfront/internal/memdynamo/dynamotest"
@@ -39,8 +40,8 @@ func orderCancelWithCode() command {
 func redemptionUndo() command {
 	return command{
 		kind: "redemption undo", isWhole: true, late: true, prepare: withRedemption,
-		args: func(_ *round, s subject) []string {
-			return []string{"redemption", "undo", s.shop, summer20, redemptionOf(s), "--reason", "granted twice"}
+		args: func(r *round, s subject) []string {
+			return []string{"redemption", "undo", s.shop, summer20, redemptionOf(r.t, s), "--reason", "granted twice"}
 		},
 		again: func(r *round, s subject, _ *process) {
 			r.runAgain(s)
@@ -57,7 +58,7 @@ func redemptionUndo() command {
 // undone returns the stored redemption as text.
 func undone(r *round, s subject) string {
 	r.t.Helper()
-	redemption, err := shopOf(r, s).Redemption(r.t.Context(), compared(r.t, summer20), redemptionOf(s))
+	redemption, err := shopOf(r, s).Redemption(r.t.Context(), compared(r.t, summer20), redemptionOf(r.t, s))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -116,12 +117,15 @@ func withHeldCheckout(r *round, s subject) {
 }
 
 // redemptionOf returns the ID of the only redemption in the subject's shop.
-func redemptionOf(s subject) string { return s.nickID(summer20) + "mEJASNFZ4kB" }
+func redemptionOf(t *testing.T, s subject) string {
+	t.Helper()
+	return s.nickID(t) + "mEJASNFZ4kB"
+}
 
 // withRedemption prepares a shop with a redemption.
 func withRedemption(r *round, s subject) {
 	r.t.Helper()
-	claim := voucher.Claim{Request: withSummer20(r, s), Token: idempotency.Token(redemptionOf(s))}
+	claim := voucher.Claim{Request: withSummer20(r, s), Token: idempotency.Token(redemptionOf(r.t, s))}
 	store := dynamo.NewRedeemer(dynamotest.Client(r.t), dynamo.Tables{Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
 	if _, err := store.Redeem(r.t.Context(), claim); err != nil {
 		r.t.Fatal(err)
