@@ -29,8 +29,7 @@ func NewRedeemer(api UsesAPI, tables Tables, random func(n int64) int64) *Redeem
 
 // Errors that tell redeem which step comes next.
 var (
-	errManyUses = errors.New("the code has many uses")
-	errApart    = errors.New("a redemption was undone before, and is recorded apart")
+	errApart = errors.New("a redemption was undone before, and is recorded apart")
 )
 
 // errMayBeApplied replaces a refusal when an earlier attempt may still be applied.

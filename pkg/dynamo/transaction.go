@@ -44,19 +44,6 @@ func inserting(tableName string, it table.Item) action {
 	}}}
 }
 
-// deleting returns an action that deletes an item and requires that it exists.
-func deleting(tableName string, key table.Key) action {
-	return action{write: types.TransactWriteItem{Delete: &types.Delete{
-		TableName: aws.String(tableName), Key: key.Attributes(),
-		ConditionExpression: aws.String("attribute_exists(" + table.SortKey + ")"),
-	}}}
-}
-
-// requiring returns an action that writes nothing and requires that an item exists.
-func requiring(tableName string, key table.Key) action {
-	return action{write: checking(tableName, key, "attribute_exists("+table.SortKey+")")}
-}
-
 // requiringAbsent returns an action that writes nothing and requires that no item has the key.
 func requiringAbsent(tableName string, key table.Key, rejected func(old table.Item) error) action {
 	return action{write: checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected: rejected}
