@@ -814,7 +814,7 @@ func allowed(t *testing.T, policies []any) map[string][]string {
 func checkAttributes(t *testing.T, s stack, function string) {
 	t.Helper()
 	want := map[string]any{"ForAllValues:StringNotEquals": map[string]any{
-		"dynamodb:Attributes": []any{table.AttrReward, table.AttrCurrency, table.AttrMaxUses, table.AttrPerNick},
+		"dynamodb:Attributes": []any{table.AttrReward, table.AttrCurrency, table.AttrPerNick, table.AttrParts},
 	}}
 	for _, policy := range list(s.properties[function+"Role"], "Policies") {
 		for _, statement := range list(policy, "PolicyDocument", "Statement") {

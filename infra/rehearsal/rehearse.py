@@ -57,7 +57,7 @@ CHECKING_OUT = {
     "RefusalsTable": {"GetItem", "UpdateItem"},
 }
 # A hold changes neither the reward nor the limits of a code.
-ONLY_HOLDS = {"ForAllValues:StringNotEquals": {"dynamodb:Attributes": ["reward", "currency", "maxUses", "perNick"]}}
+ONLY_HOLDS = {"ForAllValues:StringNotEquals": {"dynamodb:Attributes": ["reward", "currency", "perNick", "parts"]}}
 GRANTS = {
     "redeem-voucher": {
         "CatalogueTable": {"BatchGetItem"},
