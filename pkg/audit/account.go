@@ -34,7 +34,7 @@ func (id redemptionID) compare(other redemptionID) int { return bytes.Compare(id
 type Account struct {
 	Code  voucher.Code
 	Items int    // the number of items added
-	Held  []Held // all holds
+	Held  []Held // all holds of the code and its nicks
 
 	home    Place
 	faults  []Finding // about single items
@@ -153,7 +153,7 @@ func (a *Account) AddRedemption(place Place, redemption voucher.Redemption, nick
 
 func (a *Account) hold(place Place, item Item, take voucher.Take) {
 	for _, hold := range item.Holds {
-		a.Held = append(a.Held, Held{hold, a.Code, place, take})
+		a.Held = append(a.Held, Held{hold, place, a.Code, take})
 	}
 }
 

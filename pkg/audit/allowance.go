@@ -48,8 +48,8 @@ func judgeLimit(place Place, of string, limit int64, items ...Item) []Finding {
 	if left+held+used == limit {
 		return nil
 	}
-	return []Finding{found(KindAllowance, place, "%s: %d left, %d held and %d used are not the limit of %d", of, left, held,
-		used, limit)}
+	return []Finding{found(KindAllowance, place, "%s: %d left, %d held and %d used are not the limit of %d", of, left,
+		held, used, limit)}
 }
 
 // judgeUsed checks that as much of an allowance is used as bookings have taken for good, which was from least to most
@@ -70,22 +70,22 @@ func JudgeItem(place Place, of string, limit int64, item Item, least, most int64
 	return slices.Concat(item.judge(place), judgeLimit(place, of, limit, item), judgeUsed(place, of, least, most, item))
 }
 
-// Held is a hold of a code, and where it is.
+// Held is a hold, and where it is.
 type Held struct {
 	Hold
 
-	Code  voucher.Code
 	Place Place
+	Code  voucher.Code // empty: the hold is one of a source's live holds
 	Take  voucher.Take
 }
 
-// JudgeHeld checks a live hold. until is when the last hold of a checkout lapses that names the hold and was not ordered;
-// zero: there is no such checkout.
+// JudgeHeld checks a live hold. until is when the last hold of its checkouts lapses; zero: it has no checkout.
 func JudgeHeld(h Held, until time.Time) []Finding {
 	var f Finding
 	switch {
 	case until.IsZero():
-		f = found(KindHoldUnfounded, h.Place, "the hold of %s until %s has no open checkout", h.Holder, written(h.Until))
+		f = found(KindHoldUnfounded, h.Place, "the hold of %s until %s has no open checkout", h.Holder,
+			written(h.Until))
 	case h.Until.After(until):
 		f = found(KindHoldTooLong, h.Place, "the hold of %s lapses at %s, but the last of its checkouts ends at %s",
 			h.Holder, written(h.Until), written(until))

@@ -95,6 +95,7 @@ func (a *Account) judgeParts() []Finding {
 	if j.judgeKinds(); len(j.wrong) > 0 {
 		return j.wrong
 	}
+	j.judgeNicks()
 	j.judgeUses()
 	j.judgeUndone()
 	if n := a.duplicates(); n > 0 {
@@ -117,17 +118,23 @@ func (j *partsJudgement) judgeKinds() {
 	}
 }
 
-// judgeUses checks the allowance of the code and, as far as it takes the voucher, those of its nicks.
-func (j *partsJudgement) judgeUses() {
+// judgeNicks checks the limits of nicks. Each item of a nick was checked by itself.
+func (j *partsJudgement) judgeNicks() {
 	v := j.voucher
 	for limit := range j.nickLimits {
 		if limit < 1 || limit > int64(voucher.MaxPerNick) || j.neverEdited() && limit != int64(v.MaxUsesPerNick) {
-			j.add(KindAllowance, "a nick has a limit of %s; the voucher's is %d", count(int(limit), "use"), v.MaxUsesPerNick)
+			j.add(KindAllowance, "a nick has a limit of %s; the voucher's is %d", count(int(limit), "use"),
+				v.MaxUsesPerNick)
 		}
 	}
 	if j.isNickInDebt && j.neverEdited() {
 		j.add(KindAllowance, "a nick has more than its limit, which was never edited")
 	}
+}
+
+// judgeUses checks the allowance of the code.
+func (j *partsJudgement) judgeUses() {
+	v := j.voucher
 	if v.MaxUses == voucher.NoLimit {
 		return
 	}

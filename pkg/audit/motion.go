@@ -62,8 +62,8 @@ func (a *Account) motion(kind MotionKind) *Motion {
 	switch kind {
 	case MotionEdit:
 		m.MaxUses = a.voucher.MaxUses
-		m.Message = "more is taken than the limit, but parts still have uses left: an edit of the limit is in flight or " +
-			"was interrupted; run the edit again to complete it"
+		m.Message = "more is taken than the limit, but parts still have uses left: an edit of the limit is in flight " +
+			"or was interrupted; run the edit again to complete it"
 	case MotionChange:
 		m.Message = "created or edited while it was read"
 	case MotionRedemption:

@@ -184,7 +184,7 @@ func (r accountReader) addRedemption(account *audit.Account, it table.Item, toke
 }
 
 // records reads all redemptions in an item. Each must name the code.
-func (r accountReader) records(account *audit.Account, it table.Item) ([]voucher.Redemption, error) {
+func (accountReader) records(account *audit.Account, it table.Item) ([]voucher.Redemption, error) {
 	records, err := table.Records(it)
 	if code, _ := voucher.ParseCode(it.Str(table.AttrCode)); err == nil && len(records) > 0 && code != account.Code {
 		err = errors.New("the attribute " + table.AttrCode + " is not the code of the redemptions")

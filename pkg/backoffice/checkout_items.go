@@ -147,8 +147,10 @@ func checkUse(it table.Item) error {
 func isUse(hold voucher.Hold) bool {
 	_, badHolder := voucher.ParseRedemptionID(string(hold.Holder))
 	for _, take := range hold.Takes {
-		isPart := take.Of == voucher.OfCode && take.Item < voucher.MaxParts
-		if take.Item < table.Head || take.Item != table.Head && !isPart || take.Of != voucher.OfCode && take.Of != voucher.OfNick {
+		switch isPart := take.Item != table.Head; {
+		case take.Of == voucher.OfCode && table.Head <= take.Item && take.Item < voucher.MaxParts:
+		case take.Of == voucher.OfNick && !isPart:
+		default:
 			return false
 		}
 	}

@@ -59,7 +59,7 @@ func FindStack(ctx context.Context, name string, random func(n int64) int64) (*D
 	}
 	names := Tables{
 		Catalogue: outputs["CatalogueTable"], Vouchers: outputs["VouchersTable"],
-		Checkouts: outputs["CheckoutsTable"], Events: outputs["EventsTable"],
+		Checkouts: outputs["CheckoutsTable"], Refusals: outputs["RefusalsTable"], Events: outputs["EventsTable"],
 	}
 	throttled := new(atomic.Int64)
 	client := dynamodb.NewFromConfig(configuration, patient(random, throttled))

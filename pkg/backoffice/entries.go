@@ -66,7 +66,8 @@ func (s *Shop) withVouchers(ctx context.Context, code voucher.Code) iter.Seq2[en
 					continue
 				}
 				of, err = late.Voucher, findErr
-				if err == nil && !yield(entry{code: of.Code, of: of, voucher: &late.Voucher, allowance: late.Allowance}, nil) {
+				read := entry{code: of.Code, of: of, voucher: &late.Voucher, allowance: late.Allowance}
+				if err == nil && !yield(read, nil) {
 					return
 				}
 			}

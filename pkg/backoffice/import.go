@@ -93,7 +93,8 @@ func (i *importing) validate(ctx context.Context, file io.ReadSeeker) (valid int
 		}
 		if row.Err == nil {
 			valid++
-			if row.voucher.Imported > int(row.voucher.MaxUses) && row.voucher.MaxUses != voucher.NoLimit && i.OverLimit != nil {
+			v := row.voucher
+			if v.MaxUses != voucher.NoLimit && v.Imported > int(v.MaxUses) && i.OverLimit != nil {
 				i.OverLimit(row.Row)
 			}
 			continue

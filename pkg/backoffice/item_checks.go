@@ -39,7 +39,8 @@ func typeOf(name string) attributeType {
 		table.AttrExpires, table.AttrExpiresAt,
 		table.AttrFulfilled, table.AttrCancelled, table.AttrPaid, table.AttrUndone, table.AttrImported:
 		return typeNumber
-	case table.AttrDisabled, table.AttrObject, table.AttrByServer, table.AttrPausedAll, table.AttrShares, table.AttrApart:
+	case table.AttrDisabled, table.AttrObject, table.AttrByServer, table.AttrPausedAll, table.AttrShares,
+		table.AttrApart:
 		return typeTruth
 	default:
 		return ""

@@ -51,7 +51,7 @@ func (s *shop) wantListed(filter backoffice.RedemptionFilter) []backoffice.Redem
 		s.t.Fatal(err)
 	}
 	for i := range want {
-		want[i].Attempt = "" // the index lacks it
+		want[i].Attempt, want[i].ByOrder = "", false // the index lacks them
 	}
 	slices.SortFunc(want, func(a, b backoffice.Redemption) int {
 		return cmp.Or(a.At.Compare(b.At),

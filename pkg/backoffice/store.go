@@ -31,7 +31,8 @@ type Tables struct {
 	Catalogue string `json:"catalogue"`
 	Vouchers  string `json:"vouchers"`
 	Checkouts string `json:"checkouts"`
-	Events    string `json:"events,omitempty"` // empty: the deployment has no events
+	Refusals  string `json:"refusals,omitempty"` // empty: verify does not read what strangers hold
+	Events    string `json:"events,omitempty"`   // empty: the deployment has no events
 }
 
 // store reaches the tables of a deployment.

@@ -9,9 +9,9 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// deleteUnused deletes a voucher and its parts if the voucher still has the version that was read and was never redeemed
-// or held. Otherwise deleteUnused deletes nothing and returns voucher.ErrUsed or voucher.ErrEdited. If the voucher does
-// not exist any more, deleteUnused returns nil.
+// deleteUnused deletes a voucher and its parts if the voucher still has the version that was read and was never
+// redeemed or held. Otherwise deleteUnused deletes nothing and returns voucher.ErrUsed or voucher.ErrEdited. If the
+// voucher does not exist any more, deleteUnused returns nil.
 //
 // The items of a voucher with a limit show whether it was used. The item of a voucher without a limit does not show it.
 // The caller must make sure that such a voucher has no records and that nobody writes one.

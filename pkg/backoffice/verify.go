@@ -46,7 +46,9 @@ func (s *Shop) Verify(ctx context.Context, how Verification) (audit.Report, erro
 	if v.Settle == 0 {
 		v.Settle = settleTime
 	}
-	for _, step := range []func(context.Context) error{v.access, v.vouchers, v.recheck, v.checkouts, v.judgeHolds, v.feed} {
+	for _, step := range []func(context.Context) error{
+		v.access, v.vouchers, v.recheck, v.sources, v.checkouts, v.judgeHolds, v.feed,
+	} {
 		if err := step(ctx); err != nil {
 			return audit.Report{}, err
 		}
@@ -86,7 +88,7 @@ func (v *verifier) vouchers(ctx context.Context) error {
 		} else {
 			v.report.Add(judged.Certain...)
 		}
-		v.holds.add(account, v.Now())
+		v.holds.add(v.Now(), account.Held...)
 		v.Read(account.Items)
 	}
 	return nil

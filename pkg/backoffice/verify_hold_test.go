@@ -11,6 +11,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
@@ -51,13 +52,13 @@ func (s *shop) tryHold(code voucher.Code, nick string, at time.Time, replaces ch
 	parsed := s.request(string(code), nick, "")
 	c, _, err := opener.Open(s.t.Context(), checkout.Request{
 		Shop: s.shop, Product: "coins", Variant: "500", Code: parsed.Code, Nick: parsed.Nick,
-		Replaces: replaces, At: at,
+		Replaces: replaces, At: at, Source: s.source,
 	})
 	return c, err
 }
 
 func (s *shop) heldTables() dynamo.Tables {
-	return dynamo.Tables{Checkouts: s.names.Checkouts, Vouchers: s.names.Vouchers}
+	return dynamo.Tables{Checkouts: s.names.Checkouts, Vouchers: s.names.Vouchers, Refusals: s.names.Refusals}
 }
 
 func (s *shop) order(c checkout.Checkout) checkout.Checkout {
@@ -189,6 +190,14 @@ func loweredWithHolds(s *shop) {
 	s.edit(code, voucher.Edit{MaxUses: new(voucher.Limit(6))})
 }
 
+// holdFromASource lets one source of an IPv6 network hold uses of two codes, and orders one of them.
+func holdFromASource(s *shop) {
+	s.t.Helper()
+	s.source = access.Source{Name: "2001:db8::/48", Subnet: "1"}
+	s.hold(s.createKind("MANY"), "Alder", s.opened, "")
+	s.order(s.hold(s.createKind("ONCE"), "Alder", s.opened, ""))
+}
+
 func (s *shop) changeCheckoutOf(c checkout.Checkout, change func(attributes)) {
 	s.t.Helper()
 	it := s.items(s.names.Checkouts, string(c.ID.Number()[:5]))[0]
@@ -313,6 +322,25 @@ func damagedHolds() []damage {
 			do: held("MANY", "", func(it attributes) { it[it.hold()] = text("1.zzzzzzzz.") }),
 		},
 		{
+			what: "a source has one hold too few left", want: []string{"allowance_differs "}, do: func(s *shop) {
+				holdFromASource(s)
+				it := s.items(s.names.Refusals, "holds#")[0]
+				it.add("left", -1)
+				s.put(s.names.Refusals, it)
+			},
+		},
+		{
+			what: "holds of a source whose checkout is lost",
+			want: []string{"hold_unfounded ", "hold_unfounded ", "hold_unfounded MANY"}, do: func(s *shop) {
+				holdFromASource(s)
+				for _, it := range s.items(s.names.Checkouts, "") {
+					if it.text("status") == "open" {
+						s.remove(s.names.Checkouts, it)
+					}
+				}
+			},
+		},
+		{
 			what: "a hold that cannot be read", want: []string{"malformed N1CKS#n#"},
 			do: held("NICKS", "#n#", func(it attributes) { it["h#LRLuWYz8-QoWsPfs4csHfg"] = text("soon") }),
 		},
@@ -427,6 +455,7 @@ func damagedCodedCheckouts() []damage {
 					it["status"], it["expiresAt"] = text("open"),
 						number((it.number("expires")+999)/1000+int64(8*day/time.Second))
 					delete(it, "ordered")
+					delete(it, "shelf")
 					delete(it, "payment")
 				})
 			},

@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/internal/memdynamo/dynamotest"
+	"shopfront/pkg/access"
 	"shopfront/pkg/audit"
 	"shopfront/pkg/backoffice"
 	"shopfront/pkg/catalog"
@@ -40,7 +41,7 @@ func newTables(t *testing.T) *tables {
 	t.Helper()
 	names := backoffice.Tables{
 		Catalogue: dynamotest.Table(t, "CatalogueTable"), Vouchers: dynamotest.Table(t, "VouchersTable"),
-		Checkouts: dynamotest.Table(t, "CheckoutsTable"),
+		Checkouts: dynamotest.Table(t, "CheckoutsTable"), Refusals: dynamotest.Table(t, "RefusalsTable"),
 	}
 	client := dynamotest.Client(t)
 	return &tables{client: client, names: names, deployment: backoffice.NewDeployment(client, names, mathrand.Int64N)}
@@ -56,6 +57,7 @@ type shop struct {
 	shop     catalog.ShopID
 	operator *backoffice.Shop
 	redeemer voucher.Redeemer
+	source   access.Source // of checkouts
 }
 
 func (s *tables) newShop(t *testing.T) *shop {

@@ -469,7 +469,7 @@ func TestVerify_UndamagedShop_IsClean(t *testing.T) {
 		"bound to a nick and a period":                                  boundAndTimed,
 		"codes that are prefixes of others":                             codesThatBeginAlike, "a batch": generatedBatch,
 		"settings and keys": secured, "an order of each status": everyOrder,
-		"every kind of hold in every state": everyHold, "a limit lowered below what is held": loweredWithHolds,
+		"holds of a source": holdFromASource, "every kind of hold in every state": everyHold, "a limit lowered below what is held": loweredWithHolds,
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

@@ -29,9 +29,9 @@ func (s *Shop) Create(ctx context.Context, v voucher.Voucher) error {
 	return err
 }
 
-// createOrFind stores a new voucher and the items of its parts. Only the put of the voucher has a condition, and it guards
-// all of them. If the code is taken, createOrFind stores nothing and returns the voucher that has the code. That is v
-// itself if an earlier attempt was applied and its response was lost.
+// createOrFind stores a new voucher and the items of its parts. Only the put of the voucher has a condition, and it
+// guards all of them. If the code is taken, createOrFind stores nothing and returns the voucher that has the code. That
+// is v itself if an earlier attempt was applied and its response was lost.
 func (s *Shop) createOrFind(ctx context.Context, v voucher.Voucher) (stored table.Voucher, taken bool, err error) {
 	var actions []types.TransactWriteItem
 	for _, it := range table.EncodeVoucher(s.Profile.ID, v) {
@@ -79,8 +79,8 @@ func (s *Shop) voucher(ctx context.Context, code voucher.Code) (voucher.Voucher,
 	return stored.Voucher, table.Outcome(err)
 }
 
-// Voucher reads a voucher with its uses as of the given time. The uses of a code without a limit are not counted. For an
-// unknown code, the error is a *voucher.RefusalError.
+// Voucher reads a voucher with its uses as of the given time. The uses of a code without a limit are not counted. For
+// an unknown code, the error is a *voucher.RefusalError.
 func (s *Shop) Voucher(ctx context.Context, code voucher.Code, at time.Time) (voucher.Standing, error) {
 	stored, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Profile.ID, code)
 	if err != nil {

@@ -65,13 +65,20 @@ type rememberedRules struct {
 	rules map[codeKey]rules
 }
 
-// of returns the rules that a request may follow. known reports whether there are any, and fresh whether they are not
-// too old. What does not change is right even if they are: whether the code is single-use.
-func (m *rememberedRules) of(request voucher.Request) (v voucher.Voucher, fresh, known bool) {
+// of returns the rules that a request may follow. fresh is false if there are none, or if they are too old.
+func (m *rememberedRules) of(request voucher.Request) (r rules, fresh bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.rules[codeKey{request.Shop, request.Code}]
-	return r.Voucher, known && request.At.Sub(r.at) < RulesAge, known
+	return r, known && request.At.Sub(r.at) < RulesAge
+}
+
+// hasManyUses reports whether a code is remembered as one with many uses, which no edit changes.
+func (m *rememberedRules) hasManyUses(request voucher.Request) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, known := m.rules[codeKey{request.Shop, request.Code}]
+	return known && !r.SingleUse()
 }
 
 // remember remembers the rules that the request has just read, unless the code is used up: undoing its redemption is no
@@ -85,7 +92,8 @@ func (m *rememberedRules) remember(request voucher.Request, v voucher.Voucher) {
 	if len(m.rules) >= maxRules {
 		clear(m.rules)
 	}
-	m.rules[codeKey{request.Shop, request.Code}] = rules{Voucher: v, at: request.At}
+	key := codeKey{request.Shop, request.Code}
+	m.rules[key] = rules{v, request.At, m.rules[key].soldOut}
 }
 
 // sellOut remembers that a request found no use free.
@@ -100,17 +108,16 @@ func (m *rememberedRules) sellOut(request voucher.Request) {
 
 // isSoldOut reports whether another request has just found no use free.
 func (m *rememberedRules) isSoldOut(request voucher.Request) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r := m.rules[codeKey{request.Shop, request.Code}]
+	r, _ := m.of(request)
 	return !r.soldOut.IsZero() && request.At.Sub(r.soldOut) < soldOutAge
 }
 
 // Rules returns the rules of the request's code, at most RulesAge old. For an unknown code, the error is a
-// *voucher.RefusalError.
+// *voucher.RefusalError. Rules that refuse the request are read again: so a refusal takes as many calls as that of an
+// unknown code.
 func (s codes) Rules(ctx context.Context, request voucher.Request) (voucher.Voucher, error) {
-	if v, fresh, _ := s.rules.of(request); fresh {
-		return v, nil
+	if r, fresh := s.rules.of(request); fresh && r.Refuse(request) == nil {
+		return r.Voucher, nil
 	}
 	return s.read(ctx, request)
 }

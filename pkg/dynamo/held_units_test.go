@@ -142,7 +142,7 @@ func heldPrices() map[string]map[string]price {
 			checksOut: {1, 0, 6}, checksOutAgain: {1, 0, 6}, checksOutStranger: {2, 1, 8}, checksOutIPv6: {1, 0, 10},
 			shares: {2, 0, 12}, replaces: {2, 1, 8}, takesOver: {3, 1, 12}, redeemsOver: {2, 1, 4},
 			swaps: {3, 1, 12}, isRefused: {2, 2, 6}, redeemsFull: {1, 0, 4}, isRefusedWrongly: {1, 2, 0},
-			isUnknown: {1, 1, 0}, orders: {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {2, 0, 8},
+			isUnknown: {1, 1, 0}, orders: {2, 0, 8}, ordersAgain: {1, 0, 1}, ordersLate: {3, 1, 8},
 			cancels: {2, 0, 10}, cancelsAgain: {1, 0, 1}, redeems: {1, 0, 4}, redeemsCounted: {1, 0, 6},
 			undoes: {2, 6, 6}, undoesAgain: {1, 6, 0}, redeemsNoMore: {2, 0, 10}, redeemsAnew: {3, 1, 10},
 			lists: {65, 65, 0},
@@ -158,7 +158,7 @@ func heldPrices() map[string]map[string]price {
 		"one for each nick": {
 			checksOut: {1, 0, 4}, checksOutAgain: {1, 0, 4}, checksOutStranger: {2, 1, 6}, checksOutIPv6: {1, 0, 8},
 			shares: {2, 0, 8}, replaces: {2, 1, 6}, swaps: {3, 1, 8}, orders: {2, 0, 6}, ordersAgain: {1, 0, 1},
-			ordersLate: {2, 0, 6}, cancels: {2, 0, 8}, cancelsAgain: {1, 0, 1}, redeems: {1, 0, 1},
+			ordersLate: {3, 1, 6}, cancels: {2, 0, 8}, cancelsAgain: {1, 0, 1}, redeems: {1, 0, 1},
 			redeemsCounted: {1, 0, 4}, undoes: {2, 6, 4}, undoesAgain: {1, 6, 0}, redeemsNoMore: {2, 0, 5},
 			redeemsAnew: {3, 1, 5}, lists: {65, 65, 0},
 		},

@@ -218,6 +218,21 @@ func (f *fair) redeem(ctx context.Context, request voucher.Request) {
 			f.undo(ctx, redemption.ID)
 		})
 	}
+	if request.Key != "" {
+		f.request(ctx, "redeem again "+redemption.ID, func(ctx context.Context) { f.retry(ctx, request, redemption) })
+	}
+}
+
+// retry sends a request again that was redeemed. Whatever has happened since, it is not refused.
+func (f *fair) retry(ctx context.Context, request voucher.Request, first voucher.Redemption) {
+	time.Sleep(time.Duration(f.random.Int64N(int64(time.Second))))
+	ctx, cancel := inTime(ctx)
+	defer cancel()
+	again, _, err := f.redeemer.Redeem(ctx, request)
+	if err == nil && again != first {
+		f.t.Errorf("redeemed as %+v and as %+v", first, again)
+	}
+	f.want(err, "redeem again", []error{voucher.ErrUndone})
 }
 
 func (f *fair) undo(ctx context.Context, id string) {

@@ -43,14 +43,14 @@ var errMayBeApplied = errors.New("refused, but an earlier attempt that got no re
 //
 // It takes one call for a single-use code, and for any other code whose rules this process remembers. A code takes
 // another call if its rules must be read, if lapsed holds must be taken over, or if a redemption of it, or of the nick,
-// was undone before. A refusal takes one more if the request has an idempotency key and was refused by the rules
-// alone, because the same request may have been redeemed before the voucher ended. The extra call is made for unknown
-// codes too, so that response times do not reveal which codes exist.
+// was undone before. A refusal takes one call too, two if it is for uses and the rules or parts must be read, and one
+// more if the request has an idempotency key, because the same request may have been redeemed before. The extra call is
+// made for unknown codes too, so that response times do not reveal which codes exist.
 func (s *Redeemer) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Redemption, error) {
 	var lost lostAttempt
 	r := &redeeming{claim: claim}
 	err := s.redeem(ctx, r, &lost)
-	if _, refused := voucher.IsRefusal(err); refused && (claim.Key != "" && !r.judged || bool(lost)) {
+	if _, refused := voucher.IsRefusal(err); refused && (claim.Key != "" || bool(lost)) {
 		err = s.redeemedBefore(ctx, r, err)
 	}
 	if lost.mayContradict(err) {
@@ -64,25 +64,27 @@ func (s *Redeemer) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Red
 
 // redeeming is a redemption that is being recorded.
 type redeeming struct {
-	claim voucher.Claim
-	v     voucher.Voucher
-	seen  *table.Allowance // of a single-use code that was just read; nil: nothing was read
-	apart bool             // a redemption of the code, or of the nick, was undone before
-	// judged means that a refusal was judged together with the place of the claim's record.
-	judged     bool
+	claim      voucher.Claim
+	v          voucher.Voucher
+	seen       *table.Allowance   // of a single-use code that was just read; nil: nothing was read
+	apart      bool               // a redemption of the code, or of the nick, was undone before
 	redemption voucher.Redemption // the result
 }
 
 func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) (err error) {
-	v, fresh, known := s.rules.of(r.claim.Request)
-	r.v = v
-	switch {
-	case !known || v.SingleUse():
-		if err := s.redeemUnread(ctx, r, lost); !errors.Is(err, errLookAgain) {
-			return err
+	switch request := r.claim.Request; {
+	case !s.rules.hasManyUses(request):
+		if err = s.redeemUnread(ctx, r, lost); errors.Is(err, errLookAgain) {
+			break
 		}
-	case !fresh:
-		if err := s.reload(ctx, r); err != nil {
+		return err
+	case s.rules.isSoldOut(request):
+		if r.v, err = s.read(ctx, request); err == nil { // read, so that this refusal takes as many calls as any
+			err = &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
+		}
+		return err
+	default:
+		if r.v, err = s.Rules(ctx, request); err != nil {
 			return err
 		}
 	}
@@ -90,14 +92,10 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 		if err := r.v.Refuse(r.claim.Request); err != nil {
 			return err
 		}
-		if s.rules.isSoldOut(r.claim.Request) {
-			return &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
-		}
 		err := s.post(ctx, s.posting(r), lost)
 		short, isShort := errors.AsType[*shortError](err)
 		switch {
 		case isShort:
-			r.judged = !r.apart
 			before := r.v.MaxUsesPerNick
 			if short.taking.limit == 0 {
 				s.rules.sellOut(r.claim.Request)
@@ -110,7 +108,6 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 			if r.v.MaxUsesPerNick <= before {
 				return &voucher.RefusalError{Reason: voucher.ReasonNickLimit}
 			}
-			r.judged = false
 		case errors.Is(err, errApart):
 			r.apart = true
 			continue

@@ -59,9 +59,7 @@ func requiring(tableName string, key table.Key) action {
 
 // requiringAbsent returns an action that writes nothing and requires that no item has the key.
 func requiringAbsent(tableName string, key table.Key, rejected func(old table.Item) error) action {
-	check := checking(tableName, key, "attribute_not_exists("+table.SortKey+")")
-	check.ConditionCheck.ReturnValuesOnConditionCheckFailure = types.ReturnValuesOnConditionCheckFailureAllOld
-	return action{write: check, rejected: rejected}
+	return action{write: checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected: rejected}
 }
 
 func checking(tableName string, key table.Key, condition string) types.TransactWriteItem {

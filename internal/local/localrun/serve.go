@@ -76,7 +76,7 @@ func (r *Run) load(context.Context) error {
 		BaseURL: "http://" + r.listener.Addr().String(), DynamoDBEndpoint: r.store.Endpoint(), Region: region,
 		Tables: backoffice.Tables{
 			Catalogue: "CatalogueTable", Vouchers: "VouchersTable", Checkouts: "CheckoutsTable",
-			Events: "EventsTable",
+			Refusals: "RefusalsTable", Events: "EventsTable",
 		},
 		PID: os.Getpid(), Version: r.template.Version,
 	}

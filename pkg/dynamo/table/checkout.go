@@ -41,7 +41,6 @@ const (
 	AttrShelf     = "shelf"   // see ShelfOf; missing, as AttrOrdered: the checkout was not ordered
 	AttrPayment   = "payment" // provider, # and reference; missing: nothing was paid
 	AttrPaid      = "paid"    // the stated amount of the payment, also of a PaymentKey; missing: none was stated
-	AttrSpent     = "spent"   // of a PaymentKey: the sum of the totals of its orders
 	AttrFulfilled = "fulfilled"
 	AttrCancelled = "cancelled"
 	AttrReason    = "reason" // why the order was cancelled

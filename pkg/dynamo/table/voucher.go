@@ -34,7 +34,6 @@ const (
 	AttrNote     = "note"
 	AttrCreated  = "created" // milliseconds
 	AttrVersion  = "version" // of a voucher, a counter or an item of the catalogue; each edit raises the version
-	AttrEditor   = "editor"  // a random number that identifies the last edit of the limit
 
 	AttrUndone = "undone" // in the item of an undone redemption: when it was undone, in milliseconds
 	// AttrApart, in a voucher or the item of a nick, is true if a redemption of it was undone and therefore has an item
@@ -56,8 +55,7 @@ type Voucher struct {
 	voucher.Voucher
 	Allowance
 
-	Apart  bool  // see AttrApart
-	Editor int64 // identifies the last edit of the limit
+	Apart bool // see AttrApart
 }
 
 // EncodeVoucher returns the items of a new voucher: its own and those of its parts, among which the uses are spread. An
@@ -137,7 +135,7 @@ func DecodeVoucher(it Item) (Voucher, error) {
 			Created: it.Time(AttrCreated), Parts: int(it.Num(AttrParts)), Version: it.Num(AttrVersion),
 			Imported: int(it.Num(AttrImported)),
 		},
-		Allowance: allowance, Apart: it.Bool(AttrApart), Editor: it.Num(AttrEditor),
+		Allowance: allowance, Apart: it.Bool(AttrApart),
 	}
 	if it.Num(AttrFrom) != 0 {
 		v.ValidFrom = it.Time(AttrFrom)
