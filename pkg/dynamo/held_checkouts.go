@@ -121,14 +121,15 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAtte
 	}
 }
 
-// follow reads the rules again, because they have changed. A checkout that was priced with another reward is refused:
-// the code was corrected, or deleted and created again.
+// follow reads the rules again, because they have changed. If the voucher was deleted and its code was created again,
+// the checkout is refused, because it was priced by the old voucher. If only the reward was edited, the checkout keeps
+// its price, because its request began before the edit ended.
 func (s *HeldCheckouts) follow(ctx context.Context, h *holding) error {
 	v, err := s.read(ctx, h.Request)
 	if err == nil {
 		err = v.Refuse(h.Request)
 	}
-	if err == nil && v.Reward != h.Voucher.Reward {
+	if err == nil && !v.Created.Equal(h.Voucher.Created) {
 		err = &voucher.RefusalError{Reason: voucher.ReasonUnknown}
 	}
 	h.Voucher = v
