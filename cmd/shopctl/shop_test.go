@@ -84,10 +84,9 @@ func newShopfront(t *testing.T) *shopfront {
 	}
 	s.checkouts = checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(s.client, s.state.Tables.Catalogue, mathrand.Int64N)},
-		Store:     dynamo.NewCheckouts(s.client, s.state.Tables.Checkouts), Data: &dataschema.Validator{},
-		Random: shoppersRandom,
 		// requests have no source, so no holds are counted
-		Holds: dynamo.NewHeldCheckouts(s.client, s.tables(), mathrand.Int64N),
+		Store: dynamo.NewCheckouts(s.client, s.tables(), mathrand.Int64N), Data: &dataschema.Validator{},
+		Random: shoppersRandom,
 	}
 	schema := readSchema(t)
 	s.printed = func(args []string, got result) { checkJSON(t, schema, args, got) }

@@ -49,7 +49,8 @@ func (s shop) expire(t *testing.T, c checkout.Checkout) {
 	// The store replaces a checkout only if the checkout expired before the new one was created, or at that moment.
 	c.Created, c.Expires = c.Expires, time.Now()
 	if stored, err := dynamo.NewCheckouts(dynamolocal.NewClient(state.DynamoDBEndpoint),
-		state.Tables.Checkouts).Open(t.Context(), s.Profile.ID, c); err != nil || stored.Expires != c.Expires {
+		dynamo.Tables{Checkouts: state.Tables.Checkouts}, nil).Open(t.Context(),
+		checkout.Opening{Shop: s.Profile.ID, Checkout: c}); err != nil || stored.Expires != c.Expires {
 		t.Fatalf("the stored checkout is %+v, %v", stored, err)
 	}
 }

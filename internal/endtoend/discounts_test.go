@@ -152,8 +152,7 @@ func TestCheckout_AllHoldsLapseUnpaid_TheNextShoppersGetTheUses(t *testing.T) {
 	tables := run.State.Tables
 	opener := checkouts.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(api, tables.Catalogue, mathrand.Int64N)},
-		Store:     dynamo.NewCheckouts(api, tables.Checkouts),
-		Holds: dynamo.NewHeldCheckouts(api, dynamo.Tables{Checkouts: tables.Checkouts, Vouchers: tables.Vouchers},
+		Store: dynamo.NewCheckouts(api, dynamo.Tables{Checkouts: tables.Checkouts, Vouchers: tables.Vouchers},
 			mathrand.Int64N),
 		Data:   new(dataschema.Validator),
 		Random: rand.Reader,

@@ -106,8 +106,8 @@ func newEventWriter(endpoint string, tables dynamo.Tables, random *mathrand.Rand
 		},
 		undoer: voucher.Redemptions{Store: dynamo.NewRedemptionRecords(client, tables, mathrand.Int64N)},
 		opener: checkout.Opener{
-			Catalogue: coinsForFive{}, Store: dynamo.NewCheckouts(client, tables.Checkouts), Random: rand.Reader,
-			Holds: dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N),
+			Catalogue: coinsForFive{}, Store: dynamo.NewCheckouts(client, tables, mathrand.Int64N),
+			Random: rand.Reader,
 		},
 		orders: checkout.Orders{Store: dynamo.NewOrders(client, tables.Checkouts, tables.Vouchers, mathrand.Int64N)},
 	}

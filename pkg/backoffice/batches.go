@@ -26,29 +26,18 @@ type batchStore struct {
 
 // InParallel implements voucher.BatchStore.
 func (s batchStore) InParallel(ctx context.Context, count int, do func(context.Context) error) error {
-	times := func(yield func(int, error) bool) {
-		for n := range count {
-			if !yield(n, nil) {
-				return
-			}
-		}
-	}
-	return inParallel(ctx, s.pace(s.bulk), times, func(ctx context.Context, _ int) error { return do(ctx) })
+	return inParallel(ctx, s.pace(s.bulk), withoutErrors(make([]struct{}, count)),
+		func(ctx context.Context, _ struct{}) error { return do(ctx) })
 }
 
 // Batch implements voucher.BatchStore.
 func (s *Shop) Batch(ctx context.Context, batch string) iter.Seq2[voucher.Voucher, error] {
-	return func(yield func(voucher.Voucher, error) bool) {
-		for item, err := range s.entries(ctx, "") {
-			if err != nil {
-				yield(voucher.Voucher{}, err)
-				return
-			}
-			if item.voucher != nil && item.voucher.Batch == batch && !yield(*item.voucher, nil) {
-				return
-			}
+	return each(s.entries(ctx, ""), func(item entry) (v voucher.Voucher, picked bool) {
+		if item.voucher != nil {
+			v = *item.voucher
 		}
-	}
+		return v, item.voucher != nil && v.Batch == batch
+	})
 }
 
 // CountBatch returns how many vouchers a batch has. If the batch has no vouchers, it returns voucher.ErrBatchUnknown.

@@ -19,13 +19,7 @@ import (
 // auditedCheckouts yields all stored checkouts of the shop, together with the faults of their items, and stops at the
 // first error.
 func (s *Shop) auditedCheckouts(ctx context.Context) iter.Seq2[audit.Checkout, error] {
-	return func(yield func(audit.Checkout, error) bool) {
-		for it, err := range s.checkoutItems(ctx) {
-			if !yield(s.auditedCheckout(it), table.Outcome(err)) {
-				return
-			}
-		}
-	}
+	return each(s.checkoutItems(ctx), func(it table.Item) (audit.Checkout, bool) { return s.auditedCheckout(it), true })
 }
 
 // rereadCheckout reads a stored checkout again. found is false if no checkout with the ID is stored any more.

@@ -20,15 +20,12 @@ func (s *Shop) Checkouts(
 	ctx context.Context, filter checkout.Filter, at time.Time,
 ) iter.Seq2[checkout.Checkout, error] {
 	return func(yield func(checkout.Checkout, error) bool) {
-		var picked []checkout.Checkout
-		for c, err := range s.allCheckouts(ctx) {
-			if err != nil {
-				yield(c, err)
-				return
-			}
-			if filter.Picks(c, at) {
-				picked = append(picked, c)
-			}
+		picked, err := Collect(each(s.allCheckouts(ctx), func(c checkout.Checkout) (checkout.Checkout, bool) {
+			return c, filter.Picks(c, at)
+		}))
+		if err != nil {
+			yield(checkout.Checkout{}, err)
+			return
 		}
 		slices.SortFunc(picked, func(a, b checkout.Checkout) int {
 			return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
@@ -43,26 +40,17 @@ func (s *Shop) Checkouts(
 
 // checkoutItems yields the items of all stored checkouts of the shop, and stops at the first error.
 func (s *Shop) checkoutItems(ctx context.Context) iter.Seq2[table.Item, error] {
-	return func(yield func(table.Item, error) bool) {
-		for it, err := range s.inOrder(ctx, s.Tables.Checkouts, "", listReaders) {
-			isPayment := strings.HasPrefix(it.Str(table.SortKey), table.PaymentPrefix)
-			if !isPayment && !yield(it, err) {
-				return
-			}
-		}
-	}
+	return each(s.inOrder(ctx, s.Tables.Checkouts, "", listReaders), func(it table.Item) (table.Item, bool) {
+		return it, !strings.HasPrefix(it.Str(table.SortKey), table.PaymentPrefix)
+	})
 }
 
 // allCheckouts yields all stored checkouts of the shop, of any status and unsorted, and stops at the first error.
 // Checkouts that are opened meanwhile may be missing.
 func (s *Shop) allCheckouts(ctx context.Context) iter.Seq2[checkout.Checkout, error] {
-	return func(yield func(checkout.Checkout, error) bool) {
-		for it, err := range s.checkoutItems(ctx) {
-			if !yield(table.DecodeCheckout(it), table.Outcome(err)) {
-				return
-			}
-		}
-	}
+	return each(s.checkoutItems(ctx), func(it table.Item) (checkout.Checkout, bool) {
+		return table.DecodeCheckout(it), true
+	})
 }
 
 // Checkout finds a checkout of any status by its ID, or returns checkout.ErrNotFound.
@@ -86,16 +74,9 @@ func (s *Shop) ReleaseCheckout(ctx context.Context, id checkout.ID) (checkout.Ch
 func (s *Shop) ReleaseCheckouts(
 	ctx context.Context, checkouts []checkout.Checkout, bulk Bulk,
 ) (released int, err error) {
-	work := func(yield func(checkout.Checkout, error) bool) {
-		for _, c := range checkouts {
-			if !yield(c, nil) {
-				return
-			}
-		}
-	}
 	var mu sync.Mutex
 	bulk.begin(len(checkouts))
-	err = inParallel(ctx, s.pace(bulk), work, func(ctx context.Context, c checkout.Checkout) error {
+	err = inParallel(ctx, s.pace(bulk), withoutErrors(checkouts), func(ctx context.Context, c checkout.Checkout) error {
 		_, replayed, err := s.ReleaseCheckout(ctx, c.ID)
 		if err != nil && !errors.Is(err, checkout.ErrOrdered) && !errors.Is(err, checkout.ErrNotFound) {
 			return err

@@ -80,16 +80,16 @@ func TestEditRead_CodeCreatedAgainSinceItWasRead_KeepsTheNewTerms(t *testing.T) 
 	}
 }
 
-// hookedHolds is a store of holds that calls afterRules when a checkout has read the rules of its voucher.
+// hookedHolds is a store of checkouts that calls afterRules when a checkout has read the rules of its voucher.
 type hookedHolds struct {
-	*dynamo.HeldCheckouts
+	*dynamo.Checkouts
 
 	afterRules func()
 }
 
 func (h hookedHolds) Rules(ctx context.Context, request voucher.Request) (voucher.Voucher, error) {
 	defer h.afterRules()
-	return h.HeldCheckouts.Rules(ctx, request)
+	return h.Checkouts.Rules(ctx, request)
 }
 
 // A voucher may have been deleted because its discount was a mistake. A checkout must not get that discount.
@@ -98,10 +98,10 @@ func TestOpen_CodeCreatedAgainAfterItWasRead_NeverGivesTheOldDiscount(t *testing
 	s := newTables(t).newShop(t)
 	percent := func(off int) voucher.Reward { return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: off} }
 	code := s.create(voucher.Terms{Written: "SUMMER20", Reward: percent(90)})
-	holds := dynamo.NewHeldCheckouts(s.client, s.heldTables(), mathrand.Int64N)
+	checkouts := dynamo.NewCheckouts(s.client, s.heldTables(), mathrand.Int64N)
 	opener := checkout.Opener{
-		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader,
-		Holds: hookedHolds{holds, func() {
+		Catalogue: coins{}, Random: rand.Reader,
+		Store: hookedHolds{checkouts, func() {
 			if err := s.delete(code); err != nil {
 				t.Error(err)
 			}

@@ -130,6 +130,33 @@ func decodeEntry(it table.Item) (entry, error) {
 	return decoded, nil
 }
 
+// each yields what the function makes of the elements of a list, unless picked is false, and stops at the first error.
+func each[A, B any](list iter.Seq2[A, error], of func(A) (made B, picked bool)) iter.Seq2[B, error] {
+	return func(yield func(B, error) bool) {
+		for one, err := range list {
+			if err != nil {
+				var none B
+				yield(none, table.Outcome(err))
+				return
+			}
+			if made, picked := of(one); picked && !yield(made, nil) {
+				return
+			}
+		}
+	}
+}
+
+// withoutErrors yields the elements of a slice as a list that has no errors.
+func withoutErrors[T any](all []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range all {
+			if !yield(one, nil) {
+				return
+			}
+		}
+	}
+}
+
 // Collect returns all elements of a list, or its error. Without an error the result is never nil.
 func Collect[T any](list iter.Seq2[T, error]) ([]T, error) {
 	all := []T{}

@@ -44,8 +44,7 @@ func (s *Shop) Redemptions(ctx context.Context, filter RedemptionFilter) iter.Se
 				return
 			}
 			for _, r := range entry.redemptions {
-				if found := (Redemption{Redemption: r, Batch: entry.of.Batch}); filter.picks(found) &&
-					!yield(found, nil) {
+				if found := (Redemption{r, entry.of.Batch}); filter.picks(found) && !yield(found, nil) {
 					return
 				}
 			}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"shopfront/pkg/audit"
+	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
 
@@ -145,11 +146,26 @@ func (v *verifier) access(ctx context.Context) error {
 	return err
 }
 
-func (*verifier) pause(ctx context.Context, length time.Duration) error {
-	select {
-	case <-time.After(length):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+// again calls the function judge, up to audit.Readings times with growing pauses, until it finds nothing wrong. Before
+// each further call, reread reads again what looked wrong.
+func (v *verifier) again(
+	ctx context.Context, judge func() (found int, findings []audit.Finding, err error), reread func() error,
+) error {
+	for reading := 1; ; reading++ {
+		found, findings, err := judge()
+		if err != nil {
+			return err
+		}
+		if found == 0 || reading == audit.Readings {
+			v.report.Add(findings...)
+			v.report.Found += found - len(findings)
+			return nil
+		}
+		if err := table.Wait(ctx, time.Duration(reading)*v.Settle); err != nil {
+			return err
+		}
+		if err := reread(); err != nil {
+			return err
+		}
 	}
 }

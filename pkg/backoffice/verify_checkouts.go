@@ -3,7 +3,6 @@ package backoffice
 import (
 	"context"
 	"strings"
-	"time"
 
 	"shopfront/pkg/audit"
 	"shopfront/pkg/checkout"
@@ -89,20 +88,13 @@ func (p payments) read(ctx context.Context, shop *Shop, note func(*payment, tabl
 // uses compares checkouts with the redemptions of their codes. If some checkouts look wrong, it reads these again, with
 // growing pauses.
 func (v *verifier) uses(ctx context.Context, checkouts []audit.Checkout) error {
-	for reading := 1; len(checkouts) > 0; reading++ {
-		findings, wrong, err := v.judgeUses(ctx, checkouts)
-		if err != nil {
-			return err
-		}
-		if reading == audit.Readings {
-			v.report.Add(findings...)
-			return nil
-		}
-		if checkouts, err = v.reread(ctx, wrong, time.Duration(reading)*v.Settle); err != nil {
-			return err
-		}
-	}
-	return nil
+	return v.again(ctx, func() (found int, findings []audit.Finding, err error) {
+		findings, checkouts, err = v.judgeUses(ctx, checkouts)
+		return len(findings), findings, err
+	}, func() (err error) {
+		checkouts, err = v.reread(ctx, checkouts)
+		return err
+	})
 }
 
 // judgeUses returns the findings about the uses of checkouts, and the checkouts that the findings are about.
@@ -125,17 +117,8 @@ func (v *verifier) judgeUses(
 	return findings, wrong, nil
 }
 
-// reread reads checkouts again after a pause. It leaves out checkouts that cannot be judged any more.
-func (v *verifier) reread(
-	ctx context.Context, checkouts []audit.Checkout, pause time.Duration,
-) ([]audit.Checkout, error) {
-	if len(checkouts) == 0 {
-		return nil, nil
-	}
-	if err := v.pause(ctx, pause); err != nil {
-		return nil, err
-	}
-	var again []audit.Checkout
+// reread reads checkouts again. It leaves out checkouts that cannot be judged any more.
+func (v *verifier) reread(ctx context.Context, checkouts []audit.Checkout) (again []audit.Checkout, err error) {
 	for _, c := range checkouts {
 		now, found, err := v.shop.rereadCheckout(ctx, c.ID)
 		if err != nil {

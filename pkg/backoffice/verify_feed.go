@@ -18,20 +18,8 @@ func (v *verifier) feed(ctx context.Context) error {
 	feed := audit.NewFeed(v.shop.EventRetention, func(id event.ID) audit.Place {
 		return placeOf(v.shop.Tables.Events, table.EventKey(v.shop.Profile.ID, id))
 	})
-	for reading := 1; ; reading++ {
-		count, findings, err := v.readFeed(ctx, feed)
-		if err != nil {
-			return err
-		}
-		if count == 0 || reading == audit.Readings {
-			v.report.Add(findings...)
-			v.report.Found += count - len(findings)
-			return nil
-		}
-		if err := v.pause(ctx, time.Duration(reading)*v.Settle); err != nil {
-			return err
-		}
-	}
+	return v.again(ctx, func() (int, []audit.Finding, error) { return v.readFeed(ctx, feed) },
+		func() error { return nil })
 }
 
 // readFeed reads the feed before the records. So the records must show everything that the feed reports.

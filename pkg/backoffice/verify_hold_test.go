@@ -46,8 +46,7 @@ func (s *shop) hold(code voucher.Code, nick string, at time.Time, replaces check
 func (s *shop) tryHold(code voucher.Code, nick string, at time.Time, replaces checkout.ID) (checkout.Checkout, error) {
 	s.t.Helper()
 	opener := checkout.Opener{
-		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.names.Checkouts), Random: rand.Reader,
-		Holds: dynamo.NewHeldCheckouts(s.client, s.heldTables(), mathrand.Int64N),
+		Catalogue: coins{}, Store: dynamo.NewCheckouts(s.client, s.heldTables(), mathrand.Int64N), Random: rand.Reader,
 	}
 	parsed := s.request(string(code), nick, "")
 	c, _, err := opener.Open(s.t.Context(), checkout.Request{

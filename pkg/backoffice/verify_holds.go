@@ -76,26 +76,16 @@ func (v *verifier) sources(ctx context.Context) error {
 // judgeHolds judges the holds by the checkouts. If some look wrong, it reads them and the checkouts again, with growing
 // pauses: a checkout may have been ordered or opened meanwhile.
 func (v *verifier) judgeHolds(ctx context.Context) error {
-	for reading := 1; ; reading++ {
-		var findings []audit.Finding
+	return v.again(ctx, func() (found int, findings []audit.Finding, err error) {
 		for holder, all := range v.holds {
 			v.holds[holder] = slices.DeleteFunc(all, func(held *claimed) bool {
-				found := audit.JudgeHeld(held.Held, held.until)
-				findings = append(findings, found...)
-				return len(found) == 0
+				wrong := audit.JudgeHeld(held.Held, held.until)
+				findings = append(findings, wrong...)
+				return len(wrong) == 0
 			})
 		}
-		if len(findings) == 0 || reading == audit.Readings {
-			v.report.Add(findings...)
-			return nil
-		}
-		if err := v.pause(ctx, time.Duration(reading)*v.Settle); err != nil {
-			return err
-		}
-		if err := v.rereadHolds(ctx); err != nil {
-			return err
-		}
-	}
+		return len(findings), findings, nil
+	}, func() error { return v.rereadHolds(ctx) })
 }
 
 // rereadHolds reads holds again, and if some are still there, all checkouts.

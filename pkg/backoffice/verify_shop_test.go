@@ -146,7 +146,8 @@ func (s *shop) checkOut(at time.Time) {
 		UnitPrice: euro(499), Subtotal: euro(1497), Discount: euro(0), Total: euro(1497), Created: at,
 		Expires: at.Add(checkout.Lifetime),
 	}
-	if _, err := dynamo.NewCheckouts(s.client, s.names.Checkouts).Open(s.t.Context(), s.shop, c); err != nil {
+	if _, err := dynamo.NewCheckouts(s.client, s.heldTables(), nil).Open(s.t.Context(),
+		checkout.Opening{Shop: s.shop, Checkout: c}); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -35,16 +35,6 @@ type DataChecker interface {
 	Check(schema, data string) error
 }
 
-// Store stores checkouts.
-type Store interface {
-	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there is still open
-	// at checkout.Created, or has ended. It returns the checkout that is stored afterwards. After an
-	// error it is unknown whether the new one was stored.
-	Open(ctx context.Context, shop catalog.ShopID, checkout Checkout) (Checkout, error)
-	// Recall returns the checkout that is stored under a token, or ErrNotFound.
-	Recall(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
-}
-
 // MaxHoldsPerSource is how many live holds a source can have, and MaxHoldsPerNetwork how many all subnets of an IPv6
 // network, a /48, can have together. Anybody can get a /48 with 65,536 subnets for nothing.
 const (
@@ -71,21 +61,24 @@ type Opening struct {
 	Replaces *Checkout
 }
 
-// HoldStore is the part of the store for checkouts with a code, and for checkouts that replace another.
-type HoldStore interface {
+// Store stores checkouts and the uses that they hold.
+type Store interface {
+	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there is still open
+	// at checkout.Created, or has ended. If the checkout has a code, Open holds a use for it. If it replaces an older
+	// one, Open replaces that. Open does all of this or nothing, and returns the checkout that is stored afterwards.
+	// Errors: *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error it is unknown whether
+	// the new checkout was stored.
+	Open(ctx context.Context, opening Opening) (Checkout, error)
+	// Recall returns the checkout that is stored under a token, or ErrNotFound.
+	Recall(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
+	// RecallSettled is like Recall, but first waits for the end of any transaction in flight that writes the checkout.
+	RecallSettled(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
 	// Rules returns the voucher of the request's code. What an operator has edited in the last 10 seconds may be
 	// missing. An unknown code is a *voucher.RefusalError.
 	Rules(ctx context.Context, request voucher.Request) (voucher.Voucher, error)
 	// Holdable returns a *voucher.RefusalError if no use could be held now for the request, which may replace a
 	// checkout.
 	Holdable(ctx context.Context, request voucher.Request, replaces *Checkout) error
-	// OpenHeld stores the checkout as Store.Open does, holds a use for it, and replaces the older checkout. It does all
-	// of this or nothing. Errors: *voucher.RefusalError, *TooManyHoldsError, ErrNotReplaceable. After any other error
-	// it is unknown whether the checkout was stored.
-	OpenHeld(ctx context.Context, opening Opening) (Checkout, error)
-	// RecallSettled is like Store.Recall, but first waits for the end of any transaction in flight that writes the
-	// checkout.
-	RecallSettled(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
 }
 
 // ErrNotReplaceable means that the checkout to replace is unknown or has ended, or that a stranger wants
@@ -99,7 +92,6 @@ var ErrNotReplaceable error = &ParameterError{
 type Opener struct {
 	Catalogue Catalogue
 	Store     Store
-	Holds     HoldStore
 	Data      DataChecker
 	Random    io.Reader // of cryptographic quality
 }
@@ -114,12 +106,7 @@ func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, r
 	if err != nil {
 		return o.recall(ctx, request, Checkout{}, err)
 	}
-	var stored Checkout
-	if request.Code == "" && request.Replaces == "" {
-		stored, err = o.Store.Open(ctx, request.Shop, opening.Checkout)
-	} else {
-		stored, err = o.Holds.OpenHeld(ctx, opening)
-	}
+	stored, err := o.Store.Open(ctx, opening)
 	if err != nil {
 		return o.recall(ctx, request, Checkout{}, err)
 	}
@@ -134,7 +121,7 @@ func (o Opener) Open(ctx context.Context, request Request) (checkout Checkout, r
 func (o Opener) Quote(ctx context.Context, request Request) (checkout Checkout, replayed bool, err error) {
 	opening, err := o.prepare(ctx, request)
 	if err == nil && request.Code != "" {
-		err = o.Holds.Holdable(ctx, opening.Request, opening.Replaces)
+		err = o.Store.Holdable(ctx, opening.Request, opening.Replaces)
 	}
 	return o.recall(ctx, request, opening.Checkout, err)
 }
@@ -168,7 +155,7 @@ func (o Opener) prepare(ctx context.Context, request Request) (Opening, error) {
 	}
 	if fault != nil {
 		if hasCode && isRejection(fault) {
-			fault = cmp.Or(o.Holds.Holdable(ctx, opening.Request, opening.Replaces), fault)
+			fault = cmp.Or(o.Store.Holdable(ctx, opening.Request, opening.Replaces), fault)
 		}
 		return Opening{}, fault
 	}
@@ -201,7 +188,7 @@ func (o Opener) claim(ctx context.Context, request Request, opening *Opening) (e
 		Shop: request.Shop, Code: request.Code, Nick: request.Nick, At: request.At, Paused: request.Paused,
 		Key: request.Key,
 	}
-	if opening.Voucher, err = o.Holds.Rules(ctx, opening.Request); err != nil {
+	if opening.Voucher, err = o.Store.Rules(ctx, opening.Request); err != nil {
 		return err
 	}
 	if err := opening.Voucher.Refuse(opening.Request); err != nil {
@@ -297,7 +284,7 @@ func (o Opener) recall(
 	}
 	read := o.Store.Recall
 	if request.Code != "" || request.Replaces != "" {
-		read = o.Holds.RecallSettled
+		read = o.Store.RecallSettled
 	}
 	stored, err := read(ctx, request.Shop, keyToken(request))
 	if errors.Is(err, ErrNotFound) || err == nil && stored.Status(request.At) == StatusExpired {

@@ -13,31 +13,39 @@ import (
 	"shopfront/pkg/idempotency"
 )
 
+// Tables names the tables that a store uses together.
+type Tables struct{ Checkouts, Vouchers, Refusals string }
+
 // CheckoutsAPI lists the DynamoDB operations that Checkouts calls.
 type CheckoutsAPI interface {
-	table.Getter
+	UsesAPI
 	PutItem(context.Context, *dynamodb.PutItemInput, ...func(*dynamodb.Options)) (*dynamodb.PutItemOutput, error)
 }
 
-// Checkouts stores checkouts in a table. It implements checkout.Store. Create it with NewCheckouts.
+// Checkouts stores checkouts. It implements checkout.Store. Create it with NewCheckouts.
 type Checkouts struct {
-	api       CheckoutsAPI
-	tableName string
+	codes
+
+	api    CheckoutsAPI
+	tables Tables
 }
 
-// NewCheckouts returns a store of the checkouts in a table.
-func NewCheckouts(api CheckoutsAPI, tableName string) *Checkouts {
-	return &Checkouts{api: api, tableName: tableName}
+// NewCheckouts returns a store of checkouts. random is as in NewRedeemer.
+func NewCheckouts(api CheckoutsAPI, tables Tables, random func(n int64) int64) *Checkouts {
+	return &Checkouts{newCodes(api, tables.Vouchers, random), api, tables}
 }
 
-// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open or has
-// ended, Open returns that checkout and stores nothing. If a response is lost, the SDK's retry finds the
+// Open stores a new checkout in one call and returns it. If it has a code or replaces another checkout, the call is a
+// transaction, which also holds a use and marks the other one as replaced. If a checkout with the same key is still
+// open or has ended, Open returns that checkout and changes nothing. If a response is lost, the SDK's retry finds the
 // checkout that the first attempt stored, and Open returns it. After an *UnavailableError the checkout may or may not
 // be stored.
-func (s *Checkouts) Open(
-	ctx context.Context, shop catalog.ShopID, c checkout.Checkout,
-) (checkout.Checkout, error) {
-	put := putCheckout(s.tableName, shop, c)
+func (s *Checkouts) Open(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
+	c := opening.Checkout
+	if c.Code != "" || opening.Replaces != nil {
+		return s.openTogether(ctx, opening)
+	}
+	put := putCheckout(s.tables.Checkouts, opening.Shop, c)
 	_, err := s.api.PutItem(ctx, &dynamodb.PutItemInput{
 		TableName: put.TableName, Item: put.Item, ConditionExpression: put.ConditionExpression,
 		ExpressionAttributeNames:            put.ExpressionAttributeNames,
@@ -73,7 +81,15 @@ func putCheckout(tableName string, shop catalog.ShopID, c checkout.Checkout) typ
 func (s *Checkouts) Recall(
 	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
 ) (checkout.Checkout, error) {
-	return readCheckout(ctx, s.api, s.tableName, shop, token)
+	return readCheckout(ctx, s.api, s.tables.Checkouts, shop, token)
+}
+
+// RecallSettled is like Recall, but first waits for a transaction in flight that writes the checkout, because the hold
+// may be visible before its checkout.
+func (s *Checkouts) RecallSettled(
+	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
+) (checkout.Checkout, error) {
+	return readCheckoutSettled(ctx, s.codes.api, s.random, s.tables.Checkouts, shop, token)
 }
 
 func readCheckout(

@@ -45,7 +45,7 @@ func newKiosk(t testing.TB) *kiosk {
 func (k *kiosk) openerOf(client *dynamodb.Client) checkout.Opener {
 	return checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, k.table, mathrand.Int64N)},
-		Store:     dynamo.NewCheckouts(client, k.checkouts), Random: rand.Reader,
+		Store:     dynamo.NewCheckouts(client, dynamo.Tables{Checkouts: k.checkouts}, mathrand.Int64N), Random: rand.Reader,
 	}
 }
 
@@ -114,7 +114,8 @@ func TestCheckout_IsReadBackAsWritten(t *testing.T) {
 		Expires: noon().Add(checkout.Lifetime),
 	}
 	for _, c := range []checkout.Checkout{made, bare} {
-		if got, err := k.opener.Store.Open(t.Context(), emberforge, c); got != c || err != nil {
+		got, err := k.opener.Store.Open(t.Context(), checkout.Opening{Shop: emberforge, Checkout: c})
+		if got != c || err != nil {
 			t.Errorf("Open = %+v, %v", got, err)
 		}
 	}
@@ -410,7 +411,7 @@ func TestFindCheckout_ByNumber(t *testing.T) {
 	)
 	open := func(id checkout.ID) checkout.Checkout {
 		c := checkout.Checkout{ID: id, Created: noon(), Expires: noon().Add(checkout.Lifetime)}
-		_, err := k.opener.Store.Open(within(t), emberforge, c)
+		_, err := k.opener.Store.Open(within(t), checkout.Opening{Shop: emberforge, Checkout: c})
 		must(t, err)
 		return c
 	}
@@ -429,7 +430,8 @@ func TestFindCheckout_ByNumber(t *testing.T) {
 	find(sakura, alone.Number(), none)
 
 	replacement := checkout.Checkout{ID: twin, Created: first.Expires, Expires: first.Expires.Add(checkout.Lifetime)}
-	_, err := k.opener.Store.Open(within(t), emberforge, replacement) // with the key of the first, which has expired
+	// with the key of the first, which has expired
+	_, err := k.opener.Store.Open(within(t), checkout.Opening{Shop: emberforge, Checkout: replacement})
 	must(t, err)
 	find(emberforge, alone.Number(), none)
 	find(emberforge, shared.Number(), none) // now it is also the number of the twin
@@ -481,12 +483,15 @@ func TestCheckout_OutOfReach_IsUnavailable(t *testing.T) {
 	k := newKiosk(t)
 	wantEachUnavailable(t, map[string]func(context.Context) error{
 		"open": func(ctx context.Context) error {
-			_, err := dynamo.NewCheckouts(cutOff(t, "PutItem"), k.checkouts).Open(ctx, emberforge,
-				checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))})
+			_, err := dynamo.NewCheckouts(cutOff(t, "PutItem"), dynamo.Tables{Checkouts: k.checkouts}, nil).Open(ctx,
+				checkout.Opening{
+					Shop: emberforge, Checkout: checkout.Checkout{ID: checkout.ID(strings.Repeat("a", 44))},
+				})
 			return err
 		},
 		"recall": func(ctx context.Context) error {
-			_, err := dynamo.NewCheckouts(cutOff(t, "GetItem"), k.checkouts).Recall(ctx, emberforge, "token")
+			_, err := dynamo.NewCheckouts(cutOff(t, "GetItem"), dynamo.Tables{Checkouts: k.checkouts}, nil).Recall(ctx,
+				emberforge, "token")
 			return err
 		},
 		"show": func(ctx context.Context) error {

@@ -135,29 +135,32 @@ func (s codes) read(ctx context.Context, request voucher.Request) (voucher.Vouch
 // errRulesChanged means that the voucher was edited or deleted since its rules were read. Nothing was written.
 var errRulesChanged = errors.New("the rules of the code have changed")
 
-// takings returns what a request takes by the rules of a voucher, for good or as a hold: a use of the code, and a use of
-// the nick. Either is nil if there is no such limit.
+// takings returns what a request takes by the rules of a voucher, for good or as a hold: a use of the code and a use of
+// the nick, as far as they are limited.
 func (s codes) takings(
 	request voucher.Request, v voucher.Voucher, holder idempotency.Token, until time.Time,
-) (ofCode, ofNick *taking) {
+) (takings []*taking) {
 	nick := voucher.NickID(request.Shop, v.Code, request.Nick)
-	if v.MaxUses != voucher.NoLimit {
-		ofCode = &taking{
-			table: s.vouchers, item: table.Head, parts: v.Parts, amount: 1, at: request.At, holder: string(holder),
-			until: until,
-			key:   func(item int) table.Key { return table.PartKey(request.Shop, v.Code, item) },
-			note:  func() string { return "" },
-			short: &voucher.RefusalError{Reason: voucher.ReasonUsedUp},
+	add := func(of voucher.Allowance, short voucher.Reason) *taking {
+		t := &taking{
+			of: of, table: s.vouchers, item: table.Head, amount: 1, at: request.At, holder: string(holder), until: until,
+			short: &voucher.RefusalError{Reason: short},
 		}
+		takings = append(takings, t)
+		return t
+	}
+	if v.MaxUses != voucher.NoLimit {
+		t := add(voucher.OfCode, voucher.ReasonUsedUp)
+		t.key, t.parts = func(item int) table.Key { return table.PartKey(request.Shop, v.Code, item) }, v.Parts
 		if v.SingleUse() && request.Nick != (voucher.Nick{}) {
-			ofCode.note = func() string { return nick }
+			t.note = func() string { return nick }
 		}
 		if v.Parts == 0 { // the code's item is written anyway, so an edit of it holds at once
-			ofCode.with = func(u *table.Update) {
+			t.with = func(u *table.Update) {
 				u.RequireEqual(table.AttrVersion, table.Num(v.Version))
 				u.RequireEqual(table.AttrCreated, table.Millis(v.Created)) // it may have been deleted and created again
 			}
-			ofCode.judge = func(old table.Item) error {
+			t.judge = func(old table.Item) error {
 				if old.Num(table.AttrVersion) != v.Version || !old.Time(table.AttrCreated).Equal(v.Created) {
 					return errRulesChanged
 				}
@@ -166,35 +169,27 @@ func (s codes) takings(
 		}
 	}
 	if v.MaxUsesPerNick != voucher.NoLimit {
-		ofNick = &taking{
-			table: s.vouchers, amount: 1, at: request.At, holder: string(holder), until: until,
-			limit: int64(v.MaxUsesPerNick),
-			short: &voucher.RefusalError{Reason: voucher.ReasonNickLimit},
-			key:   func(int) table.Key { return table.NickKey(request.Shop, v.Code, nick) },
-			note: func() string {
-				if ofCode == nil {
-					return ""
-				}
-				return strconv.Itoa(ofCode.item)
-			},
+		t := add(voucher.OfNick, voucher.ReasonNickLimit)
+		t.key = func(int) table.Key { return table.NickKey(request.Shop, v.Code, nick) }
+		t.limit = int64(v.MaxUsesPerNick)
+		if ofCode := takings[0]; ofCode != t {
+			t.note = func() string { return strconv.Itoa(ofCode.item) }
 		}
 	}
-	return ofCode, ofNick
+	return takings
 }
 
 // Available returns the voucher as it is stored now, if a use of it could be taken for the request. Otherwise the error
 // is a *voucher.RefusalError.
 func (s codes) Available(ctx context.Context, request voucher.Request) (voucher.Voucher, error) {
-	v, err := s.available(ctx, request, nil)
+	v, err := s.available(ctx, request, false)
 	return v, table.Outcome(err)
 }
 
-// available is like Available. If the request can share a hold, mayShare reports which.
-func (s codes) available(
-	ctx context.Context, request voucher.Request, mayShare func(ofNick bool, hold table.Hold) bool,
-) (voucher.Voucher, error) {
-	head, nick := table.VoucherKey(request.Shop, request.Code),
-		table.NickKey(request.Shop, request.Code, voucher.NickID(request.Shop, request.Code, request.Nick))
+// available is like Available. If mayShare is true, a live hold of the nick suffices.
+func (s codes) available(ctx context.Context, request voucher.Request, mayShare bool) (voucher.Voucher, error) {
+	id := voucher.NickID(request.Shop, request.Code, request.Nick)
+	head, nick := table.VoucherKey(request.Shop, request.Code), table.NickKey(request.Shop, request.Code, id)
 	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, head, nick)
 	if err != nil {
 		return voucher.Voucher{}, err
@@ -215,12 +210,12 @@ func (s codes) available(
 	if err != nil {
 		return voucher.Voucher{}, err
 	}
-	if mayShare != nil {
-		for i, hold := range append(ofNick.Holds, stored.Holds...) {
-			if !hold.HasLapsed(request.At) && mayShare(i < len(ofNick.Holds), hold) {
-				return v, nil
-			}
-		}
+	_, isShared := ofNick.Live(request.At)
+	for _, hold := range stored.Holds {
+		isShared = isShared || hold.Note == id && !hold.HasLapsed(request.At)
+	}
+	if mayShare && isShared {
+		return v, nil
 	}
 	taken := ofNick.Limit - ofNick.Free(request.At)
 	if v.MaxUsesPerNick != voucher.NoLimit && taken >= int64(v.MaxUsesPerNick) {
@@ -231,8 +226,7 @@ func (s codes) available(
 		return v, nil
 	}
 	if v.Parts > 0 {
-		ofCode, _ := s.takings(request, v, "", time.Time{})
-		items, err := s.readAll(ctx, &posting{}, ofCode)
+		items, err := s.readAll(ctx, &posting{}, s.takings(request, v, "", time.Time{})[0])
 		if err != nil {
 			return voucher.Voucher{}, err
 		}

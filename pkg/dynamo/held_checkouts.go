@@ -1,56 +1,36 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
 	"shopfront/pkg/access"
-	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
 	"shopfront/pkg/voucher"
 )
 
-// Tables names the tables that a store uses together.
-type Tables struct{ Checkouts, Vouchers, Refusals string }
-
-// HeldCheckouts stores checkouts that hold a use of a voucher, or replace another checkout. It implements
-// checkout.HoldStore. Create it with NewHeldCheckouts.
-type HeldCheckouts struct {
-	codes
-
-	tables Tables
-}
-
-// NewHeldCheckouts returns a store of held checkouts. random is as in NewRedeemer.
-func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *HeldCheckouts {
-	return &HeldCheckouts{newCodes(api, tables.Vouchers, random), tables}
-}
-
-// OpenHeld stores a checkout and its hold in one transaction. If the checkout replaces another one, the transaction
-// also marks that one as replaced. If a checkout with the same key is still open or has ended, OpenHeld returns that
-// checkout and changes nothing.
-func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
+// openTogether stores a checkout, holds a use for it, and replaces another one, as Open says.
+func (s *Checkouts) openTogether(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
 	h := &holding{Opening: opening, token: opening.Checkout.ID.Token(), until: voucher.HeldUntil(opening.Checkout.Expires)}
-	h.shareReplaced()
+	if old := h.Replaces; old != nil && old.Hold != nil && old.Code == h.Voucher.Written &&
+		!old.Hold.HasLapsed(h.Request.At) {
+		h.shared, h.isOwn = old.Hold, true
+	}
 	err := s.openHeld(ctx, h, &lost)
-	if lost.mayContradict(err) {
-		err = &UnavailableError{Err: errMayBeApplied}
-	}
-	if err != nil {
-		return checkout.Checkout{}, table.Outcome(err)
-	}
-	return h.result, nil
+	return h.result, lost.outcome(err)
 }
 
 // Holdable returns a *voucher.RefusalError if no use could be held now for the request, which may replace a checkout.
-func (s *HeldCheckouts) Holdable(ctx context.Context, request voucher.Request, replaces *checkout.Checkout) error {
+func (s *Checkouts) Holdable(ctx context.Context, request voucher.Request, replaces *checkout.Checkout) error {
 	if replaces != nil && replaces.Hold != nil && !replaces.Hold.HasLapsed(request.At) {
 		if code, _ := voucher.ParseCode(replaces.Code); code == request.Code {
 			v, err := s.Rules(ctx, request)
@@ -60,8 +40,7 @@ func (s *HeldCheckouts) Holdable(ctx context.Context, request voucher.Request, r
 			return err
 		}
 	}
-	nick := voucher.NickID(request.Shop, request.Code, request.Nick)
-	_, err := s.available(ctx, request, func(ofNick bool, hold table.Hold) bool { return ofNick || hold.Note == nick })
+	_, err := s.available(ctx, request, true)
 	return table.Outcome(err)
 }
 
@@ -77,20 +56,11 @@ type holding struct {
 	result checkout.Checkout
 }
 
-// shareReplaced lets the checkout share the live hold of the checkout that it replaces.
-func (h *holding) shareReplaced() {
-	if h.Replaces == nil || h.Replaces.Hold == nil || h.Replaces.Code != h.Voucher.Written ||
-		h.Replaces.Hold.HasLapsed(h.Request.At) {
-		return
-	}
-	h.shared, h.isOwn = h.Replaces.Hold, true
-}
-
 // openHeld decides which use the checkout holds. If it replaces a checkout with a live hold of the same code, it shares
 // that hold. If not, it takes a free use. If it cannot get one, it shares another live hold of the nick, if the nick has
 // one.
-func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
-	for attempt := 0; ; attempt++ {
+func (s *Checkouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
+	return s.again(ctx, func() error {
 		p := s.opening(h)
 		var err error
 		if h.shared == nil && h.Checkout.Code != "" && s.rules.isSoldOut(h.Request) {
@@ -101,30 +71,22 @@ func (s *HeldCheckouts) openHeld(ctx context.Context, h *holding, lost *lostAtte
 		short, isShort := errors.AsType[*shortError](err)
 		switch {
 		case errors.Is(err, errHoldGone):
-			h.shared = nil
+			h.shared, err = nil, errLookAgain
 		case errors.Is(err, errRulesChanged):
-			if err := s.follow(ctx, h); err != nil {
-				return err
-			}
+			err = cmp.Or(s.follow(ctx, h), errLookAgain)
 		case isShort && h.shared == nil:
-			if err := s.shareOther(ctx, h, short.taking); err != nil {
-				return err
-			}
+			err = cmp.Or(s.shareOther(ctx, h, short.taking), errLookAgain)
 		case isShort:
-			return refusalOf(short.taking)
-		default:
-			return err
+			err = refusalOf(short.taking)
 		}
-		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
-			return err
-		}
-	}
+		return err
+	})
 }
 
 // follow reads the rules again, because they have changed. If the voucher was deleted and its code was created again,
 // the checkout is refused, because it was priced by the old voucher. If only the reward was edited, the checkout keeps
 // its price, because its request began before the edit ended.
-func (s *HeldCheckouts) follow(ctx context.Context, h *holding) error {
+func (s *Checkouts) follow(ctx context.Context, h *holding) error {
 	v, err := s.read(ctx, h.Request)
 	if err == nil {
 		err = v.Refuse(h.Request)
@@ -138,7 +100,7 @@ func (s *HeldCheckouts) follow(ctx context.Context, h *holding) error {
 
 // shareOther lets the checkout share another live hold of its nick, because the taking has too little. If the nick has
 // none, the error says what the taking has too little of.
-func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *taking) error {
+func (s *Checkouts) shareOther(ctx context.Context, h *holding, short *taking) error {
 	refusal := refusalOf(short)
 	if reason, _ := voucher.IsRefusal(refusal); reason == voucher.ReasonUsedUp {
 		s.rules.sellOut(h.Request)
@@ -164,29 +126,25 @@ func (s *HeldCheckouts) shareOther(ctx context.Context, h *holding, short *takin
 		a = &read
 	}
 	hold, isLive := a.Live(h.Request.At)
-	switch {
-	case !isLive || v.SingleUse() && hold.Note != nick:
+	if !isLive || v.SingleUse() && hold.Note != nick {
 		return s.unlessRaised(ctx, h, refusal)
-	case v.SingleUse():
-		h.share(hold, voucher.Take{Of: voucher.OfCode, Item: table.Head})
-	case v.Limited():
-		item, err := strconv.Atoi(hold.Note)
-		h.share(hold, voucher.Take{Of: voucher.OfCode, Item: item}, voucher.Take{Of: voucher.OfNick, Item: table.Head})
-		return err
-	default:
-		h.share(hold, voucher.Take{Of: voucher.OfNick, Item: table.Head})
 	}
+	ofCode := voucher.Take{Of: voucher.OfCode, Item: table.Head}
+	if v.Limited() {
+		var err error
+		if ofCode.Item, err = strconv.Atoi(hold.Note); err != nil {
+			return err
+		}
+	}
+	h.shared, h.isOwn = &voucher.Hold{
+		Holder: idempotency.Token(hold.Holder), Until: hold.Until, Takes: []voucher.Take{ofCode},
+	}, false
 	return nil
-}
-
-func (h *holding) share(hold table.Hold, takes ...voucher.Take) {
-	h.shared = &voucher.Hold{Holder: idempotency.Token(hold.Holder), Until: hold.Until, Takes: takes}
-	h.isOwn = false
 }
 
 // unlessRaised returns the refusal, or nil if it was for the nick's limit and that rule has been raised since it was
 // read.
-func (s *HeldCheckouts) unlessRaised(ctx context.Context, h *holding, refusal error) error {
+func (s *Checkouts) unlessRaised(ctx context.Context, h *holding, refusal error) error {
 	if reason, _ := voucher.IsRefusal(refusal); reason != voucher.ReasonNickLimit {
 		return refusal
 	}
@@ -209,42 +167,38 @@ func refusalOf(t *taking) error {
 }
 
 // opening returns what opening a checkout writes and takes.
-func (s *HeldCheckouts) opening(h *holding) *posting {
+func (s *Checkouts) opening(h *holding) *posting {
 	p := &posting{}
 	hold := &voucher.Hold{Holder: h.token, Until: h.until}
 	if h.shared != nil {
 		// Whoever shares a hold makes it last longer, so that the others notice.
-		hold.Holder, hold.Until = h.shared.Holder, later(h.until, h.shared.Until.Add(time.Millisecond))
+		hold.Holder, hold.Until = h.shared.Holder, h.shared.Until.Add(time.Millisecond)
+		if h.until.After(hold.Until) {
+			hold.Until = h.until
+		}
 	}
-	var ofCode, ofNick *taking
+	var ofVoucher []*taking
 	if h.Checkout.Code != "" {
-		ofCode, ofNick = s.takings(h.Request, h.Voucher, hold.Holder, hold.Until)
-		hold.Apart = !h.Voucher.SingleUse() && ofNick == nil
-		for _, t := range []*taking{ofCode, ofNick} {
-			if t != nil {
-				p.takings = append(p.takings, t)
+		ofVoucher = s.takings(h.Request, h.Voucher, hold.Holder, hold.Until)
+		hold.Apart = !h.Voucher.SingleUse() && h.Voucher.MaxUsesPerNick == voucher.NoLimit
+		for _, t := range ofVoucher {
+			if h.shared != nil {
+				t.share(h.shared)
 			}
 		}
-		if h.shared != nil {
-			sharing(h.shared, ofCode, ofNick)
-		}
-		if len(p.takings) > 0 {
-			p.takings = append(p.takings, s.ofSource(h, hold)...)
+		if p.takings = ofVoucher; len(p.takings) > 0 {
+			p.takings = slices.Concat(p.takings, s.ofSource(h, hold))
 		}
 	}
 	p.bookings = func() []action {
 		h.result = h.Checkout
 		if h.Checkout.Code != "" {
-			hold.Takes = nil
-			if ofCode != nil {
-				hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.OfCode, Item: ofCode.item})
+			h.result.Hold, hold.Takes = hold, nil
+			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse)
+			for _, t := range ofVoucher {
+				hold.Takes = append(hold.Takes, voucher.Take{Of: t.of, Item: t.item})
+				h.result.SharesUse = h.result.SharesUse || t.isExtended()
 			}
-			if ofNick != nil {
-				hold.Takes = append(hold.Takes, voucher.Take{Of: voucher.OfNick, Item: ofNick.item})
-			}
-			h.result.Hold = hold
-			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse) || ofCode.isExtended() ||
-				ofNick.isExtended()
 		}
 		put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
 		actions := []action{{write: types.TransactWriteItem{Put: &put}, rejected: h.keep}}
@@ -260,33 +214,14 @@ func (s *HeldCheckouts) opening(h *holding) *posting {
 	return p
 }
 
-// sharing makes takings share a hold.
-func sharing(hold *voucher.Hold, ofCode, ofNick *taking) {
-	code := table.Head
+// share makes the taking share a hold.
+func (t *taking) share(hold *voucher.Hold) {
 	for _, take := range hold.Takes {
-		if take.Of == voucher.OfCode {
-			code = take.Item
+		if take.Of == t.of {
+			t.item = take.Item
 		}
 	}
-	if ofCode != nil {
-		ofCode.item = code
-	}
-	for _, t := range []*taking{ofCode, ofNick} {
-		if t == nil {
-			continue
-		}
-		if t == ofNick {
-			t.item = table.Head
-		}
-		t.from = &table.Hold{Holder: t.holder, Amount: t.amount, Until: hold.Until, Note: t.note()}
-	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+	t.from = &table.Hold{Holder: t.holder, Amount: t.amount, Until: hold.Until, Note: t.noted()}
 }
 
 // keep sets the result to the checkout that is already stored.
@@ -299,7 +234,7 @@ func (h *holding) keep(old table.Item) error {
 const sourceRetention = time.Hour
 
 // ofSource returns what a hold takes of its source's live holds, and of those of the network, for an IPv6 address.
-func (s *HeldCheckouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
+func (s *Checkouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
 	if h.Source == (access.Source{}) {
 		return nil
 	}
@@ -315,19 +250,10 @@ func (s *HeldCheckouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
 			table: s.tables.Refusals, amount: 1, at: h.Request.At, holder: string(hold.Holder), until: hold.Until,
 			limit: limits[source],
 			key:   func(int) table.Key { return table.SourceHoldsKey(h.Shop, source) },
-			note:  func() string { return "" },
 			with: func(u *table.Update) {
 				u.Set(table.AttrExpiresAt, table.Num(hold.Until.Add(sourceRetention).Unix()))
 			},
 		}
 	}
 	return takings
-}
-
-// RecallSettled reads the checkout that is stored under a token, or returns checkout.ErrNotFound. It waits for a
-// transaction in flight, because the hold may be visible before its checkout.
-func (s *HeldCheckouts) RecallSettled(
-	ctx context.Context, shop catalog.ShopID, token idempotency.Token,
-) (checkout.Checkout, error) {
-	return readCheckoutSettled(ctx, s.api, s.random, s.tables.Checkouts, shop, token)
 }

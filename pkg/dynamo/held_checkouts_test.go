@@ -38,8 +38,8 @@ func newStall(t testing.TB) *stall {
 		Refusals: dynamotest.Table(t, "RefusalsTable"),
 	}
 	s.opener = checkout.Opener{
-		Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(s.client, s.tables.Checkouts),
-		Holds: dynamo.NewHeldCheckouts(restricted{s.client, t, s.table}, s.tables, mathrand.Int64N), Random: rand.Reader,
+		Catalogue: coinsOnSale{}, Random: rand.Reader,
+		Store: dynamo.NewCheckouts(restricted{s.client, t, s.table}, s.tables, mathrand.Int64N),
 	}
 	s.orders = checkout.Orders{Store: dynamo.NewOrders(s.client, s.tables.Checkouts, s.tables.Vouchers,
 		mathrand.Int64N)}
@@ -49,7 +49,7 @@ func newStall(t testing.TB) *stall {
 // restricted is a client with the rights of a checkout function: a write of a voucher may not name the reward and the
 // limit per nick, not even in a condition.
 type restricted struct {
-	dynamo.UsesAPI
+	dynamo.CheckoutsAPI
 
 	t        testing.TB
 	vouchers string
@@ -70,7 +70,7 @@ func (r restricted) UpdateItem(
 	ctx context.Context, input *dynamodb.UpdateItemInput, options ...func(*dynamodb.Options),
 ) (*dynamodb.UpdateItemOutput, error) {
 	r.check(input.TableName, maps.Values(input.ExpressionAttributeNames))
-	return r.UsesAPI.UpdateItem(ctx, input, options...)
+	return r.CheckoutsAPI.UpdateItem(ctx, input, options...)
 }
 
 func (r restricted) TransactWriteItems(
@@ -85,7 +85,7 @@ func (r restricted) TransactWriteItems(
 			r.check(put.TableName, maps.Values(put.ExpressionAttributeNames))
 		}
 	}
-	return r.UsesAPI.TransactWriteItems(ctx, input, options...)
+	return r.CheckoutsAPI.TransactWriteItems(ctx, input, options...)
 }
 
 // percent20 creates SUMMER-20, which takes 20 % off.

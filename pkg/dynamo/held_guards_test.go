@@ -60,7 +60,7 @@ func TestOpenHeld_AttemptInFlight_OutcomeIsUnknown(t *testing.T) {
 		beforeWrite: func() { s.mustEdit(v, voucher.Edit{Disabled: new(true)}) },
 	}
 	opener := s.opener
-	opener.Holds = dynamo.NewHeldCheckouts(api, s.tables, mathrand.Int64N)
+	opener.Store = dynamo.NewCheckouts(api, s.tables, mathrand.Int64N)
 	_, _, err := opener.Open(within(t), s.wanted("Alder", "", noon()))
 	wantUnavailable(t, err)
 }

@@ -57,18 +57,11 @@ type held struct {
 	code       voucher.Code
 	redemption voucher.Redemption
 	recordKey  table.Key
-	takes      []heldTake
-}
-
-// heldTake is what a checkout takes of one allowance: its hold in one of the items.
-type heldTake struct {
-	key  func(item int) table.Key
-	item int
-	hold table.Hold
+	takings    []*taking // each takes its hold
 }
 
 // heldBy returns what a checkout with a code takes. The order was placed at a time.
-func heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) (held, error) {
+func (s *Orders) heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) (held, error) {
 	code, badCode := voucher.ParseCode(c.Code)
 	nick, badNick := voucher.ParseNick(c.Nick)
 	if badCode != nil || badNick != nil {
@@ -82,20 +75,21 @@ func heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) (held, error
 		h.recordKey = table.RedemptionKey(shop, code, token)
 	}
 	for _, take := range c.Hold.Takes {
-		t := heldTake{
-			key: func(item int) table.Key { return table.PartKey(shop, code, item) }, item: take.Item,
-			hold: table.Hold{Holder: string(c.Hold.Holder), Amount: 1, Until: c.Hold.Until},
+		t := &taking{
+			of: take.Of, table: s.vouchers, key: func(item int) table.Key { return table.PartKey(shop, code, item) },
+			item: take.Item, parts: take.Item + 1, amount: 1, at: at, holder: string(c.Hold.Holder),
+			from: &table.Hold{Holder: string(c.Hold.Holder), Amount: 1, Until: c.Hold.Until},
 		}
 		switch {
 		case take.Of == voucher.OfNick:
 			t.key, h.recordKey = func(int) table.Key { return ofNick }, ofNick
-			if len(h.takes) > 0 {
-				t.hold.Note = strconv.Itoa(h.takes[0].item)
+			if len(h.takings) > 0 {
+				t.from.Note = strconv.Itoa(h.takings[0].item)
 			}
 		case len(c.Hold.Takes) == 1 && !c.Hold.Apart && nick != (voucher.Nick{}):
-			t.hold.Note = voucher.NickID(shop, code, nick)
+			t.from.Note = voucher.NickID(shop, code, nick)
 		}
-		h.takes = append(h.takes, t)
+		h.takings = append(h.takings, t)
 	}
 	return h, nil
 }
@@ -112,24 +106,20 @@ func (s *Orders) placing(
 	if c.Hold == nil {
 		return p, nil
 	}
-	h, err := heldBy(shop, c, order.Placed)
+	h, err := s.heldBy(shop, c, order.Placed)
 	if err != nil {
 		return nil, err
 	}
 	late := c.Hold.HasLapsed(order.Placed)
-	for i, take := range h.takes {
-		t := &taking{
-			table: s.vouchers, key: take.key, item: take.item, parts: take.item + 1, amount: take.hold.Amount,
-			at: order.Placed, holder: take.hold.Holder, from: &take.hold, anew: late,
-		}
-		if late && c.Hold.Takes[i].Of == voucher.OfNick {
+	for _, t := range h.takings {
+		if t.anew = late; late && t.of == voucher.OfNick {
 			v, err := table.ReadVoucher(ctx, s.api, s.vouchers, shop, h.code)
 			if err != nil {
 				return nil, err
 			}
 			t.limit = int64(v.MaxUsesPerNick)
 		}
-		if take.key(take.item) == h.recordKey {
+		if t.key(t.item) == h.recordKey {
 			t.with = func(u *table.Update) { record(u, h.redemption) }
 		}
 		p.takings = append(p.takings, t)
@@ -147,21 +137,21 @@ func (s *Orders) placing(
 // freeing returns the actions that give back what a checkout holds: to the head, if it was taken from a part. If a hold
 // is not stored as the checkout has it, the error is errHoldGone.
 func (s *Orders) freeing(shop catalog.ShopID, c checkout.Checkout) (actions []action, err error) {
-	h, err := heldBy(shop, c, time.Time{})
+	h, err := s.heldBy(shop, c, time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	isGone := func(table.Item) error { return errHoldGone }
-	for _, take := range h.takes {
-		name := table.HoldPrefix + take.hold.Holder
-		u, head := &table.Update{Key: take.key(take.item)}, &table.Update{Key: take.key(table.Head)}
+	for _, t := range h.takings {
+		name := table.HoldPrefix + t.holder
+		u, head := &table.Update{Key: t.key(t.item)}, &table.Update{Key: t.key(table.Head)}
 		u.Remove(name)
 		u.Add(table.AttrHolds, -1)
-		u.RequireEqual(name, take.hold.Value())
+		u.RequireEqual(name, t.from.Value())
 		if u.Key == head.Key {
-			u.Add(table.AttrLeft, int(take.hold.Amount))
+			u.Add(table.AttrLeft, int(t.amount))
 		} else {
-			head.Add(table.AttrLeft, int(take.hold.Amount))
+			head.Add(table.AttrLeft, int(t.amount))
 			head.Require("attribute_exists(#left)")
 			actions = append(actions, updating(s.vouchers, head, isGone))
 		}
@@ -206,21 +196,18 @@ func (s *Orders) readExpired(
 func (s *Orders) cancelHeld(
 	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, reason string, at time.Time,
 ) (checkout.Checkout, error) {
-	h, err := heldBy(shop, c, c.Order.Placed)
+	h, err := s.heldBy(shop, c, c.Order.Placed)
 	if err != nil {
 		return checkout.Checkout{}, err
 	}
-	undo := undoing{
-		request: voucher.UndoRequest{
-			Shop: shop, Code: h.code, ID: h.redemption.ID, Reason: reason, By: voucher.UndoneByOrder, At: at,
-		},
-		redemption: h.redemption, recordKey: h.recordKey, record: table.EncodeRecord(h.redemption),
+	undo := undoing{shop, h.code, h.redemption, h.recordKey, table.EncodeRecord(h.redemption), nil}
+	undo.redemption.Undone, undo.redemption.UndoReason, undo.redemption.UndoneBy = at, reason, voucher.UndoneByOrder
+	for _, t := range h.takings {
+		undo.takes = append(undo.takes, t.key(table.Head))
 	}
-	for _, take := range h.takes {
-		undo.takes = append(undo.takes, take.key(table.Head))
-	}
-	for attempt := 0; ; attempt++ {
-		result := c
+	var result checkout.Checkout
+	err = s.again(ctx, func() error {
+		result = c
 		order := *c.Order
 		order.Cancelled, order.Reason = at, reason
 		result.Order = &order
@@ -236,15 +223,15 @@ func (s *Orders) cancelHeld(
 		})
 		err := transact(ctx, s.api, append([]action{cancel}, undo.actions(s.vouchers)...))
 		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
-			return result, err
+			return err
 		}
 		// Another request may have cancelled or fulfilled the order.
-		if c, err = readCheckout(ctx, s.api, s.checkouts, shop, c.ID.Token()); err != nil || c.Order == nil ||
-			c.Order.Status() == checkout.OrderCancelled {
-			return c, err
+		now, readErr := s.Recall(ctx, shop, c.ID.Token())
+		if c = now; readErr != nil || c.Order == nil || c.Order.Status() == checkout.OrderCancelled {
+			result = c
+			return readErr
 		}
-		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
-			return checkout.Checkout{}, err
-		}
-	}
+		return err
+	})
+	return result, err
 }

@@ -36,13 +36,12 @@ func newMeteredStall(t *testing.T, of limits) *meteredStall {
 	meter, client := metered(t)
 	s := &meteredStall{stall: newStall(t), meter: meter}
 	s.opener = s.stall.opener
-	s.opener.Store = dynamo.NewCheckouts(client, s.tables.Checkouts)
-	s.opener.Holds = dynamo.NewHeldCheckouts(client, s.tables, alwaysFirst)
+	s.opener.Store = dynamo.NewCheckouts(client, s.tables, alwaysFirst)
 	s.till = checkout.Orders{Store: dynamo.NewOrders(client, s.tables.Checkouts, s.tables.Vouchers, alwaysFirst)}
 	s.desk = voucher.Redeemer{Store: dynamo.NewRedeemer(client, s.tables, alwaysFirst), Random: rand.Reader}
 	s.undoer = voucher.Redemptions{Store: dynamo.NewRedemptionRecords(client, s.tables, alwaysFirst)}
 	s.percent20(of.uses, of.ofNick)
-	_, err := s.opener.Holds.Rules(within(t), s.requestAt("", noon()))
+	_, err := s.opener.Store.Rules(within(t), s.requestAt("", noon()))
 	must(t, err)
 	_, _ = s.desk.Check(within(t), s.requestAt("", noon()))
 	return s

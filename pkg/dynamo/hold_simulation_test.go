@@ -112,9 +112,9 @@ func newFair(s *simulation, terms voucher.Terms) *fair {
 	f := &fair{
 		simulation: s, v: v,
 		opener: checkout.Opener{
-			Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(s.dynamodb, simulatedCheckouts),
-			Holds:  dynamo.NewHeldCheckouts(restricted{s.dynamodb, s.t, simulatedVouchers}, tables, s.random.Int64N),
-			Random: s.random,
+			Catalogue: coinsOnSale{},
+			Store:     dynamo.NewCheckouts(restricted{s.dynamodb, s.t, simulatedVouchers}, tables, s.random.Int64N),
+			Random:    s.random,
 		},
 		orders: checkout.Orders{Store: dynamo.NewOrders(s.dynamodb, simulatedCheckouts, simulatedVouchers,
 			s.random.Int64N)},
@@ -807,12 +807,11 @@ func openFromOneSource(s *simulation) {
 	})
 	open := func(ctx context.Context, client *simulatedDynamoDB, key string) error {
 		opener := f.opener
-		opener.Store = dynamo.NewCheckouts(client, simulatedCheckouts)
 		tables := dynamo.Tables{
 			Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers,
 			Refusals: simulatedRefusals,
 		}
-		opener.Holds = dynamo.NewHeldCheckouts(client, tables, s.random.Int64N)
+		opener.Store = dynamo.NewCheckouts(client, tables, s.random.Int64N)
 		_, _, err := opener.Open(ctx, checkout.Request{
 			Shop: emberforge, Product: "coins", Variant: "500", Code: f.v.Code, At: s.now(),
 			Source: access.Source{Name: "203.0.113.7"}, Key: idempotency.Key(key),

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"shopfront/pkg/dynamo/table"
+	"shopfront/pkg/voucher"
 )
 
 // ledger posts bookings: it writes a redemption, a checkout or an order together with what it takes of allowances, all
@@ -30,15 +31,16 @@ type posting struct {
 
 // taking is what a booking takes of one allowance: for good, or as a hold.
 type taking struct {
+	of    voucher.Allowance // of a code; empty: of something else
 	table string
 	key   func(item int) table.Key // of the head or a part
 	parts int                      // how many parts the allowance has
 
 	amount int64
-	at     time.Time // when it must be known which holds have lapsed
-	holder string    // of the hold that is stored, or becomes used; empty: none
-	until  time.Time // when the hold lapses; zero: the amount is taken for good
-	note   func() string
+	at     time.Time     // when it must be known which holds have lapsed
+	holder string        // of the hold that is stored, or becomes used; empty: none
+	until  time.Time     // when the hold lapses; zero: the amount is taken for good
+	note   func() string // of the hold; nil: empty
 	// limit is the limit by a rule. It creates the allowance, and an allowance with another limit is adapted. It is zero
 	// if the allowance has a limit of its own.
 	limit int64
@@ -110,6 +112,19 @@ func (l ledger) post(ctx context.Context, p *posting, lost *lostAttempt) error {
 	}
 }
 
+// again calls the function try, with growing pauses, until its error is neither errLookAgain nor a conflict.
+func (l ledger) again(ctx context.Context, try func() error) error {
+	for attempt := 0; ; attempt++ {
+		err := try()
+		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
+			return err
+		}
+		if err := table.Wait(ctx, table.Backoff(attempt, l.random)); err != nil {
+			return err
+		}
+	}
+}
+
 // pick chooses an item that was not read.
 func (l ledger) pick(t *taking) {
 	if t.item = table.Head; t.parts > 0 {
@@ -161,7 +176,7 @@ func (t *taking) plan() ([]action, error) {
 			holds--
 		}
 	default:
-		hold := table.Hold{Holder: t.holder, Amount: max(t.amount, own.Amount), Until: t.until, Note: t.note()}
+		hold := table.Hold{Holder: t.holder, Amount: max(t.amount, own.Amount), Until: t.until, Note: t.noted()}
 		if own.Until.After(hold.Until) {
 			hold.Until = own.Until
 		}
@@ -215,11 +230,15 @@ func (t *taking) own() (table.Hold, bool) {
 
 // isExtended reports whether the holder's hold lasts longer than the booking knows: another booking shares it.
 func (t *taking) isExtended() bool {
-	if t == nil || t.from == nil {
-		return false
-	}
 	own, has := t.own()
-	return has && own.Until.After(t.from.Until)
+	return t.from != nil && has && own.Until.After(t.from.Until)
+}
+
+func (t *taking) noted() string {
+	if t.note == nil {
+		return ""
+	}
+	return t.note()
 }
 
 // removeLapsed removes lapsed holds of others from the item, if it was read.
@@ -285,9 +304,7 @@ func (t *taking) see(old table.Item) error {
 		return err
 	}
 	t.seen = &seen
-	if parts := int(old.Num(table.AttrParts)); parts > t.parts {
-		t.parts = parts
-	}
+	t.parts = max(t.parts, int(old.Num(table.AttrParts)))
 	return errLookAgain
 }
 

@@ -24,7 +24,7 @@ func (k *till) takeOrders(millis ...int) []checkout.Checkout {
 			ID: checkout.ID(fmt.Sprintf("%022d%022d", i, i)), Product: "coins", Variant: "500", Amount: 1,
 			Total: money.Money{Minor: 499, Currency: "EUR"}, Created: noon().Add(-time.Hour), Expires: noon(),
 		}
-		if _, err := k.opener.Store.Open(within(k.t), emberforge, c); err != nil {
+		if _, err := k.opener.Store.Open(within(k.t), checkout.Opening{Shop: emberforge, Checkout: c}); err != nil {
 			k.t.Fatal(err)
 		}
 		taken = append(taken, k.must(k.orders.Place(within(k.t), emberforge, c.ID, stripe("pi_1047"), placed)))

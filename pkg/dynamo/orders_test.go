@@ -466,7 +466,9 @@ func TestPlace_RaceWithTheKeysNextCheckout_HasOneWinner(t *testing.T) {
 		var opened, placed checkout.Checkout
 		var opening, placing error
 		atOnce(
-			func() { opened, opening = k.opener.Store.Open(within(t), emberforge, next) },
+			func() {
+				opened, opening = k.opener.Store.Open(within(t), checkout.Opening{Shop: emberforge, Checkout: next})
+			},
 			func() { placed, _, placing = k.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), c.Expires) },
 		)
 		want := next

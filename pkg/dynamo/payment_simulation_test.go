@@ -36,8 +36,7 @@ func spendOnePayment(s *simulation) {
 		MaxUses: new(voucher.Limit(100)), MaxUsesPerNick: new(voucher.NoLimit), Parts: new(2),
 	})
 	opener := f.opener
-	opener.Store = dynamo.NewCheckouts(s.setup, simulatedCheckouts)
-	opener.Holds = dynamo.NewHeldCheckouts(s.setup,
+	opener.Store = dynamo.NewCheckouts(s.setup,
 		dynamo.Tables{Checkouts: simulatedCheckouts, Vouchers: simulatedVouchers}, s.random.Int64N)
 	payment := paidWith("pi_cart", 2400)
 	spent := func() int64 {

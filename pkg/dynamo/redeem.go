@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strconv"
@@ -27,10 +28,8 @@ func NewRedeemer(api UsesAPI, tables Tables, random func(n int64) int64) *Redeem
 	return &Redeemer{newCodes(api, tables.Vouchers, random), tables.Refusals}
 }
 
-// Errors that tell redeem which step comes next.
-var (
-	errApart = errors.New("a redemption was undone before, and is recorded apart")
-)
+// errApart means that a redemption was undone before, so that the claim's record may be in an item of its own.
+var errApart = errors.New("a redemption was undone before, and is recorded apart")
 
 // errMayBeApplied replaces a refusal when an earlier attempt may still be applied.
 var errMayBeApplied = errors.New("refused, but an earlier attempt that got no response may still be applied")
@@ -52,13 +51,7 @@ func (s *Redeemer) Redeem(ctx context.Context, claim voucher.Claim) (voucher.Red
 	if _, refused := voucher.IsRefusal(err); refused && (claim.Key != "" || bool(lost)) {
 		err = s.redeemedBefore(ctx, r, err)
 	}
-	if lost.mayContradict(err) {
-		err = &UnavailableError{Err: errMayBeApplied}
-	}
-	if err != nil {
-		return voucher.Redemption{}, table.Outcome(err)
-	}
-	return r.redemption, nil
+	return r.redemption, lost.outcome(err)
 }
 
 // redeeming is a redemption that is being recorded.
@@ -87,40 +80,36 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 			return err
 		}
 	}
-	for attempt := 0; ; attempt++ {
+	return s.again(ctx, func() error {
 		if err := r.v.Refuse(r.claim.Request); err != nil {
 			return err
 		}
 		err := s.post(ctx, s.posting(r), lost)
-		short, isShort := errors.AsType[*shortError](err)
-		switch {
-		case isShort:
-			before := r.v.MaxUsesPerNick
-			if short.taking.limit == 0 {
-				s.rules.sellOut(r.claim.Request)
-				return &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
-			}
-			// the limit per nick is a rule that may have been edited
-			if err := s.reload(ctx, r); err != nil {
-				return err
-			}
-			if r.v.MaxUsesPerNick <= before {
-				return &voucher.RefusalError{Reason: voucher.ReasonNickLimit}
-			}
-		case errors.Is(err, errApart):
+		if errors.Is(err, errApart) {
 			r.apart = true
-			continue
-		case errors.Is(err, errRulesChanged):
-			if err := s.reload(ctx, r); err != nil {
-				return err
-			}
-		default:
+			err = s.post(ctx, s.posting(r), lost)
+		}
+		if errors.Is(err, errRulesChanged) {
+			return cmp.Or(s.reload(ctx, r), errLookAgain)
+		}
+		short, isShort := errors.AsType[*shortError](err)
+		if !isShort {
 			return err
 		}
-		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
+		if short.taking.of == voucher.OfCode {
+			s.rules.sellOut(r.claim.Request)
+			return short.taking.short
+		}
+		// the limit per nick is a rule that may have been edited
+		before := r.v.MaxUsesPerNick
+		if err := s.reload(ctx, r); err != nil {
 			return err
 		}
-	}
+		if r.v.MaxUsesPerNick <= before {
+			return short.taking.short
+		}
+		return errLookAgain
+	})
 }
 
 // reload reads the rules, and forgets what else was read.
@@ -206,19 +195,20 @@ func requireUnpaused(call *table.Update, paused voucher.Pause) {
 // posting returns what a redemption writes. It is recorded in the smallest item that it takes from, see table.RecordKey.
 func (s *Redeemer) posting(r *redeeming) *posting {
 	claim := r.claim
-	ofCode, ofNick := s.takings(claim.Request, r.v, "", time.Time{})
 	r.redemption = newRedemption(claim, r.v)
 	own := table.RedemptionKey(claim.Shop, claim.Code, claim.Token)
-	p := &posting{}
-	recordIn := ofNick
-	switch {
-	case r.v.SingleUse():
-		recordIn, ofCode.seen = ofCode, r.seen
-	case ofNick == nil:
-		p.record, p.recorded = table.Place{Table: s.vouchers, Key: own}, r.judge
+	p := &posting{takings: s.takings(claim.Request, r.v, "", time.Time{})}
+	var recordIn *taking
+	for _, t := range p.takings {
+		if t.of == voucher.OfNick || r.v.SingleUse() {
+			recordIn = t
+		}
 	}
-	if recordIn != nil {
+	if recordIn == nil {
+		p.record, p.recorded = table.Place{Table: s.vouchers, Key: own}, r.judge
+	} else {
 		with, judge := recordIn.with, recordIn.judge
+		recordIn.seen = r.seen
 		recordIn.with = func(u *table.Update) {
 			if with != nil {
 				with(u)
@@ -234,11 +224,6 @@ func (s *Redeemer) posting(r *redeeming) *posting {
 				err = judge(old)
 			}
 			return err
-		}
-	}
-	for _, t := range []*taking{ofCode, ofNick} {
-		if t != nil {
-			p.takings = append(p.takings, t)
 		}
 	}
 	p.bookings = func() []action {

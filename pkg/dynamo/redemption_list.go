@@ -71,26 +71,22 @@ func (s *RedemptionRecords) records(shop catalog.ShopID, code voucher.Code, from
 	}
 }
 
-// List returns redemptions of a code in the order of their keys, including undone ones.
+// List returns redemptions of a code in the order of their keys, including undone ones. The first page begins with the
+// redemption of a single-use voucher.
 func (s *RedemptionRecords) List(
 	ctx context.Context, shop catalog.ShopID, code voucher.Code, filter voucher.RedemptionFilter,
-) ([]voucher.Redemption, string, error) {
-	page, next, err := s.list(ctx, shop, code, filter)
-	return page, next, table.Outcome(err)
-}
-
-func (s *RedemptionRecords) list(
-	ctx context.Context, shop catalog.ShopID, code voucher.Code, filter voucher.RedemptionFilter,
 ) (page []voucher.Redemption, next string, err error) {
-	it, err := table.Get(ctx, s.api, s.vouchers, table.VoucherKey(shop, code), nil)
-	if err != nil || len(it) == 0 {
-		return nil, "", err
+	defer func() { err = table.Outcome(err) }()
+	v, err := table.ReadVoucher(ctx, s.api, s.vouchers, shop, code)
+	if _, unknown := voucher.IsRefusal(err); unknown {
+		return nil, "", nil
 	}
-	v, err := table.DecodeVoucher(it)
-	if err != nil {
-		return nil, "", err
+	l := listing{filter: filter}
+	if filter.After != "" && err == nil {
+		l.at, err = parseListPosition(filter.After, code)
+	} else if v.Redeemed != nil && filter.Selects(*v.Redeemed) {
+		l.page = append(l.page, *v.Redeemed)
 	}
-	l, err := beginListing(v.Redeemed, code, filter)
 	if err != nil {
 		return nil, "", err
 	}
@@ -121,20 +117,6 @@ type listing struct {
 	filter voucher.RedemptionFilter
 	page   []voucher.Redemption
 	at     listPosition
-}
-
-// beginListing begins a page where the previous one ended. The first page begins with the redemption of a single-use
-// voucher, unless first is nil.
-func beginListing(
-	first *voucher.Redemption, code voucher.Code, filter voucher.RedemptionFilter,
-) (l listing, err error) {
-	l = listing{filter: filter}
-	if filter.After != "" {
-		l.at, err = parseListPosition(filter.After, code)
-	} else if first != nil && filter.Selects(*first) {
-		l.page = append(l.page, *first)
-	}
-	return l, err
 }
 
 // add adds the redemptions in an item to the page. full reports whether a redemption did not fit.

@@ -23,24 +23,20 @@ func (s *Orders) Release(
 			return checkout.Checkout{}, false, err
 		}
 	}
-	for attempt := 0; ; attempt++ {
+	err = s.again(ctx, func() error {
 		result, released = c, true
 		result.Released = true
 		call := updateWhile(shop, c.ID, table.StatusOpen)
 		call.Set(table.AttrStatus, table.Str(table.StatusReleased))
-		actions := []action{updating(s.checkouts, call, func(old table.Item) error {
+		release := updating(s.checkouts, call, func(old table.Item) error {
 			result, released = table.DecodeCheckout(old), false
 			return nil
-		})}
-		switch err = transact(ctx, s.api, append(actions, freed...)); {
-		case errors.Is(err, errHoldGone):
-			freed = nil
-		case !errors.Is(err, errLookAgain) && !table.IsConflict(err):
-			return result, released, table.Outcome(err)
-		default:
-			if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
-				return checkout.Checkout{}, false, table.Outcome(err)
-			}
+		})
+		err := transact(ctx, s.api, append([]action{release}, freed...))
+		if errors.Is(err, errHoldGone) {
+			freed, err = nil, errLookAgain
 		}
-	}
+		return err
+	})
+	return result, released, table.Outcome(err)
 }

@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -24,7 +25,7 @@ type transactor interface {
 
 // action is one write of a transaction. If the condition of the write fails, transact calls the function rejected with
 // the stored item, and returns its error. The function returns nil if the stored item is the result. If rejected is
-// nil, the error is errLookAgain. A weak action decides only if no other was refused.
+// nil, the error is errLookAgain. A weak action is the last one, and decides only if no other was refused.
 type action struct {
 	write    types.TransactWriteItem
 	rejected func(old table.Item) error
@@ -46,7 +47,7 @@ func inserting(tableName string, it table.Item) action {
 
 // requiringAbsent returns an action that writes nothing and requires that no item has the key.
 func requiringAbsent(tableName string, key table.Key, rejected func(old table.Item) error) action {
-	return action{write: checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected: rejected}
+	return action{checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected, false}
 }
 
 func checking(tableName string, key table.Key, condition string) types.TransactWriteItem {
@@ -58,8 +59,8 @@ func checking(tableName string, key table.Key, condition string) types.TransactW
 
 // transact applies all of the actions or none. If conditions fail, all of their actions are asked. If one has the
 // result, that decides; else the first error that is neither weak nor errLookAgain. After a conflict (see
-// table.IsConflict), nothing was applied. A single update is sent without a transaction, because a
-// transaction takes twice the write units.
+// table.IsConflict), nothing was applied. A single update is sent without a transaction, which would take twice the
+// write units.
 func transact(ctx context.Context, api transactor, actions []action, options ...func(*dynamodb.Options)) error {
 	if update := actions[0].write.Update; update != nil && len(actions) == 1 {
 		_, err := api.UpdateItem(ctx, &dynamodb.UpdateItemInput{
@@ -83,7 +84,7 @@ func transact(ctx context.Context, api transactor, actions []action, options ...
 	if !is || len(canceled.CancellationReasons) != len(actions) || table.IsConflict(err) {
 		return err
 	}
-	var decided, weak error
+	var decided error
 	for i, reason := range canceled.CancellationReasons {
 		if aws.ToString(reason.Code) != table.ConditionFailed {
 			continue
@@ -91,20 +92,11 @@ func transact(ctx context.Context, api transactor, actions []action, options ...
 		switch meant := actions[i].meaning(reason.Item); {
 		case meant == nil:
 			return nil
-		case actions[i].weak:
-			weak = meant
-		case decided == nil || errors.Is(decided, errLookAgain):
+		case decided == nil || errors.Is(decided, errLookAgain) && !actions[i].weak:
 			decided = meant
 		}
 	}
-	switch {
-	case decided != nil:
-		return decided
-	case weak != nil:
-		return weak
-	default:
-		return err
-	}
+	return cmp.Or(decided, err)
 }
 
 // meaning returns the error for a failed condition of the action, or nil if the stored item is the result.

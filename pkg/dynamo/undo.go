@@ -1,6 +1,7 @@
 package dynamo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 
+	"shopfront/pkg/catalog"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/idempotency"
@@ -32,35 +34,25 @@ func NewRedemptionRecords(api UsesAPI, tables Tables, random func(n int64) int64
 }
 
 // Undo marks a redemption as undone and gives its use back, in one transaction.
-func (s *RedemptionRecords) Undo(ctx context.Context, request voucher.UndoRequest) (voucher.Redemption, error) {
-	redemption, err := s.undo(ctx, request)
-	return redemption, table.Outcome(err)
-}
-
-func (s *RedemptionRecords) undo(ctx context.Context, request voucher.UndoRequest) (voucher.Redemption, error) {
-	for attempt := 0; ; attempt++ {
+func (s *RedemptionRecords) Undo(
+	ctx context.Context, request voucher.UndoRequest,
+) (redemption voucher.Redemption, err error) {
+	err = s.again(ctx, func() error {
 		found, err := s.find(ctx, request)
-		redemption := found.redemption
+		redemption = found.redemption
 		switch {
 		case errors.Is(err, voucher.ErrRedemptionNotFound): // an order's may be in the item of a nick that is unknown here
-			return voucher.Redemption{}, s.refuseOrdered(ctx, request)
+			return s.refuseOrdered(ctx, request)
 		case err != nil || !redemption.Undone.IsZero():
-			return redemption, err
+			return err
 		case redemption.ByOrder:
-			return voucher.Redemption{}, voucher.ErrRedemptionOfOrder
+			return voucher.ErrRedemptionOfOrder
 		}
-		err = transact(ctx, s.api, found.actions(s.vouchers))
-		if err == nil {
-			redemption.Undone, redemption.UndoReason, redemption.UndoneBy = request.At, request.Reason, request.By
-			return redemption, nil
-		}
-		if !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
-			return voucher.Redemption{}, err
-		}
-		if err := table.Wait(ctx, table.Backoff(attempt, s.random)); err != nil {
-			return voucher.Redemption{}, err
-		}
-	}
+		redemption.Undone, redemption.UndoReason, redemption.UndoneBy = request.At, request.Reason, request.By
+		found.redemption = redemption
+		return transact(ctx, s.api, found.actions(s.vouchers))
+	})
+	return redemption, table.Outcome(err)
 }
 
 // refuseOrdered returns voucher.ErrRedemptionOfOrder if a checkout that has the redemption's ID as its token was ordered
@@ -93,22 +85,17 @@ func (s *RedemptionRecords) find(ctx context.Context, request voucher.UndoReques
 		places[i] = table.Place{Table: s.vouchers, Key: key}
 	}
 	items, err := table.GetTogether(ctx, s.api, s.random, places...)
-	if err != nil {
-		return undoing{}, err
-	}
 	ofNick, ofCode := 1, 2
-	for i, key := range keys {
-		redemption, found, err := table.Recorded(token, items[i])
-		if err != nil || !found {
-			if err != nil {
-				return undoing{}, err
-			}
+	for i, it := range items {
+		redemption, found, err := table.Recorded(token, it)
+		if err != nil {
+			return undoing{}, err
+		}
+		if !found {
 			continue
 		}
-		u := undoing{
-			request: request, redemption: redemption, recordKey: key,
-			record: items[i][table.RecordPrefix+request.ID],
-		}
+		key := keys[i]
+		u := undoing{request.Shop, request.Code, redemption, key, it[table.RecordPrefix+request.ID], nil}
 		if items[ofCode].Has(table.AttrLimit) {
 			u.takes = append(u.takes, keys[ofCode])
 		}
@@ -117,14 +104,15 @@ func (s *RedemptionRecords) find(ctx context.Context, request voucher.UndoReques
 		}
 		return u, nil
 	}
-	return undoing{}, voucher.ErrRedemptionNotFound
+	return undoing{}, cmp.Or(err, voucher.ErrRedemptionNotFound)
 }
 
 // undoing is a redemption that is undone.
 type undoing struct {
-	request    voucher.UndoRequest
-	redemption voucher.Redemption
-	recordKey  table.Key // of the item that has the record
+	shop       catalog.ShopID
+	code       voucher.Code
+	redemption voucher.Redemption // as it will be stored
+	recordKey  table.Key          // of the item that has the record
 	record     types.AttributeValue
 	takes      []table.Key // of the allowances that get the use back; for an allowance with parts, of its head
 }
@@ -132,13 +120,8 @@ type undoing struct {
 // actions returns the writes that give the uses back, and mark the record as undone. An item of its own keeps the
 // record. From any other item it moves there, so that the item is as it was before.
 func (d undoing) actions(tableName string) []action {
-	request := d.request
-	own := table.RedemptionKey(request.Shop, request.Code, idempotency.Token(request.ID))
-	name := table.RecordPrefix + request.ID
-	undone := table.Item{
-		table.AttrUndone: table.Millis(request.At), table.AttrReason: table.Str(request.Reason),
-		table.AttrUndoneBy: table.Str(request.By),
-	}
+	own := table.RedemptionKey(d.shop, d.code, idempotency.Token(d.redemption.ID))
+	name, undone := table.RecordPrefix+d.redemption.ID, table.EncodeUndone(d.redemption)
 	var actions []action
 	for _, key := range d.takes {
 		u := &table.Update{Key: key}

@@ -272,10 +272,13 @@ func (f floor) load(t *testing.T, shop catalog.ShopID) (server string) {
 func keepCheckout(t *testing.T, shop catalog.ShopID, name string) {
 	t.Helper()
 	price, now := money.Money{Minor: 499, Currency: "EUR"}, time.Now().UTC().Truncate(time.Millisecond)
-	_, err := dynamo.NewCheckouts(dynamotest.Client(t), "CheckoutsTable").Open(t.Context(), shop, checkout.Checkout{
-		ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price,
-		Discount: money.Money{Currency: price.Currency}, Total: price, Created: now,
-		Expires: now.Add(checkout.Lifetime),
+	tables := dynamo.Tables{Checkouts: "CheckoutsTable"}
+	_, err := dynamo.NewCheckouts(dynamotest.Client(t), tables, nil).Open(t.Context(), checkout.Opening{
+		Shop: shop, Checkout: checkout.Checkout{
+			ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: price, Subtotal: price,
+			Discount: money.Money{Currency: price.Currency}, Total: price, Created: now,
+			Expires: now.Add(checkout.Lifetime),
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -302,14 +305,14 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 		}
 		return voucher.Request{Shop: opened.Profile.ID, Code: code, Nick: parsed, At: now}
 	}
-	held := dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N)
+	held := dynamo.NewCheckouts(client, tables, mathrand.Int64N)
 	off := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
 	for _, name := range []string{heldCheckout, releasedHeld, heldOrder} {
 		v, err := held.Rules(t.Context(), of(name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = held.OpenHeld(t.Context(), checkout.Opening{
+		_, err = held.Open(t.Context(), checkout.Opening{
 			Shop: opened.Profile.ID, Voucher: v, Request: of(name),
 			Checkout: checkout.Checkout{
 				ID: idOf(name), Product: "coins", Variant: "500", Amount: 1, UnitPrice: off(499), Subtotal: off(499),

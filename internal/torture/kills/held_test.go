@@ -95,14 +95,14 @@ func withSummer20(r *round, s subject) voucher.Request {
 func withHeldCheckout(r *round, s subject) {
 	r.t.Helper()
 	request := withSummer20(r, s)
-	store := dynamo.NewHeldCheckouts(dynamotest.Client(r.t),
+	store := dynamo.NewCheckouts(dynamotest.Client(r.t),
 		dynamo.Tables{Checkouts: r.Calm.Tables.Checkouts, Vouchers: r.Calm.Tables.Vouchers}, rand.Int64N)
 	v, err := store.Rules(r.t.Context(), request)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	amount := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: currency} }
-	_, err = store.OpenHeld(r.t.Context(), checkout.Opening{
+	_, err = store.Open(r.t.Context(), checkout.Opening{
 		Shop: request.Shop, Voucher: v, Request: request,
 		Checkout: checkout.Checkout{
 			ID: orderID, Product: "coins", Variant: "500", Amount: 1, UnitPrice: amount(500), Subtotal: amount(500),

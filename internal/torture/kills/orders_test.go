@@ -67,9 +67,10 @@ func order(r *round, s subject) string {
 func withCheckout(r *round, s subject) {
 	r.t.Helper()
 	withShop(r, s)
-	checkouts := dynamo.NewCheckouts(dynamotest.Client(r.t), r.Calm.Tables.Checkouts)
+	checkouts := dynamo.NewCheckouts(dynamotest.Client(r.t), dynamo.Tables{Checkouts: r.Calm.Tables.Checkouts}, nil)
 	at := time.Now().UTC().Truncate(time.Millisecond)
-	if _, err := checkouts.Open(r.t.Context(), catalog.ShopID(s.shop), openCheckout(at)); err != nil {
+	if _, err := checkouts.Open(r.t.Context(),
+		checkout.Opening{Shop: catalog.ShopID(s.shop), Checkout: openCheckout(at)}); err != nil {
 		r.t.Fatal(err)
 	}
 }

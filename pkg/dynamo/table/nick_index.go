@@ -1,17 +1,14 @@
 package table
 
 import (
-	"errors"
 	"fmt"
-	"strconv"
-	"strings"
+	"maps"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/pkg/catalog"
-	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
 
@@ -50,32 +47,21 @@ func EncodeIndexed(shop catalog.ShopID, r voucher.Redemption) (it Item, isIndexe
 		return nil, false
 	}
 	it = NickIndexKey(shop, nick, r.At, r.ID).Attributes()
-	it[AttrCode], it[AttrReward], it[AttrNick] = Str(r.Code), Str(r.Reward.String()), Str(r.Nick)
-	it.setStr(AttrCurrency, string(r.Reward.AmountOff.Currency))
-	it.setTrue(AttrImported, r.Imported)
+	it[AttrCode], it[RecordPrefix+r.ID] = Str(r.Code), EncodeRecord(r)
 	if !r.Undone.IsZero() {
-		it[AttrUndone] = Millis(r.Undone)
-		it.setStr(AttrReason, r.UndoReason)
-		it.setStr(AttrUndoneBy, r.UndoneBy)
+		maps.Copy(it, EncodeUndone(r))
 	}
 	return it, true
 }
 
 // DecodeIndexed reads what EncodeIndexed wrote.
 func DecodeIndexed(it Item) (voucher.Redemption, error) {
-	_, timeAndID, _ := strings.Cut(strings.TrimPrefix(it.Str(SortKey), indexPrefix), "#")
-	millis, id, _ := strings.Cut(timeAndID, "#")
-	at, malformed := strconv.ParseInt(millis, 10, 64)
-	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
-	if err = errors.Join(malformed, err); err != nil {
-		return voucher.Redemption{}, fmt.Errorf("indexed redemption: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
+	found, err := Records(it)
+	if err == nil && len(found) != 1 {
+		err = fmt.Errorf("%d redemptions", len(found))
 	}
-	r := voucher.Redemption{
-		ID: id, At: time.UnixMilli(at).UTC(), Code: it.Str(AttrCode), Nick: it.Str(AttrNick), Reward: reward,
-		Imported: it.Bool(AttrImported),
+	if err != nil {
+		return voucher.Redemption{}, fmt.Errorf("indexed redemption: %w", err)
 	}
-	if it.Has(AttrUndone) {
-		r.Undone, r.UndoReason, r.UndoneBy = it.Time(AttrUndone), it.Str(AttrReason), it.Str(AttrUndoneBy)
-	}
-	return r, nil
+	return found[0], nil
 }

@@ -76,8 +76,8 @@ func (*UnavailableError) Unavailable() bool { return true }
 
 // Outcome wraps an error in an *UnavailableError if another attempt, or more time, might have succeeded.
 func Outcome(err error) error {
-	if err == nil {
-		return nil
+	if _, is := errors.AsType[*UnavailableError](err); is || err == nil {
+		return err
 	}
 	timeUp := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 	// retrying may not help, for example if the host name has no address

@@ -33,7 +33,7 @@ const (
 	AttrBatch    = "batch"
 	AttrNote     = "note"
 	AttrCreated  = "created" // milliseconds
-	AttrVersion  = "version" // of a voucher, a counter or an item of the catalogue; each edit raises the version
+	AttrVersion  = "version" // of a voucher or an item of the catalogue; each edit raises the version
 
 	AttrUndone = "undone" // in the item of an undone redemption: when it was undone, in milliseconds
 	// AttrApart, in a voucher or the item of a nick, is true if a redemption of it was undone and therefore has an item
@@ -87,7 +87,7 @@ func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) []Item {
 }
 
 // EncodeEditable returns the attributes that an edit writes. The limit on uses is not among them, because changing it
-// also changes the counters.
+// also changes what is left.
 func EncodeEditable(v voucher.Voucher) Item {
 	it := Item{
 		AttrFrom: Num(0), AttrUntil: Num(int64(FarFuture)), AttrDisabled: Bool(v.Disabled),
@@ -206,6 +206,11 @@ func EncodeRecord(r voucher.Redemption) types.AttributeValue {
 	return Str(strings.Join([]string{strconv.FormatInt(r.At.UnixMilli(), 36), r.Attempt, flags, reward, r.Nick}, "|"))
 }
 
+// EncodeUndone returns the attributes that say how a redemption was undone.
+func EncodeUndone(r voucher.Redemption) Item {
+	return Item{AttrUndone: Millis(r.Undone), AttrReason: Str(r.UndoReason), AttrUndoneBy: Str(r.UndoneBy)}
+}
+
 // Recorded reads the redemption that an item holds under a token, if there is one.
 func Recorded(token idempotency.Token, it Item) (r voucher.Redemption, found bool, err error) {
 	text := it.Str(RecordPrefix + string(token))
@@ -229,7 +234,7 @@ func Recorded(token idempotency.Token, it Item) (r voucher.Redemption, found boo
 	if err = errors.Join(malformed, err); err != nil {
 		return voucher.Redemption{}, false, fmt.Errorf("malformed record of a redemption: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
 	}
-	if strings.Contains(it.Str(SortKey), RedemptionInfix) && it.Has(AttrUndone) {
+	if it.Has(AttrUndone) {
 		r.Undone, r.UndoReason, r.UndoneBy = it.Time(AttrUndone), it.Str(AttrReason), it.Str(AttrUndoneBy)
 	}
 	return r, true, nil

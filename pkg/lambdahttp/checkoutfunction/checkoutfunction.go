@@ -27,8 +27,7 @@ func New(ctx context.Context, env lambdahttp.Environment) (httpapi.Service, chec
 	service.Refusals = access.NewRefusals(dynamo.NewRefusals(client, tables.Refusals))
 	return service, checkout.Opener{
 		Catalogue: catalog.Catalogue{Store: dynamo.NewCatalogue(client, env.CatalogueTable(), mathrand.Int64N)},
-		Store:     dynamo.NewCheckouts(client, tables.Checkouts),
-		Holds:     dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N),
+		Store:     dynamo.NewCheckouts(client, tables, mathrand.Int64N),
 		Data:      new(dataschema.Validator),
 		Random:    rand.Reader,
 	}
