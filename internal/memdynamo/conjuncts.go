@@ -8,15 +8,14 @@ import (
 // Conjunct is a part of the condition of a write, which holds if all its conjuncts hold. Values are left out, and
 // attribute names end at a "#", so that calls with other tokens and times have the same conjuncts.
 type Conjunct struct {
-	Write     string // such as "Update vouchers"
-	Text      string // such as "version = :"
-	Condition string // all its conjuncts
+	Write string // such as "Update vouchers"
+	Text  string // such as "version = :"
 }
 
-func (c Conjunct) String() string { return c.Write + " if " + c.Text + ", in: " + c.Condition }
+func (c Conjunct) String() string { return c.Write + " if " + c.Text }
 
-// Drop drops a conjunct from all conditions: a write is made even if the conjunct does not hold. A test can thus prove
-// that the conjunct is needed.
+// Drop drops a conjunct from all conditions that have it: a write is made even if the conjunct does not hold. A test can
+// thus prove that the conjunct is needed.
 func (s *Store) Drop(c Conjunct) { s.dropped = &c }
 
 // Judged sets a function that is called for each conjunct that is judged. A conjunct decides if it is the only one of
@@ -36,11 +35,10 @@ func (s *Store) guard(e *expressions, write string, text *string) condition {
 		return e.condition(text)
 	}
 	parts, holds := e.conjuncts(text)
-	whole := strings.Join(slices.Compact(slices.Clone(parts)), " AND ")
 	return func(it Item) bool {
 		all := true
 		for i, part := range parts {
-			v := verdict{Conjunct{write, part, whole}, holds[i](it)}
+			v := verdict{Conjunct{write, part}, holds[i](it)}
 			if s.dropped == nil || *s.dropped != v.Conjunct {
 				all = all && v.holds
 				s.verdicts = append(s.verdicts, v)

@@ -250,31 +250,36 @@ func TestOrders_VoucherEditedMeanwhile_AreHonoured(t *testing.T) {
 		for _, late := range []time.Duration{time.Second, time.Hour} {
 			t.Run(fmt.Sprint(what, ", ordered after ", late), func(t *testing.T) {
 				t.Parallel()
-				s := newStall(t)
-				v := s.percent20(4, voucher.NoLimit)
-				var held []checkout.Checkout
-				for range 4 {
-					held = append(held, s.mustOpen(s.wanted("Alder", "", noon())))
-				}
-				s.mustEdit(v, edit)
-				ordered, want := 0, 4
+				want := 4
 				if edit.MaxUses != nil && late == time.Hour {
 					want = int(*edit.MaxUses)
 				}
-				for _, c := range held {
-					switch err := s.order(c, noon().Add(late)); {
-					case err == nil:
-						ordered++
-					case !errors.Is(err, checkout.ErrExpired):
-						t.Errorf("the order = %v", err)
-					}
-				}
-				if ordered != want {
+				if ordered := orderAfterEdit(newStall(t), edit, noon().Add(late)); ordered != want {
 					t.Errorf("%d of 4 are ordered, want %d", ordered, want)
 				}
 			})
 		}
 	}
+}
+
+// orderAfterEdit opens checkouts that hold all four uses of a code, edits the code, and orders the checkouts at the
+// given time. It returns how many are ordered. The others are expired.
+func orderAfterEdit(s *stall, edit voucher.Edit, at time.Time) (ordered int) {
+	s.t.Helper()
+	v := s.percent20(4, voucher.NoLimit)
+	var held []checkout.Checkout
+	for range 4 {
+		held = append(held, s.mustOpen(s.wanted("Alder", "", noon())))
+	}
+	s.mustEdit(v, edit)
+	for _, c := range held {
+		if err := s.order(c, at); err == nil {
+			ordered++
+		} else if !errors.Is(err, checkout.ErrExpired) {
+			s.t.Errorf("the order = %v", err)
+		}
+	}
+	return ordered
 }
 
 func TestOpenHeld_AnotherShopsCheckout_IsNotReplaced(t *testing.T) {

@@ -194,3 +194,17 @@ func TestPlaceHeld_HoldGoneAndOrderedMeanwhile_IsReplayed(t *testing.T) {
 		t.Errorf("Place = %+v, replayed %v, %v; want the order that the retry placed", placed, replayed, err)
 	}
 }
+
+func TestPlaceHeld_LateAboveTheNicksLoweredLimit_IsExpired(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	v := s.percent20(0, 3)
+	held := []checkout.Checkout{s.mustOpen(s.wanted("Alder", "", noon())), s.mustOpen(s.wanted("Alder", "", noon()))}
+	s.mustRedeem(request(t, "SUMMER-20", "Alder", ""))
+	s.mustEdit(v, voucher.Edit{MaxUsesPerNick: new(voucher.Limit(1))})
+	for _, c := range held {
+		if err := s.order(c, later()); !errors.Is(err, checkout.ErrExpired) {
+			t.Errorf("Place = %v, want checkout.ErrExpired", err)
+		}
+	}
+}

@@ -592,13 +592,10 @@ func (f *fair) checkBooks(b books) {
 		if a.Left+a.Held()+a.Used != a.Limit || a.Used != int64(b.redeemedBy[nick]) || a.Counted != int64(len(a.Holds)) {
 			f.t.Errorf("nick %s has %+v, with %d redemptions", nick, a, b.redeemedBy[nick])
 		}
-		if was := f.nicks[nick]; a.Left < 0 && a.Used+a.Held() > was.Used+was.Held() {
-			f.t.Errorf("nick %s takes in spite of a debt: %+v", nick, a)
-		}
+		f.checkDebt("nick "+nick, f.nicks[nick], a)
 	}
-	if is, was := b.voucher.Allowance, f.before.Allowance; f.v.Parts == 0 && is.Left < 0 &&
-		is.Used+is.Held() > was.Used+was.Held() {
-		f.t.Errorf("the code gives in spite of a debt: %+v", is)
+	if f.v.Parts == 0 {
+		f.checkDebt("the code", f.before.Allowance, b.voucher.Allowance)
 	}
 	f.nicks = b.nicks
 	isApart := b.voucher.Apart
@@ -607,6 +604,13 @@ func (f *fair) checkBooks(b books) {
 	}
 	if tells := f.v.SingleUse() || f.v.MaxUsesPerNick != voucher.NoLimit; tells && isApart != (len(b.undone) > 0) {
 		f.t.Errorf("%d redemptions are undone, but apart is %t", len(b.undone), isApart)
+	}
+}
+
+// checkDebt checks that an allowance without parts gives nothing while it is in debt.
+func (f *fair) checkDebt(whose string, was, is table.Allowance) {
+	if is.Left < 0 && is.Used+is.Held() > was.Used+was.Held() {
+		f.t.Errorf("%s gives in spite of a debt: %+v", whose, is)
 	}
 }
 

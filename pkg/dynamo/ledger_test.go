@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"shopfront/pkg/access"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
@@ -66,7 +67,9 @@ func TestRedeem_UsesInFewParts_AreFoundByOneRead(t *testing.T) {
 		calls int32
 	}{
 		{0, "", 4}, // the first finds the rules
-		{0, "", 3}, {0, voucher.ReasonUsedUp, 2}, {time.Second - 1, voucher.ReasonUsedUp, 1},
+		{0, "", 3},
+		{0, voucher.ReasonUsedUp, 2},
+		{time.Second - 1, voucher.ReasonUsedUp, 1},
 		{time.Second, voucher.ReasonUsedUp, 2},
 	} {
 		before := network.calls.Load()
@@ -111,4 +114,24 @@ func TestRedeem_LimitLoweredBelowLapsedHolds_PaysTheDebtFirst(t *testing.T) {
 		}
 	}
 	wantRequestRefused(t, s.redeemer, s.requestAt("", later()), voucher.ReasonUsedUp)
+}
+
+// An item has no more than its live holds and some lapsed ones, however many it had.
+func TestOpenHeld_LapsedHolds_AreRemoved(t *testing.T) {
+	t.Parallel()
+	s := newStall(t)
+	v := s.percent20(100, voucher.NoLimit)
+	for hour := range 40 {
+		s.mustOpen(s.wanted("", "203.0.113.7", noon().Add(time.Duration(hour)*time.Hour)))
+	}
+	for name, key := range map[string]table.Key{
+		s.table:           table.VoucherKey(emberforge, v.Code),
+		s.tables.Refusals: table.SourceHoldsKey(emberforge, access.Source{Name: "203.0.113.7"}),
+	} {
+		it, err := table.Get(within(t), s.client, name, key, nil)
+		must(t, err)
+		if a, err := table.DecodeAllowance(it); err != nil || len(a.Holds) > 17 || int(a.Counted) != len(a.Holds) {
+			t.Errorf("%s has %d holds, and counts %d, %v", key, len(a.Holds), a.Counted, err)
+		}
+	}
 }

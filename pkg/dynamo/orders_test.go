@@ -452,62 +452,6 @@ func (k *till) wantOneWinner(id checkout.ID, race []*placing) {
 	}
 }
 
-// Whichever request comes first, the order ends as cancelled. The order shows that it was fulfilled only if Fulfil
-// succeeded.
-func TestOrders_RaceOfFulfilAndCancel_EndsCancelled(t *testing.T) {
-	t.Parallel()
-	k := newTill(t)
-	fulfilledFirst := 0
-	for i := range 50 {
-		c := k.mustPlace(k.mustOpen(coins("")))
-		var fulfilled, cancelled error
-		atOnce(
-			func() { _, _, fulfilled = k.orders.Fulfil(within(t), emberforge, c.ID, noon().Add(time.Minute)) },
-			func() {
-				_, _, cancelled = k.orders.Cancel(within(t), emberforge, c.ID, "out of stock", noon().Add(time.Minute))
-			},
-		)
-		want := *c.Order
-		want.Cancelled, want.Reason = noon().Add(time.Minute), "out of stock"
-		if fulfilled == nil {
-			fulfilledFirst++
-			want.Fulfilled = noon().Add(time.Minute)
-		} else if !errors.Is(fulfilled, checkout.ErrOrderCancelled) {
-			t.Errorf("order %d: Fulfil = %v", i, fulfilled)
-		}
-		if stored, err := k.orders.Show(within(t), emberforge, c.ID); cancelled != nil || err != nil ||
-			*stored.Order != want {
-			t.Errorf("order %d is %+v, want %+v; Cancel = %v, Show = %v", i, stored.Order, want, cancelled, err)
-		}
-	}
-	t.Logf("%d of 50 orders were fulfilled first", fulfilledFirst)
-}
-
-func TestCancel_RaceOfTwoReasons_HasOneReason(t *testing.T) {
-	t.Parallel()
-	k := newTill(t)
-	for i := range 25 {
-		c := k.mustPlace(k.mustOpen(coins("")))
-		reasons := []string{"out of stock", "chargeback"}
-		got, replayed, errs := make([]checkout.Checkout, 2), make([]bool, 2), make([]error, 2)
-		var requests []func()
-		for n, reason := range reasons {
-			at := noon().Add(time.Duration(n) * time.Millisecond)
-			requests = append(requests, func() {
-				got[n], replayed[n],
-					errs[n] = k.orders.Cancel(within(t), emberforge, c.ID, reason, at)
-			})
-		}
-		atOnce(requests...)
-		must(t, errors.Join(errs...))
-		winner := got[0].Order.Reason
-		if *got[0].Order != *got[1].Order || replayed[0] == replayed[1] || replayed[0] != (winner != reasons[0]) {
-			t.Errorf("order %d: %+v, replayed %v, and %+v, replayed %v", i, got[0].Order, replayed[0], got[1].Order,
-				replayed[1])
-		}
-	}
-}
-
 // At the instant of expiry, a key can make another checkout, and a late payment can order the old checkout. Only one of
 // the two happens, so no paid checkout is lost.
 func TestPlace_RaceWithTheKeysNextCheckout_HasOneWinner(t *testing.T) {

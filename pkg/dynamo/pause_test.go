@@ -88,27 +88,6 @@ func TestRedeem_OtherBatchesPaused_IsRedeemed(t *testing.T) {
 	}
 }
 
-func TestRedeem_PausedCode_EarlierRedemptionIsReplayed(t *testing.T) {
-	t.Parallel()
-	for kind, terms := range map[string]voucher.Terms{
-		"single-use": {Written: "SUMMER-20"},
-		"limited":    {Written: "SUMMER-20", MaxUses: new(voucher.Limit(2))},
-		"no limit":   {Written: "SUMMER-20", MaxUses: new(voucher.NoLimit), MaxUsesPerNick: new(voucher.NoLimit)},
-	} {
-		t.Run(kind, func(t *testing.T) {
-			s := newShop(t)
-			s.create(terms)
-			r := request(t, "SUMMER-20", "Alder", "order-1047")
-			first := s.mustRedeem(r)
-			r.Paused.All = true
-			again, replayed, err := s.redeemer.Redeem(within(t), r)
-			if err != nil || !replayed || again != first {
-				t.Errorf("Redeem while paused = %+v, replayed %v, %v; want %+v", again, replayed, err, first)
-			}
-		})
-	}
-}
-
 func TestRedeem_AllPaused_UnknownCodeStaysUnknown(t *testing.T) {
 	t.Parallel()
 	r := request(t, "INVENTED", "Alder", "order-1047")

@@ -97,53 +97,6 @@ func TestPlace_StatedAmountAgain_SpendsNothing(t *testing.T) {
 	}
 }
 
-// 20 checkouts are ordered twice each, at once, with one payment that covers 7 of them.
-func TestPlace_RaceForOnePayment_NeverExceedsItsAmount(t *testing.T) {
-	t.Parallel()
-	k := newTill(t)
-	const covered = 7
-	var requests []func()
-	errs := make([][2]error, 20)
-	for i := range errs {
-		c := k.mustOpen(coins(""))
-		payment := paidWith("pi_cart", covered*c.Total.Minor+1)
-		for n := range errs[i] {
-			requests = append(requests, func() { _, _, errs[i][n] = k.place(c, payment) })
-		}
-	}
-	atOnce(requests...)
-	placed := 0
-	for i, both := range errs {
-		if both[0] == nil && both[1] == nil {
-			placed++
-		} else if !errors.Is(both[0], checkout.ErrPaymentInsufficient) ||
-			!errors.Is(both[1], checkout.ErrPaymentInsufficient) {
-			t.Errorf("checkout %d: %v", i, both)
-		}
-	}
-	if placed != covered {
-		t.Errorf("%d orders were placed, want %d", placed, covered)
-	}
-}
-
-func TestPlace_StatedAmountAndLostResponse_SpendsTheTotalOnce(t *testing.T) {
-	t.Parallel()
-	for what, losesResponses := range map[string]bool{"response": true, "request": false} {
-		t.Run(what, func(t *testing.T) {
-			k := newTill(t)
-			c, other := k.mustOpen(coins("")), k.mustOpen(coins(""))
-			payment := paidWith("pi_cart", 2*c.Total.Minor)
-			network := &unreliable{operation: "TransactWriteItems", losesResponses: losesResponses}
-			network.failures.Store(2)
-			k.must(ordersOf(newClient(t, over(network)), k.checkouts).Place(within(t), emberforge, c.ID, payment, noon()))
-			k.must(k.place(other, payment))
-			if _, _, err := k.place(k.mustOpen(coins("")), payment); !errors.Is(err, checkout.ErrPaymentInsufficient) {
-				t.Errorf("a third order: %v, want checkout.ErrPaymentInsufficient", err)
-			}
-		})
-	}
-}
-
 // The order and its payment are written in one transaction, after one read. With a code the transaction also redeems.
 func TestPlace_StatedAmount_TakesTwoCalls(t *testing.T) {
 	t.Parallel()
@@ -174,31 +127,6 @@ func TestPlace_StatedAmount_TakesTwoCalls(t *testing.T) {
 		if !reflect.DeepEqual(got, step.want) {
 			t.Errorf("%s takes %v, want %v", step.what, got, step.want)
 		}
-	}
-}
-
-// An order with a code and an amount redeems, spends and is placed together, or not at all.
-func TestPlace_CodeAndStatedAmount_AllOrNothing(t *testing.T) {
-	t.Parallel()
-	for what, of := range kindsOfLimits() {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			s := newMeteredStall(t, of)
-			c := s.mustOpen(s.wanted("Alder", "", noon()))
-			for _, step := range []struct {
-				minor int64
-				want  error
-			}{{c.Total.Minor - 1, checkout.ErrPaymentInsufficient}, {c.Total.Minor, nil}} {
-				s.meter.Take()
-				_, replayed, err := s.till.Place(within(t), emberforge, c.ID, paidWith("pi_1047", step.minor), noon())
-				if !errors.Is(err, step.want) || replayed {
-					t.Errorf("with %d: replayed %t, %v, want %v", step.minor, replayed, err, step.want)
-				}
-				if calls := s.meter.Take(); len(calls) > 2 {
-					t.Errorf("with %d: %d calls, want at most 2: %+v", step.minor, len(calls), calls)
-				}
-			}
-		})
 	}
 }
 

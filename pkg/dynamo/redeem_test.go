@@ -345,6 +345,7 @@ func TestRedeem_SameKey_IsReplayed(t *testing.T) {
 				t.Helper()
 				r := request(t, "summer 2O", "ALDER", "order-1047")
 				r.At = noon().Add(48 * time.Hour)
+				r.Paused.All = true
 				again, replayed, err := s.redeemer.Redeem(within(t), r)
 				if err != nil || !replayed || again != first {
 					t.Errorf("%s: %+v, replayed %v, %v; want %+v", when, again, replayed, err, first)

@@ -47,7 +47,7 @@ func inserting(tableName string, it table.Item) action {
 
 // requiringAbsent returns an action that writes nothing and requires that no item has the key.
 func requiringAbsent(tableName string, key table.Key, rejected func(old table.Item) error) action {
-	return action{write: checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected: rejected}
+	return action{checking(tableName, key, "attribute_not_exists("+table.SortKey+")"), rejected, false}
 }
 
 func checking(tableName string, key table.Key, condition string) types.TransactWriteItem {

@@ -46,7 +46,7 @@ func bounds() map[string]bound {
 		"refusal, single use, used up":             {2, memdynamo.Units{Write: 2}},
 		"refusal, single use, used up, with key":   {3, memdynamo.Units{Read: 4, Write: 2}},
 		"refusal, limited, used up":                {2, memdynamo.Units{Write: 5}},
-		"refusal, limited, used up, with key":      {2, memdynamo.Units{Write: 5}},
+		"refusal, limited, used up, with key":      {3, memdynamo.Units{Read: 4, Write: 5}},
 		"check, single use":                        {1, memdynamo.Units{Read: 2}},
 		"check, limited":                           {2, memdynamo.Units{Read: 200}},
 		"checkout":                                 {2, memdynamo.Units{Read: 2, Write: 1}},

@@ -70,7 +70,7 @@ func drawn() []misbehaviour {
 		always(memdynamo.SlowRequest, everyRequest), // some calls are not slow enough to fail
 		always(memdynamo.SlowResponse, everyRequest),
 		always(memdynamo.Unprocessed, // the requests that are not listed here read no batches
-			allBut(check, redeemUsedUp, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo,
+			allBut(check, checkOut, checkOutWithKey, checkOutOlder, checkOutHeld, cancelHeld, undo,
 				listEvents)),
 		always(memdynamo.ShortPage, everyRequest), // the next pages are read, too
 	}

@@ -211,7 +211,7 @@ func TestJudge_Checkouts(t *testing.T) {
 			edit(7, 8, limit(2)),
 			lapse(9, 10, "1"), order(11, 12, "1", ordered),
 		}},
-		"a late order may exceed a lowered limit of its nick": {twicePerNick, history.Kept, []history.Operation{
+		"a late order does not exceed a lowered limit of its nick": {twicePerNick, history.Broken, []history.Operation{
 			hold(1, 2, "alder", "1", held), redeem(3, 4, "alder", "", redeemed, "A"), edit(5, 6, perNick(1)),
 			lapse(7, 8, "1"),
 			order(9, 10, "1", ordered),

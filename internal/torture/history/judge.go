@@ -217,8 +217,6 @@ func (m *modelled) event(place int, o Operation, judged judged, until int64) eve
 		}
 		return opening{judged, checkout, replaced, shared && o.Nick != "", o.Outcome, m.id(o.ID)}.happen
 	case AskOrder:
-		// an order does not read the rules, so a late one follows any limit of the nick that was ever valid
-		judged.perNickLow, judged.perNickHigh = m.perNick.during(0, until)
 		return ordering{judged, checkout, high, o.Outcome}.happen
 	case AskCancel:
 		return cancelling{checkout, o.Outcome}.happen

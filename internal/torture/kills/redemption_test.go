@@ -96,8 +96,8 @@ func redemptions() []redemption {
 			prepare: withFewLeft,
 		},
 		{
-			kind: "last use gone, key", calls: []string{transact, readTogether, update}, keyed: true, refused: true, taken: 2,
-			prepare: usedUp,
+			kind: "last use gone, key", calls: []string{transact, readTogether, readTogether, update}, keyed: true,
+			refused: true, taken: 2, prepare: usedUp,
 		},
 		{
 			kind: "last use gone", calls: []string{transact, readTogether, update}, refused: true, taken: 2, prepare: usedUp,
@@ -115,7 +115,7 @@ func redemptions() []redemption {
 		{kind: "unlimited", calls: []string{update, update}, prepare: unlimited(voucher.NoLimit)},
 		{kind: "unlimited, per nick", calls: []string{update, update}, keyed: true, prepare: unlimited(1)},
 		{
-			kind: "nick's limit, key", calls: []string{transact, getItem, update}, keyed: true, refused: true, taken: 1,
+			kind: "nick's limit, key", calls: []string{transact, getItem, readTogether, update}, keyed: true, refused: true, taken: 1,
 			prepare: func(d *desk, code string) {
 				perNick(d, code)
 				d.redeem(request{code: code, nick: alder}, http.StatusOK)
