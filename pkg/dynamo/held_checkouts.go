@@ -238,22 +238,20 @@ func (s *Checkouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
 	if h.Source == (access.Source{}) {
 		return nil
 	}
-	limits := map[access.Source]int64{h.Source: checkout.MaxHoldsPerSource}
-	sources := []access.Source{h.Source}
-	if h.Source.Subnet != "" {
-		network := access.Source{Name: h.Source.Name}
-		sources, limits[network] = append(sources, network), checkout.MaxHoldsPerNetwork
-	}
-	takings := make([]*taking, len(sources))
-	for i, source := range sources {
-		takings[i] = &taking{
+	var takings []*taking
+	add := func(source access.Source, limit int64) {
+		takings = append(takings, &taking{
 			table: s.tables.Refusals, amount: 1, at: h.Request.At, holder: string(hold.Holder), until: hold.Until,
-			limit: limits[source],
+			limit: limit,
 			key:   func(int) table.Key { return table.SourceHoldsKey(h.Shop, source) },
 			with: func(u *table.Update) {
 				u.Set(table.AttrExpiresAt, table.Num(hold.Until.Add(sourceRetention).Unix()))
 			},
-		}
+		})
+	}
+	add(h.Source, checkout.MaxHoldsPerSource)
+	if h.Source.Subnet != "" {
+		add(access.Source{Name: h.Source.Name}, checkout.MaxHoldsPerNetwork)
 	}
 	return takings
 }
