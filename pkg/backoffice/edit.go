@@ -99,8 +99,9 @@ func (s *Shop) writeEdited(ctx context.Context, before, after voucher.Voucher) (
 	return stored.Voucher, err
 }
 
-// recordReward adds to an edit of the reward that the redemption of a single-use code keeps the reward that it gave: its
-// record may not say it, see table.EncodeRecord. If the code was redeemed or undone since it was read, the edit fails.
+// recordReward adds to an edit of the reward that the redemption of a single-use code keeps the reward that it gave:
+// its record may not say it, see table.EncodeRecord. If the code was redeemed or undone since it was read, the edit
+// fails.
 func recordReward(call *table.Update, before voucher.Voucher) {
 	if r := before.Redeemed; r != nil {
 		name := table.RecordPrefix + r.ID
