@@ -3,7 +3,6 @@ package benchmark
 import (
 	"io"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
