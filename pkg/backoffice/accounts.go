@@ -94,15 +94,13 @@ func (s *Shop) account(
 }
 
 func (s *Shop) glance(ctx context.Context, code voucher.Code) (audit.Glance, error) {
-	v, found, err := s.find(ctx, code)
-	if err != nil || !found {
-		return audit.Glance{}, err
+	v, items, err := s.allowance(ctx, code)
+	if _, unknown := voucher.IsRefusal(err); unknown {
+		return audit.Glance{}, nil
 	}
-	glance := audit.Glance{Version: v.Version, Items: []audit.Item{auditedItem(v.Allowance)}}
-	named := min(max(v.Parts, 0), voucher.MaxParts) // the attribute may be damaged
-	parts, err := s.parts(ctx, code, named)
-	for _, part := range parts {
-		glance.Items = append(glance.Items, auditedItem(part))
+	glance := audit.Glance{Version: v.Version}
+	for _, item := range items {
+		glance.Items = append(glance.Items, auditedItem(item))
 	}
 	return glance, err
 }

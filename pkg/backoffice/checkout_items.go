@@ -1,6 +1,7 @@
 package backoffice
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,15 +34,9 @@ func (s *Shop) rereadCheckout(ctx context.Context, id checkout.ID) (c audit.Chec
 
 func (s *Shop) auditedCheckout(it table.Item) audit.Checkout {
 	c := audit.Checkout{Place: placeOf(s.Tables.Checkouts, table.KeyOf(it))}
-	err := check(it, table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrAmount, table.AttrCurrency,
-		table.AttrUnitPrice,
-		table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrStatus, table.AttrCreated, table.AttrExpires)
-	if err == nil {
-		err = checkOrder(it)
-	}
-	if err == nil {
-		err = checkUse(it)
-	}
+	err := cmp.Or(check(it, table.AttrID, table.AttrProduct, table.AttrVariant, table.AttrAmount, table.AttrCurrency,
+		table.AttrUnitPrice, table.AttrSubtotal, table.AttrDiscount, table.AttrTotal, table.AttrStatus,
+		table.AttrCreated, table.AttrExpires), checkOrder(it), checkUse(it))
 	if err != nil {
 		c.Fault(audit.KindMalformed, err.Error())
 		return c
@@ -130,8 +125,7 @@ func checkUse(it table.Item) error {
 	if c.Reward == (voucher.Reward{}) {
 		return errors.New("the attribute " + table.AttrReward + " is not a reward")
 	}
-	hold := c.Hold
-	if hold == nil || !isUse(*hold) {
+	if c.Hold == nil || !isUse(*c.Hold) {
 		return errors.New("the attribute " + table.AttrUse + " is not a hold")
 	}
 	return nil

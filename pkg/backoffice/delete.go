@@ -1,6 +1,7 @@
 package backoffice
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,11 +93,7 @@ func (d *deleting) begin(ctx context.Context, v voucher.Voucher) error {
 		return d.deletedOr(d.shop.deleteUnused(ctx, v), v)
 	}
 	// a code in use must not be disabled, not even for a short time
-	used, err := d.shop.isUsed(ctx, v.Code)
-	if err == nil && used {
-		err = voucher.ErrUsed
-	}
-	if err != nil {
+	if err := d.shop.requireUnused(ctx, v.Code); err != nil {
 		return d.deletedOr(err, v)
 	}
 	after, err := d.shop.EditVoucher(ctx, v.Code, voucher.Edit{Disabled: new(true)})
@@ -139,27 +136,16 @@ func (d *deleting) finish(ctx context.Context) error {
 
 // deleteDisabled deletes a voucher of d.disabled, or keeps it if it was used.
 func (d *deleting) deleteDisabled(ctx context.Context, v disabledVoucher, inCheckout bool) error {
-	err := d.deleteUnlessUsed(ctx, v.Voucher, inCheckout)
-	if errors.Is(err, voucher.ErrUsed) && v.wasEnabled {
-		if err := d.enable(ctx, v.Voucher); err != nil {
-			return d.deletedOr(err, v.Voucher)
+	err := voucher.ErrUsed
+	if !inCheckout {
+		if err = d.shop.requireUnused(ctx, v.Code); err == nil {
+			err = d.shop.deleteUnused(ctx, v.Voucher)
 		}
 	}
+	if errors.Is(err, voucher.ErrUsed) && v.wasEnabled {
+		err = cmp.Or(d.enable(ctx, v.Voucher), err)
+	}
 	return d.deletedOr(err, v.Voucher)
-}
-
-func (d *deleting) deleteUnlessUsed(ctx context.Context, v voucher.Voucher, inCheckout bool) error {
-	if inCheckout {
-		return voucher.ErrUsed
-	}
-	used, err := d.shop.isUsed(ctx, v.Code)
-	if err != nil {
-		return err
-	}
-	if used {
-		return voucher.ErrUsed
-	}
-	return d.shop.deleteUnused(ctx, v)
 }
 
 // enable enables a voucher again. It does not change an edited voucher, because another operator may want it disabled.
@@ -178,26 +164,21 @@ func (d *deleting) enable(ctx context.Context, v voucher.Voucher) error {
 // deletedOr counts a voucher as deleted if err is nil, and as kept if err is voucher.ErrUsed. If the voucher was
 // edited, deletedOr only notes that, so that the run continues with the other vouchers. It returns any other error.
 func (d *deleting) deletedOr(err error, v voucher.Voucher) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	switch {
 	case errors.Is(err, voucher.ErrUsed):
-		d.count(&d.kept)
+		d.kept++
+		d.wrote()
 	case errors.Is(err, voucher.ErrEdited):
-		d.mu.Lock()
-		defer d.mu.Unlock()
 		d.edited = fmt.Errorf("voucher %s: %w", v.Written, err)
 	case err != nil:
 		return fmt.Errorf("voucher %s: %w", v.Written, err)
 	default:
-		d.count(&d.deleted)
+		d.deleted++
+		d.wrote()
 	}
 	return nil
-}
-
-func (d *deleting) count(n *int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	*n++
-	d.wrote()
 }
 
 // codesInCheckouts returns the codes of all stored checkouts. If a code has neither a limit nor a limit per nick, only

@@ -28,19 +28,15 @@ func (s *Shop) addParts(ctx context.Context, v voucher.Voucher, wanted int) erro
 // leaves no use uncounted. Holds stay where they are: whoever takes over a lapsed hold pays the debt with it.
 func (s *Shop) settle(ctx context.Context, v voucher.Voucher) error {
 	for attempt := 0; v.Parts > 0; attempt++ {
-		head, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Profile.ID, v.Code)
+		_, items, err := s.allowance(ctx, v.Code)
 		if err != nil {
 			return err
 		}
-		parts, err := s.parts(ctx, v.Code, v.Parts)
-		if err != nil {
-			return err
+		head, left := items[0].Left, int64(0)
+		for _, item := range items {
+			left += item.Left
 		}
-		inParts := int64(0)
-		for _, part := range parts {
-			inParts += part.Left
-		}
-		if attempt > 0 && (head.Left >= 0 || inParts == 0) {
+		if attempt > 0 && (head >= 0 || left == head) {
 			return nil
 		}
 		if attempt > 0 {
@@ -48,7 +44,7 @@ func (s *Shop) settle(ctx context.Context, v voucher.Voucher) error {
 				return err
 			}
 		}
-		if err := s.level(ctx, v.Code, parts, max(head.Left+inParts, 0)); err != nil {
+		if err := s.level(ctx, v.Code, items[1:], max(left, 0)); err != nil {
 			return err
 		}
 	}

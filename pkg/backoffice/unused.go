@@ -46,17 +46,17 @@ func (s *Shop) deleteUnused(ctx context.Context, v voucher.Voucher) error {
 	}
 }
 
-// isUsed reports whether a voucher has a redemption, undone or not, a hold, or an imported use.
-func (s *Shop) isUsed(ctx context.Context, code voucher.Code) (bool, error) {
+// requireUnused returns voucher.ErrUsed if a voucher has a redemption, undone or not, a hold, or an imported use.
+func (s *Shop) requireUnused(ctx context.Context, code voucher.Code) error {
 	for entry, err := range s.entries(ctx, code) {
 		if err != nil {
-			return false, err
+			return err
 		}
 		a := entry.allowance
 		isRecord := entry.voucher == nil && !entry.isPart // the item of a redemption or of a nick
 		if isRecord || a.Used != 0 || len(a.Holds) > 0 || entry.voucher != nil && entry.voucher.Imported > 0 {
-			return true, nil
+			return voucher.ErrUsed
 		}
 	}
-	return false, nil
+	return nil
 }

@@ -82,35 +82,38 @@ func (s *Shop) voucher(ctx context.Context, code voucher.Code) (voucher.Voucher,
 // Voucher reads a voucher with its uses as of the given time. The uses of a code without a limit are not counted. For
 // an unknown code, the error is a *voucher.RefusalError.
 func (s *Shop) Voucher(ctx context.Context, code voucher.Code, at time.Time) (voucher.Standing, error) {
-	stored, err := table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Profile.ID, code)
+	stored, items, err := s.allowance(ctx, code)
 	if err != nil {
-		return voucher.Standing{}, table.Outcome(err)
+		return voucher.Standing{}, err
 	}
-	counted := tally{at: at}
-	counted.add(entry{voucher: &stored.Voucher, allowance: stored.Allowance})
-	parts, err := s.parts(ctx, code, stored.Parts)
-	for _, part := range parts {
-		counted.add(entry{allowance: part})
+	counted := tally{voucher: stored.Voucher, at: at}
+	for _, item := range items {
+		counted.add(entry{allowance: item})
 	}
-	standing := counted.standing()
-	if stored.MaxUses == voucher.NoLimit {
-		standing.Used = 0
-	}
-	return standing, table.Outcome(err)
+	return counted.standing(), nil
 }
 
-// parts reads the parts of a code's allowance.
-func (s *Shop) parts(ctx context.Context, code voucher.Code, number int) ([]table.Allowance, error) {
-	keys := make([]table.Key, number)
-	for i := range keys {
-		keys[i] = table.PartKey(s.Profile.ID, code, i)
+// allowance reads a voucher and the items of its allowance, the head first. For an unknown code, the error is a
+// *voucher.RefusalError.
+func (s *Shop) allowance(
+	ctx context.Context, code voucher.Code,
+) (v table.Voucher, items []table.Allowance, err error) {
+	defer func() { err = table.Outcome(err) }()
+	if v, err = table.ReadVoucher(ctx, s.api, s.Tables.Vouchers, s.Profile.ID, code); err != nil {
+		return table.Voucher{}, nil, err
+	}
+	var keys []table.Key
+	for number := range min(v.Parts, voucher.MaxParts) { // the attribute may be damaged
+		keys = append(keys, table.PartKey(s.Profile.ID, code, number))
 	}
 	found, err := table.BatchGet(ctx, s.api, s.random, s.Tables.Vouchers, keys...)
-	parts := make([]table.Allowance, number)
-	for i, key := range keys {
+	items = []table.Allowance{v.Allowance}
+	for _, key := range keys {
+		var part table.Allowance
 		if err == nil {
-			parts[i], err = table.DecodeAllowance(found[key])
+			part, err = table.DecodeAllowance(found[key])
 		}
+		items = append(items, part)
 	}
-	return parts, err
+	return v, items, err
 }

@@ -75,10 +75,8 @@ func (m *rememberedRules) of(request voucher.Request) (r rules, fresh bool) {
 
 // hasManyUses reports whether a code is remembered as one with many uses, which no edit changes.
 func (m *rememberedRules) hasManyUses(request voucher.Request) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	r, known := m.rules[codeKey{request.Shop, request.Code}]
-	return known && !r.SingleUse()
+	r, _ := m.of(request)
+	return r.Code != "" && !r.SingleUse()
 }
 
 // remember remembers the rules that the request has just read, unless the code is used up: undoing its redemption is no

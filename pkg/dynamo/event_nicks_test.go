@@ -267,7 +267,8 @@ func TestRedemptionsOfNick_DamagedItem_IsAnError(t *testing.T) {
 	t.Parallel()
 	alder := request(t, "ANY", "Alder", "").Nick
 	for attribute, value := range map[string]string{
-		table.RecordPrefix + redeemedBy("Alder", 1).ID: "kzz|||120%|Alder", table.AttrCode: "*",
+		table.AttrReward: "120%", table.AttrCode: "*",
+		table.SortKey: "n#" + table.HashNick(alder) + "#0001795abcdef00#MTCXgwWFAhhCzmYLdegdjw",
 	} {
 		n := newNicks(t)
 		it, _ := table.EncodeIndexed(emberforge, redeemedBy("Alder", 1))

@@ -3,6 +3,7 @@ package dynamo
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,17 +28,13 @@ func (s *Orders) placeTogether(
 	}
 	result := c
 	result.Order = &order
-	p, err := s.placing(ctx, shop, c, order)
-	if err != nil {
-		return checkout.Checkout{}, err
-	}
-	recording := p.bookings
-	p.bookings = func() []action {
-		place := updating(s.checkouts, placement(shop, c.ID, order, expiresAfter), func(old table.Item) error {
+	p, err := s.placing(ctx, shop, c, order,
+		updating(s.checkouts, placement(shop, c.ID, order, expiresAfter), func(old table.Item) error {
 			result = table.DecodeCheckout(old)
 			return nil
-		})
-		return append([]action{place}, recording()...)
+		}))
+	if err != nil {
+		return checkout.Checkout{}, err
 	}
 	var lost lostAttempt
 	err = s.post(ctx, p, &lost)
@@ -94,12 +91,12 @@ func (s *Orders) heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) 
 	return h, nil
 }
 
-// placing returns what an order takes, and the record of its redemption if that has an item of its own. A late order
-// follows the limit per nick that is in force now, so it reads the voucher.
+// placing returns what an order takes. It adds the record of the order's redemption to the other writes if that has an
+// item of its own. A late order follows the limit per nick that is in force now, so it reads the voucher.
 func (s *Orders) placing(
-	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, order checkout.Order,
+	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, order checkout.Order, bookings ...action,
 ) (*posting, error) {
-	p := &posting{bookings: func() []action { return nil }}
+	p := &posting{bookings: func() []action { return slices.Clip(bookings) }}
 	if order.Payment.Amount != (money.Money{}) {
 		p.takings = append(p.takings, s.ofPayment(shop, order.Payment, c.Total))
 	}
@@ -136,11 +133,9 @@ func (s *Orders) placing(
 		p.takings = append(p.takings, t)
 	}
 	if c.Hold.Apart {
-		p.bookings = func() []action {
-			u := &table.Update{Key: h.recordKey}
-			record(u, h.redemption)
-			return []action{updating(s.vouchers, u, nil)}
-		}
+		u := &table.Update{Key: h.recordKey}
+		record(u, h.redemption)
+		bookings = append(bookings, updating(s.vouchers, u, nil))
 	}
 	return p, nil
 }

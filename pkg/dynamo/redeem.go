@@ -125,7 +125,7 @@ func (s *Redeemer) reload(ctx context.Context, r *redeeming) (err error) {
 func (s *Redeemer) redeemUnread(ctx context.Context, r *redeeming, lost *lostAttempt) error {
 	claim := r.claim
 	call := &table.Update{Key: table.VoucherKey(claim.Shop, claim.Code)}
-	call.Set(table.RecordPrefix+string(claim.Token), table.EncodeRecord(blindRedemption(claim)))
+	call.Set(table.RecordPrefix+string(claim.Token), table.EncodeRecord(newRedemption(claim, voucher.Voucher{})))
 	call.Add(table.AttrLeft, -1)
 	call.Add(table.AttrUsed, 1)
 	call.RequireEqual(table.AttrApart, nil)
@@ -318,15 +318,10 @@ func (s *Redeemer) redeemedBefore(ctx context.Context, r *redeeming, refusal err
 	return refusal
 }
 
+// newRedemption returns the redemption of a claim. It has no Code and no Reward if the voucher was not read.
 func newRedemption(claim voucher.Claim, v voucher.Voucher) voucher.Redemption {
-	redemption := blindRedemption(claim)
-	redemption.Code, redemption.Reward = v.Written, v.Reward
-	return redemption
-}
-
-// blindRedemption returns the redemption of a claim whose voucher was not read: it has no Code and no Reward.
-func blindRedemption(claim voucher.Claim) voucher.Redemption {
 	return voucher.Redemption{
-		ID: string(claim.Token), Nick: claim.Nick.Written, At: claim.At, Attempt: claim.Attempt,
+		ID: string(claim.Token), Code: v.Written, Nick: claim.Nick.Written, At: claim.At, Attempt: claim.Attempt,
+		Reward: v.Reward,
 	}
 }

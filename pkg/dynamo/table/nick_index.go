@@ -1,14 +1,17 @@
 package table
 
 import (
+	"errors"
 	"fmt"
-	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"shopfront/pkg/catalog"
+	"shopfront/pkg/money"
 	"shopfront/pkg/voucher"
 )
 
@@ -47,21 +50,32 @@ func EncodeIndexed(shop catalog.ShopID, r voucher.Redemption) (it Item, isIndexe
 		return nil, false
 	}
 	it = NickIndexKey(shop, nick, r.At, r.ID).Attributes()
-	it[AttrCode], it[RecordPrefix+r.ID] = Str(r.Code), EncodeRecord(r)
+	it[AttrCode], it[AttrReward], it[AttrNick] = Str(r.Code), Str(r.Reward.String()), Str(r.Nick)
+	it.setStr(AttrCurrency, string(r.Reward.AmountOff.Currency))
+	it.setTrue(AttrImported, r.Imported)
 	if !r.Undone.IsZero() {
-		maps.Copy(it, EncodeUndone(r))
+		it[AttrUndone] = Millis(r.Undone)
+		it.setStr(AttrReason, r.UndoReason)
+		it.setStr(AttrUndoneBy, r.UndoneBy)
 	}
 	return it, true
 }
 
 // DecodeIndexed reads what EncodeIndexed wrote.
 func DecodeIndexed(it Item) (voucher.Redemption, error) {
-	found, err := Records(it)
-	if err == nil && len(found) != 1 {
-		err = fmt.Errorf("%d redemptions", len(found))
+	_, timeAndID, _ := strings.Cut(strings.TrimPrefix(it.Str(SortKey), indexPrefix), "#")
+	millis, id, _ := strings.Cut(timeAndID, "#")
+	at, malformed := strconv.ParseInt(millis, 10, 64)
+	reward, err := decodeReward(it.Str(AttrReward), money.Currency(it.Str(AttrCurrency)))
+	if err = errors.Join(malformed, err); err != nil {
+		return voucher.Redemption{}, fmt.Errorf("indexed redemption: %v", err) //nolint:errorlint // a malformed ID here is not the request's fault
 	}
-	if err != nil {
-		return voucher.Redemption{}, fmt.Errorf("indexed redemption: %w", err)
+	r := voucher.Redemption{
+		ID: id, At: time.UnixMilli(at).UTC(), Code: it.Str(AttrCode), Nick: it.Str(AttrNick), Reward: reward,
+		Imported: it.Bool(AttrImported),
 	}
-	return found[0], nil
+	if it.Has(AttrUndone) {
+		r.Undone, r.UndoReason, r.UndoneBy = it.Time(AttrUndone), it.Str(AttrReason), it.Str(AttrUndoneBy)
+	}
+	return r, nil
 }
