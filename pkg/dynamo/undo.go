@@ -88,11 +88,11 @@ func (s *RedemptionRecords) find(ctx context.Context, request voucher.UndoReques
 		table.NickKey(request.Shop, request.Code, request.ID[:voucher.NickIDLength]),
 		table.VoucherKey(request.Shop, request.Code),
 	}
-	places := make([]table.Place, len(keys))
+	reads := make([]types.TransactGetItem, len(keys))
 	for i, key := range keys {
-		places[i] = table.Place{Table: s.vouchers, Key: key}
+		reads[i] = table.Reading(s.vouchers, key)
 	}
-	items, err := table.GetTogether(ctx, s.api, s.random, places...)
+	items, err := table.GetTogether(ctx, s.api, s.random, reads...)
 	if err != nil {
 		return undoing{}, err
 	}
