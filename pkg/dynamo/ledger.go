@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
@@ -22,10 +24,10 @@ type posting struct {
 	takings []*taking
 	// bookings returns the other writes. It is called for each attempt, after the items to take from were chosen.
 	bookings func() []action
-	// record is the item of the booking, and recorded decides by it as action.rejected does. They are used before a
+	// record reads the item of the booking, and recorded decides by it as action.rejected does. They are used before a
 	// refusal that was judged by several readings: an earlier attempt may have stored the booking meanwhile. They are
 	// zero if the booking is in an item that it takes from.
-	record   table.Place
+	record   types.TransactGetItem
 	recorded func(table.Item) error
 }
 
@@ -385,14 +387,14 @@ func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
 // readAll reads all items of an allowance at one moment, and the booking with them.
 func (l ledger) readAll(ctx context.Context, p *posting, t *taking) (map[int]*table.Allowance, error) {
 	for {
-		var places []table.Place
+		var reads []types.TransactGetItem
 		for item := table.Head; item < t.parts; item++ {
-			places = append(places, table.Place{Table: t.table, Key: t.key(item)})
+			reads = append(reads, table.Reading(t.table, t.key(item)))
 		}
 		if p.recorded != nil {
-			places = append(places, p.record)
+			reads = append(reads, p.record)
 		}
-		found, err := table.GetTogether(ctx, l.api, l.random, places...)
+		found, err := table.GetTogether(ctx, l.api, l.random, reads...)
 		if err != nil {
 			return nil, err
 		}
