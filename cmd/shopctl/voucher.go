@@ -43,9 +43,12 @@ type editFlags struct {
 	validFrom, validUntil   moment
 	disabled                bool
 	nick, batch, note       string
+	rewards                 []string // goods, or one reward
 }
 
 func (f *editFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.rewards, "reward", nil,
+		"the `REWARD`: coins/500, 2*coins/500, 20% or 5.00; repeat the flag for several goods")
 	flags.Var(limitFlag(&f.maxUses), "max-uses", "how often the code can be redeemed")
 	flags.Var(limitFlag(&f.maxUsesPerNick), "max-uses-per-nick",
 		"how often one nick can redeem it, 1 to 10; with a limit every request needs a nick")
@@ -58,14 +61,24 @@ func (f *editFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.note, "note", "", "a note (`TEXT`) for yourself, at most 128 bytes")
 }
 
-// edit returns the changes that the flags ask for, or an error if no flag was given. The zone is that of dates.
-func (f *editFlags) edit(flags *pflag.FlagSet, zone *time.Location) (voucher.Edit, error) {
+// edited returns the changes of a voucher of the shop that the flags ask for, or an error if no flag was given.
+func (s *session) edited(
+	ctx context.Context, shop *backoffice.Shop, f *editFlags, flags *pflag.FlagSet,
+) (voucher.Edit, error) {
+	zone := shop.Zone
 	edit := voucher.Edit{
 		MaxUses: f.maxUses, MaxUsesPerNick: f.maxUsesPerNick,
 		ValidFrom: f.validFrom.pointer(zone), ValidUntil: f.validUntil.pointer(zone),
 		Disabled: given(flags, "disabled", &f.disabled),
 		Nick:     given(flags, "nick", &f.nick), Batch: given(flags, "batch", &f.batch),
 		Note: given(flags, "note", &f.note),
+	}
+	if flags.Changed("reward") {
+		reward, err := s.reward(ctx, shop, f.rewards)
+		if err != nil {
+			return voucher.Edit{}, err
+		}
+		edit.Reward = &reward
 	}
 	if edit == (voucher.Edit{}) {
 		return voucher.Edit{}, misused("nothing to change: give a flag, such as --max-uses 200 or --valid-until " +
@@ -84,14 +97,12 @@ func given[T any](flags *pflag.FlagSet, name string, value *T) *T {
 // createFlags are the fields of a new voucher, except its code.
 type createFlags struct {
 	editFlags
-	rewards  []string // goods, or one reward
 	counters int
 }
 
 func (f *createFlags) add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.rewards, "reward", nil,
-		"the `REWARD`: coins/500, 2*coins/500, 20% or 5.00 (required); repeat the flag for several goods")
 	f.editFlags.add(flags)
+	flags.Lookup("reward").Usage += " (required)"
 	// unlike an edit, reject empty texts
 	flags.Lookup("nick").Value, flags.Lookup("batch").Value = textFlag(&f.nick), textFlag(&f.batch)
 	flags.Lookup("max-uses").Usage += " (default 1)"
@@ -100,20 +111,15 @@ func (f *createFlags) add(flags *pflag.FlagSet) {
 		"how many counters share a limit above 1: 1 to 64 (default 1 per 64 uses)")
 }
 
-// terms reads the flags for a shop. It warns about a reward that is off sale, a pause that covers the voucher, and
-// an end of validity that is over.
-func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFlags) (voucher.Terms, error) {
-	written := strings.Join(f.rewards, "+")
-	switch {
-	case len(f.rewards) == 0:
-		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an " +
-			"amount such as 5.00")
-	case written == "":
-		return voucher.Terms{}, misused("--reward: a reward is empty")
+// reward reads the flag --reward for a shop. It warns about a reward that is off sale.
+func (s *session) reward(ctx context.Context, shop *backoffice.Shop, rewards []string) (voucher.Reward, error) {
+	written := strings.Join(rewards, "+")
+	if written == "" {
+		return voucher.Reward{}, misused("--reward: a reward is empty")
 	}
 	reward, offSale, err := shop.Reward(ctx, written)
 	if err != nil {
-		return voucher.Terms{}, describeNotFound(err, "--reward: %s: see %s", err,
+		return voucher.Reward{}, describeNotFound(err, "--reward: %s: see %s", err,
 			s.commandLine("catalog show "+string(shop.Profile.ID)))
 	}
 	if offSale && reward.Kind == voucher.RewardBundle {
@@ -121,6 +127,20 @@ func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFla
 	}
 	if offSale {
 		s.warn(written + " is off sale; the voucher still gives it")
+	}
+	return reward, nil
+}
+
+// terms reads the flags for a shop. It warns about a reward that is off sale, a pause that covers the voucher, and
+// an end of validity that is over.
+func (s *session) terms(ctx context.Context, shop *backoffice.Shop, f *createFlags) (voucher.Terms, error) {
+	if len(f.rewards) == 0 {
+		return voucher.Terms{}, misused("--reward is missing: give product/variant, 2*product/variant, 20%% or an " +
+			"amount such as 5.00")
+	}
+	reward, err := s.reward(ctx, shop, f.rewards)
+	if err != nil {
+		return voucher.Terms{}, err
 	}
 	settings, err := shop.Settings(ctx)
 	if err != nil {
@@ -222,36 +242,35 @@ func newVoucherEditCommand(s *session) *cobra.Command {
 		Use: "edit SHOP CODE", Short: "Change a voucher", Args: exactly("SHOP", "CODE"),
 		Long: `Change a voucher. The change applies to every request that begins after the command returned.
 
-Code, reward and counters never change. A limit cannot change from a number to none or back, and --max-uses cannot
-change from or to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "",
---batch "", --note "", --valid-from none or --valid-until none. To complete an interrupted edit, run it again.`,
+Code and counters never change. A new reward is for later redemptions and checkouts. A limit cannot change from a number
+to none or back, and --max-uses cannot change from or to 1. A limit below the uses taken means that the code is used up.
+Remove a field with --nick "", --batch "", --note "", --valid-from none or --valid-until none. To complete an
+interrupted edit, run it again.`,
 		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
   shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-09-30 --note "extended"`,
 	}
 	command.RunE = s.command(func(ctx context.Context, args []string) error {
-		return s.editVoucher(ctx, args, func(zone *time.Location) (voucher.Edit, error) {
-			return flags.edit(command.Flags(), zone)
+		return s.editVoucher(ctx, args, func(shop *backoffice.Shop) (voucher.Edit, error) {
+			return s.edited(ctx, shop, &flags, command.Flags())
 		})
 	})
 	flags.add(command.Flags())
-	for _, name := range []string{"reward", "counters"} {
-		fixed := func(string) error {
-			return errors.New("a voucher's code, reward and counters never change: create another code instead")
-		}
-		command.Flags().Var(&parsedFlag{kind: "TEXT", parse: fixed}, name, "")
-		_ = command.Flags().MarkHidden(name) // fails only for a flag that the command does not have
+	fixed := func(string) error {
+		return errors.New("a voucher's code and counters never change: create another code instead")
 	}
+	command.Flags().Var(&parsedFlag{kind: "TEXT", parse: fixed}, "counters", "")
+	_ = command.Flags().MarkHidden("counters") // fails only for a flag that the command does not have
 	return command
 }
 
 func (s *session) editVoucher(
-	ctx context.Context, args []string, wanted func(zone *time.Location) (voucher.Edit, error),
+	ctx context.Context, args []string, wanted func(shop *backoffice.Shop) (voucher.Edit, error),
 ) error {
 	shop, code, err := s.shopAndCode(ctx, args)
 	if err != nil {
 		return err
 	}
-	edit, err := wanted(shop.Zone)
+	edit, err := wanted(shop)
 	if err != nil {
 		return err
 	}
@@ -285,7 +304,7 @@ So a write of an interrupted command that is still in flight cannot undo the cha
 		Args: codeOrBatch,
 		RunE: s.command(func(ctx context.Context, args []string) error {
 			if batch == "" {
-				return s.editVoucher(ctx, args, func(*time.Location) (voucher.Edit, error) {
+				return s.editVoucher(ctx, args, func(*backoffice.Shop) (voucher.Edit, error) {
 					return voucher.Edit{Disabled: &disabled}, nil
 				})
 			}

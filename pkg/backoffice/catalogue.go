@@ -171,8 +171,8 @@ func (p *ShopPlan) addSettings(ctx context.Context, said catalogfile.Access) (ac
 }
 
 // differingFields names the fields in which the stored voucher differs from the file. A field that the file leaves out
-// does not count, because an edit may have set it. Reward and max-uses always count: no edit changes a reward, and none
-// changes max-uses from or to 1, which is what a file without max-uses means.
+// does not count, because an edit may have set it. Reward and max-uses always count: a file always says the reward, and
+// no edit changes max-uses from or to 1, which is what a file without max-uses means.
 func differingFields(said voucher.Terms, wanted, stored voucher.Voucher) []string {
 	var fields []string
 	for _, term := range []struct {

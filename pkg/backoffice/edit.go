@@ -97,8 +97,23 @@ func (s *Shop) writeEdited(ctx context.Context, before, after voucher.Voucher) (
 	after.Version = before.Version + 1
 	call := s.editing(before)
 	setEditable(call, after)
+	if before.SingleUse() && after.Reward != before.Reward {
+		keepReward(call, before.Redeemed)
+	}
 	stored, err := s.commitEdit(ctx, call, func(stored table.Voucher) bool { return sameTerms(stored.Voucher, after) })
 	return stored.Voucher, err
+}
+
+// keepReward keeps what a single-use voucher gave, whose record may leave that to the voucher. The update fails if the
+// voucher was redeemed, or its redemption undone, since it was read.
+func keepReward(call *table.Update, redeemed *voucher.Redemption) {
+	if redeemed == nil {
+		call.RequireEqual(table.AttrUsed, nil)
+		return
+	}
+	record := table.RecordPrefix + redeemed.ID
+	call.Set(record, table.EncodeRecord(*redeemed))
+	call.Require("attribute_exists(" + call.Alias(record) + ")")
 }
 
 // editing starts an update that gives a voucher its next version. The update fails if the voucher was edited, or
@@ -115,7 +130,7 @@ func (s *Shop) editing(before voucher.Voucher) *table.Update {
 func setEditable(call *table.Update, v voucher.Voucher) {
 	attributes := table.EncodeEditable(v)
 	for _, name := range []string{
-		table.AttrFrom, table.AttrUntil, table.AttrDisabled, table.AttrPerNick,
+		table.AttrReward, table.AttrCurrency, table.AttrFrom, table.AttrUntil, table.AttrDisabled, table.AttrPerNick,
 		table.AttrNick, table.AttrNickHash, table.AttrBatch, table.AttrNote,
 	} {
 		if attributes.Has(name) {

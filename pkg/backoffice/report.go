@@ -106,16 +106,16 @@ type reporting struct {
 	groups map[string]*ReportGroup
 }
 
-// group returns the group for a voucher, a time and a nick.
-func (r reporting) group(v voucher.Voucher, at time.Time, nick voucher.Nick) *ReportGroup {
+// group returns the group for a batch, a reward, a time and a nick.
+func (r reporting) group(batch string, reward voucher.Reward, at time.Time, nick voucher.Nick) *ReportGroup {
 	var key, name string
 	switch r.By {
 	case ReportByDay:
 		name = at.In(r.zone).Format(time.DateOnly)
 	case ReportByBatch:
-		name = v.Batch
+		name = batch
 	case ReportByReward:
-		name = v.Reward.String()
+		name = reward.String()
 	case ReportByNick:
 		key, name = nick.Compared, nick.Written
 	}
@@ -138,10 +138,10 @@ func (r reporting) addRedemption(v voucher.Voucher, redemption voucher.Redemptio
 		nick = voucher.Nick{Written: redemption.Nick, Compared: redemption.Nick}
 	}
 	if r.covers(redemption.At) {
-		r.group(v, redemption.At, nick).Redeemed++
+		r.group(v.Batch, redemption.Reward, redemption.At, nick).Redeemed++
 	}
 	if r.covers(redemption.Undone) {
-		r.group(v, redemption.Undone, nick).Undone++
+		r.group(v.Batch, redemption.Reward, redemption.Undone, nick).Undone++
 	}
 }
 
@@ -154,9 +154,9 @@ func (r reporting) addVoucher(read *tally) {
 	standing := read.standing()
 	v := standing.Voucher
 	if r.covers(v.Created) {
-		r.group(v, v.Created, v.Nick).Created++
+		r.group(v.Batch, v.Reward, v.Created, v.Nick).Created++
 		if !v.SingleUse() && v.Imported > 0 {
-			r.group(v, v.Created, voucher.Nick{}).Redeemed += v.Imported
+			r.group(v.Batch, v.Reward, v.Created, voucher.Nick{}).Redeemed += v.Imported
 		}
 	}
 	left, unlimited := standing.UsesLeft, 0
@@ -167,7 +167,7 @@ func (r reporting) addVoucher(read *tally) {
 		left, unlimited = 0, 0
 	}
 	if r.By.CountsNow() && standing.UsesHeld+left+unlimited > 0 {
-		group := r.group(v, time.Time{}, voucher.Nick{})
+		group := r.group(v.Batch, v.Reward, time.Time{}, voucher.Nick{})
 		group.Held += standing.UsesHeld
 		group.Left += left
 		group.Unlimited += unlimited

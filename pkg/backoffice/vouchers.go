@@ -75,8 +75,7 @@ func createdAs(stored, v voucher.Voucher) bool {
 	if stored.Version == v.Version {
 		return sameTerms(stored, v)
 	}
-	return stored.Written == v.Written && stored.Reward == v.Reward && stored.Created.Equal(v.Created) &&
-		stored.Counters == v.Counters
+	return stored.Written == v.Written && stored.Created.Equal(v.Created) && stored.Counters == v.Counters
 }
 
 // share divides whole into the given number of parts, as equal as possible, and returns the size of the part with the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
+	"shopfront/pkg/backoffice"
 	"shopfront/pkg/checkout"
 	"shopfront/pkg/dynamo"
 	"shopfront/pkg/dynamo/table"
@@ -551,4 +552,83 @@ func TestOpenHeld_OwnHoldOrderedMeanwhile_IsNotShared(t *testing.T) {
 	during := s.openerDuring(s.client, func() { s.mustPlace(c, noon()) })
 	_, _, err := during.Open(within(t), s.wanted("Alder", "", noon().Add(time.Minute)))
 	wantRefused(t, err, voucher.ReasonNickLimit)
+}
+
+func percentOff(percent int) voucher.Reward {
+	return voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: percent}
+}
+
+// everyLimit returns the terms of a code of 20 % off for each combination of limits.
+func everyLimit() map[string]voucher.Terms {
+	none, two := new(voucher.NoLimit), new(voucher.Limit(2))
+	kinds := map[string]voucher.Terms{
+		"single-use": {}, "limited": {MaxUses: new(voucher.Limit(9)), MaxUsesPerNick: none},
+		"limited per nick": {MaxUses: none, MaxUsesPerNick: two}, "unlimited": {MaxUses: none, MaxUsesPerNick: none},
+	}
+	for kind, terms := range kinds {
+		terms.Written, terms.Reward = "SUMMER-20", percentOff(20)
+		kinds[kind] = terms
+	}
+	return kinds
+}
+
+// A redemption of a single-use code may be made between the edit's read and its write.
+func TestEdit_Reward_RedemptionsKeepTheirs(t *testing.T) {
+	t.Parallel()
+	for kind, terms := range everyLimit() {
+		for _, when := range []string{"before", "meanwhile", "later"} {
+			t.Run(kind+", redeemed "+when, func(t *testing.T) {
+				t.Parallel()
+				newStall(t).correctReward(terms, when)
+			})
+		}
+	}
+}
+
+func (s *stall) correctReward(terms voucher.Terms, when string) {
+	s.t.Helper()
+	v, corrected := s.create(terms), percentOff(50)
+	var r voucher.Redemption
+	redeem := func(now string) {
+		if now == when {
+			r = s.mustRedeem(request(s.t, "SUMMER-20", "Alder", "order-1047"))
+		}
+	}
+	redeem("before")
+	api := &meanwhile{Client: s.client, nth: 1, beforeWrite: func() { redeem("meanwhile") }}
+	edited, err := ownerOf(emberforge, api, backoffice.Tables{Vouchers: s.table}).
+		EditVoucher(within(s.t), v.Code, voucher.Edit{Reward: &corrected})
+	if err != nil || edited.Reward != corrected {
+		s.t.Errorf("edited to %+v, %v", edited, err)
+	}
+	redeem("later")
+	want := map[bool]voucher.Reward{true: corrected, false: v.Reward}[when == "later"]
+	again, _, err := s.redeemer.Redeem(within(s.t), request(s.t, "SUMMER-20", "Alder", "order-1047"))
+	if err != nil || again != r || r.Reward != want {
+		s.t.Errorf("redeemed %+v, then %+v, %v; want the reward %s twice", r, again, err, want)
+	}
+	if undone, _, err := s.undo(v.Code, r.ID); err != nil || undone.Reward != want {
+		s.t.Errorf("undone %+v, %v; want the reward %s", undone, err, want)
+	}
+	if other := s.mustRedeem(request(s.t, "SUMMER-20", "Birch", "")); other.Reward != corrected {
+		s.t.Errorf("later redeemed %+v, want %s", other, corrected)
+	}
+}
+
+func TestEdit_Reward_OpenCheckoutsKeepTheirs(t *testing.T) {
+	t.Parallel()
+	for kind, terms := range everyLimit() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s := newStall(t)
+			v, corrected := s.create(terms), percentOff(50)
+			c := s.hold(s.wanted("Alder", "", noon()))
+			s.mustEdit(v, voucher.Edit{Reward: &corrected})
+			placed, _, err := s.orders.Place(within(t), emberforge, c.ID, stripe("pi_1047"), noon())
+			records := s.records("SUMMER-20")
+			if err != nil || placed.Total != c.Total || len(records) != 1 || records[0].Reward != v.Reward {
+				t.Errorf("placed %+v, %v; redeemed %+v; want the old price and reward", placed, err, records)
+			}
+		})
+	}
 }

@@ -197,6 +197,7 @@ func isShowable(text string) bool {
 
 // Edit holds an operator's changes to a voucher. Nil fields stay as they are.
 type Edit struct {
+	Reward         *Reward // for the future only: redemptions keep theirs, and open checkouts their price
 	MaxUses        *Limit
 	MaxUsesPerNick *Limit
 	ValidFrom      *time.Time // the zero time: no start
@@ -211,6 +212,7 @@ type Edit struct {
 // to NoLimit, and cannot change MaxUses from or to 1.
 func (v Voucher) Edited(edit Edit) (Voucher, error) {
 	var errs []error
+	set(&v.Reward, edit.Reward)
 	set(&v.ValidFrom, edit.ValidFrom)
 	set(&v.ValidUntil, edit.ValidUntil)
 	v.ValidFrom, v.ValidUntil = storable(v.ValidFrom), storable(v.ValidUntil)

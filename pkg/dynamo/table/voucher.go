@@ -87,10 +87,6 @@ type Voucher struct {
 func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) Item {
 	it := VoucherKey(shop, v.Code).Attributes()
 	it[AttrCode] = Str(v.Written)
-	it[AttrReward] = Str(v.Reward.String())
-	if v.Reward.Kind == voucher.RewardAmountOff {
-		it[AttrCurrency] = Str(v.Reward.AmountOff.Currency)
-	}
 	it.setNum(AttrMaxUses, int64(v.MaxUses))
 	it.setNum(AttrCounters, int64(v.Counters))
 	it.setNum(AttrImported, int64(v.Imported))
@@ -107,7 +103,13 @@ func EncodeVoucher(shop catalog.ShopID, v voucher.Voucher) Item {
 // EncodeEditable returns the attributes that an edit writes. The limit on uses is not among them, because changing it
 // also changes the counters.
 func EncodeEditable(v voucher.Voucher) Item {
-	it := Item{AttrFrom: Num(0), AttrUntil: Num(int64(FarFuture)), AttrDisabled: Bool(v.Disabled)}
+	it := Item{
+		AttrReward: Str(v.Reward.String()), AttrFrom: Num(0), AttrUntil: Num(int64(FarFuture)),
+		AttrDisabled: Bool(v.Disabled),
+	}
+	if v.Reward.Kind == voucher.RewardAmountOff {
+		it[AttrCurrency] = Str(v.Reward.AmountOff.Currency)
+	}
 	if !v.ValidFrom.IsZero() {
 		it[AttrFrom] = Millis(v.ValidFrom)
 	}
