@@ -107,7 +107,9 @@ type rule struct {
 // rules returns the rules of the alarms, by name.
 func rules(t *testing.T, s stack) map[string]rule {
 	t.Helper()
-	ofOrders := []string{"${PlaceOrder}", "${ListOrders}", "${ShowOrder}", "${FulfilOrder}", "${CancelOrder}"}
+	ofOrders := []string{
+		"${ReleaseCheckout}", "${PlaceOrder}", "${ListOrders}", "${ShowOrder}", "${FulfilOrder}", "${CancelOrder}",
+	}
 	_, functions, _ := series(t, s, "AWS/Lambda")
 	ofEvents := []string{"${ListEvents}", "${RecordEvents}", "${PublishEvents}"}
 	functions = slices.DeleteFunc(functions,

@@ -43,6 +43,7 @@ func TestFunctions_HaveTheirSettingsAndTables(t *testing.T) {
 			with(withTables("Checkouts", "Vouchers", "Refusals"), "ALLOWED_ORIGINS", origins),
 		},
 		{"ShowCheckout", "show-checkout", withTables("Checkouts")},
+		{"ReleaseCheckout", "release-checkout", withTables("Checkouts", "Vouchers")},
 		{"PlaceOrder", "place-order", withTables("Checkouts", "Vouchers")},
 		{"ListOrders", "list-orders", withTables("Checkouts")},
 		{"ShowOrder", "show-order", withTables("Checkouts")},

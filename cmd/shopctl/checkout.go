@@ -65,8 +65,8 @@ func representCheckout(c checkout.Checkout, at time.Time) checkoutJSON {
 }
 
 func newCheckoutCommand(s *session) *cobra.Command {
-	return newGroup("checkout", "List, export and show checkouts", newCheckoutListCommand(s),
-		newCheckoutExportCommand(s), newCheckoutShowCommand(s))
+	return newGroup("checkout", "List, export, show and release checkouts", newCheckoutListCommand(s),
+		newCheckoutExportCommand(s), newCheckoutShowCommand(s), newCheckoutReleaseCommand(s))
 }
 
 // checkoutFilter has the flags that pick checkouts.
@@ -79,22 +79,29 @@ type checkoutFilter struct {
 
 func checkoutStatuses() []checkout.Status {
 	return []checkout.Status{
-		checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReplaced,
+		checkout.StatusOpen, checkout.StatusExpired, checkout.StatusReleased,
 		checkout.StatusOrdered,
 	}
 }
 
-func (f *checkoutFilter) add(command *cobra.Command) {
-	flags := command.Flags()
-	flags.Var(&parsedFlag{kind: "ID", parse: func(text string) (err error) {
-		if f.filter.Product, err = catalog.ParseID[catalog.ProductID](text); err != nil {
+func (f *checkoutFilter) add(command *cobra.Command) { f.addWith(command, checkoutStatuses()) }
+
+// addWith is add with a choice of fewer statuses.
+func (f *checkoutFilter) addWith(command *cobra.Command, statuses []checkout.Status) {
+	command.Flags().Var(idFlag(&f.filter.Product), "product", "only checkouts of the product `ID`")
+	command.Flags().Var(idFlag(&f.filter.Variant), "variant", "only checkouts of variants with this `ID`")
+	addChoice(command, &f.filter.Status, "status", "only checkouts with the `STATUS` "+alternatives(statuses),
+		statuses...)
+	f.period.add(command, f.session, "only checkouts made")
+}
+
+func idFlag[ID catalog.ProductID | catalog.VariantID](value *ID) *parsedFlag {
+	return &parsedFlag{kind: "ID", parse: func(text string) (err error) {
+		if *value, err = catalog.ParseID[ID](text); err != nil {
 			return catalog.ErrMalformedID // the error of the flag quotes the text
 		}
 		return nil
-	}}, "product", "only checkouts of the product `ID`")
-	addChoice(command, &f.filter.Status, "status", "only checkouts with the `STATUS` "+alternatives(checkoutStatuses()),
-		checkoutStatuses()...)
-	f.period.add(command, f.session, "only checkouts made")
+	}}
 }
 
 func (f *checkoutFilter) open(
@@ -115,7 +122,7 @@ func newCheckoutListCommand(s *session) *cobra.Command {
 	command := &cobra.Command{
 		Use: "list SHOP", Short: "List checkouts, oldest first", Args: exactly("SHOP"),
 		Long: `List checkouts, oldest first. A checkout is deleted 8 days after it expires, unless it was ordered. A released
-checkout was replaced by a newer one, and can no longer be ordered.`,
+checkout can no longer be ordered; a newer one may have replaced it.`,
 		Example: `  shopctl --local checkout list emberforge --status open
   shopctl --local checkout list sakura-goods --since 2026-11-20T18:00:00Z --json`,
 		RunE: s.command(func(ctx context.Context, args []string) error {
@@ -170,7 +177,7 @@ func withDashedID(root *cobra.Command, args []string) []string {
 		return args
 	}
 	takes := func(arguments string) bool { return strings.HasPrefix(command.Use, command.Name()+arguments) }
-	if !takes(" SHOP CODE ID") && !takes(" SHOP ID") {
+	if !takes(" SHOP CODE ID") && !takes(" SHOP ID") && !takes(" SHOP {ID") {
 		return args
 	}
 	isID := func(text string) bool {
@@ -205,15 +212,19 @@ func newCheckoutShowCommand(s *session) *cobra.Command {
 			if err != nil {
 				return s.describeNoCheckout(err, shop, string(id))
 			}
-			document := representCheckout(c, s.now())
-			fields := append(pricedFields(document.Priced, c.Data), field{"expires", document.ExpiresAt})
-			if document.Order != nil {
-				fields = append(fields, field{"order", document.Order.Status})
-				fields = append(fields, placementFields(document.Order.Placement)...)
-			}
-			return s.document(document, fields)
+			return s.showCheckout(c)
 		}),
 	}
+}
+
+func (s *session) showCheckout(c checkout.Checkout) error {
+	document := representCheckout(c, s.now())
+	fields := append(pricedFields(document.Priced, c.Data), field{"expires", document.ExpiresAt})
+	if document.Order != nil {
+		fields = append(fields, field{"order", document.Order.Status})
+		fields = append(fields, placementFields(document.Order.Placement)...)
+	}
+	return s.document(document, fields)
 }
 
 // describeNoCheckout explains why a checkout could not be read. name is its ID or its number.

@@ -301,6 +301,8 @@ func (s *session) describeNoOrder(ctx context.Context, err error, shop *backoffi
 		return refused(kindInvalid, "checkout %s was replaced by a newer one; nothing was ordered: find the newer one "+
 			"with %s, and refund the payment unless it is for the newer one", number,
 			s.commandLine("checkout list "+string(shop.Profile.ID)))
+	case errors.Is(err, checkout.ErrReleased):
+		return refused(kindInvalid, "checkout %s was released; nothing was ordered: refund the payment", number)
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return refused(kindExists, "checkout %s was ordered with another payment; nothing was changed: see %s, and "+
 			"refund the payment that the order does not name", number, show)

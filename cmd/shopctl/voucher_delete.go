@@ -89,8 +89,8 @@ func (s *session) deleteVoucher(ctx context.Context, args []string) error {
 }
 
 func (s *session) deleteBatch(ctx context.Context, shopID, batch string, yes bool) error {
-	if !yes && (s.json || !isTerminal(s.stdin)) {
-		return misused("give --yes: without a terminal, or with --json, the command cannot ask")
+	if err := s.requireYes(yes); err != nil {
+		return err
 	}
 	shop, err := s.shop(ctx, shopID)
 	if err != nil {
@@ -119,6 +119,14 @@ func (s *session) deleteBatch(ctx context.Context, shopID, batch string, yes boo
 	return s.line(deletedBatchJSON{string(shop.Profile.ID), batch, result.Vouchers, result.Deleted, result.Kept}, text)
 }
 
+// requireYes returns an error if a command without --yes cannot ask.
+func (s *session) requireYes(yes bool) error {
+	if !yes && (s.json || !isTerminal(s.stdin)) {
+		return misused("give --yes: without a terminal, or with --json, the command cannot ask")
+	}
+	return nil
+}
+
 // confirmDeletion asks for the name of the batch on the terminal. It returns an error if the user types another name,
 // or if the context ends first.
 func (s *session) confirmDeletion(ctx context.Context, shop *backoffice.Shop, batch string) error {
@@ -126,9 +134,15 @@ func (s *session) confirmDeletion(ctx context.Context, shop *backoffice.Shop, ba
 	if err != nil {
 		return err
 	}
-	_, _ = fmt.Fprintf(s.stderr, "Delete up to %s of batch %s? Those that were redeemed or held stay. Type the "+
-		"name of the batch to go on: ",
-		countOf(count, "voucher"), batch) // as in note
+	question := fmt.Sprintf("Delete up to %s of batch %s? Those that were redeemed or held stay. Type the name of "+
+		"the batch to go on: ", countOf(count, "voucher"), batch)
+	return s.confirm(ctx, question, batch, "that is not the name of the batch; nothing was deleted")
+}
+
+// confirm asks the question on the terminal. If the user types anything but the wanted answer, the error has the text
+// otherwise.
+func (s *session) confirm(ctx context.Context, question, want, otherwise string) error {
+	_, _ = fmt.Fprint(s.stderr, question) // as in note
 	answer := make(chan string, 1)
 	go func() {
 		line, _ := bufio.NewReader(s.stdin).ReadString('\n') // at the end of input, the line is what was typed so far
@@ -138,8 +152,8 @@ func (s *session) confirmDeletion(ctx context.Context, shop *backoffice.Shop, ba
 	case <-ctx.Done():
 		return ctx.Err()
 	case typed := <-answer:
-		if typed != batch {
-			return refused(kindInvalid, "that is not the name of the batch; nothing was deleted")
+		if typed != want {
+			return refused(kindInvalid, "%s", otherwise)
 		}
 		return nil
 	}

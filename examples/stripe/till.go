@@ -243,8 +243,8 @@ func isFinal(err error) bool {
 		return false // the order may have been placed
 	}
 	final := []error{
-		client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch,
-		client.ErrPaymentInsufficient, client.ErrNotFound,
+		client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrCheckoutReleased,
+		client.ErrPaymentMismatch, client.ErrPaymentInsufficient, client.ErrNotFound,
 	}
 	return slices.ContainsFunc(final, func(refusal error) bool { return errors.Is(err, refusal) })
 }

@@ -583,6 +583,7 @@ func TestWebhook_Refusals(t *testing.T) {
 	}{
 		"checkout-expired":  {http.StatusConflict, http.StatusOK, refund},
 		"checkout-replaced": {http.StatusConflict, http.StatusOK, refund},
+		"checkout-released": {http.StatusConflict, http.StatusOK, refund},
 		"payment-mismatch":  {http.StatusConflict, http.StatusOK, refund},
 		"order-cancelled":   {http.StatusConflict, http.StatusOK, cancelled},
 		"not-found":         {http.StatusNotFound, http.StatusOK, refund},

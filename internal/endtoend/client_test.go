@@ -304,6 +304,46 @@ func (s till) clients(t *testing.T) (lossy, calm *client.Client) {
 	return s.client(t, func() bool { answers++; return answers%2 == 1 }, serverKey), s.client(t, nil, serverKey)
 }
 
+// A released checkout cannot be ordered, and another nick gets its use at once, even if responses are lost. A stranger
+// cannot release a checkout of the shop's server.
+func TestClient_ReleasedCheckout_LeavesItsUseToAnotherNick(t *testing.T) {
+	t.Parallel()
+	s := newTill(t)
+	s.create(t, "HERONS-HALF", func(terms *voucher.Terms) {
+		terms.Reward = voucher.Reward{Kind: voucher.RewardPercentOff, PercentOff: 50}
+	})
+	c, calm := s.clients(t)
+	coins := client.Order{Product: "coins", Variant: "500", Code: "HERONS-HALF", Nick: "Heron"}
+	first, err := c.Checkout(t.Context(), coins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.client(t, nil).ReleaseCheckout(t.Context(), first.ID); !errors.Is(err, client.ErrNotFound) {
+		t.Errorf("a stranger released the server's checkout: %v", err)
+	}
+	coins.Nick = "Crow"
+	if _, err := calm.Checkout(t.Context(), coins); !errors.Is(err, client.ErrCodeRefused) {
+		t.Errorf("the use is held twice: %v", err)
+	}
+	if released, err := c.ReleaseCheckout(t.Context(), first.ID); err != nil || !released.Replayed {
+		t.Errorf("%+v, %v: want the checkout of the lost response", released, err)
+	}
+	second, err := calm.Checkout(t.Context(), coins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	payment := client.Payment{Provider: "stripe", Reference: "pi_3Q0002"}
+	if _, err := calm.PlaceOrder(t.Context(), first.ID, payment); !errors.Is(err, client.ErrCheckoutReleased) {
+		t.Errorf("ordering a released checkout: %v, want ErrCheckoutReleased", err)
+	}
+	if _, err := calm.PlaceOrder(t.Context(), second.ID, payment); err != nil {
+		t.Error(err)
+	}
+	if _, err := calm.ReleaseCheckout(t.Context(), second.ID); !errors.Is(err, client.ErrCheckoutOrdered) {
+		t.Errorf("releasing an order: %v, want ErrCheckoutOrdered", err)
+	}
+}
+
 // A checkout that replaces another one takes over the use of the code that the replaced checkout held, even if
 // responses are lost. Only the last checkout can be ordered.
 func TestClient_CodeAtACheckout_IsUsedOnce(t *testing.T) {

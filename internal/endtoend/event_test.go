@@ -59,6 +59,10 @@ func TestFunction_EventJSON_GetsTheExpectedResponse(t *testing.T) {
 			404, "Content-Type", "application/problem+json",
 			[]string{`"type":"urn:problem:shopfront:not-found"`},
 		},
+		"release-checkout": {
+			404, "Content-Type", "application/problem+json",
+			[]string{`"type":"urn:problem:shopfront:not-found"`},
+		},
 		"place-order":      unauthorized,
 		"list-orders":      unauthorized,
 		"show-order":       unauthorized,

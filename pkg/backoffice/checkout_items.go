@@ -72,7 +72,7 @@ func checkOrder(it table.Item) error {
 	var required, optional []string
 	status := it.Str(table.AttrStatus)
 	switch status {
-	case table.StatusOpen, table.StatusReplaced:
+	case table.StatusOpen, table.StatusReplaced, table.StatusReleased:
 	case table.StatusOrdered:
 		required, optional = []string{table.AttrOrdered, table.AttrShelf},
 			[]string{table.AttrPayment, table.AttrFulfilled}
@@ -80,7 +80,7 @@ func checkOrder(it table.Item) error {
 		required, optional = []string{table.AttrOrdered, table.AttrShelf, table.AttrCancelled, table.AttrReason},
 			[]string{table.AttrPayment, table.AttrFulfilled}
 	default:
-		return fmt.Errorf("the status %q is not open, ordered, cancelled or replaced", status)
+		return fmt.Errorf("the status %q is not open, ordered, cancelled, replaced or released", status)
 	}
 	if err := check(it, required...); err != nil {
 		return err

@@ -3,9 +3,11 @@ package backoffice
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"shopfront/pkg/checkout"
@@ -71,4 +73,40 @@ func (s *Shop) Checkout(ctx context.Context, id checkout.ID) (checkout.Checkout,
 // NumberedCheckout finds a checkout of any status by its number, as checkout.Checkouts does.
 func (s *Shop) NumberedCheckout(ctx context.Context, number checkout.Number) (checkout.Checkout, error) {
 	return checkout.Checkouts{Store: s.orders().Store}.Find(ctx, s.Profile.ID, number)
+}
+
+// ReleaseCheckout ends a checkout, as checkout.Orders does. The bool reports whether the checkout was released or
+// replaced before.
+func (s *Shop) ReleaseCheckout(ctx context.Context, id checkout.ID) (checkout.Checkout, bool, error) {
+	return s.orders().Release(ctx, s.Profile.ID, id, true)
+}
+
+// ReleaseCheckouts releases checkouts, several at a time, and returns how many it released. It passes over those that
+// have ended meanwhile. If it ends early, calling it again completes it.
+func (s *Shop) ReleaseCheckouts(
+	ctx context.Context, checkouts []checkout.Checkout, bulk Bulk,
+) (released int, err error) {
+	work := func(yield func(checkout.Checkout, error) bool) {
+		for _, c := range checkouts {
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
+	var mu sync.Mutex
+	bulk.begin(len(checkouts))
+	err = inParallel(ctx, s.pace(bulk), work, func(ctx context.Context, c checkout.Checkout) error {
+		_, replayed, err := s.ReleaseCheckout(ctx, c.ID)
+		if err != nil && !errors.Is(err, checkout.ErrOrdered) && !errors.Is(err, checkout.ErrNotFound) {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil && !replayed {
+			released++
+		}
+		bulk.wrote()
+		return nil
+	})
+	return released, err
 }

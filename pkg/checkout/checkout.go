@@ -65,11 +65,11 @@ const (
 	StatusOpen     Status = "open"
 	StatusExpired  Status = "expired"
 	StatusOrdered  Status = "ordered"
-	StatusReplaced Status = "released" // the word of the interface; a newer checkout replaced it
+	StatusReleased Status = "released" // also if a newer checkout replaced it
 )
 
-// Checkout is a priced, expiring intent to buy an amount of a variant. After it is stored, only Replaced and Order
-// change.
+// Checkout is a priced, expiring intent to buy an amount of a variant. After it is stored, only Replaced, Released and
+// Order change.
 type Checkout struct {
 	ID      ID
 	Product catalog.ProductID
@@ -98,6 +98,7 @@ type Checkout struct {
 
 	ByServer bool   // the shop's own server made it, so no stranger can replace it
 	Replaced bool   // a newer checkout replaced it; it can no longer be ordered
+	Released bool   // somebody released it; it can no longer be ordered
 	Order    *Order // nil until it is ordered
 }
 
@@ -106,14 +107,17 @@ func (c Checkout) Status(at time.Time) Status {
 	switch {
 	case c.Order != nil:
 		return StatusOrdered
-	case c.Replaced:
-		return StatusReplaced
+	case c.HasEnded():
+		return StatusReleased
 	case at.Before(c.Expires):
 		return StatusOpen
 	default:
 		return StatusExpired
 	}
 }
+
+// HasEnded reports whether the checkout was ordered, replaced or released.
+func (c Checkout) HasEnded() bool { return c.Order != nil || c.Replaced || c.Released }
 
 // priced fills in the unit price, the subtotal and the total. It returns money.ErrOverflow if the subtotal is too
 // large.

@@ -16,7 +16,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// ErrKeyInUse means that the request's key belongs to a checkout that was ordered or replaced, or to an open one with
+// ErrKeyInUse means that the request's key belongs to a checkout that was ordered or released, or to an open one with
 // another product, variant, amount, data, code or nick. If the request is another one, and its code is refused, the
 // error also is that *voucher.RefusalError. It must count, or a key in use would make guesses free.
 var ErrKeyInUse = errors.New("the idempotency key is in use by another checkout")
@@ -38,7 +38,7 @@ type DataChecker interface {
 // Store stores checkouts.
 type Store interface {
 	// Open stores a new checkout under its ID's token, unless the checkout that is already stored there is still open
-	// at checkout.Created, or was ordered or replaced. It returns the checkout that is stored afterwards. After an
+	// at checkout.Created, or has ended. It returns the checkout that is stored afterwards. After an
 	// error it is unknown whether the new one was stored.
 	Open(ctx context.Context, shop catalog.ShopID, checkout Checkout) (Checkout, error)
 	// Recall returns the checkout that is stored under a token, or ErrNotFound.
@@ -86,11 +86,11 @@ type HoldStore interface {
 	RecallSettled(ctx context.Context, shop catalog.ShopID, token idempotency.Token) (Checkout, error)
 }
 
-// ErrNotReplaceable means that the checkout to replace is unknown, or was ordered or replaced, or that a stranger wants
+// ErrNotReplaceable means that the checkout to replace is unknown or has ended, or that a stranger wants
 // to replace a checkout of the shop's server.
 var ErrNotReplaceable error = &ParameterError{
 	Parameter: ParameterReplaces,
-	Reason:    "must be the ID of a checkout that was neither ordered nor replaced",
+	Reason:    "must be the ID of a checkout that was neither ordered nor released",
 }
 
 // Opener opens checkouts for a storefront.
@@ -263,7 +263,7 @@ func (o Opener) findReplaced(ctx context.Context, request Request) (*Checkout, e
 	switch {
 	case err != nil && !errors.Is(err, ErrNotFound):
 		return nil, err
-	case err != nil || replaced.ID != request.Replaces || replaced.Order != nil || replaced.Replaced ||
+	case err != nil || replaced.ID != request.Replaces || replaced.HasEnded() ||
 		replaced.ByServer && !request.ByServer:
 		return nil, ErrNotReplaceable
 	}
@@ -369,7 +369,7 @@ func isRejection(err error) bool {
 // error is ErrKeyInUse. An ordered checkout is not returned either, because its shopper has paid and must not pay for
 // it again.
 func replay(stored Checkout, request Request) (Checkout, bool, error) {
-	if stored.Order != nil || stored.Replaced || !stored.isFor(request) {
+	if stored.HasEnded() || !stored.isFor(request) {
 		return Checkout{}, false, ErrKeyInUse
 	}
 	return stored, true, nil

@@ -36,6 +36,10 @@ var (
 	ErrExpired = errors.New("the checkout has expired")
 	// ErrReplaced means that another checkout replaced this one.
 	ErrReplaced = errors.New("the checkout was replaced by another one")
+	// ErrReleased means that the checkout was released.
+	ErrReleased = errors.New("the checkout was released")
+	// ErrOrdered means that the checkout was ordered and therefore cannot be released.
+	ErrOrdered = errors.New("the checkout was ordered")
 	// ErrPaymentInsufficient means that the orders of a payment would exceed the amount that was stated for it.
 	ErrPaymentInsufficient = errors.New("the payment's amount does not cover the order and its earlier orders")
 	// ErrPaymentMismatch means that the checkout was ordered with another payment.
@@ -215,7 +219,7 @@ type OrderPosition struct {
 // token, even if that checkout has another ID. If none is stored there, they return ErrNotFound. After any other error
 // it is unknown whether the change was applied.
 type OrderStore interface {
-	// Place adds the order if the stored checkout has the ID, was neither ordered nor replaced, and expires after
+	// Place adds the order if the stored checkout has the ID, has not ended, and expires after
 	// expiresAfter. An order without a payment is added only if the total is zero. A held use becomes a redemption, in
 	// the same transaction. If the checkout has lost that use, the error is ErrExpired. If the payment states an
 	// amount, the total is taken off it in the same transaction, or Payment.Cover has the error.
@@ -231,6 +235,10 @@ type OrderStore interface {
 	// changed.
 	List(ctx context.Context, shop catalog.ShopID, filter OrderFilter) (orders []Checkout, end *OrderPosition,
 		err error)
+	// Release marks a checkout, which is given as it was read, as released, unless it has ended. In the same
+	// transaction it gives back the use that the checkout alone holds. It returns the checkout that is stored
+	// afterwards under the token, and whether this call released it.
+	Release(ctx context.Context, shop catalog.ShopID, checkout Checkout) (Checkout, bool, error)
 	ReadStore
 }
 
@@ -239,9 +247,9 @@ type OrderStore interface {
 // change was applied.
 type Orders struct{ Store OrderStore }
 
-// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrReplaced, ErrPaymentMismatch,
-// ErrPaymentInsufficient, ErrOrderCancelled, and a *MemberError if the payment is missing or states another amount than
-// before.
+// Place turns a checkout into an order, once. Errors: ErrNotFound, ErrExpired, ErrReplaced, ErrReleased,
+// ErrPaymentMismatch, ErrPaymentInsufficient, ErrOrderCancelled, and a *MemberError if the payment is missing or states
+// another amount than before.
 func (o Orders) Place(
 	ctx context.Context, shop catalog.ShopID, id ID, payment Payment, at time.Time,
 ) (c Checkout, replayed bool, err error) {
@@ -253,6 +261,8 @@ func (o Orders) Place(
 		return Checkout{}, false, ErrExpired
 	case c.Replaced:
 		return Checkout{}, false, ErrReplaced
+	case c.Released:
+		return Checkout{}, false, ErrReleased
 	case c.Order == nil && payment == Payment{} && c.Total.Minor != 0:
 		return Checkout{}, false, &MemberError{"/payment", "is required, because the total is not zero"}
 	case c.Order == nil:
@@ -305,6 +315,31 @@ func (o Orders) Cancel(
 func (o Orders) Show(ctx context.Context, shop catalog.ShopID, id ID) (Checkout, error) {
 	stored, err := o.Store.Recall(ctx, shop, id.Token())
 	return orderWith(id, stored, err)
+}
+
+// Release ends a checkout that is open or expired, so that it cannot be ordered, and frees its use of a code. If the
+// checkout was released or replaced before, Release returns it with replayed set. A stranger cannot release a checkout
+// of the shop's server. Errors: ErrNotFound, ErrOrdered.
+func (o Orders) Release(
+	ctx context.Context, shop catalog.ShopID, id ID, byServer bool,
+) (c Checkout, replayed bool, err error) {
+	c, err = Checkouts{o.Store}.Show(ctx, shop, id)
+	if err == nil && c.ByServer && !byServer {
+		err = ErrNotFound
+	}
+	released := false
+	if err == nil && !c.HasEnded() {
+		c, released, err = o.Store.Release(ctx, shop, c)
+	}
+	switch {
+	case err != nil:
+		return Checkout{}, false, err
+	case c.ID != id:
+		return Checkout{}, false, ErrNotFound
+	case c.Order != nil:
+		return Checkout{}, false, ErrOrdered
+	}
+	return c, !released, nil
 }
 
 // List returns a page of orders, as OrderStore.List does.

@@ -47,6 +47,17 @@ func (s orderStore) Cancel(
 	})
 }
 
+func (s orderStore) Release(
+	ctx context.Context, shop catalog.ShopID, c checkout.Checkout,
+) (checkout.Checkout, bool, error) {
+	released := false
+	stored, err := s.change(ctx, shop, c.ID, func(c *checkout.Checkout) {
+		released = !c.HasEnded()
+		c.Released = c.Released || released
+	})
+	return stored, released, err
+}
+
 func (s orderStore) List(
 	_ context.Context, shop catalog.ShopID, filter checkout.OrderFilter,
 ) (orders []checkout.Checkout, end *checkout.OrderPosition, err error) {
@@ -605,6 +616,49 @@ func TestParseToken(t *testing.T) {
 		if _, err := checkout.ParseToken(text); !errors.Is(err, checkout.ErrMalformedID) {
 			t.Errorf("ParseToken(%q) = %v", text, err)
 		}
+	}
+}
+
+func TestRelease(t *testing.T) {
+	for name, test := range map[string]struct {
+		stored   func(*checkout.Checkout)
+		byServer bool
+		err      error
+		replayed bool
+	}{
+		"open":                                 {},
+		"expired":                              {stored: func(c *checkout.Checkout) { c.Expires = noon }},
+		"released before":                      {stored: func(c *checkout.Checkout) { c.Released = true }, replayed: true},
+		"replaced":                             {stored: func(c *checkout.Checkout) { c.Replaced = true }, replayed: true},
+		"ordered":                              {stored: func(c *checkout.Checkout) { c.Order = &checkout.Order{Placed: noon} }, err: checkout.ErrOrdered},
+		"another checkout of the key":          {stored: func(c *checkout.Checkout) { c.ID = c.ID[:43] + "_" }, err: checkout.ErrNotFound},
+		"of the shop's server":                 {stored: func(c *checkout.Checkout) { c.ByServer = true }, byServer: true},
+		"of the shop's server, for a stranger": {stored: func(c *checkout.Checkout) { c.ByServer = true }, err: checkout.ErrNotFound},
+		"of a stranger, for the shop's server": {byServer: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newTill(t)
+			c := mustOpen(t, s.Opener, buy("coins", "500", 3))
+			stored := c
+			if test.stored != nil {
+				test.stored(&stored)
+			}
+			s.store.stored[emberforge][c.ID.Token()] = stored
+			got, replayed, err := s.Release(t.Context(), emberforge, c.ID, test.byServer)
+			if !errors.Is(err, test.err) || replayed != test.replayed {
+				t.Fatalf("Release = replayed %t, %v; want %t, %v", replayed, err, test.replayed, test.err)
+			}
+			if now := s.store.stored[emberforge][c.ID.Token()]; err != nil && now != stored {
+				t.Errorf("stored is %+v, want it unchanged", now)
+			}
+			if err == nil && got.Status(noon) != checkout.StatusReleased {
+				t.Errorf("released %+v", got)
+			}
+			if _, _, err := s.Place(t.Context(), emberforge, c.ID, stripe("pi_1047"), noon); test.err == nil &&
+				!errors.Is(err, map[bool]error{true: checkout.ErrReplaced, false: checkout.ErrReleased}[stored.Replaced]) {
+				t.Errorf("Place = %v", err)
+			}
+		})
 	}
 }
 

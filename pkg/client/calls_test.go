@@ -57,6 +57,8 @@ func calls() map[string]call {
 	}
 	checkedOut := checkout
 	checkedOut.Replayed = true
+	released := checkedOut
+	released.Status = client.CheckoutReleased
 	noon := time.Date(2026, time.November, 21, 13, 0, 0, 5e6, time.FixedZone("CET", 3600))
 	return map[string]call{
 		"redeem": {
@@ -97,6 +99,11 @@ func calls() map[string]call {
 			do:     func(c caller) (any, error) { return untyped(c.ShowCheckout(c.t.Context(), c.id)) },
 			method: "GET", uri: shop + "/checkouts/" + checkoutID,
 			about: checkoutID, answer: checkoutJSON, want: checkout,
+		},
+		"release checkout": {
+			do:     func(c caller) (any, error) { return untyped(c.ReleaseCheckout(c.t.Context(), c.id)) },
+			method: "POST", uri: shop + "/checkouts/" + checkoutID + "/release", isChange: true, about: checkoutID,
+			answer: strings.Replace(checkoutJSON, "open", "released", 1), want: released,
 		},
 		"place order": {
 			do:     func(c caller) (any, error) { return untyped(c.PlaceOrder(c.t.Context(), c.id, stripe())) },

@@ -67,11 +67,11 @@ type Checkout struct {
 // Checkout checks out an order. While the checkout is open, the same order with the same key returns the same checkout.
 // ErrNotFound means that the shop, product or variant is unknown or off sale. ErrInvalid means that the variant does
 // not accept the amount or data. ErrKeyInUse means that the key already has an open checkout of another order, or a
-// checkout that was ordered or replaced.
+// checkout that was ordered or released.
 //
 // ErrCodeRefused means that the code cannot be used for this checkout, for any reason. Tell the shopper, and check out
 // without the code only if the shopper agrees to the full price. After ErrTooManyHolds let the shopper try again later.
-// If ErrMalformedRequest has the ProblemError.Parameter "replaces", the earlier checkout was ordered or replaced, or is
+// If ErrMalformedRequest has the ProblemError.Parameter "replaces", the earlier checkout was ordered or released, or is
 // unknown.
 //
 // After an *OutcomeUnknownError a checkout may exist. Without Code and Replaces, the shopper can simply check out
@@ -113,6 +113,18 @@ func (c *Client) ShowCheckout(ctx context.Context, id string) (Checkout, error) 
 	return receive(ctx, c, r, "the checkout", func(checkout *Checkout, _ response) bool {
 		return (checkout.ID == id || checkout.Number == id) && checkout.isComplete() && checkout.Status != "" &&
 			(c.serverKey == nil || len(checkout.Data) > 0)
+	})
+}
+
+// ReleaseCheckout ends a checkout that is open or expired, so that it can no longer be ordered, and frees the use of a
+// code that it holds. ErrCheckoutOrdered means that it was ordered. ErrNotFound is as for ShowCheckout, or means that
+// the shop's server made the checkout and this client has no key. After an *OutcomeUnknownError repeat the call.
+func (c *Client) ReleaseCheckout(ctx context.Context, id string) (Checkout, error) {
+	r := c.change("release checkout", "/checkouts/"+id+"/release", id, nil)
+	r.isServersOnly = false
+	return receive(ctx, c, r, "the released checkout", func(checkout *Checkout, resp response) bool {
+		checkout.Replayed = resp.isReplayed()
+		return checkout.ID == id && checkout.isComplete() && checkout.Status == CheckoutReleased
 	})
 }
 

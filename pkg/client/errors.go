@@ -32,6 +32,8 @@ var (
 	// it expired too long ago, its use of a code was taken, or its key made another checkout
 	ErrCheckoutExpired  = errors.New("checkout expired")
 	ErrCheckoutReplaced = errors.New("checkout replaced") // by another checkout, for good
+	ErrCheckoutReleased = errors.New("checkout released") // for good
+	ErrCheckoutOrdered  = errors.New("checkout ordered")  // so it cannot be released
 	ErrPaymentMismatch  = errors.New("ordered with another payment")
 	// the orders of the payment would exceed its stated amount
 	ErrPaymentInsufficient = errors.New("the payment does not cover the order")
@@ -77,6 +79,8 @@ func problemTypes() map[string]problemType {
 		"code-refused":           {http.StatusConflict, ErrCodeRefused},
 		"checkout-expired":       {http.StatusConflict, ErrCheckoutExpired},
 		"checkout-replaced":      {http.StatusConflict, ErrCheckoutReplaced},
+		"checkout-released":      {http.StatusConflict, ErrCheckoutReleased},
+		"checkout-ordered":       {http.StatusConflict, ErrCheckoutOrdered},
 		"payment-mismatch":       {http.StatusConflict, ErrPaymentMismatch},
 		"payment-insufficient":   {http.StatusConflict, ErrPaymentInsufficient},
 		"order-cancelled":        {http.StatusConflict, ErrOrderCancelled},
@@ -211,8 +215,8 @@ func classify(err error) (isRejected, isJudged bool) {
 // expired, or while the code had a use left.
 func isLasting(refusal error) bool {
 	lasting := []error{
-		ErrPaymentMismatch, ErrPaymentInsufficient, ErrOrderCancelled, ErrCheckoutReplaced, ErrRedemptionUndone,
-		ErrRedemptionOfOrder,
+		ErrPaymentMismatch, ErrPaymentInsufficient, ErrOrderCancelled, ErrCheckoutReplaced, ErrCheckoutReleased,
+		ErrCheckoutOrdered, ErrRedemptionUndone, ErrRedemptionOfOrder,
 	}
 	return slices.ContainsFunc(lasting, func(is error) bool { return errors.Is(refusal, is) })
 }

@@ -76,6 +76,8 @@ func TestProblems_MatchTheirError(t *testing.T) {
 	sentinels := map[string]error{
 		"checkout-expired":       client.ErrCheckoutExpired,
 		"checkout-replaced":      client.ErrCheckoutReplaced,
+		"checkout-released":      client.ErrCheckoutReleased,
+		"checkout-ordered":       client.ErrCheckoutOrdered,
 		"code-refused":           client.ErrCodeRefused,
 		"content-too-large":      client.ErrContentTooLarge,
 		"cursor-expired":         client.ErrCursorExpired,

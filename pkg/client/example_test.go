@@ -145,8 +145,8 @@ func settle(ctx context.Context, shop *client.Client, till *till, checkout strin
 		return err // the order may exist: neither deliver nor refund
 	}
 	for _, refusal := range []error{
-		client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrPaymentMismatch,
-		client.ErrNotFound,
+		client.ErrCheckoutExpired, client.ErrCheckoutReplaced, client.ErrCheckoutReleased,
+		client.ErrPaymentMismatch, client.ErrNotFound,
 	} {
 		if errors.Is(err, refusal) {
 			till.refund(checkout, payment) // the payment buys nothing of this checkout, now or later

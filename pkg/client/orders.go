@@ -75,19 +75,20 @@ func (o PlacedOrder) isComplete() bool {
 //
 // After one of these errors the payment buys nothing of this checkout, so refund the checkout's total:
 // ErrCheckoutExpired (the checkout expired too long ago, its use of a code was taken, or its key made another
-// checkout), ErrCheckoutReplaced (by another checkout), ErrNotFound (the checkout is unknown or was deleted) and
-// ErrPaymentMismatch (the checkout was ordered with another payment). After ErrPaymentInsufficient the checkout can
-// still be ordered with another payment. ErrOrderCancelled means that the order with this payment is cancelled: whoever
-// cancelled it decides about a refund. ErrInvalid means that the payment is missing or malformed, or that another
-// amount was stated for it before. After an *OutcomeUnknownError neither deliver nor refund: repeat the call.
+// checkout), ErrCheckoutReplaced (by another checkout), ErrCheckoutReleased, ErrNotFound (the checkout is unknown or
+// was deleted) and ErrPaymentMismatch (the checkout was ordered with another payment). After ErrPaymentInsufficient the
+// checkout can still be ordered with another payment. ErrOrderCancelled means that the order with this payment is
+// cancelled: whoever cancelled it decides about a refund. ErrInvalid means that the payment is missing or malformed, or
+// that another amount was stated for it before. After an *OutcomeUnknownError neither deliver nor refund: repeat the
+// call.
 //
 // The call needs no Idempotency-Key, because an order is stored under its checkout. Therefore ErrPaymentMismatch,
-// ErrOrderCancelled and ErrCheckoutReplaced are final at once, even if an attempt was lost. If a lost attempt is
-// followed by any other refusal, PlaceOrder asks again DefaultAttemptTimeout after the loss: the lost attempt may have
-// arrived when the checkout could still be ordered. An earlier call may have placed the order, so the outcome also
-// stays unknown after 401 or 429, and if no connection was made. The errors about arguments never come with an
-// *OutcomeUnknownError. ErrWrongBaseURL comes with one only if an earlier attempt of the same call may have been
-// applied.
+// ErrOrderCancelled, ErrCheckoutReplaced and ErrCheckoutReleased are final at once, even if an attempt was lost. If a
+// lost attempt is followed by any other refusal, PlaceOrder asks again DefaultAttemptTimeout after the loss: the lost
+// attempt may have arrived when the checkout could still be ordered. An earlier call may have placed the order, so the
+// outcome also stays unknown after 401 or 429, and if no connection was made. The errors about arguments never come
+// with an *OutcomeUnknownError. ErrWrongBaseURL comes with one only if an earlier attempt of the same call may have
+// been applied.
 func (c *Client) PlaceOrder(ctx context.Context, checkout string, payment Payment) (PlacedOrder, error) {
 	r := c.change("place order", "/orders", checkout, struct {
 		Checkout string  `json:"checkout"`

@@ -193,7 +193,8 @@ func TestRedeem_Refusal_IsFinalOnceNoLostAttemptCanBeApplied(t *testing.T) {
 // reason is final at once, even if an attempt was lost and no attempt is left.
 func TestRedeem_RefusalForAReasonThatNeverChanges_IsFinalAfterALostAttempt(t *testing.T) {
 	lasting := []string{
-		"payment-mismatch", "payment-insufficient", "order-cancelled", "checkout-replaced", "redemption-undone",
+		"payment-mismatch", "payment-insufficient", "order-cancelled", "checkout-replaced", "checkout-released",
+		"checkout-ordered", "redemption-undone",
 		"redemption-of-order",
 	}
 	for name, status := range client.ProblemTypes() {

@@ -30,8 +30,8 @@ func NewCheckouts(api CheckoutsAPI, tableName string) *Checkouts {
 	return &Checkouts{api: api, tableName: tableName}
 }
 
-// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open, was ordered, or
-// was replaced, Open returns that checkout and stores nothing. If a response is lost, the SDK's retry finds the
+// Open stores a new checkout in one call and returns it. If a checkout with the same key is still open or has
+// ended, Open returns that checkout and stores nothing. If a response is lost, the SDK's retry finds the
 // checkout that the first attempt stored, and Open returns it. After an *UnavailableError the checkout may or may not
 // be stored.
 func (s *Checkouts) Open(
@@ -54,7 +54,7 @@ func (s *Checkouts) Open(
 }
 
 // putCheckout returns the write that stores a new checkout. The write fails if another checkout is stored under the
-// same token, and that checkout is still open, was ordered, or was replaced.
+// same token, and that checkout is still open or has ended.
 func putCheckout(tableName string, shop catalog.ShopID, c checkout.Checkout) types.Put {
 	return types.Put{
 		TableName: aws.String(tableName), Item: table.EncodeCheckout(shop, c),

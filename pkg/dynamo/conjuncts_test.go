@@ -185,7 +185,6 @@ func excuses() []excuse {
 	return []excuse{
 		{"Update events", "feed = :", "feed = :", "the ID of a log never changes"},
 		{"Update events", "events = : AND feed = :", "feed = :", "the ID of a log never changes"},
-		{checkouts, place, "id = :", "the call before has compared the ID"},
 		{checkouts, place, "expires > :", "the call before has compared the time"},
 		{checkouts, "id = : AND status = :", "id = :", "the call before has compared the ID"},
 		{"Check vouchers", "attribute_exists(sk)", "", "what ends a hold also ends the checkout that shares it"},
@@ -215,8 +214,6 @@ func excuses() []excuse {
 			vouchers, "attribute_not_exists(used) AND (attribute_not_exists(heldUntil) OR heldUntil <= :) AND " +
 				"version = : AND created = :", "created = :", recreated,
 		},
-		{vouchers, "hold = : AND heldUntil = :", "hold = :", "no two holds lapse at once"},
-		{vouchers, "used >= :", "", "a counter that has uses is read before, and is seldom emptied meanwhile"},
 		{vouchers, "version = : AND attribute_not_exists(returns)", "version = :", mark},
 		{vouchers, "version = : AND returns = :", "version = :", mark},
 	}

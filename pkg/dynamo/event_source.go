@@ -125,7 +125,7 @@ func factsOf(shop catalog.ShopID, place event.Place, it table.Item) ([][]event.F
 
 func ofCheckout(shop catalog.ShopID, it table.Item) ([][]event.Fact, error) {
 	switch it.Str(table.AttrStatus) {
-	case table.StatusOpen, table.StatusReplaced:
+	case table.StatusOpen, table.StatusReplaced, table.StatusReleased:
 		return nil, nil // no event reports a checkout that was not ordered
 	case table.StatusOrdered, table.StatusCancelled:
 	default:

@@ -34,8 +34,8 @@ func NewHeldCheckouts(api UsesAPI, tables Tables, random func(n int64) int64) *H
 }
 
 // OpenHeld stores a checkout and its hold in one transaction. If the checkout replaces another one, the transaction
-// also marks that one as replaced. If a checkout with the same key is still open, was ordered, or was replaced,
-// OpenHeld returns that checkout and changes nothing.
+// also marks that one as replaced. If a checkout with the same key is still open or has ended, OpenHeld returns that
+// checkout and changes nothing.
 func (s *HeldCheckouts) OpenHeld(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
 	result, err := s.openHeld(ctx, opening, &lost)
@@ -141,7 +141,7 @@ func (h *holding) keep(old table.Item) error {
 func (s *HeldCheckouts) hold(ctx context.Context, h *holding, free *freeUse) ([]action, error) {
 	shared, canShare := h.Shared()
 	if canShare && h.Replaces != nil && h.Replaces.Hold != nil && h.Replaces.Hold.ID == shared.ID {
-		h.result.SharesUse = h.Replaces.SharesUse
+		h.result.SharesUse = h.Replaces.SharesUse || !h.Replaces.Hold.Until.Equal(shared.Until)
 		return s.share(ctx, h, shared)
 	}
 	taken, err := s.take(ctx, h, free)
@@ -229,7 +229,8 @@ func (s *HeldCheckouts) storingHold(request voucher.Request, hold voucher.Hold) 
 }
 
 // share returns the actions that let the checkout share a live hold. They make that hold last at least as long as a new
-// hold would. Only one of the checkouts that share a hold can be ordered.
+// hold would. Only one of the checkouts that share a hold can be ordered. If another open checkout has the hold, too,
+// they always make it last longer: so a checkout whose hold is stored as the checkout has it does not share it.
 func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Hold) ([]action, error) {
 	request := h.Claim.Request
 	if err := h.Voucher.RefuseShare(request); err != nil {
@@ -238,6 +239,8 @@ func (s *HeldCheckouts) share(ctx context.Context, h *holding, shared voucher.Ho
 	longer := shared
 	if h.until.After(shared.Until) {
 		longer.Until = h.until
+	} else if h.result.SharesUse {
+		longer.Until = shared.Until.Add(time.Millisecond)
 	}
 	h.result.Hold = &longer
 	var actions []action

@@ -193,12 +193,12 @@ func (s *Orders) holdNow(ctx context.Context, request voucher.Request, hold vouc
 }
 
 // readExpired reads a checkout again after placing its order failed with checkout.ErrExpired. If another request has
-// ordered or replaced the checkout, readExpired returns it. Otherwise the error stays checkout.ErrExpired.
+// ended the checkout, readExpired returns it. Otherwise the error stays checkout.ErrExpired.
 func (s *Orders) readExpired(
 	ctx context.Context, shop catalog.ShopID, c checkout.Checkout,
 ) (checkout.Checkout, error) {
 	now, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, shop, c.ID.Token())
-	if err == nil && now.ID == c.ID && now.Order == nil && !now.Replaced {
+	if err == nil && now.ID == c.ID && !now.HasEnded() {
 		err = checkout.ErrExpired
 	}
 	return now, err

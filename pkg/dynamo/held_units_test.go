@@ -140,7 +140,7 @@ func heldPrices() map[string]map[string]price {
 			redeemsCounted: {1, 0, 1},
 		},
 		"limited, one for each nick": {
-			checksOut: {2, 2, 8}, checksOutAgain: {2, 2, 4}, checksOutStranger: {3, 3, 10}, shares: {2, 2, 8},
+			checksOut: {2, 2, 8}, checksOutAgain: {2, 2, 8}, checksOutStranger: {3, 3, 10}, shares: {2, 2, 8},
 			replaces:  {3, 3, 10},
 			takesOver: {4, 4, 10}, redeemsOver: {4, 2, 7}, swaps: {2, 2, 8}, findsFull: {5, 5, 9}, isRefused: {1, 2, 0},
 			findsFullWrongly: {3, 3, 1}, isRefusedReplaced: {2, 3, 0},

@@ -28,7 +28,7 @@ const (
 )
 
 // Shoppers redeem one code, hold it for checkouts and change their carts. They pay in time, late or never. The shop
-// cancels orders and undoes redemptions. An operator edits the limits. Clocks differ by a second. Whatever fails, and
+// cancels orders and undoes redemptions. Somebody releases checkouts. An operator edits the limits. Clocks differ by a second. Whatever fails, and
 // in whatever order the steps happen, every use is either free, held or redeemed.
 func TestHolds_ConcurrentRequestsAndFaults_KeepEveryUseInOnePlace(t *testing.T) {
 	t.Parallel()
@@ -280,6 +280,9 @@ func (f *fair) checkOut(ctx context.Context, request voucher.Request) {
 			}
 		})
 	}
+	for range f.random.Int64N(6) / 3 {
+		f.request(ctx, "release "+string(c.ID[:8]), func(ctx context.Context) { f.release(ctx, c) })
+	}
 	for range 1 + f.random.Int64N(2) {
 		f.request(ctx, "order "+string(c.ID[:8]), func(ctx context.Context) { f.order(ctx, c) })
 	}
@@ -315,7 +318,9 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 				}
 			})
 		}
-		f.want(err, "order", []error{checkout.ErrExpired, checkout.ErrReplaced, checkout.ErrOrderCancelled})
+		f.want(err, "order", []error{
+			checkout.ErrExpired, checkout.ErrReplaced, checkout.ErrReleased, checkout.ErrOrderCancelled,
+		})
 		return
 	}
 	if ordered.Order == nil || ordered.Total != c.Total {
@@ -334,6 +339,16 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 			_, _, err := f.orders.Fulfil(ctx, emberforge, f.ask("fulfil", c.ID), f.clock())
 			f.want(err, "fulfil", []error{checkout.ErrOrderNotFound, checkout.ErrOrderCancelled})
 		})
+	}
+}
+
+func (f *fair) release(ctx context.Context, c checkout.Checkout) {
+	ctx, cancel := inTime(ctx)
+	defer cancel()
+	released, _, err := f.orders.Release(ctx, emberforge, f.ask("release", c.ID), false)
+	f.want(err, "release", []error{checkout.ErrNotFound, checkout.ErrOrdered})
+	if err == nil && released.Status(f.now()) != checkout.StatusReleased {
+		f.t.Errorf("released %+v", released)
 	}
 }
 
@@ -515,9 +530,9 @@ func (f *fair) check(stored *simulatedDynamoDB) {
 		b := f.read(stored)
 		f.checkUses(b)
 		f.checkNicks(b)
-		f.checkLostHolds(stored, b)
 		f.checkTerms(stored, b)
 		f.checkOrders(stored, b)
+		f.checkLostHolds(b)
 		f.before = b.single
 		for a := range f.inFlight {
 			f.look(stored, a)
@@ -622,14 +637,9 @@ func (f *fair) checkNicks(b books) {
 	}
 }
 
-// checkLostHolds checks that a hold ends early only if an order turns it into a redemption.
-func (f *fair) checkLostHolds(stored *simulatedDynamoDB, b books) {
-	ordered := map[string]bool{}
-	for _, it := range stored.items(simulatedCheckouts) {
-		if c := table.DecodeCheckout(it); c.Hold != nil && c.Order != nil {
-			ordered[c.Hold.ID] = true
-		}
-	}
+// checkLostHolds checks that a hold ends early only if an order turns it into a redemption, or if a checkout that
+// had it was released and no other one needs it.
+func (f *fair) checkLostHolds(b books) {
 	now := map[string]voucher.Hold{}
 	for _, hold := range b.holds {
 		now[hold.ID] = hold
@@ -645,11 +655,23 @@ func (f *fair) checkLostHolds(stored *simulatedDynamoDB, b books) {
 	for id, before := range f.holds {
 		after, isHeld := now[id]
 		isEarly := f.now().Add(time.Second).Before(before.Until)
-		if isHeld && after.Until.Before(before.Until) || !isHeld && !ordered[id] && isEarly {
+		if isHeld && after.Until.Before(before.Until) || !isHeld && isEarly && !f.mayEnd(id) {
 			f.t.Errorf("the hold %+v ended early: it is now %+v", before, after)
 		}
 	}
 	f.holds = now
+}
+
+// mayEnd reports whether a checkout that had the hold was ordered, or was released and no open one has it.
+func (f *fair) mayEnd(hold string) bool {
+	isOrdered, isReleased, isNeeded := false, false, false
+	for _, c := range f.stored {
+		if c.Hold != nil && c.Hold.ID == hold {
+			isOrdered, isReleased = isOrdered || c.Order != nil, isReleased || c.Released
+			isNeeded = isNeeded || c.Status(f.now()) == checkout.StatusOpen
+		}
+	}
+	return isOrdered || isReleased && !isNeeded
 }
 
 // checkOrders checks that every order with a code has its redemption.
@@ -693,7 +715,8 @@ func (f *fair) checkOrder(c checkout.Checkout) {
 			f.t.Errorf("%s of %s at %s, and then at %s; asked for: %t", what, c.ID, at[0], at[1], asked)
 		}
 	}
-	if before.Replaced && !c.Replaced || c.Replaced && c.Order != nil ||
+	if before.Replaced && !c.Replaced || before.Released && !c.Released ||
+		c.Order != nil && (c.Replaced || c.Released) || c.Released && !f.asked["release"+string(c.ID)] ||
 		!is.Placed.Before(c.Expires.Add(checkout.LateOrders)) || was.Fulfilled.IsZero() && !is.Fulfilled.IsZero() &&
 		!was.Cancelled.IsZero() {
 		f.t.Errorf("checkout %+v has become %+v", before, c)

@@ -50,7 +50,7 @@ func (s *Orders) Place(
 		call.RequireEqual(table.AttrUse, nil)
 		c, err = s.update(ctx, call)
 	}
-	isOpen := c.ID == id && c.Order == nil && !c.Replaced && c.Expires.After(expiresAfter)
+	isOpen := c.ID == id && !c.HasEnded() && c.Expires.After(expiresAfter)
 	isPaid := order.Payment != (checkout.Payment{}) || c.Total.Minor == 0
 	if err != nil || c.Hold == nil && !states || !isOpen || !isPaid {
 		return c, err // the checkout is unchanged so far: continue only if its code or the amount is the sole reason

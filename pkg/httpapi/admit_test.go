@@ -38,6 +38,7 @@ func TestAdmit_InvalidCredentials_Are401OnEveryRoute(t *testing.T) {
 		requests := endpointsUnderShop(t, s)
 		requests[get("/shop/emberforge/checkout")] = s.CheckoutArea(emberforge())
 		requests[get(rankCheckoutPath)] = s.ShowCheckout(unusedOrders(t))
+		requests[post(rankCheckoutPath+"/release", "")] = s.ReleaseCheckout(unusedOrders(t))
 		for r, endpoint := range requests {
 			r.Header.Set("Authorization", credentials)
 			a := s.send(endpoint, r)

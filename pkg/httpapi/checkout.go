@@ -188,17 +188,42 @@ func (s Service) ShowCheckout(reader CheckoutReader) http.Handler {
 	})
 }
 
-// showCheckout responds with a stored checkout. Data and nick may be personal, so only the shop's server gets them.
+// showCheckout responds with a stored checkout.
 func showCheckout(c *call, stored checkout.Checkout, err error) (response, error) {
 	if err != nil {
 		return response{}, err
 	}
 	c.record.note("shown")
+	return jsonResponse(http.StatusOK, c.mayShow(stored))
+}
+
+// mayShow returns a checkout for a response. Data and nick may be personal, so only the shop's server gets them.
+func (c *call) mayShow(stored checkout.Checkout) wire.Checkout {
 	represented := wire.OfCheckout(stored, c.received)
 	if !c.caller.IsServer() {
 		represented.Data, represented.Nick = nil, ""
 	}
-	return jsonResponse(http.StatusOK, represented)
+	return represented
+}
+
+// CheckoutReleaser releases checkouts. A checkout.Orders implements it and describes the results and errors.
+type CheckoutReleaser interface {
+	Release(ctx context.Context, shop catalog.ShopID, id checkout.ID, byServer bool) (checkout.Checkout, bool, error)
+}
+
+// ReleaseCheckout is POST /shop/{customer}/checkouts/{id}/release. Whoever knows the ID may release the checkout, as
+// with replaces.
+func (s Service) ReleaseCheckout(releaser CheckoutReleaser) http.Handler {
+	return s.handler(endpoint{
+		path: "/shop/{customer}/checkouts/{id}/release", methods: []string{http.MethodPost},
+		respond: admitted(bareRequest, (*call).admitWithoutPolicy, func(c *call, id checkout.ID) (response, error) {
+			released, replayed, err := releaser.Release(c.Context(), c.shop, id, c.caller.IsServer())
+			if err != nil {
+				return response{}, err
+			}
+			return c.replayable(c.mayShow(released), replayed, "released")
+		}),
+	})
 }
 
 // idRequest reads a request that has only an ID of a checkout, in its path.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -225,13 +226,13 @@ func TestCheckout_Errors_BecomeProblems(t *testing.T) {
 		{
 			"nothing to replace", fmt.Errorf("open: %w", checkout.ErrNotReplaceable),
 			`{"type":"urn:problem:shopfront:malformed-request","title":"Malformed request","status":400,` +
-				`"detail":"replaces must be the ID of a checkout that was neither ordered nor replaced.",` +
+				`"detail":"replaces must be the ID of a checkout that was neither ordered nor released.",` +
 				`"parameter":"replaces"}`,
 		},
 		{
 			"key in use", fmt.Errorf("open: %w", checkout.ErrKeyInUse),
 			`{"type":"urn:problem:shopfront:idempotency-key-in-use","title":"Idempotency-Key in use","status":422,` +
-				`"detail":"This key made another checkout, or one that was ordered or replaced. Send a new key."}`,
+				`"detail":"This key made another checkout, or one that was ordered or released. Send a new key."}`,
 		},
 		{
 			"internal", errors.New("SECRET-DETAIL"),
@@ -406,6 +407,47 @@ func TestShowCheckout_Errors_BecomeProblems(t *testing.T) {
 			t.Errorf("the log holds the ID or the data: %s", log)
 		}
 	}
+}
+
+func TestReleaseCheckout(t *testing.T) {
+	released := rankCheckout()
+	released.Released = true
+	body := func(members string) string {
+		return fmt.Sprintf(rankBody, "released", members, `"expiresAt":"2026-11-21T12:30:00.123Z"`)
+	}
+	for what, test := range map[string]struct {
+		headers          []string
+		result           fakeOrders
+		status           int
+		body             string
+		replayed, logged string
+	}{
+		"a stranger": {nil, fakeOrders{order: released}, 200, body(""), "", "released"},
+		"the server": {[]string{"Authorization", serverKey}, fakeOrders{order: released}, 200, body(rankData), "", "released"},
+		"again":      {nil, fakeOrders{order: released, replayed: true}, 200, body(""), "true", "replayed"},
+		"unknown":    {nil, fakeOrders{err: checkout.ErrNotFound}, 404, problemFormat + `not-found","title":"Not found","status":404}`, "", "not-found"},
+		"ordered": {nil, fakeOrders{err: checkout.ErrOrdered}, 409, problemFormat + `checkout-ordered","title":"Checkout ordered",` +
+			`"status":409,"detail":"This checkout was ordered. To end it, cancel the order."}`, "", "checkout-ordered"},
+	} {
+		s := newService(t)
+		test.result.asked = func(arguments ...any) {
+			if want := []any{catalog.ShopID("emberforge"), rankID, test.headers != nil}; !slices.Equal(arguments, want) {
+				t.Errorf("%s: asked for %v, want %v", what, arguments, want)
+			}
+		}
+		a := s.send(s.ReleaseCheckout(test.result), post(rankCheckoutPath+"/release", "", test.headers...))
+		a.want(t, test.status, test.body)
+		a.wantHeader(t, "Idempotency-Replayed", test.replayed)
+		if line := s.logged(t); line["outcome"] != test.logged {
+			t.Errorf("%s: logged %v", what, line)
+		}
+	}
+	wantRejected(t, []rejected{
+		{"number", post(numberPath+"/release", ""), "not-found"},
+		{"parameter", post(rankCheckoutPath+"/release?data=true", ""), "malformed-request"},
+		{"body", post(rankCheckoutPath+"/release", `{}`), "malformed-request"},
+		{"GET", get(rankCheckoutPath + "/release"), "method-not-allowed"},
+	}, func(s service) http.Handler { return s.ReleaseCheckout(unusedOrders(t)) })
 }
 
 func FuzzCheckoutQuery(f *testing.F) {

@@ -197,7 +197,7 @@ func parsePosition(text string) (*checkout.OrderPosition, error) {
 func (s Service) FulfilOrder(orders Orders) http.Handler {
 	return s.handler(endpoint{
 		path: "/shop/{customer}/orders/{id}/fulfil", methods: []string{http.MethodPost},
-		respond: admitted(fulfilmentRequest, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
+		respond: admitted(bareRequest, (*call).admitServer, func(c *call, id checkout.ID) (response, error) {
 			order, replayed, err := orders.Fulfil(c.Context(), c.shop, id, c.received)
 			if err != nil {
 				return response{}, err
@@ -207,9 +207,9 @@ func (s Service) FulfilOrder(orders Orders) http.Handler {
 	})
 }
 
-// fulfilmentRequest reads the ID of the order to mark. It rejects a request with a body, because the client's developer
-// would not notice that Shopfront ignores the body.
-func fulfilmentRequest(c *call) (checkout.ID, error) {
+// bareRequest is idRequest for a POST. It rejects a request with a body, because the client's developer would not
+// notice that Shopfront ignores the body.
+func bareRequest(c *call) (checkout.ID, error) {
 	id, err := idRequest(c)
 	if err != nil {
 		return "", err

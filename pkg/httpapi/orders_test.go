@@ -73,7 +73,7 @@ func cancelledBody() string {
 		rankOrdered+`,"cancelledAt":"2026-11-21T13:03:00.123Z","cancelReason":"chargeback"`)
 }
 
-// fakeOrders is an httpapi.Orders and an httpapi.CheckoutReader. Every request gets the same result.
+// fakeOrders is an httpapi.Orders, CheckoutReader and CheckoutReleaser. Every request gets the same result.
 type fakeOrders struct {
 	asked    func(arguments ...any) // if set, receives what a request asks for
 	order    checkout.Checkout
@@ -107,6 +107,13 @@ func (o fakeOrders) Cancel(
 	_ context.Context, shop catalog.ShopID, id checkout.ID, reason string, at time.Time,
 ) (checkout.Checkout, bool, error) {
 	o.note(shop, id, reason, at)
+	return o.order, o.replayed, o.err
+}
+
+func (o fakeOrders) Release(
+	_ context.Context, shop catalog.ShopID, id checkout.ID, byServer bool,
+) (checkout.Checkout, bool, error) {
+	o.note(shop, id, byServer)
 	return o.order, o.replayed, o.err
 }
 
@@ -520,6 +527,11 @@ func TestOrders_Errors_BecomeProblems(t *testing.T) {
 			"replaced", fmt.Errorf("place: %w", checkout.ErrReplaced),
 			`{"type":"urn:problem:shopfront:checkout-replaced","title":"Checkout replaced","status":409,` +
 				`"detail":"Another checkout replaced this one. Nothing was ordered."}`,
+		},
+		{
+			"released", checkout.ErrReleased,
+			`{"type":"urn:problem:shopfront:checkout-released","title":"Checkout released","status":409,` +
+				`"detail":"This checkout was released. Nothing was ordered. Refund the payment."}`,
 		},
 		{
 			"another payment", checkout.ErrPaymentMismatch,

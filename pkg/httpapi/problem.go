@@ -41,6 +41,8 @@ const (
 	problemTooManyHolds         problemType = "too-many-holds"
 	problemTooManyRedemptions   problemType = "too-many-redemptions"
 	problemCheckoutReplaced     problemType = "checkout-replaced"
+	problemCheckoutReleased     problemType = "checkout-released"
+	problemCheckoutOrdered      problemType = "checkout-ordered"
 	problemRedemptionNotFound   problemType = "redemption-not-found"
 	problemRedemptionUndone     problemType = "redemption-undone"
 	problemRedemptionOfOrder    problemType = "redemption-of-order"
@@ -75,6 +77,8 @@ func (t problemType) describe() (status int, title string) {
 		problemTooManyHolds:         {http.StatusTooManyRequests, "Too many holds"},
 		problemTooManyRedemptions:   {http.StatusTooManyRequests, "Too many redemptions"},
 		problemCheckoutReplaced:     {http.StatusConflict, "Checkout replaced"},
+		problemCheckoutReleased:     {http.StatusConflict, "Checkout released"},
+		problemCheckoutOrdered:      {http.StatusConflict, "Checkout ordered"},
 		problemRedemptionNotFound:   {http.StatusNotFound, "Redemption not found"},
 		problemRedemptionUndone:     {http.StatusConflict, "Redemption undone"},
 		problemRedemptionOfOrder:    {http.StatusConflict, "Redemption of an order"},
@@ -274,7 +278,7 @@ func recogniseCheckout(err error) *problemError {
 	}
 	switch {
 	case errors.Is(err, checkout.ErrKeyInUse):
-		return problemKeyInUse.because("This key made another checkout, or one that was ordered or replaced. " +
+		return problemKeyInUse.because("This key made another checkout, or one that was ordered or released. " +
 			"Send a new key.")
 	case errors.Is(err, checkout.ErrNotFound), errors.Is(err, checkout.ErrOrderNotFound):
 		return problemNotFound.new()
@@ -283,6 +287,10 @@ func recogniseCheckout(err error) *problemError {
 			"elsewhere since, its key made another checkout, or the ID is mistyped. Nothing was ordered.")
 	case errors.Is(err, checkout.ErrReplaced):
 		return problemCheckoutReplaced.because("Another checkout replaced this one. Nothing was ordered.")
+	case errors.Is(err, checkout.ErrReleased):
+		return problemCheckoutReleased.because("This checkout was released. Nothing was ordered. Refund the payment.")
+	case errors.Is(err, checkout.ErrOrdered):
+		return problemCheckoutOrdered.because("This checkout was ordered. To end it, cancel the order.")
 	case errors.Is(err, checkout.ErrPaymentMismatch):
 		return problemPaymentMismatch.because("This checkout was ordered with a payment that this request does not " +
 			"name. Nothing was changed.")

@@ -260,7 +260,7 @@ func testRefusedPayments(t *testing.T, run *localruntest.Run) {
 	wantPage(t, payments+"?"+query.Encode(), http.StatusNotFound, "No such checkout")
 
 	newer, _ := checkOut(t, run, client.Order{Product: "coins", Variant: "500", Replaces: id})
-	wantPage(t, payments+"?"+paymentForm(run, id, ""), http.StatusOK, "Another checkout replaced this one.", back)
+	wantPage(t, payments+"?"+paymentForm(run, id, ""), http.StatusOK, "If another one replaced it, pay that one.", back)
 	wantRefused(t, run, id, "Checkout replaced")
 
 	server := shopClient(t, run, client.WithServerKey(newServer(t, run).key))

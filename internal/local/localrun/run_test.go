@@ -287,8 +287,8 @@ func testStateFiles(t *testing.T, run *localruntest.Run) {
 		"REFUSALS_TABLE": "RefusalsTable", "ALLOWED_ORIGINS": "*",
 		"AWS_ENDPOINT_URL_DYNAMODB": strings.Replace(state.DynamoDBEndpoint, "127.0.0.1", "host.docker.internal", 1),
 	}
-	if len(variables) != 17 || !maps.Equal(variables["RedeemVoucher"], want) {
-		t.Errorf("the variables are %v, want those of 17 functions, with %v for RedeemVoucher", variables, want)
+	if len(variables) != 18 || !maps.Equal(variables["RedeemVoucher"], want) {
+		t.Errorf("the variables are %v, want those of 18 functions, with %v for RedeemVoucher", variables, want)
 	}
 }
 

@@ -103,7 +103,11 @@ func subjects() []subject {
 		{sample: "list-orders", request: listAll, response: `^{"statusCode":200,.*vip-rank`},
 		{sample: "list-redemptions", request: fromServer, response: `^{"statusCode":200,.*redemptions`},
 		{sample: "undo-redemption", request: fromServer, response: `^{"statusCode":404,.*redemption-not-found`},
-		// No reference makes the calls of the next three functions either. publish-events finds no event to publish.
+		// No reference makes the calls of the next four functions either. publish-events finds no event to publish.
+		{
+			sample: "release-checkout", request: aboutOrder, about: fixture.Checkout,
+			response: `^{"statusCode":200,.*released`,
+		},
 		{sample: "list-events", request: fromServer, response: `^{"statusCode":200,.*redemption.created`},
 		{sample: "record-events", request: recordOne, response: recorded},
 		{sample: "publish-events", request: asIs, response: recorded},

@@ -75,6 +75,7 @@ func newFunctions(t *testing.T, template *samtemplate.Template, endpoint string)
 			"checkout":         lambdahttp.NewHandler(service.Checkout(desk), env.Now),
 			"checkout-variant": lambdahttp.NewHandler(service.CheckoutVariant(older), env.Now),
 			"show-checkout":    lambdahttp.NewHandler(service.ShowCheckout(checkout.Checkouts{Store: till}), env.Now),
+			"release-checkout": lambdahttp.NewHandler(service.ReleaseCheckout(orders), env.Now),
 			"place-order":      lambdahttp.NewHandler(service.PlaceOrder(orders), env.Now),
 			"list-orders":      lambdahttp.NewHandler(service.ListOrders(orders), env.Now),
 			"show-order":       lambdahttp.NewHandler(service.ShowOrder(orders), env.Now),

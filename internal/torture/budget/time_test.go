@@ -69,6 +69,7 @@ const (
 	checkOutWithKey = "check out with a key"
 	checkOutOlder   = "check out by the deprecated path"
 	readCheckout    = "read a checkout back"
+	release         = "release a checkout with a code"
 	placeOrder      = "place an order"
 	payTwice        = "place an order again with another payment"
 	listOrders      = "list orders"
@@ -106,6 +107,7 @@ const (
 	cancelledOrder  = "cancelled"
 	unchangingOrder = "unchanging"
 	heldCheckout    = "held"     // has a code
+	releasedHeld    = "released" // has a code
 	heldOrder       = "redeemed" // has a code, and is cancelled
 )
 
@@ -159,7 +161,9 @@ func requests(shop catalog.ShopID, server string) map[string]request {
 		checkOutWithKey: get("/checkout/coins/500", "till-1"),
 		checkOutOlder:   get("/checkout/coins/variant/500", ""),
 		readCheckout:    get("/checkouts/"+string(idOf(openCheckout)), ""),
-		placeOrder:      place(paidCheckout, paid(), http.StatusOK),
+		release: fromServer(http.MethodPost, "/checkouts/"+string(idOf(releasedHeld))+"/release", "",
+			http.StatusOK),
+		placeOrder: place(paidCheckout, paid(), http.StatusOK),
 		payTwice: place(unchangingOrder, checkout.Payment{Provider: "stripe", Reference: "pi_3OtherOne"},
 			http.StatusConflict),
 		listOrders:  fromServer(http.MethodGet, "/orders?status=placed", "", http.StatusOK),
@@ -300,7 +304,7 @@ func keepHeld(t *testing.T, opened *backoffice.Shop) {
 	}
 	held := dynamo.NewHeldCheckouts(client, tables, mathrand.Int64N)
 	off := func(minor int64) money.Money { return money.Money{Minor: minor, Currency: "EUR"} }
-	for _, name := range []string{heldCheckout, heldOrder} {
+	for _, name := range []string{heldCheckout, releasedHeld, heldOrder} {
 		v, uses, err := held.Look(t.Context(), of(name))
 		if err != nil {
 			t.Fatal(err)

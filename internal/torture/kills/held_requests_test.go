@@ -41,6 +41,9 @@ func heldRequests() []heldRequest {
 		{"checkout with a code", "checkout", checkOut},
 		{"order with a code", "place-order", place},
 		{"order with a code and an amount", "place-order", placeWithAmount},
+		{"release with a code", "release-checkout", func(c *serverDesk, code string) testshop.Request {
+			return post("/checkouts/"+c.must(checkOut(c, code))+"/release", "")
+		}},
 		{"cancel with a code", "cancel-order", func(c *serverDesk, code string) testshop.Request {
 			return post("/orders/"+c.must(place(c, code))+"/cancel", `{"reason":%q}`, "chargeback")
 		}},

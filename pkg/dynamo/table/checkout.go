@@ -35,7 +35,7 @@ const (
 	AttrByServer  = "byServer"  // true: the shop's server made the checkout; missing: a stranger did
 	AttrUse       = "use"       // the hold, see EncodeUse; missing: the checkout has no code
 	AttrShares    = "shares"    // true: another checkout held the use before; missing: none did
-	AttrStatus    = "status"    // open, ordered, cancelled or replaced; an expired checkout stays open
+	AttrStatus    = "status"    // open, ordered, cancelled, replaced or released; expired: open
 	AttrExpires   = "expires"   // milliseconds
 	AttrExpiresAt = "expiresAt" // seconds; from then on, DynamoDB may delete the item; missing: the item is an order
 
@@ -59,6 +59,7 @@ const (
 	StatusOrdered   = "ordered"
 	StatusCancelled = "cancelled"
 	StatusReplaced  = "replaced"
+	StatusReleased  = "released"
 )
 
 // EncodeCheckout returns the item of an open checkout.
@@ -104,7 +105,8 @@ func DecodeCheckout(it Item) checkout.Checkout {
 		UnitPrice: amount(AttrUnitPrice), Subtotal: amount(AttrSubtotal), Discount: amount(AttrDiscount),
 		Total: amount(AttrTotal),
 		Code:  it.Str(AttrCode), Nick: it.Str(AttrNick), Hold: decodeUse(it.Str(AttrUse)),
-		ByServer: it.Bool(AttrByServer), SharesUse: it.Bool(AttrShares), Replaced: it.Str(AttrStatus) == StatusReplaced,
+		ByServer: it.Bool(AttrByServer), SharesUse: it.Bool(AttrShares),
+		Replaced: it.Str(AttrStatus) == StatusReplaced, Released: it.Str(AttrStatus) == StatusReleased,
 		Created: it.Time(AttrCreated), Expires: it.Time(AttrExpires),
 	}
 	if reward, err := decodeReward(it.Str(AttrReward), c.UnitPrice.Currency); err == nil {
