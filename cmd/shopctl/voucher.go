@@ -237,10 +237,10 @@ func newVoucherEditCommand(s *session) *cobra.Command {
 		Long: `Change a voucher. The change applies to every request that begins after the command returned.
 
 The code never changes. Another reward is for the future: redemptions keep what they gave, and open checkouts their
-price. A limit cannot change from a number to none or back, and --max-uses cannot change from or
-to 1. A limit below the uses taken means that the code is used up. Remove a field with --nick "", --batch "", --note "",
---valid-from none or --valid-until none. --parts adds parts to a busy code; it cannot remove any. To complete an
-interrupted edit, run it again.`,
+price. A limit cannot change from a number to none or back, and --max-uses cannot change from or to 1. A limit below the
+uses taken means that the code is used up. Remove a field with --nick "", --batch "", --note "", --valid-from none or
+--valid-until none. --parts adds parts to a busy code; it cannot remove any. To complete an interrupted edit, run it
+again.`,
 		Example: `  shopctl --local voucher edit emberforge SUMMER-20 --max-uses 600
   shopctl --local voucher edit emberforge SUMMER-20 --valid-until 2027-09-30 --note "extended"`,
 	}

@@ -16,7 +16,7 @@ type Item struct {
 
 // Hold is an amount that checkouts hold until a time.
 type Hold struct {
-	Holder string // the token of the first checkout that had the hold
+	Holder string // stands for the first checkout that had the hold
 	Amount int64
 	Until  time.Time
 }

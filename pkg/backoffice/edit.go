@@ -99,15 +99,17 @@ func (s *Shop) writeEdited(ctx context.Context, before, after voucher.Voucher) (
 	return stored.Voucher, err
 }
 
-// recordReward adds to an edit of the reward that the redemption of a single-use code keeps the reward that it gave: its
-// record may not say it, see table.EncodeRecord. If the code was redeemed since it was read, the edit fails.
+// recordReward adds to an edit of the reward that the redemption of a single-use code keeps the reward that it gave:
+// its record may not say it, see table.EncodeRecord. If the code was redeemed or undone since it was read, the edit
+// fails.
 func recordReward(call *table.Update, before voucher.Voucher) {
-	used := 0
 	if r := before.Redeemed; r != nil {
-		used = 1
-		call.Set(table.RecordPrefix+r.ID, table.EncodeRecord(*r))
+		name := table.RecordPrefix + r.ID
+		call.Set(name, table.EncodeRecord(*r))
+		call.Require("attribute_exists(" + call.Alias(name) + ")")
+		return
 	}
-	call.RequireEqual(table.AttrUsed, table.Num(used))
+	call.RequireEqual(table.AttrUsed, table.Num(0))
 }
 
 func setEditable(call *table.Update, v voucher.Voucher) {

@@ -57,6 +57,10 @@ func isBase64URL(c byte) bool {
 // Token returns the token under which the checkout is stored. A retry of its request has the same token.
 func (id ID) Token() idempotency.Token { return idempotency.Token(id[:min(len(id), idHalf)]) }
 
+// Holder returns the holder of a hold that the checkout takes: the second half of its ID. Unlike the token, no later
+// checkout with the same key has it.
+func (id ID) Holder() idempotency.Token { return idempotency.Token(id[min(len(id), idHalf):]) }
+
 // Status is the state of a checkout.
 type Status string
 

@@ -63,12 +63,16 @@ func (s *Checkouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt)
 	return s.again(ctx, func() error {
 		p := s.opening(h)
 		var err error
-		if h.shared == nil && h.Checkout.Code != "" && s.rules.isSoldOut(h.Request) {
+		isSoldOut := h.shared == nil && h.Checkout.Code != "" && s.rules.isSoldOut(h.Request)
+		if isSoldOut {
 			err = &shortError{p.takings[0]}
 		} else {
 			err = s.post(ctx, p, lost)
 		}
 		short, isShort := errors.AsType[*shortError](err)
+		if isShort && !isSoldOut && short.taking.of == voucher.OfCode {
+			s.rules.sellOut(h.Request)
+		}
 		switch {
 		case errors.Is(err, errHoldGone):
 			h.shared, err = nil, errLookAgain
@@ -102,9 +106,6 @@ func (s *Checkouts) follow(ctx context.Context, h *holding) error {
 // none, the error says what the taking has too little of.
 func (s *Checkouts) shareOther(ctx context.Context, h *holding, short *taking) error {
 	refusal := refusalOf(short)
-	if reason, _ := voucher.IsRefusal(refusal); reason == voucher.ReasonUsedUp {
-		s.rules.sellOut(h.Request)
-	}
 	v, nick := h.Voucher, voucher.NickID(h.Shop, h.Voucher.Code, h.Request.Nick)
 	key := table.NickKey(h.Shop, v.Code, nick)
 	switch {
@@ -169,7 +170,7 @@ func refusalOf(t *taking) error {
 // opening returns what opening a checkout writes and takes.
 func (s *Checkouts) opening(h *holding) *posting {
 	p := &posting{}
-	hold := &voucher.Hold{Holder: h.token, Until: h.until}
+	hold := &voucher.Hold{Holder: h.Checkout.ID.Holder(), Until: h.until}
 	if h.shared != nil {
 		// Whoever shares a hold makes it last longer, so that the others notice.
 		hold.Holder, hold.Until = h.shared.Holder, h.shared.Until.Add(time.Millisecond)

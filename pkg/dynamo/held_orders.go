@@ -117,7 +117,18 @@ func (s *Orders) placing(
 			t.limit = int64(v.MaxUsesPerNick)
 		}
 		if t.key(t.item) == h.recordKey {
-			t.with = func(u *table.Update) { record(u, h.redemption) }
+			t.with = func(u *table.Update) {
+				record(u, h.redemption)
+				if t.of == voucher.OfCode { // it may have been deleted and created again, with many uses
+					u.RequireEqual(table.AttrLimit, table.Num(1))
+				}
+			}
+			t.judge = func(old table.Item) error {
+				if t.of == voucher.OfCode && old.Num(table.AttrLimit) != 1 {
+					return errHoldGone
+				}
+				return errLookAgain
+			}
 		}
 		p.takings = append(p.takings, t)
 	}

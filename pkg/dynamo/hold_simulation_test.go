@@ -622,7 +622,7 @@ func (b books) taker() (token string, nick voucher.Nick, at time.Time) {
 	}
 	for _, hold := range b.items[table.Head].Holds {
 		for _, c := range b.checkouts {
-			if string(c.ID.Token()) == hold.Holder {
+			if c.ID.Holder() == idempotency.Token(hold.Holder) {
 				nick, _ = voucher.ParseNick(c.Nick)
 				at = c.Created
 			}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
@@ -22,10 +24,10 @@ type posting struct {
 	takings []*taking
 	// bookings returns the other writes. It is called for each attempt, after the items to take from were chosen.
 	bookings func() []action
-	// record is the item of the booking, and recorded decides by it as action.rejected does. They are used before a
+	// record reads the item of the booking, and recorded decides by it as action.rejected does. They are used before a
 	// refusal that was judged by several readings: an earlier attempt may have stored the booking meanwhile. They are
 	// zero if the booking is in an item that it takes from.
-	record   table.Place
+	record   types.TransactGetItem
 	recorded func(table.Item) error
 }
 
@@ -55,9 +57,10 @@ type taking struct {
 	// judge decides by the item of a refused update, as action.rejected does; nil: the allowance decides.
 	judge func(table.Item) error
 
-	item int              // the item to take from
-	seen *table.Allowance // that item as it was read; nil: it was not
-	debt bool             // the head is in debt
+	item      int              // the item to take from
+	seen      *table.Allowance // that item as it was read; nil: it was not
+	debt      bool             // a write was refused, because the head is in debt
+	insolvent bool             // the head was in debt when all items were read
 }
 
 const (
@@ -99,7 +102,7 @@ func (l ledger) post(ctx context.Context, p *posting, lost *lostAttempt) error {
 			return nil
 		case table.IsConflict(err):
 			for _, t := range p.takings {
-				t.seen, t.debt = nil, false // others have written meanwhile
+				t.seen, t.debt, t.insolvent = nil, false, false // others have written meanwhile
 			}
 		case !errors.Is(err, errLookAgain):
 			return err
@@ -177,7 +180,10 @@ func (t *taking) plan() ([]action, error) {
 		}
 	default:
 		hold := table.Hold{Holder: t.holder, Amount: max(t.amount, own.Amount), Until: t.until, Note: t.noted()}
-		if own.Until.After(hold.Until) {
+		switch {
+		case has && t.from != nil && !own.Until.Before(hold.Until):
+			hold.Until = own.Until.Add(time.Millisecond) // so that whoever shares it, too, notices
+		case own.Until.After(hold.Until):
 			hold.Until = own.Until
 		}
 		u.Set(name, hold.Value())
@@ -186,7 +192,11 @@ func (t *taking) plan() ([]action, error) {
 			holds++
 		}
 	}
-	freed := t.removeLapsed(u)
+	ownLapsed := has && own.HasLapsed(t.at)
+	var freed []table.Hold
+	if (need > 0 || ownLapsed) && (!t.insolvent || t.item == table.Head) {
+		freed = t.removeLapsed(u)
+	}
 	holds -= len(freed)
 	if holds > 0 && t.seen == nil {
 		u.Require("(attribute_not_exists(#n) OR #n < :most)")
@@ -195,15 +205,14 @@ func (t *taking) plan() ([]action, error) {
 	if holds != 0 {
 		u.Add(table.AttrHolds, holds)
 	}
-	usesLapsed := len(freed) > 0 || has && own.HasLapsed(t.at)
-	if err := t.takeLeft(u, need, table.Sum(freed), has && own.HasLapsed(t.at)); err != nil {
+	if err := t.takeLeft(u, need, table.Sum(freed), ownLapsed); err != nil {
 		return nil, err
 	}
 	if t.with != nil {
 		t.with(u)
 	}
 	actions := []action{updating(t.table, u, t.see)}
-	if usesLapsed && t.item != table.Head {
+	if (len(freed) > 0 || ownLapsed) && t.item != table.Head {
 		// A lapsed hold pays the head's debt first.
 		solvent := checking(t.table, t.key(table.Head), "#left >= :zero")
 		solvent.ConditionCheck.ExpressionAttributeNames = map[string]string{"#left": table.AttrLeft}
@@ -241,13 +250,18 @@ func (t *taking) noted() string {
 	return t.note()
 }
 
+// removable returns the lapsed holds of others that one update of an item can remove.
+func (t *taking) removable(a *table.Allowance) []table.Hold {
+	lapsed := slices.DeleteFunc(a.Lapsed(t.at), func(h table.Hold) bool { return h.Holder == t.holder })
+	return lapsed[:min(len(lapsed), mostRemoved)]
+}
+
 // removeLapsed removes lapsed holds of others from the item, if it was read.
 func (t *taking) removeLapsed(u *table.Update) []table.Hold {
 	if t.seen == nil {
 		return nil
 	}
-	lapsed := slices.DeleteFunc(t.seen.Lapsed(t.at), func(h table.Hold) bool { return h.Holder == t.holder })
-	lapsed = lapsed[:min(len(lapsed), mostRemoved)]
+	lapsed := t.removable(t.seen)
 	for _, hold := range lapsed {
 		u.Remove(table.HoldPrefix + hold.Holder)
 		u.RequireEqual(table.HoldPrefix+hold.Holder, hold.Value())
@@ -308,51 +322,60 @@ func (t *taking) see(old table.Item) error {
 	return errLookAgain
 }
 
-// choose reads all items of an allowance at one moment, and chooses the one to take from. If all of them together have
-// too little, the error is a *shortError.
+// choose chooses the item to take from, by all items of the allowance at one moment. If all of them together have too
+// little, the error is a *shortError.
 func (l ledger) choose(ctx context.Context, p *posting, t *taking) error {
-	for attempt := 0; t.parts > 0; attempt++ {
-		items, err := l.readAll(ctx, p, t)
-		if err != nil {
-			return err
+	for attempt := 0; ; attempt++ {
+		items := map[int]*table.Allowance{table.Head: t.seen} // the whole allowance, if it has no parts
+		if t.parts > 0 || attempt > 0 {
+			var err error
+			if items, err = l.readAll(ctx, p, t); err != nil {
+				return err
+			}
 		}
+		t.insolvent = items[table.Head].Left+t.rebase(items[table.Head]) < 0
 		if item, found := t.best(items); found {
 			t.item, t.seen, t.debt = item, items[item], false
 			return nil
 		}
-		head := items[table.Head]
-		if head.Left >= 0 || t.from != nil && !t.from.HasLapsed(t.at) {
-			break
+		var free int64
+		for _, a := range items {
+			free += a.Free(t.at)
 		}
-		switch paid, err := l.payDebt(ctx, t, items); {
-		case err != nil:
-			return err
-		case !paid:
+		if !t.insolvent || free+t.rebase(items[table.Head]) < t.amount {
 			return &shortError{t}
+		}
+		if err := l.payDebt(ctx, t, items); err != nil {
+			return err
 		}
 		if err := table.Wait(ctx, table.Backoff(attempt, l.random)); err != nil {
 			return err
 		}
 	}
-	return &shortError{t}
 }
 
-// best returns the item that can give the amount, and of those the one where most is left. As long as the head is in
-// debt, lapsed holds of a part pay the debt and give nothing.
+// rebase returns by how much the limit by a rule differs from the stored one.
+func (t *taking) rebase(head *table.Allowance) int64 {
+	if t.limit == 0 {
+		return 0
+	}
+	return t.limit - head.Limit
+}
+
+// best returns the item that can give the amount in one write, and of those the one where most is left. As long as the
+// head is in debt, lapsed holds of a part pay the debt and give nothing.
 func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
-	solvent := items[table.Head].Left >= 0
-	for item := table.Head; item < t.parts; item++ {
+	for item := table.Head; item < max(t.parts, 0); item++ {
 		a := items[item]
 		own, has := a.Hold(t.holder)
 		usable := a.Left
 		switch {
-		case t.from != nil && !has, has && own.HasLapsed(t.at) && !solvent:
+		case t.from != nil && !has && !t.anew, has && own.HasLapsed(t.at) && t.insolvent:
 			continue
-		case solvent || item == table.Head:
-			usable = a.Free(t.at)
-			if has && own.HasLapsed(t.at) {
-				usable -= own.Amount
-			}
+		case item == table.Head:
+			usable += table.Sum(t.removable(a)) + t.rebase(a)
+		case !t.insolvent:
+			usable += table.Sum(t.removable(a))
 		}
 		if usable >= t.amount-own.Amount && (!found || a.Left > items[best].Left) {
 			best, found = item, true
@@ -364,14 +387,14 @@ func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
 // readAll reads all items of an allowance at one moment, and the booking with them.
 func (l ledger) readAll(ctx context.Context, p *posting, t *taking) (map[int]*table.Allowance, error) {
 	for {
-		var places []table.Place
+		var reads []types.TransactGetItem
 		for item := table.Head; item < t.parts; item++ {
-			places = append(places, table.Place{Table: t.table, Key: t.key(item)})
+			reads = append(reads, table.Reading(t.table, t.key(item)))
 		}
 		if p.recorded != nil {
-			places = append(places, p.record)
+			reads = append(reads, p.record)
 		}
-		found, err := table.GetTogether(ctx, l.api, l.random, places...)
+		found, err := table.GetTogether(ctx, l.api, l.random, reads...)
 		if err != nil {
 			return nil, err
 		}
@@ -399,31 +422,38 @@ func (l ledger) readAll(ctx context.Context, p *posting, t *taking) (map[int]*ta
 	}
 }
 
-// payDebt moves to the head what is left in parts, and what lapsed holds have there, until the head is no longer in
-// debt. paid is false if there was nothing to move.
-func (l ledger) payDebt(ctx context.Context, t *taking, items map[int]*table.Allowance) (paid bool, err error) {
+// payDebt gives to the head what lapsed holds have, and what is left in parts, until the head is no longer in debt.
+func (l ledger) payDebt(ctx context.Context, t *taking, items map[int]*table.Allowance) error {
 	owed := -items[table.Head].Left
-	for item := range t.parts {
+	for item := table.Head; item < t.parts && owed > 0; item++ {
 		payer := &taking{key: t.key, item: item, at: t.at, seen: items[item]}
-		u := &table.Update{Key: t.key(item)}
+		u, head := &table.Update{Key: t.key(item)}, &table.Update{Key: t.key(table.Head)}
 		freed := payer.removeLapsed(u)
-		amount := table.Sum(freed) + payer.seen.Left
-		if amount == 0 || owed <= 0 {
+		amount := table.Sum(freed)
+		if item != table.Head {
+			amount += payer.seen.Left
+			u.Set(table.AttrLeft, table.Num(0))
+			u.RequireEqual(table.AttrLeft, table.Num(payer.seen.Left))
+			head.Add(table.AttrLeft, int(amount))
+			head.Require("attribute_exists(#left)")
+		} else {
+			u.Add(table.AttrLeft, int(amount))
+		}
+		if amount == 0 {
 			continue
 		}
 		if len(freed) > 0 {
 			u.Add(table.AttrHolds, -len(freed))
 		}
-		u.Set(table.AttrLeft, table.Num(0))
-		u.RequireEqual(table.AttrLeft, table.Num(payer.seen.Left))
-		head := &table.Update{Key: t.key(table.Head)}
-		head.Add(table.AttrLeft, int(amount))
-		head.Require("attribute_exists(#left)")
-		err := transact(ctx, l.api, []action{updating(t.table, u, nil), updating(t.table, head, nil)})
-		if err != nil && !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
-			return false, err
+		actions := []action{updating(t.table, u, nil)}
+		if item != table.Head {
+			actions = append(actions, updating(t.table, head, nil))
 		}
-		paid, owed = true, owed-amount
+		err := transact(ctx, l.api, actions)
+		if err != nil && !errors.Is(err, errLookAgain) && !table.IsConflict(err) {
+			return err
+		}
+		owed -= amount
 	}
-	return paid, nil
+	return nil
 }

@@ -205,7 +205,7 @@ func (s *Redeemer) posting(r *redeeming) *posting {
 		}
 	}
 	if recordIn == nil {
-		p.record, p.recorded = table.Place{Table: s.vouchers, Key: own}, r.judge
+		p.record, p.recorded = table.Reading(s.vouchers, own), r.judge
 	} else {
 		with, judge := recordIn.with, recordIn.judge
 		recordIn.seen = r.seen
@@ -301,11 +301,12 @@ func recorded(token idempotency.Token, it table.Item) (redemption voucher.Redemp
 // writes.
 func (s *Redeemer) redeemedBefore(ctx context.Context, r *redeeming, refusal error) error {
 	claim := r.claim
-	places := []table.Place{{Table: s.vouchers, Key: table.RedemptionKey(claim.Shop, claim.Code, claim.Token)}}
-	if at := table.RecordKey(claim.Shop, r.v, claim.Nick, claim.Token); r.v.Code != "" && at != places[0].Key {
-		places = append(places, table.Place{Table: s.vouchers, Key: at})
+	own := table.RedemptionKey(claim.Shop, claim.Code, claim.Token)
+	reads := []types.TransactGetItem{table.Reading(s.vouchers, own)}
+	if at := table.RecordKey(claim.Shop, r.v, claim.Nick, claim.Token); r.v.Code != "" && at != own {
+		reads = append(reads, table.Reading(s.vouchers, at))
 	}
-	items, err := table.GetTogether(ctx, s.api, s.random, places...)
+	items, err := table.GetTogether(ctx, s.api, s.random, reads...)
 	if err != nil {
 		return err
 	}

@@ -80,11 +80,11 @@ func (s *RedemptionRecords) find(ctx context.Context, request voucher.UndoReques
 		table.NickKey(request.Shop, request.Code, request.ID[:voucher.NickIDLength]),
 		table.VoucherKey(request.Shop, request.Code),
 	}
-	places := make([]table.Place, len(keys))
+	reads := make([]types.TransactGetItem, len(keys))
 	for i, key := range keys {
-		places[i] = table.Place{Table: s.vouchers, Key: key}
+		reads[i] = table.Reading(s.vouchers, key)
 	}
-	items, err := table.GetTogether(ctx, s.api, s.random, places...)
+	items, err := table.GetTogether(ctx, s.api, s.random, reads...)
 	ofNick, ofCode := 1, 2
 	for i, it := range items {
 		redemption, found, err := table.Recorded(token, it)

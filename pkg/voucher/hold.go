@@ -9,7 +9,7 @@ import (
 // Hold is what a checkout takes of a code until a time. An order takes it for good. Once the hold has lapsed, another
 // request can take it over.
 type Hold struct {
-	// Holder is the token of the first checkout that had the hold. Checkouts that share a hold have the same holder.
+	// Holder stands for the first checkout that had the hold. Checkouts that share a hold have the same holder.
 	Holder idempotency.Token
 	Until  time.Time // UTC, whole milliseconds; from then on the hold has lapsed
 	Takes  []Take    // none if the code has no limits

@@ -243,6 +243,10 @@ func (v Voucher) Edited(edit Edit) (Voucher, error) {
 		}
 		v.MaxUsesPerNick = *edit.MaxUsesPerNick
 	}
+	if edit.MaxUses != nil {
+		parts, _ := chooseParts(v.MaxUses, nil)
+		v.Parts = max(v.Parts, parts)
+	}
 	if edit.Parts != nil {
 		parts, err := chooseParts(v.MaxUses, edit.Parts)
 		if err == nil && parts < v.Parts {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"shopfront/internal/torture"
 	"shopfront/internal/torture/testshop"
 )
 
@@ -25,28 +26,11 @@ func (c change) overlay(t *testing.T) map[string]string {
 	return testshop.Overlay(t, replacements...)
 }
 
-// Programs of a shop.
-const (
-	redeemVoucher = "functions/redeem-voucher"
-	shopctl       = "cmd/shopctl"
-)
-
-// build builds the programs that the change affects. If there is no change, it returns the programs of whole.
-func (c change) build(t *testing.T, whole testshop.Programs) testshop.Programs {
+// build builds the programs that can have changes, with torture.Unremembered besides.
+func (c change) build(t *testing.T) testshop.Programs {
 	t.Helper()
-	if len(c) == 0 {
-		return whole
+	for _, r := range torture.Unremembered() {
+		c = append(slices.Clip(c), replacement(r))
 	}
-	// the function does not use these files
-	isOperators := func(r replacement) bool {
-		return slices.Contains([]string{editGo, limitGo}, r.File)
-	}
-	var changed []string
-	if slices.ContainsFunc(c, isOperators) {
-		changed = append(changed, shopctl)
-	}
-	if slices.ContainsFunc(c, func(r replacement) bool { return !isOperators(r) }) {
-		changed = append(changed, redeemVoucher)
-	}
-	return testshop.BuildChanged(t, c.overlay(t), changed...)
+	return testshop.BuildChanged(t, c.overlay(t), "functions/redeem-voucher", "functions/undo-redemption", "cmd/shopctl")
 }

@@ -7,8 +7,7 @@
 // The conditions of writes have a proof of their own in package dynamo, which drops each part of each condition.
 //
 // An undocumented response counts as wrong, and so does an unfinished edit. But a crash can cause both without breaking
-// a promise. So they do not count as finding a mutation, except for the one mutation whose only effect is an unfinished
-// edit.
+// a promise. So they do not count as finding a mutation.
 //
 // A mutation replaces strings in the source. Each string must occur exactly once. If the source has changed, the test
 // fails and the mutation must be updated.
@@ -16,18 +15,15 @@
 // Some guards have a second guard behind them. Removing only the first guard breaks no promise. The mutations of these
 // guards remove both. A test also removes only the second guard, and the checkers must find nothing:
 //
-//   - The record is judged before the counter, and no half of a transaction is judged. As a second guard, the record
-//     is looked up before every refusal.
-//   - That lookup is also made without an Idempotency-Key, and the request recognises its own write. Both matter only
-//     after a lost attempt. As a second guard, a refusal after a lost attempt becomes a 503.
+//   - A record outweighs everything else, no half of a transaction is judged, and a request recognises its own write. As
+//     a second guard, the record is looked up before every refusal with an Idempotency-Key or after a lost attempt.
+//   - After a lost attempt, a refusal becomes a 503, even if that lookup found nothing.
 //
 // These mutations cannot be found, because they have no visible effect:
 //
 //   - Reads are not consistent. This has no effect, because the database in memory has only one copy of the data.
 //   - A token lacks the shop or the code. The record is stored with its code's items, and no other code's token is
 //     looked up there.
-//   - An edit does not recognise its own write to a counter after a lost response. It starts over, with the same
-//     result.
 //
 // Nothing that ships may import this package.
 package mutation

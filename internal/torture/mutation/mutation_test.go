@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"shopfront/internal/torture/testshop"
 )
 
 // The flag all builds and runs every mutation. Each mutation takes seconds. By default, only every fourth is built and
@@ -21,7 +19,7 @@ var all = flag.Bool("all", false, "build and run every mutation") //nolint:goche
 const fewMutations = 4
 
 func TestCheckers_MissingGuard_IsFound(t *testing.T) {
-	whole := testshop.Build(t)
+	whole := change{}.build(t)
 	var found rounds
 	t.Run("without a guard", func(t *testing.T) {
 		for i, m := range mutations() {
@@ -32,7 +30,7 @@ func TestCheckers_MissingGuard_IsFound(t *testing.T) {
 			}
 			t.Run(m.name, func(t *testing.T) {
 				t.Parallel()
-				programs := removed.build(t, whole)
+				programs := removed.build(t)
 				m.wantFound(open(t, programs, fmt.Sprintf("unguarded-%d", i)))
 				if trial, is := underTorture(m.name); is {
 					found.add(firstFound(t, programs, trial))
@@ -44,13 +42,17 @@ func TestCheckers_MissingGuard_IsFound(t *testing.T) {
 		for i, played := range scenes() {
 			t.Run(played.name, func(t *testing.T) {
 				t.Parallel()
-				played.wantNothingFound(open(t, played.given.build(t, whole), fmt.Sprintf("guarded-%d", i)))
+				programs := whole
+				if len(played.given) > 0 {
+					programs = played.given.build(t)
+				}
+				played.wantNothingFound(open(t, programs, fmt.Sprintf("guarded-%d", i)))
 			})
 		}
 		for round := range found.played {
 			programs := whole
 			if round.trial == accessChanges {
-				programs = shortLived().build(t, whole)
+				programs = shortLived().build(t)
 			}
 			for _, violation := range round.torture(t, programs).Violations {
 				t.Errorf("with all guards: %s", violation)

@@ -24,6 +24,12 @@ func limited(uses int) voucher.Terms {
 	return voucher.Terms{Written: "SUMMER-20", MaxUses: limit(uses), MaxUsesPerNick: new(voucher.NoLimit)}
 }
 
+func spread(uses, parts int) voucher.Terms {
+	terms := limited(uses)
+	terms.Parts = &parts
+	return terms
+}
+
 func perNick(uses, each int) voucher.Terms {
 	return voucher.Terms{Written: "AUTUMN-20", MaxUses: limit(uses), MaxUsesPerNick: limit(each)}
 }
@@ -48,25 +54,10 @@ func firstOfManyUses(s *shop) {
 	c.redeem("birch", "")
 }
 
-// The uses of a limited code are spread over many counters, most of which run empty.
-func usesOnManyCounters(s *shop) {
-	terms := limited(32)
-	terms.Counters = 32
-	c := s.create(terms)
+// The uses of a limited code are spread over many parts, most of which run empty.
+func usesOnManyParts(s *shop) {
+	c := s.create(spread(32, 32))
 	for range 33 {
-		c.redeem("", "")
-	}
-}
-
-// All remaining uses of a limited code are on its last counter, and one call cannot read all counters. A request that
-// draws another counter reads all counters. It is very unlikely that every request draws the last counter.
-func unreadCounters(s *shop) {
-	terms := limited(128)
-	terms.Counters = 32
-	c := s.create(terms)
-	c.edit(limitedTo(4))                                     // lowering takes uses from the first counter
-	s.gate.inflict("BatchGetItem", 2, memdynamo.Unprocessed) // the first call reads the settings
-	for range 5 {
 		c.redeem("", "")
 	}
 }
@@ -107,6 +98,14 @@ func pausedAfterALook(s *shop) {
 	s.createClosed(single()).redeem("birch", "")
 }
 
+// A code is disabled after a process has read its rules.
+func disabledAfterALook(s *shop) {
+	c := s.create(spread(8, 1))
+	c.redeem("alder", "")
+	c.edit(disabled(true))
+	c.redeem("birch", "")
+}
+
 // Shoppers retry their requests with the same keys.
 func requestsAreRetried(s *shop) {
 	for _, terms := range []voucher.Terms{single(), limited(8), perNick(8, 3), unlimited()} {
@@ -125,7 +124,7 @@ func retryAfterDisabling(s *shop) {
 	c.redeem("birch", "order-1048")
 }
 
-// A request is retried. Its code has no uses left, but is not marked as full yet.
+// A request is retried. Its code has no uses left.
 func retryOfTheLastUse(s *shop) {
 	c := s.create(limited(2))
 	c.redeem("alder", "order-1047")
@@ -140,24 +139,23 @@ func lostResponse(s *shop) {
 	c.redeem("alder", "")
 }
 
-// A transaction is applied late: its first retry meets a conflict, and the next retry an empty counter. Then a use is
-// added, and the late transaction takes it.
+// A transaction is applied late: its first retry meets a conflict, and the next retry an empty part. Then a use is added,
+// and the late transaction takes it.
 func lateTransaction(s *shop) {
-	c := s.create(limited(2))
+	c := s.create(spread(2, 1))
 	c.redeem("birch", "")
 	late := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Arrived)
 	s.gate.inflict("TransactWriteItems", 2, memdynamo.Conflict)
 	next := s.gate.stop(s.T, "TransactWriteItems", 3, memdynamo.Arrived)
-	// the first is birch's, the second the retry
-	applied := s.gate.stop(s.T, "TransactWriteItems", 3, memdynamo.Applied)
 	wait := c.redeeming("alder", "")
 	late.wait(s.T)
 	next.wait(s.T)
-	c.redeem("birch", "") // its process may read the settings, in a BatchGetItem
-	look := s.gate.stop(s.T, "BatchGetItem", 1, memdynamo.Applied)
+	c.redeem("birch", "")
+	look := s.gate.stop(s.T, "TransactGetItems", 1, memdynamo.Applied)
 	next.release()
 	look.wait(s.T)
 	c.edit(limitedTo(3))
+	applied := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Applied)
 	late.release()
 	applied.wait(s.T)
 	applied.release()
@@ -166,26 +164,42 @@ func lateTransaction(s *shop) {
 }
 
 // Two requests with the same key race for the last use of a code. The first request's transaction is half visible: the
-// counter is empty, but the record does not exist yet.
+// code has no use left, but the record does not exist yet.
 func lastUseInHalves(s *shop) {
-	s.takeInHalves("TransactWriteItems", func(*code) {})
+	s.takeInHalves(s.create(limited(3)), "TransactWriteItems", func() {})
 }
 
-// The same race, but another request marks the code as full meanwhile.
-func fullCodeInHalves(s *shop) {
-	s.takeInHalves("TransactGetItems", func(c *code) { c.redeem("cedar", "") })
+// The same race, but the code is disabled meanwhile.
+func disabledInHalves(s *shop) {
+	c := s.create(spread(3, 1))
+	s.takeInHalves(c, "TransactGetItems", func() { c.edit(disabled(true)) })
+}
+
+// Redemptions with a key are undone, and then requested again.
+func undoneRedemptions(s *shop) {
+	for _, terms := range []voucher.Terms{single(), perNick(8, 3)} {
+		c := s.create(terms)
+		c.redeem("alder", "order-1047")
+		c.undo()
+		c.redeem("alder", "order-1047")
+	}
 }
 
 // takeInHalves sends two requests with the same key for the last use of a code. The first transaction stays half
-// visible until the second request has its response or sends the operation again.
-func (s *shop) takeInHalves(operation string, meanwhile func(*code)) {
-	c := s.create(limited(2))
-	c.redeem("birch", "")
+// visible until the second request has its response or sends the operation again. Before, two requests at the same time
+// make two processes learn that the code has many uses.
+func (s *shop) takeInHalves(c *code, operation string, meanwhile func()) {
+	first := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
+	waitForFirst := c.redeeming("birch", "")
+	first.wait(s.T)
+	c.redeem("cedar", "")
+	first.release()
+	waitForFirst()
 	s.gate.inflict("TransactWriteItems", 1, memdynamo.Halves)
 	half := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Applied)
 	wait := c.redeeming("alder", "order-1047")
 	half.wait(s.T)
-	meanwhile(c)
+	meanwhile()
 	again := s.gate.stop(s.T, operation, 2, memdynamo.Arrived)
 	waitForSecond := c.redeeming("alder", "order-1047")
 	responded := make(chan struct{})
@@ -218,53 +232,32 @@ func refusalWithAttemptInFlight(s *shop) {
 	applied.release()
 }
 
-// There is always a use left, but a request that reads the two counters one after the other finds both empty. While the
-// request reads the first counter, the use is on the second one. While the request reads the second counter, another
-// use is on the first one. The function always draws the last counter. Chance decides which counter a request reads
-// first, so the scene has several requests.
+// There is always a use left, but a request that reads the head and the part one after the other finds both empty. While
+// it reads the head, the use is in the part. While it reads the part, the use is in the head.
 func useMovesBetweenReads(s *shop) {
-	for i := range 12 {
-		terms := limited(2)
-		terms.Written, terms.Counters = fmt.Sprint("SUMMER-", i), 2
-		s.moveUseBetweenReads(s.create(terms))
-	}
-}
-
-func (s *shop) moveUseBetweenReads(c *code) {
+	c := s.create(spread(2, 1))
 	c.redeem("", "")
+	c.redeem("", "")
+	c.undo() // the use goes to the head
 	found := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Applied)
-	half := s.gate.stop(s.T, "BatchGetItem", 1, memdynamo.Applied)
-	s.gate.inflict("BatchGetItem", 1, memdynamo.Unprocessed)
 	wait := c.redeeming("", "")
 	found.wait(s.T)
-	c.edit(limitedTo(4)) // raising adds uses to all counters, lowering takes them from the first
-	c.edit(limitedTo(2))
+	c.edit(limitedTo(3)) // an edit moves uses from the head to the part
+	oneByOne := s.gate.stop(s.T, "GetItem", 1, memdynamo.Applied)
+	atOnce := s.gate.stop(s.T, "TransactGetItems", 1, memdynamo.Applied)
 	found.release()
-	half.wait(s.T)
-	s.gate.spare()
-	c.edit(limitedTo(3)) // adds a use to the first counter
-	c.redeem("", "")     // takes the use of the second
-	half.release()
+	select {
+	case <-oneByOne.reached:
+	case <-atOnce.reached:
+	case <-time.After(patience):
+		s.Fatal("the request does not read the parts")
+	}
+	c.redeem("", "")
+	c.undo()
+	c.redeem("", "")
+	oneByOne.release()
+	atOnce.release()
 	wait()
-}
-
-// A request reads the counters during a raise, before uses are added. It marks the code as full after the raise has
-// ended.
-func markAfterTheRaise(s *shop) {
-	c := s.create(limited(2))
-	c.redeem("", "")
-	c.redeem("", "")
-	add := s.gate.stop(s.T, "UpdateItem", 3, memdynamo.Arrived) // after the voucher's own write and the fence
-	running := c.editing(limitedTo(3))
-	add.wait(s.T)
-	mark := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
-	wait := c.redeeming("", "")
-	mark.wait(s.T)
-	add.release()
-	running.end()
-	mark.release()
-	wait()
-	c.redeem("", "")
 }
 
 // A note is written to a voucher while it is being disabled.
@@ -279,47 +272,10 @@ func noteDuringADisabling(s *shop) {
 	c.redeem("alder", "")
 }
 
-// Two operators raise a limit from the same version of the voucher and write its counters in turn. The raise to eight
-// ends last, so eight is the limit afterwards.
-func twoLimitsAtOnce(s *shop) {
-	terms := limited(2)
-	terms.Counters = 2
-	c := s.create(terms)
-	begin := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
-	toFour := c.editing(limitedTo(4))
-	begin.wait(s.T)
-	beginToo := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
-	toEight := c.editing(limitedTo(8))
-	beginToo.wait(s.T)
-
-	raise := s.gate.stop(s.T, "UpdateItem", 3, memdynamo.Arrived) // after two fences
-	begin.release()
-	raise.wait(s.T)
-	// the second write, or the first if the edit had to start over
-	raiseToo := s.gate.stop(s.T, "UpdateItem", 4, memdynamo.Arrived)
-	beginToo.release()
-	raiseToo.wait(s.T)
-	raise.release()
-	toFour.end()
-	raiseToo.release()
-	toEight.end()
-	for range 7 {
-		c.redeem("", "")
-	}
-}
-
-// A note is written to a voucher after a raise has written the counter, and before the raise writes the new limit.
-func noteBeforeALimitIsSet(s *shop) {
-	c := s.create(limited(2))
-	c.redeem("", "")
-	c.redeem("", "")
-	c.redeem("", "")
-	end := s.gate.stop(s.T, "UpdateItem", 4, memdynamo.Arrived) // after the mark, the fence and the raise
-	running := c.editing(limitedTo(4))
-	end.wait(s.T)
-	c.edit(edit{edit: voucher.Edit{Note: new("for the team")}})
-	end.release()
-	running.end()
+// An operator lowers the limit below what parts have.
+func loweredLimit(s *shop) {
+	c := s.create(spread(8, 2))
+	c.editing(limitedTo(2)).end()
 	for range 3 {
 		c.redeem("", "")
 	}

@@ -3,6 +3,7 @@
 package mutation_test
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"shopfront/internal/memdynamo"
+	"shopfront/internal/torture"
 	"shopfront/internal/torture/history"
 	"shopfront/internal/torture/testshop"
 	"shopfront/pkg/backoffice"
@@ -40,6 +42,7 @@ type shop struct {
 	gate     *gate
 	programs testshop.Programs
 	operator *backoffice.Shop
+	server   string // the key of the shop's server, once a scene needs it
 	clients  atomic.Int64
 	codes    []*code
 
@@ -112,6 +115,8 @@ func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
 		return history.Answer{Outcome: history.Redeemed, ID: redemption.ID}
 	case recorder.Code == http.StatusNotFound:
 		return history.Answer{Outcome: history.Refused}
+	case recorder.Code == http.StatusConflict:
+		return history.Answer{Outcome: history.Undone}
 	case recorder.Code == http.StatusUnauthorized:
 		return history.Answer{Outcome: history.Denied}
 	case recorder.Code != http.StatusServiceUnavailable:
@@ -120,6 +125,34 @@ func (s *shop) read(recorder *httptest.ResponseRecorder) history.Answer {
 		s.undocumented = append(s.undocumented, fmt.Sprintf("%d %s", recorder.Code, recorder.Body))
 	}
 	return history.Answer{Outcome: history.Unknown}
+}
+
+// undo undoes the last redemption that was confirmed, as the shop's server.
+func (c *code) undo() {
+	s := c.shop
+	s.Helper()
+	if s.server == "" {
+		key, _, err := s.operator.CreateKey(s.Context(), "web shop", time.Time{}, rand.Reader, time.Now())
+		if err != nil {
+			s.Fatal(err)
+		}
+		s.server = key.Secret()
+	}
+	id := ""
+	for _, o := range c.History().Operations {
+		if o.Outcome == history.Redeemed {
+			id = o.ID
+		}
+	}
+	request := testshop.Request{
+		Method: http.MethodPost, Path: "/redemptions/" + id + "/undo", Server: s.server,
+		Body: fmt.Sprintf(`{"code":%q,"reason":"granted twice"}`, c.written),
+	}
+	returned := c.Call(history.Operation{Client: int(s.clients.Add(1)), Ask: history.AskUndo, Of: id})
+	if got := request.Send(s.Context(), s.API, s.operator.Profile.ID); got.Code != http.StatusOK {
+		s.Fatalf("an undo got %d %s", got.Code, got.Body)
+	}
+	returned(history.Answer{Outcome: history.Undone})
 }
 
 // redeeming requests a redemption in the background. The function wait waits for the response.
@@ -145,7 +178,7 @@ func disabled(yes bool) edit {
 	return edit{voucher.Edit{Disabled: &yes}, history.Edit{Disabled: &yes}, []string{fmt.Sprintf("--disabled=%t", yes)}}
 }
 
-// edit edits the code, bypassing the gate.
+// edit edits the code, bypassing the gate, and waits until no process remembers it as it was.
 func (c *code) edit(e edit) {
 	c.shop.Helper()
 	key, err := voucher.ParseCode(c.written)
@@ -156,6 +189,7 @@ func (c *code) edit(e edit) {
 	if _, err := c.shop.operator.EditVoucher(c.shop.Context(), key, e.edit); err != nil {
 		c.shop.Fatal(err)
 	}
+	time.Sleep(torture.RulesAge)
 	returned(history.Answer{Outcome: history.Done})
 }
 
@@ -255,6 +289,9 @@ func (c *code) list() {
 	}
 	answer := history.Answer{Outcome: history.Done}
 	for _, r := range redemptions {
+		if !r.Undone.IsZero() {
+			continue
+		}
 		answer.Listed = append(answer.Listed, history.Redemption{ID: r.ID, Nick: r.Nick})
 	}
 	returned(answer)

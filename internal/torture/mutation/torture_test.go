@@ -13,15 +13,14 @@ import (
 )
 
 // underTorture returns the trial that must find a mutation by random requests. There is such a trial for one mutation
-// of each kind: of the token, the check of the old item, the check of a transaction, the counter, the version and
-// access.
+// of each kind: of the token, the check of the old item, the check of a transaction, the use, the edit and access.
 func underTorture(name string) (trial string, is bool) {
 	trial, is = map[string]string{
 		"draws a token although there is a key":  contention,
 		"ignores the item of a failed condition": contention,
 		"judges one half of a transaction":       string(memdynamo.Halves),
 		"takes no use from a counter":            contention,
-		"ends an edit without a new version":     contention,
+		"does not collect a debt":                contention,
 		"uses settings and keys for ever":        accessChanges,
 	}[name]
 	// Torture may take many rounds to see a transaction by halves, so only -all waits for that.

@@ -43,10 +43,10 @@ type Allowance struct {
 // Hold is an amount that a holder may take until a time. A lapsed hold belongs to its holder until somebody takes it
 // over.
 type Hold struct {
-	Holder string // 22 characters: the token of the first checkout that held it
+	Holder string // 22 characters that stand for the first checkout that held it
 	Amount int64
 	Until  time.Time // UTC, whole milliseconds; from then on the hold has lapsed
-	// Note is whatever finds the hold's owner again: in the head of a single-use code the HashNick of the nick that may
+	// Note is whatever finds the hold's owner again: in the head of a single-use code the voucher.NickID of the nick that may
 	// share the hold, and in the item of a nick the number of the code's item with the same holder's hold.
 	Note string
 }
