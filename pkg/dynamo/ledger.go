@@ -43,8 +43,8 @@ type taking struct {
 	holder string        // of the hold that is stored, or becomes used; empty: none
 	until  time.Time     // when the hold lapses; zero: the amount is taken for good
 	note   func() string // of the hold; nil: empty
-	// limit is the limit by a rule. It creates the allowance, and an allowance with another limit is adapted. It is zero
-	// if the allowance has a limit of its own.
+	// limit is the limit by a rule. It creates the allowance, and an allowance with another limit is adapted. Zero: the
+	// allowance has a limit of its own.
 	limit int64
 	// from is the holder's hold as the booking knows it: an order takes it for good, and a checkout shares it. If it is
 	// gone, the error is errHoldGone, or the amount is taken anew. It is nil for a new hold.
@@ -84,8 +84,8 @@ type shortError struct{ taking *taking }
 func (*shortError) Error() string { return "the allowance has too little" }
 
 // post writes a booking and takes what it takes. It first tries without reading anything, from the head or a random
-// part. DynamoDB returns what it refused as it is stored, and that decides. Errors: a *shortError, errHoldGone, and those
-// of the functions in the posting; then nothing was written.
+// part. DynamoDB returns what it refused as it is stored, and that decides. Errors: a *shortError, errHoldGone, and
+// those of the functions in the posting; then nothing was written.
 func (l ledger) post(ctx context.Context, p *posting, lost *lostAttempt) error {
 	for _, t := range p.takings {
 		if t.from == nil && t.seen == nil {

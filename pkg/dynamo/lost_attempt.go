@@ -19,10 +19,10 @@ type lostAttempt bool
 // note is an option for a write. It lets l see the errors of all attempts.
 func (l *lostAttempt) note(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, l} }
 
-// outcome returns the error of an operation. If err refuses a voucher that an attempt in flight may still redeem or hold,
-// the error is an *UnavailableError. For example, an operator may edit the voucher after the refusal, and the attempt
-// may be applied then. The reason of the refusal does not matter, because clients must not be able to tell reasons
-// apart.
+// outcome returns the error of an operation. If err refuses a voucher that an attempt in flight may still redeem or
+// hold, the error is an *UnavailableError. For example, an operator may edit the voucher after the refusal, and the
+// attempt may be applied then. The reason of the refusal does not matter, because clients must not be able to tell
+// reasons apart.
 func (l *lostAttempt) outcome(err error) error {
 	if _, refused := voucher.IsRefusal(err); refused && bool(*l) {
 		err = &UnavailableError{Err: errMayBeApplied}
