@@ -163,35 +163,7 @@ func (t *taking) plan() ([]action, error) {
 		}
 		t.from = nil
 	}
-	need, holds := t.amount-own.Amount, 0 // what must be left, and by how much the number of holds changes
-	name := table.HoldPrefix + t.holder
-	switch {
-	case has:
-		u.RequireEqual(name, own.Value())
-	case !t.until.IsZero():
-		u.RequireEqual(name, nil)
-	}
-	switch {
-	case t.until.IsZero():
-		u.Add(table.AttrUsed, int(t.amount))
-		if has {
-			u.Remove(name)
-			holds--
-		}
-	default:
-		hold := table.Hold{Holder: t.holder, Amount: max(t.amount, own.Amount), Until: t.until, Note: t.noted()}
-		switch {
-		case has && t.from != nil && !own.Until.Before(hold.Until):
-			hold.Until = own.Until.Add(time.Millisecond) // so that whoever shares it, too, notices
-		case own.Until.After(hold.Until):
-			hold.Until = own.Until
-		}
-		u.Set(name, hold.Value())
-		need = hold.Amount - own.Amount
-		if !has {
-			holds++
-		}
-	}
+	need, holds := t.planHold(u, own, has)
 	ownLapsed := has && own.HasLapsed(t.at)
 	var freed []table.Hold
 	if (need > 0 || ownLapsed) && (!t.insolvent || t.item == table.Head) {
@@ -213,16 +185,50 @@ func (t *taking) plan() ([]action, error) {
 	}
 	actions := []action{updating(t.table, u, t.see)}
 	if (len(freed) > 0 || ownLapsed) && t.item != table.Head {
-		// A lapsed hold pays the head's debt first.
-		solvent := checking(t.table, t.key(table.Head), "#left >= :zero")
-		solvent.ConditionCheck.ExpressionAttributeNames = map[string]string{"#left": table.AttrLeft}
-		solvent.ConditionCheck.ExpressionAttributeValues = table.Item{":zero": table.Num(0)}
-		actions = append(actions, action{write: solvent, rejected: func(table.Item) error {
-			t.debt = true
-			return errLookAgain
-		}})
+		actions = append(actions, t.requiringSolvency())
 	}
 	return actions, nil
+}
+
+// planHold adds to an update what becomes of the holder's own hold. It returns how much must be left besides, and by how
+// much the number of holds changes.
+func (t *taking) planHold(u *table.Update, own table.Hold, has bool) (need int64, holds int) {
+	name := table.HoldPrefix + t.holder
+	if has {
+		u.RequireEqual(name, own.Value())
+	}
+	if t.until.IsZero() {
+		u.Add(table.AttrUsed, int(t.amount))
+		if has {
+			u.Remove(name)
+			holds--
+		}
+		return t.amount - own.Amount, holds
+	}
+	hold := table.Hold{Holder: t.holder, Amount: max(t.amount, own.Amount), Until: t.until, Note: t.noted()}
+	switch {
+	case !has:
+		u.RequireEqual(name, nil)
+		holds++
+	case t.from != nil && !own.Until.Before(hold.Until):
+		hold.Until = own.Until.Add(time.Millisecond) // so that whoever shares it, too, notices
+	case own.Until.After(hold.Until):
+		hold.Until = own.Until
+	}
+	u.Set(name, hold.Value())
+	return hold.Amount - own.Amount, holds
+}
+
+// requiringSolvency returns the action that requires that the head is not in debt: a lapsed hold of a part pays the
+// debt first.
+func (t *taking) requiringSolvency() action {
+	solvent := checking(t.table, t.key(table.Head), "#left >= :zero")
+	solvent.ConditionCheck.ExpressionAttributeNames = map[string]string{"#left": table.AttrLeft}
+	solvent.ConditionCheck.ExpressionAttributeValues = table.Item{":zero": table.Num(0)}
+	return action{write: solvent, rejected: func(table.Item) error {
+		t.debt = true
+		return errLookAgain
+	}}
 }
 
 // own returns the holder's hold in the item, as it was read or as the booking knows it.
