@@ -53,15 +53,14 @@ NOT_SIMULATED = (
 READING = {"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"}
 CHECKING_OUT = {
     "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "PutItem", "UpdateItem"},
-    "VouchersTable": {"BatchGetItem", "Query", "UpdateItem", "PutItem", "DeleteItem", "ConditionCheckItem"},
-    "RefusalsTable": {"GetItem", "UpdateItem"},
+    "VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"}, "RefusalsTable": {"UpdateItem"},
 }
-# A hold changes neither the reward nor the limits of a code.
+# A hold does not change the reward, limit per nick or number of parts of a code.
 ONLY_HOLDS = {"ForAllValues:StringNotEquals": {"dynamodb:Attributes": ["reward", "currency", "perNick", "parts"]}}
 GRANTS = {
     "redeem-voucher": {
         "CatalogueTable": {"BatchGetItem"},
-        "VouchersTable": {"GetItem", "BatchGetItem", "Query", "UpdateItem", "DeleteItem", "ConditionCheckItem"},
+        "VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem", "ConditionCheckItem"},
         "RefusalsTable": {"UpdateItem"},
     },
     "checkout-area": {"CatalogueTable": {"GetItem", "BatchGetItem", "Query"}},
@@ -71,23 +70,23 @@ GRANTS = {
     "show-checkout": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "Query"}},
     "release-checkout": {
         "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"},
-        "VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem", "DeleteItem"},
+        "VouchersTable": {"UpdateItem"},
     },
     "place-order": {
         "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"},
-        "VouchersTable": {"GetItem", "UpdateItem", "DeleteItem"},
+        "VouchersTable": {"GetItem", "UpdateItem", "ConditionCheckItem"},
     },
     "list-orders": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}, "CheckoutsTable/index/orders": {"Query"}},
     "show-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"}},
     "fulfil-order": {"CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"}},
     "cancel-order": {
         "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem", "UpdateItem"},
-        "VouchersTable": {"GetItem", "BatchGetItem", "UpdateItem", "PutItem"},
+        "VouchersTable": {"UpdateItem", "PutItem"},
     },
     "list-redemptions": {"CatalogueTable": {"BatchGetItem"}, "VouchersTable": {"GetItem", "Query"}},
     "undo-redemption": {
         "CatalogueTable": {"BatchGetItem"}, "CheckoutsTable": {"GetItem"},
-        "VouchersTable": {"GetItem", "BatchGetItem", "Query", "UpdateItem", "PutItem"},
+        "VouchersTable": {"GetItem", "UpdateItem", "PutItem"},
     },
     "list-events": {"CatalogueTable": {"BatchGetItem"}, "EventsTable": {"GetItem", "BatchGetItem", "Query"}},
     "record-events": {

@@ -20,7 +20,8 @@ import (
 // openTogether stores a checkout, holds a use for it, and replaces another one, as Open says.
 func (s *Checkouts) openTogether(ctx context.Context, opening checkout.Opening) (checkout.Checkout, error) {
 	var lost lostAttempt
-	h := &holding{Opening: opening, token: opening.Checkout.ID.Token(), until: voucher.HeldUntil(opening.Checkout.Expires)}
+	c := opening.Checkout
+	h := &holding{Opening: opening, token: c.ID.Token(), until: voucher.HeldUntil(c.Expires)}
 	if old := h.Replaces; old != nil && old.Hold != nil && old.Code == h.Voucher.Written &&
 		!old.Hold.HasLapsed(h.Request.At) {
 		h.shared, h.isOwn = old.Hold, true
@@ -57,7 +58,7 @@ type holding struct {
 }
 
 // openHeld decides which use the checkout holds. If it replaces a checkout with a live hold of the same code, it shares
-// that hold. If not, it takes a free use. If it cannot get one, it shares another live hold of the nick, if the nick has
+// that hold. If not, it takes a free use. If it cannot get one, it shares another live hold of the nick, if there is
 // one.
 func (s *Checkouts) openHeld(ctx context.Context, h *holding, lost *lostAttempt) error {
 	return s.again(ctx, func() error {
@@ -191,28 +192,31 @@ func (s *Checkouts) opening(h *holding) *posting {
 			p.takings = slices.Concat(p.takings, s.ofSource(h, hold))
 		}
 	}
-	p.bookings = func() []action {
-		h.result = h.Checkout
-		if h.Checkout.Code != "" {
-			h.result.Hold, hold.Takes = hold, nil
-			h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse)
-			for _, t := range ofVoucher {
-				hold.Takes = append(hold.Takes, voucher.Take{Of: t.of, Item: t.item})
-				h.result.SharesUse = h.result.SharesUse || t.isExtended()
-			}
-		}
-		put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
-		actions := []action{{write: types.TransactWriteItem{Put: &put}, rejected: h.keep}}
-		// A replaced checkout with the same token needs no write of its own: the put overwrites it, or finds it open.
-		if h.Replaces != nil && h.Replaces.ID.Token() != h.token {
-			replace := updateWhile(h.Shop, h.Replaces.ID, table.StatusOpen)
-			replace.Set(table.AttrStatus, table.Str(table.StatusReplaced))
-			actions = append(actions, updating(s.tables.Checkouts, replace,
-				func(table.Item) error { return checkout.ErrNotReplaceable }))
-		}
-		return actions
-	}
+	p.bookings = func() []action { return s.storing(h, hold, ofVoucher) }
 	return p
+}
+
+// storing returns the writes of a checkout that holds what was taken, and of the one that it replaces.
+func (s *Checkouts) storing(h *holding, hold *voucher.Hold, taken []*taking) []action {
+	h.result = h.Checkout
+	if h.Checkout.Code != "" {
+		h.result.Hold, hold.Takes = hold, nil
+		h.result.SharesUse = h.shared != nil && (!h.isOwn || h.Replaces.SharesUse)
+		for _, t := range taken {
+			hold.Takes = append(hold.Takes, voucher.Take{Of: t.of, Item: t.item})
+			h.result.SharesUse = h.result.SharesUse || t.isExtended()
+		}
+	}
+	put := putCheckout(s.tables.Checkouts, h.Shop, h.result)
+	actions := []action{{write: types.TransactWriteItem{Put: &put}, rejected: h.keep}}
+	// A replaced checkout with the same token needs no write of its own: the put overwrites it, or finds it open.
+	if h.Replaces != nil && h.Replaces.ID.Token() != h.token {
+		replace := updateWhile(h.Shop, h.Replaces.ID, table.StatusOpen)
+		replace.Set(table.AttrStatus, table.Str(table.StatusReplaced))
+		actions = append(actions, updating(s.tables.Checkouts, replace,
+			func(table.Item) error { return checkout.ErrNotReplaceable }))
+	}
+	return actions
 }
 
 // share makes the taking share a hold.
@@ -239,22 +243,20 @@ func (s *Checkouts) ofSource(h *holding, hold *voucher.Hold) []*taking {
 	if h.Source == (access.Source{}) {
 		return nil
 	}
-	limits := map[access.Source]int64{h.Source: checkout.MaxHoldsPerSource}
-	sources := []access.Source{h.Source}
-	if h.Source.Subnet != "" {
-		network := access.Source{Name: h.Source.Name}
-		sources, limits[network] = append(sources, network), checkout.MaxHoldsPerNetwork
-	}
-	takings := make([]*taking, len(sources))
-	for i, source := range sources {
-		takings[i] = &taking{
+	var takings []*taking
+	add := func(source access.Source, limit int64) {
+		takings = append(takings, &taking{
 			table: s.tables.Refusals, amount: 1, at: h.Request.At, holder: string(hold.Holder), until: hold.Until,
-			limit: limits[source],
+			limit: limit,
 			key:   func(int) table.Key { return table.SourceHoldsKey(h.Shop, source) },
 			with: func(u *table.Update) {
 				u.Set(table.AttrExpiresAt, table.Num(hold.Until.Add(sourceRetention).Unix()))
 			},
-		}
+		})
+	}
+	add(h.Source, checkout.MaxHoldsPerSource)
+	if h.Source.Subnet != "" {
+		add(access.Source{Name: h.Source.Name}, checkout.MaxHoldsPerNetwork)
 	}
 	return takings
 }

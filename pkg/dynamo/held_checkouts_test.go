@@ -37,17 +37,16 @@ func newStall(t testing.TB) *stall {
 		Checkouts: dynamotest.Table(t, "CheckoutsTable"), Vouchers: s.table,
 		Refusals: dynamotest.Table(t, "RefusalsTable"),
 	}
+	api := restricted{s.client, t, s.table}
 	s.opener = checkout.Opener{
-		Catalogue: coinsOnSale{}, Random: rand.Reader,
-		Store: dynamo.NewCheckouts(restricted{s.client, t, s.table}, s.tables, mathrand.Int64N),
+		Catalogue: coinsOnSale{}, Store: dynamo.NewCheckouts(api, s.tables, mathrand.Int64N), Random: rand.Reader,
 	}
-	s.orders = checkout.Orders{Store: dynamo.NewOrders(s.client, s.tables.Checkouts, s.tables.Vouchers,
-		mathrand.Int64N)}
+	s.orders = checkout.Orders{Store: dynamo.NewOrders(api, s.tables.Checkouts, s.tables.Vouchers, mathrand.Int64N)}
 	return s
 }
 
-// restricted is a client with the rights of a checkout function: a write of a voucher may not name the reward and the
-// limit per nick, not even in a condition.
+// restricted is a client with the rights of a checkout function: an update in the vouchers table may not name the
+// reward, the limit per nick or the number of parts, not even in a condition.
 type restricted struct {
 	dynamo.CheckoutsAPI
 
@@ -58,7 +57,7 @@ type restricted struct {
 func (r restricted) check(tableName *string, attributes iter.Seq[string]) {
 	for attribute := range attributes {
 		switch attribute {
-		case table.AttrReward, table.AttrCurrency, table.AttrPerNick:
+		case table.AttrReward, table.AttrCurrency, table.AttrPerNick, table.AttrParts:
 			if *tableName == r.vouchers {
 				r.t.Errorf("a checkout's write names %s, which the role of the function does not allow", attribute)
 			}
@@ -79,10 +78,6 @@ func (r restricted) TransactWriteItems(
 	for _, item := range input.TransactItems {
 		if update := item.Update; update != nil {
 			r.check(update.TableName, maps.Values(update.ExpressionAttributeNames))
-		}
-		if put := item.Put; put != nil {
-			r.check(put.TableName, maps.Keys(put.Item))
-			r.check(put.TableName, maps.Values(put.ExpressionAttributeNames))
 		}
 	}
 	return r.CheckoutsAPI.TransactWriteItems(ctx, input, options...)

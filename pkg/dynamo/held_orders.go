@@ -117,18 +117,7 @@ func (s *Orders) placing(
 			t.limit = int64(v.MaxUsesPerNick)
 		}
 		if t.key(t.item) == h.recordKey {
-			t.with = func(u *table.Update) {
-				record(u, h.redemption)
-				if t.of == voucher.OfCode { // it may have been deleted and created again, with many uses
-					u.RequireEqual(table.AttrLimit, table.Num(1))
-				}
-			}
-			t.judge = func(old table.Item) error {
-				if t.of == voucher.OfCode && old.Num(table.AttrLimit) != 1 {
-					return errHoldGone
-				}
-				return errLookAgain
-			}
+			t.recordOrder(h.redemption)
 		}
 		p.takings = append(p.takings, t)
 	}
@@ -138,6 +127,22 @@ func (s *Orders) placing(
 		bookings = append(bookings, updating(s.vouchers, u, nil))
 	}
 	return p, nil
+}
+
+// recordOrder makes the taking record an order's redemption in the item.
+func (t *taking) recordOrder(redemption voucher.Redemption) {
+	t.with = func(u *table.Update) {
+		record(u, redemption)
+		if t.of == voucher.OfCode { // it may have been deleted and created again, with many uses
+			u.RequireEqual(table.AttrLimit, table.Num(1))
+		}
+	}
+	t.judge = func(old table.Item) error {
+		if t.of == voucher.OfCode && old.Num(table.AttrLimit) != 1 {
+			return errHoldGone
+		}
+		return errLookAgain
+	}
 }
 
 // freeing returns the actions that give back what a checkout holds: to the head, if it was taken from a part. If a hold

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+
 	"shopfront/pkg/dynamo/table"
 	"shopfront/pkg/voucher"
 )
@@ -22,10 +24,10 @@ type posting struct {
 	takings []*taking
 	// bookings returns the other writes. It is called for each attempt, after the items to take from were chosen.
 	bookings func() []action
-	// record is the item of the booking, and recorded decides by it as action.rejected does. They are used before a
+	// record reads the item of the booking, and recorded decides by it as action.rejected does. They are used before a
 	// refusal that was judged by several readings: an earlier attempt may have stored the booking meanwhile. They are
 	// zero if the booking is in an item that it takes from.
-	record   table.Place
+	record   types.TransactGetItem
 	recorded func(table.Item) error
 }
 
@@ -41,8 +43,8 @@ type taking struct {
 	holder string        // of the hold that is stored, or becomes used; empty: none
 	until  time.Time     // when the hold lapses; zero: the amount is taken for good
 	note   func() string // of the hold; nil: empty
-	// limit is the limit by a rule. It creates the allowance, and an allowance with another limit is adapted. It is zero
-	// if the allowance has a limit of its own.
+	// limit is the limit by a rule. It creates the allowance, and an allowance with another limit is adapted. Zero: the
+	// allowance has a limit of its own.
 	limit int64
 	// from is the holder's hold as the booking knows it: an order takes it for good, and a checkout shares it. If it is
 	// gone, the error is errHoldGone, or the amount is taken anew. It is nil for a new hold.
@@ -82,8 +84,8 @@ type shortError struct{ taking *taking }
 func (*shortError) Error() string { return "the allowance has too little" }
 
 // post writes a booking and takes what it takes. It first tries without reading anything, from the head or a random
-// part. DynamoDB returns what it refused as it is stored, and that decides. Errors: a *shortError, errHoldGone, and those
-// of the functions in the posting; then nothing was written.
+// part. DynamoDB returns what it refused as it is stored, and that decides. Errors: a *shortError, errHoldGone, and
+// those of the functions in the posting; then nothing was written.
 func (l ledger) post(ctx context.Context, p *posting, lost *lostAttempt) error {
 	for _, t := range p.takings {
 		if t.from == nil && t.seen == nil {
@@ -385,14 +387,14 @@ func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
 // readAll reads all items of an allowance at one moment, and the booking with them.
 func (l ledger) readAll(ctx context.Context, p *posting, t *taking) (map[int]*table.Allowance, error) {
 	for {
-		var places []table.Place
+		var reads []types.TransactGetItem
 		for item := table.Head; item < t.parts; item++ {
-			places = append(places, table.Place{Table: t.table, Key: t.key(item)})
+			reads = append(reads, table.Reading(t.table, t.key(item)))
 		}
 		if p.recorded != nil {
-			places = append(places, p.record)
+			reads = append(reads, p.record)
 		}
-		found, err := table.GetTogether(ctx, l.api, l.random, places...)
+		found, err := table.GetTogether(ctx, l.api, l.random, reads...)
 		if err != nil {
 			return nil, err
 		}

@@ -19,21 +19,15 @@ type lostAttempt bool
 // note is an option for a write. It lets l see the errors of all attempts.
 func (l *lostAttempt) note(o *dynamodb.Options) { o.Retryer = noting{o.Retryer, l} }
 
-// outcome returns the error of an operation. A refusal that an attempt in flight may contradict becomes an
-// *UnavailableError.
+// outcome returns the error of an operation. If err refuses a voucher that an attempt in flight may still redeem or
+// hold, the error is an *UnavailableError. For example, an operator may edit the voucher after the refusal, and the
+// attempt may be applied then. The reason of the refusal does not matter, because clients must not be able to tell
+// reasons apart.
 func (l *lostAttempt) outcome(err error) error {
-	if l.mayContradict(err) {
+	if _, refused := voucher.IsRefusal(err); refused && bool(*l) {
 		err = &UnavailableError{Err: errMayBeApplied}
 	}
 	return table.Outcome(err)
-}
-
-// mayContradict reports whether err refuses a voucher that an attempt in flight may still redeem or hold. For example,
-// an operator may edit the voucher after the refusal, and the attempt may be applied then. The reason of the refusal
-// does not matter, because clients must not be able to tell reasons apart.
-func (l *lostAttempt) mayContradict(err error) bool {
-	_, refused := voucher.IsRefusal(err)
-	return bool(*l) && refused
 }
 
 // noting is a retryer that sees the error of every attempt.

@@ -92,24 +92,28 @@ func (s *Redeemer) redeem(ctx context.Context, r *redeeming, lost *lostAttempt) 
 		if errors.Is(err, errRulesChanged) {
 			return cmp.Or(s.reload(ctx, r), errLookAgain)
 		}
-		short, isShort := errors.AsType[*shortError](err)
-		if !isShort {
-			return err
+		if short, isShort := errors.AsType[*shortError](err); isShort {
+			return s.refuse(ctx, r, short.taking)
 		}
-		if short.taking.of == voucher.OfCode {
-			s.rules.sellOut(r.claim.Request)
-			return short.taking.short
-		}
-		// the limit per nick is a rule that may have been edited
-		before := r.v.MaxUsesPerNick
-		if err := s.reload(ctx, r); err != nil {
-			return err
-		}
-		if r.v.MaxUsesPerNick <= before {
-			return short.taking.short
-		}
-		return errLookAgain
+		return err
 	})
+}
+
+// refuse returns the refusal of a redemption because the taking has too little. It returns errLookAgain if that was for
+// the nick's limit, which is a rule, and the rule has been raised since it was read.
+func (s *Redeemer) refuse(ctx context.Context, r *redeeming, short *taking) error {
+	if short.of == voucher.OfCode {
+		s.rules.sellOut(r.claim.Request)
+		return short.short
+	}
+	before := r.v.MaxUsesPerNick
+	if err := s.reload(ctx, r); err != nil {
+		return err
+	}
+	if r.v.MaxUsesPerNick <= before {
+		return short.short
+	}
+	return errLookAgain
 }
 
 // reload reads the rules, and forgets what else was read.
@@ -192,7 +196,8 @@ func requireUnpaused(call *table.Update, paused voucher.Pause) {
 	call.Name(table.AttrBatch)
 }
 
-// posting returns what a redemption writes. It is recorded in the smallest item that it takes from, see table.RecordKey.
+// posting returns what a redemption writes. It is recorded in the smallest item that it takes from, see
+// table.RecordKey.
 func (s *Redeemer) posting(r *redeeming) *posting {
 	claim := r.claim
 	r.redemption = newRedemption(claim, r.v)
@@ -205,7 +210,7 @@ func (s *Redeemer) posting(r *redeeming) *posting {
 		}
 	}
 	if recordIn == nil {
-		p.record, p.recorded = table.Place{Table: s.vouchers, Key: own}, r.judge
+		p.record, p.recorded = table.Reading(s.vouchers, own), r.judge
 	} else {
 		with, judge := recordIn.with, recordIn.judge
 		recordIn.seen = r.seen
@@ -301,11 +306,12 @@ func recorded(token idempotency.Token, it table.Item) (redemption voucher.Redemp
 // writes.
 func (s *Redeemer) redeemedBefore(ctx context.Context, r *redeeming, refusal error) error {
 	claim := r.claim
-	places := []table.Place{{Table: s.vouchers, Key: table.RedemptionKey(claim.Shop, claim.Code, claim.Token)}}
-	if at := table.RecordKey(claim.Shop, r.v, claim.Nick, claim.Token); r.v.Code != "" && at != places[0].Key {
-		places = append(places, table.Place{Table: s.vouchers, Key: at})
+	own := table.RedemptionKey(claim.Shop, claim.Code, claim.Token)
+	reads := []types.TransactGetItem{table.Reading(s.vouchers, own)}
+	if at := table.RecordKey(claim.Shop, r.v, claim.Nick, claim.Token); r.v.Code != "" && at != own {
+		reads = append(reads, table.Reading(s.vouchers, at))
 	}
-	items, err := table.GetTogether(ctx, s.api, s.random, places...)
+	items, err := table.GetTogether(ctx, s.api, s.random, reads...)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func (s *RedemptionRecords) Undo(
 		found, err := s.find(ctx, request)
 		redemption = found.redemption
 		switch {
-		case errors.Is(err, voucher.ErrRedemptionNotFound): // an order's may be in the item of a nick that is unknown here
+		case errors.Is(err, voucher.ErrRedemptionNotFound): // an order's may be in the item of an unknown nick
 			return s.refuseOrdered(ctx, request)
 		case err != nil || !redemption.Undone.IsZero():
 			return err
@@ -55,8 +55,8 @@ func (s *RedemptionRecords) Undo(
 	return redemption, table.Outcome(err)
 }
 
-// refuseOrdered returns voucher.ErrRedemptionOfOrder if a checkout that has the redemption's ID as its token was ordered
-// with the code, and otherwise voucher.ErrRedemptionNotFound.
+// refuseOrdered returns voucher.ErrRedemptionOfOrder if a checkout that has the redemption's ID as its token was
+// ordered with the code, and otherwise voucher.ErrRedemptionNotFound.
 func (s *RedemptionRecords) refuseOrdered(ctx context.Context, request voucher.UndoRequest) error {
 	c, err := readCheckoutSettled(ctx, s.api, s.random, s.checkouts, request.Shop, idempotency.Token(request.ID))
 	if errors.Is(err, checkout.ErrNotFound) {
@@ -80,11 +80,11 @@ func (s *RedemptionRecords) find(ctx context.Context, request voucher.UndoReques
 		table.NickKey(request.Shop, request.Code, request.ID[:voucher.NickIDLength]),
 		table.VoucherKey(request.Shop, request.Code),
 	}
-	places := make([]table.Place, len(keys))
+	reads := make([]types.TransactGetItem, len(keys))
 	for i, key := range keys {
-		places[i] = table.Place{Table: s.vouchers, Key: key}
+		reads[i] = table.Reading(s.vouchers, key)
 	}
-	items, err := table.GetTogether(ctx, s.api, s.random, places...)
+	items, err := table.GetTogether(ctx, s.api, s.random, reads...)
 	ofNick, ofCode := 1, 2
 	for i, it := range items {
 		redemption, found, err := table.Recorded(token, it)

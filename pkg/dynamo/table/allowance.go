@@ -27,8 +27,8 @@ const (
 // Head is the number of a head among the items of an allowance. Parts are numbered from 0.
 const Head = -1
 
-// Allowance is one item of an allowance: all of it, or the head, or a part. After every write, and summed over all items
-// of the allowance,
+// Allowance is one item of an allowance: all of it, or the head, or a part. After every write, and summed over all
+// items of the allowance,
 //
 //	left + holds + used = limit
 //
@@ -46,8 +46,8 @@ type Hold struct {
 	Holder string // 22 characters that stand for the first checkout that held it
 	Amount int64
 	Until  time.Time // UTC, whole milliseconds; from then on the hold has lapsed
-	// Note is whatever finds the hold's owner again: in the head of a single-use code the voucher.NickID of the nick that may
-	// share the hold, and in the item of a nick the number of the code's item with the same holder's hold.
+	// Note is whatever finds the hold's owner again: in the head of a single-use code the voucher.NickID of the nick
+	// that may share the hold, and in the item of a nick the number of the code's item with the same holder's hold.
 	Note string
 }
 

@@ -18,7 +18,7 @@ type Getter interface {
 	GetItem(context.Context, *dynamodb.GetItemInput, ...func(*dynamodb.Options)) (*dynamodb.GetItemOutput, error)
 }
 
-// TransactGetter has the DynamoDB operation that GetSettled calls.
+// TransactGetter has the DynamoDB operation that GetTogether calls.
 type TransactGetter interface {
 	TransactGetItems(context.Context, *dynamodb.TransactGetItemsInput,
 		...func(*dynamodb.Options)) (*dynamodb.TransactGetItemsOutput, error)
@@ -47,26 +47,21 @@ func Get(ctx context.Context, api Getter, table string, key Key, missing error) 
 	}
 }
 
-// Place is where an item is stored.
-type Place struct {
-	Table string
-	Key   Key
+// Reading returns the part of a transaction that reads an item.
+func Reading(table string, key Key) types.TransactGetItem {
+	return types.TransactGetItem{Get: &types.Get{TableName: aws.String(table), Key: key.Attributes()}}
 }
 
 // GetTogether reads at most 100 items as they are at one moment. An item that does not exist is empty. If a transaction
 // in flight writes one of the items, GetTogether waits until the transaction has ended. Other reads do not wait: they
 // might miss a write although other writes of its transaction are already visible. random is as in Backoff.
 func GetTogether(
-	ctx context.Context, api TransactGetter, random func(n int64) int64, places ...Place,
+	ctx context.Context, api TransactGetter, random func(n int64) int64, reads ...types.TransactGetItem,
 ) ([]Item, error) {
-	gets := make([]types.TransactGetItem, len(places))
-	for i, place := range places {
-		gets[i].Get = &types.Get{TableName: aws.String(place.Table), Key: place.Key.Attributes()}
-	}
 	for attempt := 0; ; attempt++ {
-		out, err := api.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: gets})
-		if err == nil && len(out.Responses) == len(places) {
-			items := make([]Item, len(places))
+		out, err := api.TransactGetItems(ctx, &dynamodb.TransactGetItemsInput{TransactItems: reads})
+		if err == nil && len(out.Responses) == len(reads) {
+			items := make([]Item, len(reads))
 			for i, response := range out.Responses {
 				items[i] = response.Item
 			}
@@ -89,7 +84,7 @@ func GetTogether(
 func GetSettled(
 	ctx context.Context, api TransactGetter, random func(n int64) int64, table string, key Key,
 ) (Item, error) {
-	items, err := GetTogether(ctx, api, random, Place{table, key})
+	items, err := GetTogether(ctx, api, random, Reading(table, key))
 	if err != nil {
 		return nil, err
 	}
