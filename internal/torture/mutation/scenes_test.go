@@ -166,14 +166,11 @@ func lateTransaction(s *shop) {
 // Two requests with the same key race for the last use of a code. The first request's transaction is half visible: the
 // code has no use left, but the record does not exist yet.
 func lastUseInHalves(s *shop) {
-	s.takeInHalves(s.create(limited(3)), "TransactWriteItems", func() {})
+	s.takeInHalves("TransactWriteItems")
 }
 
-// The same race, but the code is disabled meanwhile.
-func disabledInHalves(s *shop) {
-	c := s.create(spread(3, 1))
-	s.takeInHalves(c, "TransactGetItems", func() { c.edit(disabled(true)) })
-}
+// The same race, but the second request looks up the record.
+func lookupInHalves(s *shop) { s.takeInHalves("TransactGetItems") }
 
 // Redemptions with a key are undone, and then requested again.
 func undoneRedemptions(s *shop) {
@@ -188,7 +185,8 @@ func undoneRedemptions(s *shop) {
 // takeInHalves sends two requests with the same key for the last use of a code. The first transaction stays half
 // visible until the second request has its response or sends the operation again. Before, two requests at the same time
 // make two processes learn that the code has many uses.
-func (s *shop) takeInHalves(c *code, operation string, meanwhile func()) {
+func (s *shop) takeInHalves(operation string) {
+	c := s.create(limited(3))
 	first := s.gate.stop(s.T, "UpdateItem", 1, memdynamo.Arrived)
 	waitForFirst := c.redeeming("birch", "")
 	first.wait(s.T)
@@ -199,7 +197,6 @@ func (s *shop) takeInHalves(c *code, operation string, meanwhile func()) {
 	half := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Applied)
 	wait := c.redeeming("alder", "order-1047")
 	half.wait(s.T)
-	meanwhile()
 	again := s.gate.stop(s.T, operation, 2, memdynamo.Arrived)
 	waitForSecond := c.redeeming("alder", "order-1047")
 	responded := make(chan struct{})
@@ -230,34 +227,6 @@ func refusalWithAttemptInFlight(s *shop) {
 	late.release()
 	applied.wait(s.T)
 	applied.release()
-}
-
-// There is always a use left, but a request that reads the head and the part one after the other finds both empty. While
-// it reads the head, the use is in the part. While it reads the part, the use is in the head.
-func useMovesBetweenReads(s *shop) {
-	c := s.create(spread(2, 1))
-	c.redeem("", "")
-	c.redeem("", "")
-	c.undo() // the use goes to the head
-	found := s.gate.stop(s.T, "TransactWriteItems", 1, memdynamo.Applied)
-	wait := c.redeeming("", "")
-	found.wait(s.T)
-	c.edit(limitedTo(3)) // an edit moves uses from the head to the part
-	oneByOne := s.gate.stop(s.T, "GetItem", 1, memdynamo.Applied)
-	atOnce := s.gate.stop(s.T, "TransactGetItems", 1, memdynamo.Applied)
-	found.release()
-	select {
-	case <-oneByOne.reached:
-	case <-atOnce.reached:
-	case <-time.After(patience):
-		s.Fatal("the request does not read the parts")
-	}
-	c.redeem("", "")
-	c.undo()
-	c.redeem("", "")
-	oneByOne.release()
-	atOnce.release()
-	wait()
 }
 
 // A note is written to a voucher while it is being disabled.
