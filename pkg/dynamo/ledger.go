@@ -61,6 +61,7 @@ type taking struct {
 	seen      *table.Allowance // that item as it was read; nil: it was not
 	debt      bool             // a write was refused, because the head is in debt
 	insolvent bool             // the head was in debt when all items were read
+	chosen    bool             // the item was chosen from all items
 }
 
 const (
@@ -103,6 +104,9 @@ func (l ledger) post(ctx context.Context, p *posting, lost *lostAttempt) error {
 		case table.IsConflict(err):
 			for _, t := range p.takings {
 				t.seen, t.debt, t.insolvent = nil, false, false // others have written meanwhile
+				if t.from == nil && !t.chosen {
+					l.pick(t)
+				}
 			}
 		case !errors.Is(err, errLookAgain):
 			return err
@@ -340,8 +344,8 @@ func (l ledger) choose(ctx context.Context, p *posting, t *taking) error {
 			}
 		}
 		t.insolvent = items[table.Head].Left+t.rebase(items[table.Head]) < 0
-		if item, found := t.best(items); found {
-			t.item, t.seen, t.debt = item, items[item], false
+		if item, found := l.best(t, items); found {
+			t.item, t.seen, t.debt, t.chosen = item, items[item], false, true
 			return nil
 		}
 		var free int64
@@ -368,10 +372,11 @@ func (t *taking) rebase(head *table.Allowance) int64 {
 	return t.limit - head.Limit
 }
 
-// best returns the item that can give the amount in one write, and of those the one where most is left. As long as the
-// head is in debt, lapsed holds of a part pay the debt and give nothing.
-func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
-	for item := table.Head; item < max(t.parts, 0); item++ {
+// best returns a random one of the items that can give the amount in one write. As long as the head is in debt, lapsed
+// holds of a part pay the debt and give nothing.
+func (l ledger) best(t *taking, items map[int]*table.Allowance) (item int, found bool) {
+	var able []int
+	for item := table.Head; item < t.parts; item++ {
 		a := items[item]
 		own, has := a.Hold(t.holder)
 		usable := a.Left
@@ -383,11 +388,14 @@ func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
 		case !t.insolvent:
 			usable += table.Sum(t.removable(a))
 		}
-		if usable >= t.amount-own.Amount && (!found || a.Left > items[best].Left) {
-			best, found = item, true
+		if usable >= t.amount-own.Amount {
+			able = append(able, item)
 		}
 	}
-	return best, found
+	if len(able) == 0 {
+		return 0, false
+	}
+	return able[l.random(int64(len(able)))], true
 }
 
 // readAll reads all items of an allowance at one moment, and the booking with them.
