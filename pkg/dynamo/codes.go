@@ -223,29 +223,38 @@ func (s codes) available(ctx context.Context, request voucher.Request, mayShare 
 	if v.MaxUsesPerNick != voucher.NoLimit && taken >= int64(v.MaxUsesPerNick) {
 		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonNickLimit}
 	}
-	free := stored.Free(request.At)
-	if len(keys) > 2 && stored.Left >= 0 {
-		part, err := table.DecodeAllowance(found[keys[2]])
-		if err != nil {
-			return voucher.Voucher{}, err
-		}
-		free += part.Free(request.At)
-	}
-	if v.MaxUses == voucher.NoLimit || free > 0 {
+	if v.MaxUses == voucher.NoLimit {
 		return v, nil
 	}
-	if v.Parts > 0 {
-		items, err := s.readAll(ctx, &posting{}, s.takings(request, v, "", time.Time{})[0])
-		if err != nil {
-			return voucher.Voucher{}, err
-		}
-		free = 0
-		for _, item := range items {
-			free += item.Free(request.At)
-		}
+	var one table.Item
+	if len(keys) > 2 {
+		one = found[keys[2]]
+	}
+	return v, s.refuseUsedUp(ctx, request, stored, one)
+}
+
+// refuseUsedUp returns a *voucher.RefusalError if no use of a code is free. one is the item of one of its parts, or
+// empty.
+func (s codes) refuseUsedUp(ctx context.Context, request voucher.Request, v table.Voucher, one table.Item) error {
+	part, err := table.DecodeAllowance(one)
+	switch {
+	case err != nil:
+		return err
+	case v.Free(request.At) > 0 || v.Parts > 0 && v.Left >= 0 && part.Free(request.At) > 0:
+		return nil
+	case v.Parts == 0:
+		return &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
+	}
+	items, err := s.readAll(ctx, &posting{}, s.takings(request, v.Voucher, "", time.Time{})[0])
+	if err != nil {
+		return err
+	}
+	var free int64
+	for _, item := range items {
+		free += item.Free(request.At)
 	}
 	if free <= 0 {
-		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
+		return &voucher.RefusalError{Reason: voucher.ReasonUsedUp}
 	}
-	return v, nil
+	return nil
 }

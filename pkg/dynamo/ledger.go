@@ -194,8 +194,8 @@ func (t *taking) plan() ([]action, error) {
 	return actions, nil
 }
 
-// planHold adds to an update what becomes of the holder's own hold. It returns how much must be left besides, and by how
-// much the number of holds changes.
+// planHold adds to an update what becomes of the holder's own hold. It returns how much must be left besides, and by
+// how much the number of holds changes.
 func (t *taking) planHold(u *table.Update, own table.Hold, has bool) (need int64, holds int) {
 	name := table.HoldPrefix + t.holder
 	if has {

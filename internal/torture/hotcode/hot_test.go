@@ -95,7 +95,7 @@ func BenchmarkRedemptions(b *testing.B) {
 func measure(b *testing.B, limits memdynamo.Dials, parts int) (rate, cost float64) {
 	b.Helper()
 	s := newShop(b, limits)
-	v := s.create(b, "SUMMER-20", 1_000_000, parts)
+	v := s.create(b, 1_000_000, parts)
 	ctx, stop := context.WithCancel(b.Context())
 	defer stop()
 	var redeemed atomic.Int64
@@ -151,7 +151,7 @@ func sellOut(
 ) (rate, cost, end float64) {
 	b.Helper()
 	s := newShop(b, limits)
-	v := s.create(b, "SUMMER-20", uses, parts)
+	v := s.create(b, uses, parts)
 	var redeemed, callsBefore, calls atomic.Int64
 	begun := time.Now()
 	var took time.Duration

@@ -24,7 +24,7 @@ type attempts []attempt
 func (a attempts) Len() int           { return len(a) }
 func (a attempts) Less(i, j int) bool { return a[i].at < a[j].at }
 func (a attempts) Swap(i, j int)      { a[i], a[j] = a[j], a[i] }
-func (a *attempts) Push(x any)        { *a = append(*a, x.(attempt)) }
+func (a *attempts) Push(x any)        { *a = append(*a, x.(attempt)) } //nolint:errcheck // only attempts are pushed
 func (a *attempts) Pop() any {
 	last := (*a)[len(*a)-1]
 	*a = (*a)[:len(*a)-1]
@@ -39,8 +39,11 @@ func TestParts_InAModel_CarryTheDocumentedRates(t *testing.T) {
 		parts, rate int
 		p99         time.Duration
 	}{
-		{1, 50, 2 * time.Second}, {5, 100, 200 * time.Millisecond}, {voucher.MaxParts, 1000, 200 * time.Millisecond},
-		{voucher.MaxParts, 3000, 500 * time.Millisecond}, {voucher.MaxParts, 5000, 2 * time.Second},
+		{1, 50, 2 * time.Second},
+		{5, 100, 200 * time.Millisecond},
+		{voucher.MaxParts, 1000, 200 * time.Millisecond},
+		{voucher.MaxParts, 3000, 500 * time.Millisecond},
+		{voucher.MaxParts, 5000, 2 * time.Second},
 	} {
 		random := mathrand.New(mathrand.NewPCG(1, uint64(test.rate)))
 		waiting, busy := &attempts{}, make([]time.Duration, test.parts)
@@ -51,7 +54,7 @@ func TestParts_InAModel_CarryTheDocumentedRates(t *testing.T) {
 		var took []time.Duration
 		conflicts := 0
 		for waiting.Len() > 0 {
-			a := heap.Pop(waiting).(attempt)
+			a := heap.Pop(waiting).(attempt) //nolint:errcheck // only attempts are pushed
 			part := random.IntN(test.parts)
 			if busy[part] <= a.at {
 				busy[part] = a.at + 10*time.Millisecond

@@ -47,12 +47,12 @@ func newShop(tb testing.TB, limits memdynamo.Dials) *shop {
 	return &shop{store: store, url: dynamotest.Serve(tb, store), table: dynamotest.Table(tb, "VouchersTable")}
 }
 
-// create creates a code with a number of parts. It bypasses the limits.
-func (s *shop) create(tb testing.TB, written string, uses voucher.Limit, parts int) voucher.Voucher {
+// create creates the code SUMMER-20 with a number of parts. It bypasses the limits.
+func (s *shop) create(tb testing.TB, uses voucher.Limit, parts int) voucher.Voucher {
 	tb.Helper()
 	owned := backoffice.NewDeployment(dynamotest.Client(tb), backoffice.Tables{Vouchers: s.table}, mathrand.Int64N)
 	v, err := owned.Open(catalog.Profile{ID: emberforge}).CreateVoucher(tb.Context(), voucher.Terms{
-		Written: written, MaxUses: &uses, Parts: &parts,
+		Written: "SUMMER-20", MaxUses: &uses, Parts: &parts,
 		Reward: voucher.Reward{Kind: voucher.RewardProduct, Product: "coins", Variant: "500", Amount: 1},
 	}, time.Now())
 	if err != nil {

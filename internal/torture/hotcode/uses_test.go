@@ -16,7 +16,7 @@ func TestCrowd_EachUseOfACode_IsTakenOnce(t *testing.T) {
 	for _, parts := range []int{0, 10, voucher.MaxParts} {
 		t.Run(fmt.Sprint(parts, " parts"), func(t *testing.T) {
 			s := newShop(t, memdynamo.Dials{})
-			v := s.create(t, "SUMMER-20", uses, parts)
+			v := s.create(t, uses, parts)
 			if redeemed, refused := s.takeAll(t, tills, v.Code); redeemed != uses || refused != tills {
 				t.Errorf("%d uses were redeemed and %d tills refused; want %d and %d", redeemed, refused, uses, tills)
 			}
@@ -59,7 +59,7 @@ func TestRedeem_LastUses_TakeAtMostThreeCalls(t *testing.T) {
 	t.Parallel()
 	const uses = 60
 	s := newShop(t, memdynamo.Dials{})
-	v := s.create(t, "SUMMER-20", uses, 8)
+	v := s.create(t, uses, 8)
 	till := s.till(v.Code, patient)
 	for use := range uses + 3 {
 		before := s.store.Calls()

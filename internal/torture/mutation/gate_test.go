@@ -71,13 +71,6 @@ func (g *gate) inflict(operation string, nth int, fault memdynamo.Fault) {
 	g.faults = append(g.faults, &misfortune{operation, nth - 1, fault})
 }
 
-// spare cancels what inflict requested.
-func (g *gate) spare() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.faults = nil
-}
-
 // watch is the store's Dials.Watch.
 func (g *gate) watch(operation string, stage memdynamo.Stage) {
 	if s := g.pass(operation, stage); s != nil {
