@@ -191,7 +191,7 @@ func readRoutine(t *testing.T, f *ast.FuncDecl, inPackage string, known map[stri
 				arguments[n.Fun] = append(arguments[n.Fun], write(argument))
 			}
 		case *ast.CompositeLit:
-			r.accesses = append(r.accesses, accessesOf(t, n, known, write)...)
+			r.accesses = append(append(r.accesses, takes(n, write)...), accessesOf(t, n, known, write)...)
 		case *ast.KeyValueExpr:
 			if field, ok := n.Key.(*ast.Ident); ok { // such as Get, a field of a transaction's item
 				selected[field] = true
@@ -278,9 +278,6 @@ func written(e ast.Expr, receiver string) string {
 // accessesOf returns the access that a literal describes: the input of a call, or a part of a transaction.
 func accessesOf(t *testing.T, literal *ast.CompositeLit, known map[string]bool, write func(ast.Expr) string) []access {
 	t.Helper()
-	if name, ok := literal.Type.(*ast.Ident); ok && name.Name == "taking" {
-		return takes(literal, write)
-	}
 	of, ok := literal.Type.(*ast.SelectorExpr)
 	if !ok {
 		return nil
@@ -325,9 +322,12 @@ func accessesOf(t *testing.T, literal *ast.CompositeLit, known map[string]bool, 
 	return []access{found}
 }
 
-// takes returns the accesses that the ledger makes on the table of a taking. It reads items, and checks the head, only
-// of an allowance with parts.
+// takes returns the accesses that the ledger makes on the table of a taking, if the literal is one. The ledger reads
+// items, and checks the head, only of an allowance with parts.
 func takes(taking *ast.CompositeLit, write func(ast.Expr) string) []access {
+	if name, ok := taking.Type.(*ast.Ident); !ok || name.Name != "taking" {
+		return nil
+	}
 	members := make(map[string]string)
 	for _, element := range taking.Elts {
 		if member, ok := element.(*ast.KeyValueExpr); ok {

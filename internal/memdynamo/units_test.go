@@ -125,7 +125,8 @@ func TestTake_SimpleCalls_AgreeWithDynamoDBLocal(t *testing.T) {
 		})
 	// An item that has an entry in the index is written and stored twice.
 	const size, more = 1020, len("ordered") + len("1795316191729")
-	checkout := voucherOf("ySBDAj4aT84YTR_U3sQzxw", size)
+	checkout := voucherOf("ySBDAj4aT84YTR_U3sQzxw", size-len("shelf")-len("ember#07"))
+	checkout["shelf"] = str("ember#07")
 	put(checkout)
 	if ordered := update(keyOf(checkout), "SET #ordered = :s1795316191729"); ordered.Units.Write != 4 ||
 		ordered.Grown != more+size+more+100 {

@@ -141,8 +141,8 @@ func (s codes) takings(
 	nick := voucher.NickID(request.Shop, v.Code, request.Nick)
 	add := func(of voucher.Allowance, short voucher.Reason) *taking {
 		t := &taking{
-			of: of, table: s.vouchers, item: table.Head, amount: 1, at: request.At, holder: string(holder), until: until,
-			short: &voucher.RefusalError{Reason: short},
+			of: of, table: s.vouchers, item: table.Head, amount: 1, at: request.At, holder: string(holder),
+			until: until, short: &voucher.RefusalError{Reason: short},
 		}
 		takings = append(takings, t)
 		return t

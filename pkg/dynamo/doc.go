@@ -1,6 +1,6 @@
 // Package dynamo stores everything in five DynamoDB tables: the catalogue, the vouchers, the checkouts, the refusals
-// (how many codes were refused to each source of requests, how many it redeemed, and its live holds), and the events of
-// each shop. Functions use this package. Operators use package backoffice.
+// (how many codes were refused to each source of requests, how many it redeemed, and its live holds), and the events
+// of each shop. Functions use this package. Operators use package backoffice.
 //
 // Every table has the partition key "customer" and the sort key "sk": stored keys and the interface call a shop a
 // customer. Package table has a function for each key:
@@ -35,14 +35,14 @@
 //
 // Whatever runs out is in one ledger (ledger.go): the uses of a code, those of a nick, the live holds of a source, and
 // the money of a payment. An allowance says how much may be taken of it. A hold reserves some of it until a time. A
-// booking, which is a redemption or a checkout, lists what it takes, for good or as a hold. After every write, and summed
-// over the items of an allowance,
+// booking, which is a redemption or a checkout, lists what it takes, for good or as a hold. After every write, and
+// summed over the items of an allowance,
 //
 //	left + holds + used = limit, and used = what bookings have taken for good
 //
-// So a booking and all that it takes change in one transaction, which requires every item to be as it must be. Nothing is
-// read first: if an item is not as it must be, DynamoDB returns it, and it decides. A retry finds its booking there; an
-// allowance knows nothing of requests.
+// So a booking and all that it takes change in one transaction, which requires every item to be as it must be. Nothing
+// is read first: if an item is not as it must be, DynamoDB returns it, and it decides. A retry finds its booking
+// there; an allowance knows nothing of requests.
 //
 // A busy code has parts, among which its uses are spread. A request takes from a random part, and looks at all of them
 // at one moment before it is refused. What is given back goes to the head. If the limit is lowered below what is held
@@ -52,8 +52,8 @@
 // takes its checkout's hold for good. Undoing and cancelling give back what was taken, and move the record of the
 // redemption to an item of its own, where a retry finds that it was undone.
 //
-// The rules of a code (terms, limit per nick, reward) are remembered for 10 seconds (codes.go), so that a redemption is
-// one call.
+// The rules of a code (terms, limit per nick, reward) are remembered for 10 seconds (codes.go), so that a redemption
+// is one call.
 //
 // bb is one of 64 buckets. A hash chooses the bucket: the hash of the code for a voucher, of the code and the nick for
 // a NickKey, of the code and the token for a RedemptionKey, of the first group of its number for a checkout, of the

@@ -317,6 +317,23 @@ func (f *fair) ask(what string, id checkout.ID) checkout.ID {
 	return id
 }
 
+// wantLost checks that a checkout whose order expired has lost what it held, unless a limit was edited.
+func (f *fair) wantLost(c checkout.Checkout) {
+	f.alone(func() {
+		stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts, table.CheckoutKey(emberforge, c.ID.Token())))
+		b, isHeld := f.read(f.setup), stored.ID == c.ID // another ID: the key has made a new checkout
+		if c.Hold != nil {
+			for _, take := range c.Hold.Takes {
+				_, found := f.holds[heldIn{b.keyOf(f, c, take), string(c.Hold.Holder)}]
+				isHeld = isHeld && found
+			}
+		}
+		if isHeld && !f.edited {
+			f.t.Errorf("order of %s: expired, but its hold %+v is stored", c.ID, c.Hold)
+		}
+	})
+}
+
 func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 	limited, cancel := inTime(ctx)
 	defer cancel()
@@ -325,22 +342,7 @@ func (f *fair) order(ctx context.Context, c checkout.Checkout) {
 		checkout.Payment{Provider: "stripe", Reference: "pi_" + string(c.ID[:8])}, at)
 	if err != nil {
 		if errors.Is(err, checkout.ErrExpired) && id == c.ID && at.Before(c.Expires.Add(checkout.LateOrders)) {
-			f.alone(func() {
-				stored := table.DecodeCheckout(f.setup.item(simulatedCheckouts,
-					table.CheckoutKey(emberforge, c.ID.Token())))
-				// another ID: the key has made a new checkout
-				isHeld := true
-				b := f.read(f.setup)
-				if c.Hold != nil {
-					for _, take := range c.Hold.Takes {
-						_, found := f.holds[heldIn{b.keyOf(f, c, take), string(c.Hold.Holder)}]
-						isHeld = isHeld && found
-					}
-				}
-				if isHeld && !f.edited && stored.ID == c.ID {
-					f.t.Errorf("order of %s: expired, but its hold %+v is stored", c.ID, c.Hold)
-				}
-			})
+			f.wantLost(c)
 		}
 		f.want(err, "order", []error{
 			checkout.ErrExpired, checkout.ErrReplaced, checkout.ErrReleased, checkout.ErrOrderCancelled,
@@ -620,14 +622,11 @@ func (b books) taker() (token string, nick voucher.Nick, at time.Time) {
 		nick, _ = voucher.ParseNick(r.Nick)
 		return r.ID, nick, r.At
 	}
-	for _, hold := range b.items[table.Head].Holds {
-		for _, c := range b.checkouts {
-			if c.ID.Holder() == idempotency.Token(hold.Holder) {
-				nick, _ = voucher.ParseNick(c.Nick)
-				at = c.Created
-			}
+	for _, c := range b.checkouts {
+		if _, holds := b.items[table.Head].Hold(string(c.ID.Holder())); holds {
+			nick, _ = voucher.ParseNick(c.Nick)
+			return string(c.ID.Holder()), nick, c.Created
 		}
-		return hold.Holder, nick, at
 	}
 	return "", nick, at
 }

@@ -61,6 +61,7 @@ type taking struct {
 	seen      *table.Allowance // that item as it was read; nil: it was not
 	debt      bool             // a write was refused, because the head is in debt
 	insolvent bool             // the head was in debt when all items were read
+	chosen    bool             // the item was chosen from all items
 }
 
 const (
@@ -103,6 +104,9 @@ func (l ledger) post(ctx context.Context, p *posting, lost *lostAttempt) error {
 		case table.IsConflict(err):
 			for _, t := range p.takings {
 				t.seen, t.debt, t.insolvent = nil, false, false // others have written meanwhile
+				if t.from == nil && !t.chosen {
+					l.pick(t)
+				}
 			}
 		case !errors.Is(err, errLookAgain):
 			return err
@@ -163,35 +167,7 @@ func (t *taking) plan() ([]action, error) {
 		}
 		t.from = nil
 	}
-	need, holds := t.amount-own.Amount, 0 // what must be left, and by how much the number of holds changes
-	name := table.HoldPrefix + t.holder
-	switch {
-	case has:
-		u.RequireEqual(name, own.Value())
-	case !t.until.IsZero():
-		u.RequireEqual(name, nil)
-	}
-	switch {
-	case t.until.IsZero():
-		u.Add(table.AttrUsed, int(t.amount))
-		if has {
-			u.Remove(name)
-			holds--
-		}
-	default:
-		hold := table.Hold{Holder: t.holder, Amount: max(t.amount, own.Amount), Until: t.until, Note: t.noted()}
-		switch {
-		case has && t.from != nil && !own.Until.Before(hold.Until):
-			hold.Until = own.Until.Add(time.Millisecond) // so that whoever shares it, too, notices
-		case own.Until.After(hold.Until):
-			hold.Until = own.Until
-		}
-		u.Set(name, hold.Value())
-		need = hold.Amount - own.Amount
-		if !has {
-			holds++
-		}
-	}
+	need, holds := t.planHold(u, own, has)
 	ownLapsed := has && own.HasLapsed(t.at)
 	var freed []table.Hold
 	if (need > 0 || ownLapsed) && (!t.insolvent || t.item == table.Head) {
@@ -213,16 +189,50 @@ func (t *taking) plan() ([]action, error) {
 	}
 	actions := []action{updating(t.table, u, t.see)}
 	if (len(freed) > 0 || ownLapsed) && t.item != table.Head {
-		// A lapsed hold pays the head's debt first.
-		solvent := checking(t.table, t.key(table.Head), "#left >= :zero")
-		solvent.ConditionCheck.ExpressionAttributeNames = map[string]string{"#left": table.AttrLeft}
-		solvent.ConditionCheck.ExpressionAttributeValues = table.Item{":zero": table.Num(0)}
-		actions = append(actions, action{write: solvent, rejected: func(table.Item) error {
-			t.debt = true
-			return errLookAgain
-		}})
+		actions = append(actions, t.requiringSolvency())
 	}
 	return actions, nil
+}
+
+// planHold adds to an update what becomes of the holder's own hold. It returns how much must be left besides, and by how
+// much the number of holds changes.
+func (t *taking) planHold(u *table.Update, own table.Hold, has bool) (need int64, holds int) {
+	name := table.HoldPrefix + t.holder
+	if has {
+		u.RequireEqual(name, own.Value())
+	}
+	if t.until.IsZero() {
+		u.Add(table.AttrUsed, int(t.amount))
+		if has {
+			u.Remove(name)
+			holds--
+		}
+		return t.amount - own.Amount, holds
+	}
+	hold := table.Hold{Holder: t.holder, Amount: max(t.amount, own.Amount), Until: t.until, Note: t.noted()}
+	switch {
+	case !has:
+		u.RequireEqual(name, nil)
+		holds++
+	case t.from != nil && !own.Until.Before(hold.Until):
+		hold.Until = own.Until.Add(time.Millisecond) // so that whoever shares it, too, notices
+	case own.Until.After(hold.Until):
+		hold.Until = own.Until
+	}
+	u.Set(name, hold.Value())
+	return hold.Amount - own.Amount, holds
+}
+
+// requiringSolvency returns the action that requires that the head is not in debt: a lapsed hold of a part pays the
+// debt first.
+func (t *taking) requiringSolvency() action {
+	solvent := checking(t.table, t.key(table.Head), "#left >= :zero")
+	solvent.ConditionCheck.ExpressionAttributeNames = map[string]string{"#left": table.AttrLeft}
+	solvent.ConditionCheck.ExpressionAttributeValues = table.Item{":zero": table.Num(0)}
+	return action{write: solvent, rejected: func(table.Item) error {
+		t.debt = true
+		return errLookAgain
+	}}
 }
 
 // own returns the holder's hold in the item, as it was read or as the booking knows it.
@@ -334,8 +344,8 @@ func (l ledger) choose(ctx context.Context, p *posting, t *taking) error {
 			}
 		}
 		t.insolvent = items[table.Head].Left+t.rebase(items[table.Head]) < 0
-		if item, found := t.best(items); found {
-			t.item, t.seen, t.debt = item, items[item], false
+		if item, found := l.best(t, items); found {
+			t.item, t.seen, t.debt, t.chosen = item, items[item], false, true
 			return nil
 		}
 		var free int64
@@ -362,10 +372,11 @@ func (t *taking) rebase(head *table.Allowance) int64 {
 	return t.limit - head.Limit
 }
 
-// best returns the item that can give the amount in one write, and of those the one where most is left. As long as the
-// head is in debt, lapsed holds of a part pay the debt and give nothing.
-func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
-	for item := table.Head; item < max(t.parts, 0); item++ {
+// best returns a random one of the items that can give the amount in one write. As long as the head is in debt, lapsed
+// holds of a part pay the debt and give nothing.
+func (l ledger) best(t *taking, items map[int]*table.Allowance) (item int, found bool) {
+	var able []int
+	for item := table.Head; item < t.parts; item++ {
 		a := items[item]
 		own, has := a.Hold(t.holder)
 		usable := a.Left
@@ -377,11 +388,14 @@ func (t *taking) best(items map[int]*table.Allowance) (best int, found bool) {
 		case !t.insolvent:
 			usable += table.Sum(t.removable(a))
 		}
-		if usable >= t.amount-own.Amount && (!found || a.Left > items[best].Left) {
-			best, found = item, true
+		if usable >= t.amount-own.Amount {
+			able = append(able, item)
 		}
 	}
-	return best, found
+	if len(able) == 0 {
+		return 0, false
+	}
+	return able[l.random(int64(len(able)))], true
 }
 
 // readAll reads all items of an allowance at one moment, and the booking with them.

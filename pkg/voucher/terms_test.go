@@ -119,7 +119,8 @@ func TestNew_InvalidTerms_AreRejected(t *testing.T) {
 		{"note with a bell", voucher.Terms{Written: "S", Reward: coins, Note: "ring\a"}, "note"},
 		{"parts of a single-use code", voucher.Terms{Written: "S", Reward: coins, Parts: new(2)}, "parts"},
 		{
-			"99 parts", voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1000)), Parts: new(99)},
+			"99 parts",
+			voucher.Terms{Written: "S", Reward: coins, MaxUses: new(voucher.Limit(1000)), Parts: new(99)},
 			"parts",
 		},
 	}

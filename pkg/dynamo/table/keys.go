@@ -172,8 +172,8 @@ func SourceHoldsKey(shop catalog.ShopID, source access.Source) Key {
 	return Key{Bucket(shop, hashBucket(source.Name)), sort}
 }
 
-// HashNick returns the hash that stands for a nick in conditions and in the index of nicks: 22 characters, made from the
-// compared form of the nick.
+// HashNick returns the hash that stands for a nick in conditions and in the index of nicks: 22 characters, made from
+// the compared form of the nick.
 func HashNick(nick voucher.Nick) string {
 	sum := sha256.Sum256([]byte(nick.Compared))
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
