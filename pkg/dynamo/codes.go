@@ -188,7 +188,11 @@ func (s codes) Available(ctx context.Context, request voucher.Request) (voucher.
 func (s codes) available(ctx context.Context, request voucher.Request, mayShare bool) (voucher.Voucher, error) {
 	id := voucher.NickID(request.Shop, request.Code, request.Nick)
 	head, nick := table.VoucherKey(request.Shop, request.Code), table.NickKey(request.Shop, request.Code, id)
-	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, head, nick)
+	keys := []table.Key{head, nick}
+	if r, _ := s.rules.of(request); r.Parts > 0 { // one part most likely has a use left
+		keys = append(keys, table.PartKey(request.Shop, request.Code, int(s.random(int64(r.Parts)))))
+	}
+	found, err := table.BatchGet(ctx, s.api, s.random, s.vouchers, keys...)
 	if err != nil {
 		return voucher.Voucher{}, err
 	}
@@ -220,6 +224,13 @@ func (s codes) available(ctx context.Context, request voucher.Request, mayShare 
 		return voucher.Voucher{}, &voucher.RefusalError{Reason: voucher.ReasonNickLimit}
 	}
 	free := stored.Free(request.At)
+	if len(keys) > 2 && stored.Left >= 0 {
+		part, err := table.DecodeAllowance(found[keys[2]])
+		if err != nil {
+			return voucher.Voucher{}, err
+		}
+		free += part.Free(request.At)
+	}
 	if v.MaxUses == voucher.NoLimit || free > 0 {
 		return v, nil
 	}
