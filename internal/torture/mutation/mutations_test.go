@@ -84,7 +84,7 @@ func mutations() []mutation {
 		{
 			name: "looks up the record before it is visible", scene: lookupInHalves, by: []checker{byHistory},
 			removed: change{{
-				redeemGo, `items, err := table.GetTogether(ctx, s.api, s.random, places...)`,
+				redeemGo, `items, err := table.GetTogether(ctx, s.api, s.random, reads...)`,
 				`items, err := ` + oneByOne,
 			}},
 			given: judgingHalves(),
@@ -120,10 +120,10 @@ func mutations() []mutation {
 	}
 }
 
-// oneByOne is source text that reads places one after the other.
+// oneByOne is source text that makes reads one after the other.
 const oneByOne = `func() (items []table.Item, err error) {
-	for _, place := range places {
-		it, err := table.Get(ctx, s.api, place.Table, place.Key, nil)
+	for _, read := range reads {
+		it, err := table.Get(ctx, s.api, *read.Get.TableName, table.KeyOf(read.Get.Key), nil)
 		if err != nil {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func withoutRecall() change {
 
 // withoutLost makes the store ignore attempts that may still be applied.
 func withoutLost() change {
-	return change{{lostGo, `if l.mayContradict(err) {`, `if l.mayContradict(err) && false {`}}
+	return change{{lostGo, `refused && bool(*l) {`, `refused && bool(*l) && false {`}}
 }
 
 // shortLived sets access.Lifetime as torture.Overlay does.
