@@ -185,8 +185,8 @@ func excuses() []excuse {
 	return []excuse{
 		{"Update events", "feed = :", "feed = :", "the ID of a log never changes"},
 		{"Update events", "events = : AND feed = :", "feed = :", "the ID of a log never changes"},
+		{checkouts, place, "id = :", "the call before has compared the ID"},
 		{checkouts, place, "expires > :", "the call before has compared the time"},
-		{checkouts, "id = : AND status = :", "id = :", "the call before has compared the ID"},
 		{"Check vouchers", "attribute_exists(sk)", "", "what ends a hold also ends the checkout that shares it"},
 		{
 			vouchers, "b# = : AND attribute_not_exists(undone)", "b# = :",
@@ -194,7 +194,7 @@ func excuses() []excuse {
 		},
 		{vouchers, "b# = :", "b# = :", "the transaction also puts the undone record, which must not exist"},
 		{
-			vouchers, "h# = : AND attribute_not_exists(b#)", "attribute_not_exists(b#)",
+			vouchers, "attribute_not_exists(b#) AND h# = :", "attribute_not_exists(b#)",
 			"the record replaces the hold, so they never exist together",
 		},
 		{vouchers, "attribute_not_exists(b#) AND taken = : AND attribute_not_exists(undone)", "", rare},
