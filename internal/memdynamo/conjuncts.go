@@ -14,8 +14,8 @@ type Conjunct struct {
 
 func (c Conjunct) String() string { return c.Write + " if " + c.Text }
 
-// Drop drops a conjunct from all conditions that have it: a write is made even if the conjunct does not hold. A test can
-// thus prove that the conjunct is needed.
+// Drop drops a conjunct from all conditions that have it: a write is made even if the conjunct does not hold. A test
+// can thus prove that the conjunct is needed.
 func (s *Store) Drop(c Conjunct) { s.dropped = &c }
 
 // Judged sets a function that is called for each conjunct that is judged. A conjunct decides if it is the only one of

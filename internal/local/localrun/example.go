@@ -46,8 +46,8 @@ func examples(root string, template *samtemplate.Template, baseURL string) (stri
 	for _, route := range template.Routes {
 		if route.Method == http.MethodHead || route.Path == "/assets/{name}" ||
 			route.Function == "removed-payment" || route.Function == "release-checkout" {
-			// HEAD is like GET, the names of assets are hashes, the removed paths only return 410, and the next requests
-			// could not order a released checkout
+			// HEAD is like GET, the names of assets are hashes, the removed paths only return 410, and a released
+			// checkout could not be ordered by the next requests
 			continue
 		}
 		request := exampleOf(route, sample[route.Function])

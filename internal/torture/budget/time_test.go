@@ -112,7 +112,10 @@ const (
 )
 
 // idOf returns the ID of the checkout or order with a name.
-func idOf(name string) checkout.ID { return checkout.ID(name + strings.Repeat("0", 44-len(name))) }
+func idOf(name string) checkout.ID {
+	half := name + strings.Repeat("0", 22-len(name))
+	return checkout.ID(half + half)
+}
 
 // paid returns the payment of every order.
 func paid() checkout.Payment { return checkout.Payment{Provider: "stripe", Reference: "pi_3NtT9zLk"} }
