@@ -141,15 +141,15 @@ func (s codes) takings(
 	nick := voucher.NickID(request.Shop, v.Code, request.Nick)
 	add := func(of voucher.Allowance, short voucher.Reason) *taking {
 		t := &taking{
-			of: of, table: s.vouchers, item: table.Head, amount: 1, at: request.At, holder: string(holder),
-			until: until, short: &voucher.RefusalError{Reason: short},
+			of: of, table: s.vouchers, item: table.Head, parts: v.Parts, amount: 1, at: request.At,
+			holder: string(holder), until: until, short: &voucher.RefusalError{Reason: short},
 		}
 		takings = append(takings, t)
 		return t
 	}
 	if v.MaxUses != voucher.NoLimit {
 		t := add(voucher.OfCode, voucher.ReasonUsedUp)
-		t.key, t.parts = func(item int) table.Key { return table.PartKey(request.Shop, v.Code, item) }, v.Parts
+		t.key = func(item int) table.Key { return table.PartKey(request.Shop, v.Code, item) }
 		if v.SingleUse() && request.Nick != (voucher.Nick{}) {
 			t.note = func() string { return nick }
 		}
@@ -169,7 +169,7 @@ func (s codes) takings(
 	if v.MaxUsesPerNick != voucher.NoLimit {
 		t := add(voucher.OfNick, voucher.ReasonNickLimit)
 		t.key = func(int) table.Key { return table.NickKey(request.Shop, v.Code, nick) }
-		t.limit = int64(v.MaxUsesPerNick)
+		t.limit, t.parts = int64(v.MaxUsesPerNick), 0
 		if ofCode := takings[0]; ofCode != t {
 			t.note = func() string { return strconv.Itoa(ofCode.item) }
 		}

@@ -74,7 +74,7 @@ func (s *Orders) heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) 
 	for _, take := range c.Hold.Takes {
 		t := &taking{
 			of: take.Of, table: s.vouchers, key: func(item int) table.Key { return table.PartKey(shop, code, item) },
-			item: take.Item, parts: take.Item + 1, amount: 1, at: at, holder: string(c.Hold.Holder),
+			item: take.Item, amount: 1, at: at, holder: string(c.Hold.Holder),
 			from: &table.Hold{Holder: string(c.Hold.Holder), Amount: 1, Until: c.Hold.Until},
 		}
 		switch {
@@ -108,8 +108,12 @@ func (s *Orders) placing(
 		return nil, err
 	}
 	late := c.Hold.HasLapsed(order.Placed)
-	for _, t := range h.takings {
-		if t.anew = late; late && t.of == voucher.OfNick {
+	for _, held := range h.takings {
+		t := &taking{
+			of: held.of, table: s.vouchers, key: held.key, item: held.item, parts: held.item + 1, amount: held.amount,
+			at: held.at, holder: held.holder, from: held.from, anew: late,
+		}
+		if late && t.of == voucher.OfNick {
 			v, err := table.ReadVoucher(ctx, s.api, s.vouchers, shop, h.code)
 			if err != nil {
 				return nil, err
