@@ -106,7 +106,7 @@ func mutations() []mutation {
 		inHistoryAndRecords("takes no use", moreRequestsThanUses, ledgerGo,
 			`return append(p.bookings(), taken...), nil`, `return p.bookings(), nil`),
 		inHistory("refuses when one part is empty", usesOnManyParts, ledgerGo,
-			"item < max(t.parts, 0); item++ {\n\t\ta := items[item]", "item < 0; item++ {\n\t\ta := items[item]"),
+			"item < t.parts; item++ {\n\t\ta := items[item]", "item < 0; item++ {\n\t\ta := items[item]"),
 		{
 			name: "keeps the record of an undone redemption in its place", scene: undoneRedemptions,
 			by:      []checker{byVerify},
