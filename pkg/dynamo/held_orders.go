@@ -54,11 +54,19 @@ type held struct {
 	code       voucher.Code
 	redemption voucher.Redemption
 	recordKey  table.Key
-	takings    []*taking // each takes its hold
+	uses       []heldUse
+}
+
+// heldUse is a use that a checkout holds.
+type heldUse struct {
+	of   voucher.Allowance
+	key  func(item int) table.Key
+	item int
+	hold table.Hold // as it is stored
 }
 
 // heldBy returns what a checkout with a code takes. The order was placed at a time.
-func (s *Orders) heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) (held, error) {
+func heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) (held, error) {
 	code, badCode := voucher.ParseCode(c.Code)
 	nick, badNick := voucher.ParseNick(c.Nick)
 	if badCode != nil || badNick != nil {
@@ -72,21 +80,20 @@ func (s *Orders) heldBy(shop catalog.ShopID, c checkout.Checkout, at time.Time) 
 		h.recordKey = table.RedemptionKey(shop, code, token)
 	}
 	for _, take := range c.Hold.Takes {
-		t := &taking{
-			of: take.Of, table: s.vouchers, key: func(item int) table.Key { return table.PartKey(shop, code, item) },
-			item: take.Item, amount: 1, at: at, holder: string(c.Hold.Holder),
-			from: &table.Hold{Holder: string(c.Hold.Holder), Amount: 1, Until: c.Hold.Until},
+		use := heldUse{
+			of: take.Of, key: func(item int) table.Key { return table.PartKey(shop, code, item) }, item: take.Item,
+			hold: table.Hold{Holder: string(c.Hold.Holder), Amount: 1, Until: c.Hold.Until},
 		}
 		switch {
 		case take.Of == voucher.OfNick:
-			t.key, h.recordKey = func(int) table.Key { return ofNick }, ofNick
-			if len(h.takings) > 0 {
-				t.from.Note = strconv.Itoa(h.takings[0].item)
+			use.key, h.recordKey = func(int) table.Key { return ofNick }, ofNick
+			if len(h.uses) > 0 {
+				use.hold.Note = strconv.Itoa(h.uses[0].item)
 			}
 		case len(c.Hold.Takes) == 1 && !c.Hold.Apart && nick != (voucher.Nick{}):
-			t.from.Note = voucher.NickID(shop, code, nick)
+			use.hold.Note = voucher.NickID(shop, code, nick)
 		}
-		h.takings = append(h.takings, t)
+		h.uses = append(h.uses, use)
 	}
 	return h, nil
 }
@@ -103,15 +110,15 @@ func (s *Orders) placing(
 	if c.Hold == nil {
 		return p, nil
 	}
-	h, err := s.heldBy(shop, c, order.Placed)
+	h, err := heldBy(shop, c, order.Placed)
 	if err != nil {
 		return nil, err
 	}
 	late := c.Hold.HasLapsed(order.Placed)
-	for _, held := range h.takings {
+	for _, use := range h.uses {
 		t := &taking{
-			of: held.of, table: s.vouchers, key: held.key, item: held.item, parts: held.item + 1, amount: held.amount,
-			at: held.at, holder: held.holder, from: held.from, anew: late,
+			of: use.of, table: s.vouchers, key: use.key, item: use.item, parts: use.item + 1, amount: use.hold.Amount,
+			at: order.Placed, holder: use.hold.Holder, from: &use.hold, anew: late,
 		}
 		if late && t.of == voucher.OfNick {
 			v, err := table.ReadVoucher(ctx, s.api, s.vouchers, shop, h.code)
@@ -152,21 +159,21 @@ func (t *taking) recordOrder(redemption voucher.Redemption) {
 // freeing returns the actions that give back what a checkout holds: to the head, if it was taken from a part. If a hold
 // is not stored as the checkout has it, the error is errHoldGone.
 func (s *Orders) freeing(shop catalog.ShopID, c checkout.Checkout) (actions []action, err error) {
-	h, err := s.heldBy(shop, c, time.Time{})
+	h, err := heldBy(shop, c, time.Time{})
 	if err != nil {
 		return nil, err
 	}
 	isGone := func(table.Item) error { return errHoldGone }
-	for _, t := range h.takings {
-		name := table.HoldPrefix + t.holder
-		u, head := &table.Update{Key: t.key(t.item)}, &table.Update{Key: t.key(table.Head)}
+	for _, use := range h.uses {
+		name := table.HoldPrefix + use.hold.Holder
+		u, head := &table.Update{Key: use.key(use.item)}, &table.Update{Key: use.key(table.Head)}
 		u.Remove(name)
 		u.Add(table.AttrHolds, -1)
-		u.RequireEqual(name, t.from.Value())
+		u.RequireEqual(name, use.hold.Value())
 		if u.Key == head.Key {
-			u.Add(table.AttrLeft, int(t.amount))
+			u.Add(table.AttrLeft, int(use.hold.Amount))
 		} else {
-			head.Add(table.AttrLeft, int(t.amount))
+			head.Add(table.AttrLeft, int(use.hold.Amount))
 			head.Require("attribute_exists(#left)")
 			actions = append(actions, updating(s.vouchers, head, isGone))
 		}
@@ -211,14 +218,14 @@ func (s *Orders) readExpired(
 func (s *Orders) cancelHeld(
 	ctx context.Context, shop catalog.ShopID, c checkout.Checkout, reason string, at time.Time,
 ) (checkout.Checkout, error) {
-	h, err := s.heldBy(shop, c, c.Order.Placed)
+	h, err := heldBy(shop, c, c.Order.Placed)
 	if err != nil {
 		return checkout.Checkout{}, err
 	}
 	undo := undoing{shop, h.code, h.redemption, h.recordKey, table.EncodeRecord(h.redemption), nil}
 	undo.redemption.Undone, undo.redemption.UndoReason, undo.redemption.UndoneBy = at, reason, voucher.UndoneByOrder
-	for _, t := range h.takings {
-		undo.takes = append(undo.takes, t.key(table.Head))
+	for _, use := range h.uses {
+		undo.takes = append(undo.takes, use.key(table.Head))
 	}
 	var result checkout.Checkout
 	err = s.again(ctx, func() error {
