@@ -129,6 +129,10 @@ func livesOfHolds() map[string]func(s *shop, code voucher.Code) {
 			s.hold(code, "Alder", s.opened.Add(-10*time.Minute), "")
 			s.order(s.hold(code, "Alder", s.opened, ""))
 		},
+		"TOGETHER": func(s *shop, code voucher.Code) { // both holds end at the same time, so sharing adds a millisecond
+			s.hold(code, "Alder", s.opened, "")
+			s.hold(code, "Alder", s.opened, "")
+		},
 		"REPLACED": func(s *shop, code voucher.Code) {
 			s.hold(code, "Alder", s.opened, s.hold(code, "Alder", s.opened.Add(-10*time.Minute), "").ID)
 		},
