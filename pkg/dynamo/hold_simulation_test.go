@@ -465,6 +465,10 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 	b := f.read(stored)
 	nick := voucher.NickID(emberforge, f.v.Code, a.request.Nick)
 	ofNick := b.nicks[nick]
+	none := f.v.MaxUses != voucher.NoLimit && b.free(a.request.At) <= 0
+	if none {
+		f.sawNone = f.now()
+	}
 	if _, isHolder := ofNick.Live(a.request.At); isHolder && a.mayShare {
 		return
 	}
@@ -472,12 +476,8 @@ func (f *fair) look(stored *simulatedDynamoDB, a *asking) {
 		func(h table.Hold) bool { return h.Note == nick }) {
 		return // the request can use this hold, even if it has lapsed
 	}
-	if f.v.MaxUses != voucher.NoLimit && b.free(a.request.At) <= 0 {
-		a.sawNone, f.sawNone = true, f.now()
-	}
-	if f.v.Parts > 0 && f.now().Sub(f.sawNone) < 3*time.Second { // remembered for a second, by clocks that differ by two
-		a.sawNone = true
-	}
+	// With parts, that none is left is remembered for a second, by clocks that differ by two.
+	a.sawNone = a.sawNone || none || f.v.Parts > 0 && f.now().Sub(f.sawNone) < 3*time.Second
 	a.sawLimit = a.sawLimit || ofNick.Limit-ofNick.Free(a.request.At) >= int64(b.voucher.MaxUsesPerNick)
 }
 
