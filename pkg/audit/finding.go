@@ -1,8 +1,7 @@
-// Package audit decides whether the stored items of a shop add up. In every allowance, left,
-// held and used must be the limit together, and used must be what bookings have taken. Every live hold must have an
-// open checkout. Every item under a code must belong to a voucher. Every
-// checkout must have its price, and every order its payment and its redemption. The feed of events must report exactly
-// what happened.
+// Package audit decides whether the stored items of a shop add up. In every allowance, left, held and used must be the
+// limit together, and used must be what bookings have taken. Every live hold must have an open checkout. Every item
+// under a code must belong to a voucher. Every checkout must have its price, and every order its payment and its
+// redemption. The feed of events must report exactly what happened.
 //
 // Start with finding.go (what can be wrong). Then read allowance.go, account.go (everything under one code),
 // judge.go (how it is judged), motion.go and recheck.go (the shop is in use, so a code that looks wrong is read

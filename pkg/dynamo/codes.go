@@ -15,7 +15,7 @@ import (
 	"shopfront/pkg/voucher"
 )
 
-// UsesAPI lists the DynamoDB operations that finding and taking uses needs.
+// UsesAPI lists the DynamoDB operations of stores that take uses. Only Orders and RedemptionRecords query.
 type UsesAPI interface {
 	table.Getter
 	table.BatchGetter

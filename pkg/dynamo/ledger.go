@@ -52,7 +52,7 @@ type taking struct {
 	anew bool
 	// with adds writes and conditions to the update of the item; nil: none.
 	with func(*table.Update)
-	// short is the error if all items of the allowance together have too little; nil: a *shortError.
+	// short is the refusal if all items of the allowance together have too little; nil: the caller decides.
 	short error
 	// judge decides by the item of a refused update, as action.rejected does; nil: the allowance decides.
 	judge func(table.Item) error
