@@ -131,9 +131,9 @@ func damagedRecords() []damage {
 	return []damage{
 		{what: "two redemptions with one ID", want: []string{"duplicate_redemption SUMMER20"}, do: func(s *shop) {
 			nicks := s.items(s.names.Vouchers, "SUMMER20#n#")
-			it, other := nicks[0], nicks[1]
-			it[other.record()] = it[it.record()]
-			delete(it, it.recordBut(other.record()))
+			it, other := nicks[0], nicks[1].record()
+			it[other] = it[it.record()]
+			delete(it, it.recordBut(other))
 			s.put(s.names.Vouchers, it)
 		}},
 		{what: "a limit was removed", want: []string{"wrong_kind AUTUMN"}, do: func(s *shop) {
