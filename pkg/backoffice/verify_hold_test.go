@@ -429,8 +429,7 @@ func damagedCodedCheckouts() []damage {
 		{
 			what: "an order whose redemption has another ID", want: differs,
 			do: ordered("ONCE", "", false, func(it attributes) {
-				it["b#LRLuWYz8-QoWsPfs4csHfg"] = it[it.record()]
-				delete(it, it.recordBut("b#LRLuWYz8-QoWsPfs4csHfg"))
+				it.renameRecord("b#LRLuWYz8-QoWsPfs4csHfg")
 			}),
 		},
 		{

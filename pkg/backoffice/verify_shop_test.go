@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
-	"maps"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -242,11 +241,11 @@ func (a attributes) record() string {
 	return ""
 }
 
-// recordBut is like record, for another redemption than the given one.
-func (a attributes) recordBut(other string) string {
-	without := maps.Clone(a)
-	delete(without, other)
-	return without.record()
+// renameRecord moves a redemption to the attribute with the given name.
+func (a attributes) renameRecord(name string) {
+	old := a.record()
+	a[name] = a[old]
+	delete(a, old)
 }
 
 // rewrite replaces a part of a redemption's record.

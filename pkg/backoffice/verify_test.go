@@ -131,10 +131,8 @@ func damagedRecords() []damage {
 	return []damage{
 		{what: "two redemptions with one ID", want: []string{"duplicate_redemption SUMMER20"}, do: func(s *shop) {
 			nicks := s.items(s.names.Vouchers, "SUMMER20#n#")
-			it, other := nicks[0], nicks[1].record()
-			it[other] = it[it.record()]
-			delete(it, it.recordBut(other))
-			s.put(s.names.Vouchers, it)
+			nicks[0].renameRecord(nicks[1].record())
+			s.put(s.names.Vouchers, nicks[0])
 		}},
 		{what: "a limit was removed", want: []string{"wrong_kind AUTUMN"}, do: func(s *shop) {
 			s.change("AUTUMN", func(it attributes) { delete(it, "limit") })
@@ -237,7 +235,7 @@ func malformedItems() []damage {
 			s.change("AUTUMN#r#", func(it attributes) { it[it.record()] = text("redeemed") })
 		}},
 		{what: "a redemption with an invalid ID", want: []string{"malformed NEWS#n#"}, do: func(s *shop) {
-			s.change("NEWS#n#", func(it attributes) { it["b#1"] = it[it.record()]; delete(it, it.recordBut("b#1")) })
+			s.change("NEWS#n#", func(it attributes) { it.renameRecord("b#1") })
 		}},
 		{what: "two redemptions in an item for one", want: []string{"malformed AR1GAT0#r#"}, do: func(s *shop) {
 			s.change("AR1GAT0#r#", func(it attributes) { it["b#LRLuWYz8-QoWsPfs4csHfg"] = it[it.record()] })
